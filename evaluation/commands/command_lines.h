@@ -19,7 +19,7 @@ void AddEvaluateCommand(CLI::App& app, int& exit_code);
 void AddExtractCommand(CLI::App& app, int& exit_code);
 
 // --python, which `gandem` has read before it started this process
-// (scaling_manager/launch/worker_program.h): here it is for --help.
+// (common/programs/worker_program.h): here it is for --help.
 void AddPythonOption(CLI::App& command);
 
 // Of a seed: CLI11 takes -1 for the largest number that there is.

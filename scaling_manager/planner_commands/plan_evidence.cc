@@ -9,12 +9,12 @@
 #include "common/config/run_config.h"
 #include "common/files/file.h"
 #include "common/files/text_proto.h"
+#include "common/results/noise_rows.h"
 #include "common/results/round_history.h"
+#include "common/results/time_report.h"
 #include "common/status.h"
 #include "scaling_manager/planner/trials/trials.h"
 #include "scaling_manager/profiler/fingerprint.h"
-#include "scaling_manager/views/noise_rows.h"
-#include "scaling_manager/views/time_report.h"
 
 namespace gandem {
 namespace {

@@ -12,8 +12,8 @@
 #include "common/config/optimizer_validate.h"
 #include "common/config/run_config.h"
 #include "common/process/machine.h"
+#include "common/programs/own_networks.h"
 #include "common/version.h"
-#include "scaling_manager/launch/own_networks.h"
 
 namespace gandem {
 namespace {

@@ -27,9 +27,9 @@
 #include "absl/time/time.h"
 #include "common/process/child_process.h"
 #include "common/process/thread.h"
+#include "common/programs/worker_program.h"
 #include "proto/metrics.pb.h"
 #include "proto/profile.pb.h"
-#include "scaling_manager/launch/worker_program.h"
 #include "scaling_manager/profiler/measure_client.h"
 
 namespace gandem {

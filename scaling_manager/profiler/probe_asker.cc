@@ -11,8 +11,8 @@
 #include "common/config/run_config.h"
 #include "common/monotonic_time.h"
 #include "common/process/cores.h"
+#include "common/programs/core_plan.h"
 #include "common/status.h"
-#include "scaling_manager/launch/core_plan.h"
 #include "scaling_manager/profiler/transfer_fit.h"
 
 namespace gandem {

@@ -15,10 +15,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/programs/worker_program.h"
 #include "proto/config.pb.h"
 #include "proto/measure.pb.h"
 #include "proto/profile.pb.h"
-#include "scaling_manager/launch/worker_program.h"
 #include "scaling_manager/profiler/measured_worker.h"
 #include "scaling_manager/profiler/probe_list.h"
 

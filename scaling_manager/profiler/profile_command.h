@@ -17,9 +17,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/programs/worker_program.h"
 #include "proto/config.pb.h"
 #include "proto/profile.pb.h"
-#include "scaling_manager/launch/worker_program.h"
 
 namespace gandem {
 

@@ -35,7 +35,9 @@ LAYERS = {
     "python_worker": MAIN | {"worker", "generator_worker",
                              "discriminator_worker", "evaluation"},
     "deploy": BASE,
-    "scaling_manager": BASE | {"exchange", "pipeline", "deploy"},
+    "scaling_manager": BASE | {"exchange", "pipeline"},
+    "control_plane": BASE | {"exchange", "pipeline", "deploy",
+                             "scaling_manager"},
     "library": BASE | {"gandem", "models", "worker", "generator_worker",
                        "discriminator_worker", "evaluation"},
     "examples": {"gandem"},
@@ -49,7 +51,7 @@ LAYERS["benchmarks"] = ANYTHING
 ROOMS = {
     "common": [("",), ("files",), ("process",),
                ("checkpoint", "config", "security", "stalls"),
-               ("trace", "rpc", "results"), ("control",)],
+               ("trace", "rpc", "results", "programs"), ("control",)],
     "models": [("",), ("layers",), ("families", "own"), ("registry",)],
     "exchange": [("",), ("rpc",)],
     "pipeline": [("control", "memory"), ("",), ("remote",), ("formats",),
@@ -60,20 +62,21 @@ ROOMS = {
                  ("plan",), ("roles",)],
     "evaluation": [("metrics",), ("images",), ("kept",), ("networks",),
                    ("features",), ("export", "judging"), ("commands",)],
-    "scaling_manager": [("coordinator",), ("planner/quality",),
+    "scaling_manager": [("planner/quality",),
                         ("planner/trials", "planner/model"),
                         ("planner/simulation",), ("planner/scaling",),
-                        ("planner",), ("planner/search",), ("launch", "views"),
-                        ("monitoring",), ("profiler",), ("planner_commands",),
-                        ("deploy_commands", "doctor", "logs", "report_page"),
-                        ("reports",), ("command_line",), ("commands",)],
+                        ("planner",), ("planner/search",), ("profiler",),
+                        ("planner_commands",)],
+    "control_plane": [("coordinator",), ("launch", "views"), ("monitoring",),
+                      ("deploy_commands", "doctor", "logs", "report_page"),
+                      ("reports",), ("command_line",), ("commands",)],
 }
 
 # More than this and a folder needs rooms.
 MOST_FILES = 30
 
 TORCH_FREE = {"proto", "common", "exchange", "collective", "pipeline",
-              "data_worker", "deploy", "scaling_manager"}
+              "data_worker", "deploy", "scaling_manager", "control_plane"}
 
 # What only some files may use: (name, include, code, files that may).
 PLACES = [
@@ -86,7 +89,7 @@ PLACES = [
     ("Python", r"pybind11/|Python\.h|torch/csrc/utils/pybind\.h",
      r"\b(pybind11|py)::", r"python_worker/"),
     ("prometheus-cpp", r"prometheus/", r"\bprometheus::",
-     r"(tests/)?scaling_manager/monitoring/"),
+     r"(tests/)?control_plane/monitoring/"),
     ("spdlog", r"spdlog/", r"\bspdlog::", r"common/process/log\.(cc|h)"),
     # Their macros clash with those of LibTorch.
     ("glog-style logging", r"glog/|absl/log/", r"(?!)", r"(?!)"),
@@ -289,10 +292,10 @@ SINGLE_READERS = (
     "exchange/wire_codec.h", "pipeline/control/pipeline_trace.h",
     "pipeline/remote/aws_settings.h", "pipeline/remote/http_headers.h",
     "pipeline/remote/s3_answers.h", "pipeline/remote/url.h",
-    "scaling_manager/coordinator/coordinator.h",
-    "scaling_manager/doctor/doctor_service.h",
-    "scaling_manager/doctor/peer_checks.h",
-    "scaling_manager/logs/log_entry.h",
+    "control_plane/coordinator/coordinator.h",
+    "control_plane/doctor/doctor_service.h",
+    "control_plane/doctor/peer_checks.h",
+    "control_plane/logs/log_entry.h",
     "scaling_manager/planner_commands/machines.h",
     "scaling_manager/planner_commands/plan_file.h",
     "scaling_manager/profiler/profile_file.h",

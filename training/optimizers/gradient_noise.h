@@ -2,7 +2,7 @@
 //
 // Measures how far gradients of parts of a batch are from that of the whole, in
 // steps in which that is asked for: what a gradient noise scale is estimated
-// from (scaling_manager/planner/quality/noise_scale.h). It reads gradients and
+// from (common/results/noise_scale.h). It reads gradients and
 // changes none.
 //
 //   noise.BeginStep(true);

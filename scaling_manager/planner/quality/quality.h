@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
+#include "common/results/noise_scale.h"
 #include "proto/config.pb.h"
-#include "scaling_manager/planner/quality/noise_scale.h"
 
 namespace gandem {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What only another coordinator than ours can show; the rest is in
-// tests/scaling_manager/coordinator/control_service_test.cc.
+// tests/control_plane/coordinator/control_service_test.cc.
 #include "common/control/heartbeats.h"
 
 #include <gtest/gtest.h>

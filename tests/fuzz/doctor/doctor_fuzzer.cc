@@ -7,9 +7,9 @@
 #include <string>
 
 #include "common/check.h"
+#include "control_plane/doctor/doctor_service.h"
+#include "control_plane/doctor/peer_checks.h"
 #include "proto/doctor.pb.h"
-#include "scaling_manager/doctor/doctor_service.h"
-#include "scaling_manager/doctor/peer_checks.h"
 
 namespace gandem {
 namespace {

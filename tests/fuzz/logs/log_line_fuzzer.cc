@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_split.h"
 #include "common/check.h"
-#include "scaling_manager/logs/log_entry.h"
+#include "control_plane/logs/log_entry.h"
 #include "tests/fuzz/input_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -84,7 +84,7 @@ class WatchingTest(harness.RunTest):
         for arguments in (["check", "rules", DEPLOY / "rules.yml"],
                           ["check", "config", DEPLOY / "prometheus.yml"],
                           ["test", "rules", harness.SOURCE / "tests"
-                           / "scaling_manager" / "monitoring" / "alerts.yml"]):
+                           / "control_plane" / "monitoring" / "alerts.yml"]):
             done = promtool(*arguments)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         _, address = self.watch("metrics")

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The arguments of `gandem profile`, `plan`, `simulate` and `trials`.
+//
+// Owner: the parser of a command line, which calls it while it parses: neither
+// copied nor moved. Thread safety: one thread.
+// Errors: CLI::ParseError.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "control_plane/command_line/command_line.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace gandem {
+
+class PlanningArguments {
+ public:
+  // Adds the commands to `app`, which outlives this.
+  explicit PlanningArguments(CLI::App& app);
+  PlanningArguments(const PlanningArguments&) = delete;
+  PlanningArguments& operator=(const PlanningArguments&) = delete;
+
+  // Those behind --, for `gandem evaluate`.
+  void SetEvaluateArguments(std::vector<std::string> arguments) {
+    trials_.evaluate_arguments = std::move(arguments);
+  }
+  // After parsing: the command that was given has some.
+  bool TakesEvaluateArguments() const;
+
+  // After parsing. None: another command was given.
+  std::optional<Command> Given() const;
+
+ private:
+  void AddProfile(CLI::App& app);
+  void AddPlan(CLI::App& app);
+  void AddSimulate(CLI::App& app);
+  void AddSimulatePlan();
+  void AddTrials(CLI::App& app);
+  SimulatePlanOptions GivenSimulatePlan() const;
+
+  CLI::App* profile_command_ = nullptr;
+  CLI::App* plan_command_ = nullptr;
+  CLI::App* simulate_command_ = nullptr;
+  CLI::App* pipeline_command_ = nullptr;
+  CLI::App* trials_command_ = nullptr;
+  ProfileOptions profile_;
+  PlanOptions plan_;
+  SimulatePlanOptions simulate_;
+  std::string jitter_ = "measured";
+  SimulateOptions pipeline_;
+  TrialsOptions trials_;
+};
+
+}  // namespace gandem

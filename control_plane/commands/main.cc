@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The `gandem` command: the one thing a user starts.
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/config/explain.h"
+#include "common/config/run_config.h"
+#include "common/files/file.h"
+#include "common/files/printable.h"
+#include "common/files/quantities.h"
+#include "common/monotonic_time.h"
+#include "common/process/binary_folder.h"
+#include "common/process/descriptor_limit.h"
+#include "common/process/exit_code.h"
+#include "common/process/failpoint.h"
+#include "common/process/signals.h"
+#include "common/process/standard_streams.h"
+#include "common/programs/worker_program.h"
+#include "common/stalls/file_patience.h"
+#include "common/status.h"
+#include "control_plane/command_line/command_line.h"
+#include "control_plane/commands/certificates_command.h"
+#include "control_plane/commands/dataset_command.h"
+#include "control_plane/commands/load_recipe.h"
+#include "control_plane/commands/run_dataset.h"
+#include "control_plane/commands/run_lock.h"
+#include "control_plane/commands/run_status.h"
+#include "control_plane/commands/simulate_command.h"
+#include "control_plane/commands/train_command.h"
+#include "control_plane/commands/watch_command.h"
+#include "control_plane/deploy_commands/launch_command.h"
+#include "control_plane/deploy_commands/launch_kubernetes.h"
+#include "control_plane/doctor/doctor.h"
+#include "control_plane/launch/predicted_checkpoint.h"
+#include "control_plane/logs/logs_command.h"
+#include "control_plane/reports/compare_command.h"
+#include "control_plane/reports/report_command.h"
+#include "pipeline/interruptible_reads.h"
+#include "pipeline/trees/folder_listings.h"
+#include "scaling_manager/planner_commands/plan_command.h"
+#include "scaling_manager/planner_commands/simulate_plan_command.h"
+#include "scaling_manager/planner_commands/trials_command.h"
+#include "scaling_manager/profiler/profile_command.h"
+
+namespace gandem {
+namespace {
+
+constexpr absl::Duration kStatusTimeout = absl::Seconds(3);
+
+// Says what went wrong, if anything. Returns the exit code.
+int End(const absl::Status& status, const char* command = "gandem") {
+  // Messages hold names of files and texts of servers.
+  if (!status.ok()) {
+    std::cerr << command << ": " << PrintableText(status.message()) << "\n";
+  }
+  return ExitCodeOf(status);
+}
+
+// Waits so long for SIGINT or SIGTERM, which are blocked. True: one has come.
+bool SignalWithin(absl::Duration limit) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  const timespec time = absl::ToTimespec(limit);
+  return sigtimedwait(&signals, nullptr, &time) >= 0;
+}
+
+int Run(const NoCommand& command) { return command.exit_code; }
+
+int Run(const TrainOptions& options) {
+  // Before any thread starts; a closed pipe is a failed write, not the end.
+  BlockSignals(kTrainSignals);
+  BlockSignals({SIGPIPE});
+  const auto exit_code = RunTrain(options, STDOUT_FILENO);
+  return exit_code.ok() ? *exit_code : End(exit_code.status());
+}
+
+int Run(const StatusOptions& options) {
+  const FilePatience patience("gandem status");
+  const auto status = GetRunStatus(options.run_dir, options.certificates,
+                                   MonotonicNow() + kStatusTimeout);
+  if (!status.ok()) return End(status.status());
+  std::cout << (options.json ? RunStatusJson(*status) + "\n"
+                             : RunStatusText(options.run_dir, *status));
+  return kExitOk;
+}
+
+// Reads files only, so it works beside a training and after it.
+int Run(const ReportOptions& options) {
+  const FilePatience patience("gandem report");
+  return End(RunReport(options, std::cout), "gandem report");
+}
+
+int Run(const CompareOptions& options) {
+  const FilePatience patience("gandem compare");
+  return End(RunCompare(options, std::cout), "gandem compare");
+}
+
+int Run(const WatchOptions& options) {
+  return End(RunWatch(options, stdout), "gandem watch-eval");
+}
+
+int Run(const CertificatesOptions& options) {
+  return End(RunCertificates(options, std::cout), "gandem certificates");
+}
+
+int Run(const EvaluationOptions& options) {
+  const auto folder = BinaryFolder();
+  if (!folder.ok()) return End(folder.status());
+  auto program = EvaluationCommand(*folder, options.arguments);
+  if (!program.ok()) return End(program.status());
+  std::vector<std::string> arguments = *std::move(program);
+  const std::string binary = arguments.front();
+  arguments.insert(arguments.end(), options.arguments.begin(),
+                   options.arguments.end());
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  execv(binary.c_str(), pointers.data());
+  return End(FileError(errno, "cannot execute", binary));
+}
+
+int Run(const DatasetOptions& options) {
+  const FolderListings listings({.say = [](const std::string& line) {
+    std::cerr << "gandem dataset: " << line << "\n";
+  }});
+  if (options.action == DatasetAction::kShow) {
+    const FilePatience patience("gandem dataset show");
+    return End(ShowDataset(options, std::cout, std::cerr),
+               "gandem dataset show");
+  }
+  if (options.action == DatasetAction::kPack) {
+    BlockSignals({SIGINT, SIGTERM});
+    return End(PackDataset(options, std::cout, std::cerr),
+               "gandem dataset pack");
+  }
+  const auto exit_code = VerifyDataset(options, std::cout, std::cerr);
+  return exit_code.ok() ? *exit_code
+                        : End(exit_code.status(), "gandem dataset verify");
+}
+
+int Run(const SimulateOptions& options) {
+  return End(SimulatePipeline(options, std::cout), "gandem simulate pipeline");
+}
+
+int Run(const SimulatePlanOptions& options) {
+  return End(SimulatePlan(options, std::cout), "gandem simulate");
+}
+
+// For commands that have blocked SIGINT and SIGTERM, and hear them later.
+absl::StatusOr<SeenRecipe> SeeRecipeHearing(
+    const char* command, const std::string& path, const std::string& data,
+    const std::vector<std::string>& sets) {
+  const FilePatience patience(command);
+  const InterruptibleReads reads;
+  absl::StatusOr<SeenRecipe> recipe = SeeRecipe(path, data, sets);
+  GANDEM_RETURN_IF_ERROR(reads.Explain(recipe.status()));
+  return recipe;
+}
+
+absl::StatusOr<ProfileRequest> RequestOf(const ProfileOptions& options) {
+  GANDEM_ASSIGN_OR_RETURN(const SeenRecipe recipe,
+                          SeeRecipeHearing("gandem profile", options.recipe,
+                                           options.data, options.sets));
+  GANDEM_ASSIGN_OR_RETURN(ProfileRequest request,
+                          ProfileRequestFor(recipe.config, options.python));
+  request.output = options.output;
+  request.fresh = options.fresh;
+  if (!absl::ParseDuration(options.budget, &request.budget) ||
+      request.budget < absl::Seconds(1) || request.budget > absl::Hours(24)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--budget '", options.budget,
+                     "' is no time from 1s to 24h, as in 90s or 5m"));
+  }
+  if (!options.memory.empty()) {
+    GANDEM_ASSIGN_OR_RETURN(request.memory_bytes,
+                            ParseBytes("--memory", options.memory));
+  }
+  request.measures_data = !recipe.data.empty();
+  if (request.measures_data) std::cout << recipe.data << "\n";
+  return request;
+}
+
+int Run(const ProfileOptions& options) {
+  // Before any thread starts.
+  BlockSignals({SIGINT, SIGTERM});
+  BlockSignals({SIGPIPE});
+  const auto request = RequestOf(options);
+  return End(request.ok() ? RunProfile(*request, std::cout, std::cerr)
+                          : request.status(),
+             "gandem profile");
+}
+
+int Run(const TrialsOptions& options) {
+  return End(RunTrials(options, stdout), "gandem trials");
+}
+
+absl::Status MakePlanFile(const PlanOptions& options) {
+  GANDEM_ASSIGN_OR_RETURN(
+      const SeenRecipe recipe,
+      SeeRecipe(options.recipe, options.data, options.sets));
+  return RunPlan(options, recipe.config, std::cout);
+}
+
+int Run(const PlanOptions& options) {
+  return End(MakePlanFile(options), "gandem plan");
+}
+
+absl::StatusOr<RunConfig> LoadForLaunch(const std::string& path,
+                                        const std::string& data,
+                                        const std::vector<std::string>& sets) {
+  GANDEM_ASSIGN_OR_RETURN(
+      SeenRecipe recipe,
+      SeeRecipeHearing("gandem launch slurm", path, data, sets));
+  return std::move(recipe.config);
+}
+
+int Run(const LaunchSlurmOptions& options) {
+  BlockSignals(kLaunchSignals);
+  BlockSignals({SIGPIPE});
+  const auto exit_code = LaunchSlurm(options, LoadForLaunch, std::cout);
+  return exit_code.ok() ? *exit_code
+                        : End(exit_code.status(), "gandem launch slurm");
+}
+
+int Run(const LaunchKubernetesOptions& options) {
+  return End(LaunchKubernetes(options, std::cout), "gandem launch kubernetes");
+}
+
+absl::StatusOr<DoctorSubject> SubjectOf(const DoctorOptions& options) {
+  GANDEM_ASSIGN_OR_RETURN(RecipeOrPlan given, ReadRecipeOrPlan(options.recipe));
+  return DoctorSubject{.config = std::move(given.config),
+                       .plan = std::move(given.plan)};
+}
+
+int Run(const DoctorOptions& options) {
+  // Before any thread starts.
+  BlockSignals({SIGINT, SIGTERM});
+  BlockSignals({SIGPIPE});
+  const auto exit_code = RunDoctor(
+      options,
+      {.subject = [&options] { return SubjectOf(options); },
+       .check_dataset =
+           [](const DataConfig& data) {
+             DataConfig seen = data;
+             const auto source = LookAtSource(seen);
+             return source.ok() ? CheckDataset(seen) : source.status();
+           },
+       .predict_checkpoint =
+           [&options](const RunConfig& config) -> absl::StatusOr<int64_t> {
+         GANDEM_ASSIGN_OR_RETURN(const std::string folder, BinaryFolder());
+         return AskForCheckpointBytes(config, folder,
+                                      options.run_dir + "/state");
+       }},
+      std::cout);
+  return exit_code.ok() ? *exit_code : End(exit_code.status(), "gandem doctor");
+}
+
+int Run(const LogsOptions& options) {
+  // Ctrl-C ends the wait, so that what is held back is still shown.
+  BlockSignals({SIGINT, SIGTERM});
+  const FilePatience patience("gandem logs");
+  const LogsHooks hooks = {
+      .run_is_alive = [&options] { return RunLock::IsTaken(options.run_dir); },
+      .wait = SignalWithin,
+      .now = absl::Now};
+  return End(RunLogs(options, hooks, std::cout), "gandem logs");
+}
+
+int Run(const ExplainOptions& options) {
+  if (options.field.empty()) {
+    for (const std::string& field : AllFields()) std::cout << field << "\n";
+    return kExitOk;
+  }
+  const auto text = ExplainField(options.field);
+  if (!text.ok()) return End(text.status());
+  std::cout << *text;
+  if (!text->empty() && text->back() != '\n') std::cout << "\n";
+  return kExitOk;
+}
+
+// A reader that has gone (`| head`) has seen what it wanted.
+bool SomebodyReads(int fd) {
+  pollfd out = {.fd = fd, .events = POLLOUT, .revents = 0};
+  return poll(&out, 1, 0) < 0 || (out.revents & POLLERR) == 0;
+}
+
+// What nobody can read is no success. A training is one all the same.
+int EndOf(const Command& command, int exit_code) {
+  if (std::holds_alternative<TrainOptions>(command) ||
+      std::holds_alternative<LaunchSlurmOptions>(command)) {
+    return exit_code;
+  }
+  errno = 0;  // of a write before it is not known any more
+  std::cout.flush();
+  const bool written =
+      std::fflush(stdout) == 0 && std::cout.good() && std::ferror(stdout) == 0;
+  if (written || exit_code != kExitOk || !SomebodyReads(STDOUT_FILENO)) {
+    return exit_code;
+  }
+  std::cerr << "gandem: its output could not be written"
+            << (errno == 0 ? "" : std::string(": ") + std::strerror(errno))
+            << "\n";
+  return kExitInternal;
+}
+
+}  // namespace
+}  // namespace gandem
+
+int main(int argc, char** argv) {
+  gandem::OpenStandardStreams();
+  gandem::IgnoreFileSizeSignal();
+  gandem::PrepareDescriptors();
+  const absl::Status armed = gandem::ArmFailpointFromEnvironment("gandem");
+  if (!armed.ok()) return gandem::End(armed);
+  const absl::Status shared = gandem::ShareBinaryFolder();
+  if (!shared.ok()) return gandem::End(shared);
+  const gandem::Command command =
+      gandem::ParseCommandLine(argc, argv, std::cout, std::cerr);
+  return gandem::EndOf(
+      command,
+      std::visit([](const auto& chosen) { return gandem::Run(chosen); },
+                 command));
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What has to hold before a run folder may be trained in: it is writable,
+// nobody else uses it, its checkpoints belong to the same config, and the
+// dataset can be read.
+//
+// Owner: `gandem train`. Thread safety: one thread.
+// Errors: each says what the user can do.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/programs/worker_program.h"
+#include "control_plane/command_line/command_line.h"
+#include "control_plane/commands/run_lock.h"
+#include "control_plane/coordinator/coordinator.h"
+#include "proto/plan.pb.h"
+#include "scaling_manager/planner_commands/planned_run.h"
+
+namespace gandem {
+
+struct RunSetup {
+  RunLock lock;
+  std::string run_dir;  // absolute; its config.textproto is the effective one
+  WorkerProgram program;
+  Coordinator::Options coordinator;
+  std::map<WorkerKey, int> threads;  // to compute, of each worker
+  int64_t images_per_round = 0;      // that the generator is trained on
+  std::vector<int> evaluate_cores;  // empty: evaluations have none of their own
+  // Its first candidate is what is run; none: the recipe as it stands.
+  std::optional<Plan> plan;
+  int64_t lag = 0;  // between processes; 0 of a single one
+  // For the user: the plan, on how the run resumes, and what --set drops.
+  std::vector<std::string> notices;
+};
+
+//   INVALID_ARGUMENT     the recipe, flags that do not fit each other, or a
+//                        folder whose path is not UTF-8.
+//   those of CheckDataset (run_dataset.h).
+//   those of files of users' networks (programs/own_networks.h) and of what runs
+//   them (programs/worker_program.h).
+//   those of plans (planner_commands/planned_run.h).
+//   ALREADY_EXISTS       another `gandem train` uses the folder.
+//   FAILED_PRECONDITION  its checkpoints are of another config; lists the
+//                        fields that differ; or have more rounds. Or a file
+//                        is where the run needs a folder.
+//   DATA_LOSS            all its checkpoints are damaged.
+//   the file's error     the folder cannot be written.
+// `measure` is for --plan AUTO.
+absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options,
+                                    const ProfileMaker& measure = {});
+
+}  // namespace gandem

@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control_plane/commands/train_command.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "common/files/file.h"
+#include "common/monotonic_time.h"
+#include "common/process/binary_folder.h"
+#include "common/process/cores.h"
+#include "common/process/exit_code.h"
+#include "common/process/log.h"
+#include "common/process/machine.h"
+#include "common/process/signals.h"
+#include "common/programs/core_plan.h"
+#include "common/rpc/socket_folder.h"
+#include "common/security/refusals.h"
+#include "common/stalls/exit_deadline.h"
+#include "common/stalls/file_patience.h"
+#include "common/status.h"
+#include "control_plane/commands/control_endpoint.h"
+#include "control_plane/commands/open_run.h"
+#include "control_plane/commands/run_credentials.h"
+#include "control_plane/commands/training_watcher.h"
+#include "control_plane/commands/user_wishes.h"
+#include "control_plane/coordinator/control_service.h"
+#include "control_plane/coordinator/run_files.h"
+#include "control_plane/launch/launcher.h"
+#include "control_plane/monitoring/metrics_endpoint.h"
+#include "control_plane/views/console.h"
+#include "control_plane/views/metrics_writer.h"
+#include "control_plane/views/new_records.h"
+#include "control_plane/views/progress.h"
+#include "control_plane/views/role_overlap.h"
+#include "scaling_manager/planner_commands/planned_run.h"
+#include "scaling_manager/planner_commands/replan_watch.h"
+#include "scaling_manager/planner_commands/replanned_run.h"
+#include "scaling_manager/profiler/profile_command.h"
+
+namespace gandem {
+namespace {
+
+constexpr absl::Duration kLoopInterval = absl::Milliseconds(50);
+// When a run is over, workers have this long to leave, and as long again after
+// SIGTERM; less if control.grace_seconds is less.
+constexpr absl::Duration kMaxLeaveTime = absl::Seconds(10);
+// From a second Ctrl-C, or the end of the run, to that of the process.
+constexpr absl::Duration kMaxEndTime = absl::Seconds(10);
+constexpr absl::Duration kMetricsErrorInterval = absl::Minutes(1);
+constexpr int kExitAtOnce = 128 + SIGINT;
+
+std::string LogPath(const std::string& run_dir) {
+  return run_dir + "/logs/gandem.log";
+}
+
+class TrainCommand {
+ public:
+  // `replan`: null without --replan.
+  TrainCommand(const TrainOptions& options, RunSetup setup, ReplanWatch* replan,
+               int out)
+      : options_(options),
+        setup_(std::move(setup)),
+        replan_(replan),
+        console_(out, isatty(out) != 0, LogPath(setup_.run_dir)),
+        progress_(setup_.images_per_round) {}
+
+  absl::StatusOr<int> Run();
+  // What the run is to go on by at once; none: it is over, or stopped.
+  std::optional<Candidate> next() const { return next_; }
+
+ private:
+  absl::Status Start();
+  // The user has not asked to stop as well.
+  bool GoesOn() {
+    if (!wishes_.stop_reason().empty()) next_.reset();
+    return next_.has_value();
+  }
+  // At a new checkpoint: whether another shape would be faster.
+  void Replan(int64_t checkpoint_step);
+  std::string TraceFolder() const {
+    return options_.trace ? setup_.run_dir + "/trace" : "";
+  }
+  // For `gandem report`: who takes part in the run epoch.
+  void NoteWorkers(const StatusReply& status);
+  // For `gandem status`, when this process is gone.
+  void NoteFailure(const RunOutcome& outcome);
+  void OnMetrics(const HeartbeatRequest& request);
+  // One turn: processes, time, signals, and what there is to show.
+  void Turn();
+  // Empty: the operating system places them.
+  WorkerCores PlaceWorkers();
+  // Compute threads of this host's workers; one worker has its cores alone.
+  double ThreadsPerCore() const;
+  absl::Status StartWatcher(const std::string& binaries);
+  // With --metrics_listen.
+  absl::Status StartMonitoring();
+  // What `gandem status` is told.
+  StatusReply CompleteStatus(StatusReply reply) const;
+  // Until the last checkpoint is judged; false: the user wants to leave.
+  bool LetWatcherFinish();
+  // Until the workers are gone; false: the user wants to leave at once.
+  bool LetWorkersLeave(const RunOutcome& outcome);
+  bool WaitUntilGone(absl::Duration time);
+  bool Gone();
+  void ShowMetricsError();
+  void SayWhatASecondCtrlCDoes();
+  // Called by the thread of the signals.
+  void OnSignal(int signal);
+  // The disk of the run folder may hold up what there is to do until then.
+  void EndWithin(absl::Duration time, int exit_code) {
+    end_.Set(time, exit_code,
+             absl::StrCat("gandem: it has not ended in time, the disk of ",
+                          setup_.run_dir, " may not answer: leaving"));
+  }
+  void Say(const std::string& line);
+  void Say(const std::vector<std::string>& lines) {
+    for (const std::string& line : lines) Say(line);
+  }
+
+  const TrainOptions options_;
+  RunSetup setup_;
+  ReplanWatch* const replan_;
+  std::optional<Candidate> next_;
+  int64_t judged_step_ = -1;  // the newest checkpoint that was there
+  OverlapWatch overlap_;
+  Console console_;
+  ProgressTracker progress_;
+  UserWishes wishes_;
+  absl::Time metrics_error_shown_ = absl::InfinitePast();
+  bool told_of_second_ = false;
+  int64_t noted_epoch_ = 0;
+  absl::Mutex mu_;
+  int64_t metrics_epoch_ ABSL_GUARDED_BY(mu_) = 0;
+  NewRecords new_records_ ABSL_GUARDED_BY(mu_);
+  ExitDeadline end_;  // outlives what may be held up
+  // In order of construction; each uses those above it.
+  std::unique_ptr<MetricsWriter> metrics_;
+  std::unique_ptr<Coordinator> coordinator_;
+  std::unique_ptr<MetricsEndpoint> monitoring_;  // or null
+  std::optional<ControlService> service_;
+  std::unique_ptr<ControlEndpoint> endpoint_;
+  std::optional<RunFolderMender> mender_;   // of endpoint_
+  std::optional<Launcher> launcher_;        // not with --external
+  std::optional<TrainingWatcher> watcher_;  // with --evaluate_every
+  std::optional<SignalThread> signals_;
+};
+
+void TrainCommand::Say(const std::string& line) {
+  console_.PrintLine(line);
+  GANDEM_LOG_INFO("{}", line);
+}
+
+void TrainCommand::OnMetrics(const HeartbeatRequest& request) {
+  {
+    absl::MutexLock lock(&mu_);
+    if (request.run_epoch() > metrics_epoch_) {
+      metrics_epoch_ = request.run_epoch();
+      const int64_t first_round = coordinator_->Status().first_round();
+      metrics_->BeginEpoch(first_round >= 0 ? first_round
+                                            : request.metrics(0).round());
+    }
+  }
+  for (const RoundMetrics& metrics : request.metrics()) {
+    {
+      absl::MutexLock lock(&mu_);
+      if (!new_records_.Note(metrics)) continue;
+    }
+    metrics_->Add(metrics);
+    progress_.AddMetrics(metrics);
+    overlap_.Add(metrics);
+    if (monitoring_ != nullptr) monitoring_->Add(metrics);
+    if (replan_ != nullptr) replan_->Add(metrics);
+  }
+}
+
+void TrainCommand::Replan(int64_t checkpoint_step) {
+  if (replan_ == nullptr || next_.has_value()) return;
+  const bool is_first = judged_step_ < 0;
+  if (!is_first && checkpoint_step <= judged_step_) return;
+  judged_step_ = checkpoint_step;
+  // What a start finds is no news.
+  if (is_first) return;
+  const std::optional<ReplanWatch::Proposal> proposal = replan_->Check();
+  if (!proposal.has_value()) return;
+  Say(proposal->line);
+  if (!options_.plan.auto_replan || !wishes_.stop_reason().empty()) return;
+  next_ = proposal->candidate;
+  coordinator_->RequestStop("going on with " + ShapeOf(*next_));
+}
+
+absl::Status TrainCommand::Start() {
+  const FilePatience patience("gandem train");
+  Say(setup_.notices);
+  GANDEM_RETURN_IF_ERROR(TakeRunCredentials(
+      setup_.run_dir, options_.certificates, options_.insecure_network));
+  GANDEM_RETURN_IF_ERROR(RemoveRunFailure(setup_.run_dir));
+  GANDEM_ASSIGN_OR_RETURN(metrics_, MetricsWriter::Open(setup_.run_dir));
+  GANDEM_RETURN_IF_ERROR(StartWatcher(setup_.program.binary_folder));
+  GANDEM_ASSIGN_OR_RETURN(coordinator_,
+                          Coordinator::Create(setup_.coordinator));
+  if (coordinator_->outcome().has_value()) return absl::OkStatus();
+  GANDEM_RETURN_IF_ERROR(StartMonitoring());
+  service_.emplace(
+      coordinator_.get(),
+      ControlService::Observer{
+          .on_metrics = [this](const auto& request) { OnMetrics(request); },
+          .complete_status =
+              [this](StatusReply& reply) {
+                reply = CompleteStatus(std::move(reply));
+              }});
+  GANDEM_ASSIGN_OR_RETURN(endpoint_,
+                          ControlEndpoint::Open({.run_dir = setup_.run_dir,
+                                                 .listen = options_.listen,
+                                                 .external = options_.external},
+                                                &*service_));
+  mender_.emplace(setup_.run_dir, &setup_.lock, endpoint_.get());
+  if (!options_.external) {
+    launcher_.emplace(Launcher::Options{.program = setup_.program,
+                                        .run_dir = setup_.run_dir,
+                                        .control_address = endpoint_->address(),
+                                        .credential_flags = CredentialFlags(),
+                                        .trace_folder = TraceFolder(),
+                                        .log_format = options_.log_format,
+                                        .cores = PlaceWorkers(),
+                                        .threads_per_core = ThreadsPerCore(),
+                                        .start_by = options_.start_by},
+                      coordinator_.get());
+    return absl::OkStatus();
+  }
+  Say("start the workers, or let them come back:");
+  const StatusReply status = coordinator_->Status();
+  for (const WorkerStatus& worker : status.workers()) {
+    GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> command,
+                            WorkerCommand(setup_.program, worker.role()));
+    Say(absl::StrCat("  ", absl::StrJoin(command, " "), " --control ",
+                     endpoint_->address(), " --rank ", worker.rank(), " ",
+                     absl::StrJoin(CredentialFlags(), " "),
+                     options_.log_format == "text" ? "" : " --log_format json",
+                     options_.trace ? " --trace " : "", TraceFolder()));
+  }
+  return absl::OkStatus();
+}
+
+StatusReply TrainCommand::CompleteStatus(StatusReply reply) const {
+  progress_.Complete(reply);
+  reply.set_refused_connections(NumRefusals());
+  if (monitoring_ != nullptr) {
+    reply.set_metrics_address(monitoring_->address());
+  }
+  return reply;
+}
+
+absl::Status TrainCommand::StartMonitoring() {
+  if (options_.metrics_listen.empty()) return absl::OkStatus();
+  GANDEM_ASSIGN_OR_RETURN(
+      monitoring_,
+      MetricsEndpoint::Start({.listen = options_.metrics_listen,
+                              .run_dir = setup_.run_dir,
+                              .status = [this] {
+                                return CompleteStatus(coordinator_->Status());
+                              }}));
+  Say(absl::StrCat("Prometheus reads this run at http://",
+                   monitoring_->address(), "/metrics"));
+  return absl::OkStatus();
+}
+
+WorkerCores TrainCommand::PlaceWorkers() {
+  if (!options_.bind_cores || options_.elsewhere() ||
+      setup_.threads.size() < 2) {
+    return {};
+  }
+  const auto cores = PlanCores(ReadMachine(AllowedCores()), setup_.threads);
+  if (!cores.ok()) {
+    Say(absl::StrCat("workers are not bound to cores: ",
+                     cores.status().message()));
+    return {};
+  }
+  GANDEM_LOG_INFO("cores: {}", ToString(*cores));
+  return *cores;
+}
+
+double TrainCommand::ThreadsPerCore() const {
+  if (options_.elsewhere() || setup_.threads.size() < 2) return 0;
+  double threads = 0;
+  for (const auto& [worker, count] : setup_.threads) threads += count;
+  return threads / UsableCores();
+}
+
+absl::Status TrainCommand::StartWatcher(const std::string& binaries) {
+  if (options_.evaluate_every == 0) return absl::OkStatus();
+  const TrainingWatcher::Options options = {.binary_folder = binaries,
+                                            .run_dir = setup_.run_dir,
+                                            .every = options_.evaluate_every,
+                                            .cores = setup_.evaluate_cores,
+                                            .arguments = options_.evaluate_args,
+                                            .python = setup_.program.python};
+  GANDEM_RETURN_IF_ERROR(TrainingWatcher::CheckArguments(options));
+  GANDEM_ASSIGN_OR_RETURN(TrainingWatcher watcher,
+                          TrainingWatcher::Start(options));
+  watcher_.emplace(std::move(watcher));
+  return absl::OkStatus();
+}
+
+bool TrainCommand::LetWatcherFinish() {
+  if (!watcher_.has_value() || !watcher_->running()) return true;
+  Say("waiting for the evaluation of the last checkpoints; Ctrl-C leaves them "
+      "to `gandem watch-eval`");
+  while (watcher_->running()) {
+    if (!wishes_.stop_reason().empty()) return false;
+    Say(watcher_->Poll());
+    console_.Flush();
+    wishes_.Wait(MonotonicNow() + kLoopInterval);
+  }
+  return true;
+}
+
+void TrainCommand::ShowMetricsError() {
+  const absl::Status error = metrics_->TakeError();
+  const absl::Time now = MonotonicNow();
+  if (error.ok() || now - metrics_error_shown_ < kMetricsErrorInterval) return;
+  metrics_error_shown_ = now;
+  Say(absl::StrCat("metrics are missing: ", error.message()));
+}
+
+void TrainCommand::NoteWorkers(const StatusReply& status) {
+  if (status.state() != StatusReply::RUNNING ||
+      status.run_epoch() == noted_epoch_) {
+    return;
+  }
+  noted_epoch_ = status.run_epoch();
+  const absl::Status noted = WriteRunWorkers(setup_.run_dir, status);
+  if (!noted.ok()) Say(std::string(noted.message()));
+}
+
+void TrainCommand::NoteFailure(const RunOutcome& outcome) {
+  if (outcome.state != StatusReply::FAILED) return;
+  const absl::Status noted = WriteRunFailure(setup_.run_dir, outcome.detail);
+  if (!noted.ok()) Say(std::string(noted.message()));
+}
+
+void TrainCommand::Turn() {
+  std::vector<Launcher::Failure> failures;
+  if (launcher_.has_value()) failures = launcher_->Poll();
+  const std::string stop_reason = wishes_.stop_reason();
+  if (!stop_reason.empty()) coordinator_->RequestStop(stop_reason);
+  for (const Launcher::Failure& failure : failures) Say(ToLines(failure));
+  Say(coordinator_->Tick());
+  SayWhatASecondCtrlCDoes();
+  if (watcher_.has_value()) Say(watcher_->Poll());
+  ShowMetricsError();
+  Say(progress_.TakeWarnings());
+  StatusReply status = coordinator_->Status();
+  const absl::Time now = MonotonicNow();
+  if (endpoint_ != nullptr) Say(mender_->Tend(now));
+  progress_.Observe(now, status.run_epoch(), status.completed_rounds());
+  NoteWorkers(status);
+  if (status.state() == StatusReply::RUNNING) {
+    Replan(status.last_checkpoint_step());
+  }
+  const bool is_over = coordinator_->outcome().has_value();
+  if (!is_over) console_.ShowProgress(progress_.View(std::move(status)), now);
+  console_.Flush();
+  wishes_.Wait(now + kLoopInterval);
+}
+
+void TrainCommand::OnSignal(int signal) {
+  wishes_.OnSignal(signal);
+  // Grace may begin a second time, a commit may have as long again, and workers
+  // are told to leave in three ways.
+  EndWithin(wishes_.at_once() ? kMaxEndTime
+                              : 3 * setup_.coordinator.grace +
+                                    3 * kMaxLeaveTime + kMaxEndTime,
+            wishes_.at_once() ? kExitAtOnce : kExitResumable);
+}
+
+void TrainCommand::SayWhatASecondCtrlCDoes() {
+  if (!wishes_.interrupted() || coordinator_->outcome().has_value()) return;
+  if (std::exchange(told_of_second_, true)) return;
+  Say("this ends with a checkpoint; a second Ctrl-C leaves at once, without "
+      "one");
+}
+
+bool TrainCommand::Gone() {
+  return launcher_.has_value() ? launcher_->empty()
+                               : coordinator_->outcome()->is_known_to_all;
+}
+
+bool TrainCommand::WaitUntilGone(absl::Duration time) {
+  const absl::Time deadline = MonotonicNow() + time;
+  while (!Gone() && MonotonicNow() < deadline && !wishes_.at_once()) Turn();
+  return Gone();
+}
+
+bool TrainCommand::LetWorkersLeave(const RunOutcome& outcome) {
+  const absl::Duration time = std::min(kMaxLeaveTime, setup_.coordinator.grace);
+  bool gone = WaitUntilGone(time);
+  if (!gone && launcher_.has_value() && !wishes_.at_once()) {
+    Say("some workers do not leave: sending them SIGTERM");
+    launcher_->SignalAll(SIGTERM);
+    gone = WaitUntilGone(time);
+  }
+  if (!gone && launcher_.has_value()) {
+    launcher_->SignalAll(SIGKILL);
+    gone = WaitUntilGone(kMaxLeaveTime);
+  }
+  if (!gone && outcome.exit_code == kExitOk) {
+    Say("some workers were not told that the run is over");
+  }
+  return !wishes_.at_once();
+}
+
+absl::StatusOr<int> TrainCommand::Run() {
+  signals_.emplace(SignalsToHear(kTrainSignals),
+                   [this](int signal) { OnSignal(signal); });
+  GANDEM_RETURN_IF_ERROR(Start());
+  while (!coordinator_->outcome().has_value() && !wishes_.at_once()) Turn();
+  if (!coordinator_->outcome().has_value()) return kExitAtOnce;
+  const RunOutcome outcome = *coordinator_->outcome();
+  NoteFailure(outcome);
+  console_.ShowProgress(progress_.View(coordinator_->Status()), MonotonicNow(),
+                        /*at_once=*/true);
+  Say(coordinator_->Tick());
+  if (endpoint_ != nullptr && !LetWorkersLeave(outcome)) return kExitAtOnce;
+  // A `gandem train` that was killed may have left nothing but its sockets.
+  if (endpoint_ == nullptr) SocketFolder::RemoveAbandoned();
+  const std::string serial = overlap_.Warning(setup_.lag);
+  if (!serial.empty()) Say("warning: " + serial);
+  if (outcome.exit_code == kExitOk && LetWatcherFinish()) {
+    Say(progress_.Doubts());
+    Say(absl::StrCat("see ", setup_.run_dir, "/samples and tensorboard ",
+                     "--logdir ", setup_.run_dir, "/tensorboard"));
+  } else if (outcome.exit_code == kExitResumable && GoesOn()) {
+    Say("going on in the new shape");
+  } else if (outcome.exit_code == kExitResumable) {
+    Say(coordinator_->Status().last_checkpoint_step() == 0
+            ? "the same command begins again"
+            : "the same command goes on from there");
+  }
+  EndWithin(kMaxEndTime, outcome.exit_code);
+  return outcome.exit_code;
+}
+
+}  // namespace
+
+absl::StatusOr<int> RunTrain(const TrainOptions& given, int out) {
+  TrainOptions options = given;
+  std::optional<RunSetup> setup;
+  {
+    absl::StatusOr<RunSetup> prepared = PrepareRun(
+        options, [&](const RunConfig& recipe, const std::string& folder) {
+          return MeasureProfile(recipe, given.python, folder);
+        });
+    GANDEM_RETURN_IF_ERROR(prepared);
+    setup.emplace(*std::move(prepared));
+  }
+  // Before threads start; the workers inherit it.
+  if (!setup->evaluate_cores.empty()) {
+    GANDEM_RETURN_IF_ERROR(
+        RunOnCores(CoresWithout(AllowedCores(), setup->evaluate_cores)));
+  }
+  {
+    const FilePatience patience("gandem train");
+    GANDEM_RETURN_IF_ERROR(InitLogging({.role = "gandem",
+                                        .format = options.log_format,
+                                        .file = LogPath(setup->run_dir),
+                                        .to_stderr = false}));
+  }
+  const bool replans = options.plan.replan || options.plan.auto_replan;
+  std::optional<ReplanWatch> replan =
+      replans ? WatchPlan(*setup->plan, setup->notices) : std::nullopt;
+  while (true) {
+    const std::string run_dir = setup->run_dir;
+    const std::optional<Plan> plan = setup->plan;
+    std::optional<Candidate> next;
+    {
+      // Its end gives the folder's lock back.
+      TrainCommand command(options, *std::move(setup),
+                           replan.has_value() ? &*replan : nullptr, out);
+      const absl::StatusOr<int> exit_code = command.Run();
+      next = command.next();
+      const bool goes_on = exit_code.ok() && *exit_code == kExitResumable &&
+                           next.has_value() && plan.has_value();
+      if (!goes_on) return exit_code;
+    }
+    GANDEM_RETURN_IF_ERROR(KeepNext(run_dir, *plan, *next));
+    replan->Enter(*next);
+    // By the plan that the run keeps now.
+    options.plan.plan = "AUTO";
+    absl::StatusOr<RunSetup> prepared = PrepareRun(options);
+    GANDEM_RETURN_IF_ERROR(prepared);
+    setup.emplace(*std::move(prepared));
+  }
+}
+
+}  // namespace gandem

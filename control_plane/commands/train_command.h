@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `gandem train`: hosts the Control service, starts the workers, shows the
+// progress and ends with the run. The order of shutdown: the workers leave (or
+// are made to), the server stops, the last metrics are written, the lock goes.
+//
+// Owner: main(). Thread safety: the main thread, with the signals of
+// kTrainSignals blocked in all threads.
+#pragma once
+
+#include <signal.h>
+
+#include <initializer_list>
+
+#include "absl/status/statusor.h"
+#include "control_plane/command_line/command_line.h"
+
+namespace gandem {
+
+inline constexpr std::initializer_list<int> kTrainSignals = {SIGINT, SIGTERM,
+                                                             SIGHUP};
+
+// Returns the exit code. Progress goes to the descriptor `out`; nobody has to
+// read it.
+absl::StatusOr<int> RunTrain(const TrainOptions& options, int out);
+
+}  // namespace gandem

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control_plane/commands/watch_command.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/files/file.h"
+#include "common/files/metric_card.h"
+#include "common/process/binary_folder.h"
+#include "common/process/child_process.h"
+#include "common/process/exit_code.h"
+#include "common/status.h"
+#include "control_plane/commands/run_lock.h"
+#include "control_plane/coordinator/evaluation_snapshots.h"
+#include "control_plane/coordinator/run_files.h"
+
+namespace gandem {
+namespace {
+
+constexpr absl::Duration kLookInterval = absl::Milliseconds(200);
+constexpr int kEvaluationTailLines = 10;
+constexpr int kRoundColumns = 9;
+constexpr size_t kMetricColumns = 18;
+
+// Of the values of a card's metrics, or of their names.
+std::string TableLine(const std::string& round, const MetricCard& card,
+                      absl::FunctionRef<std::string(const Metric&)> text) {
+  std::string line = absl::StrFormat("%*s", kRoundColumns, round);
+  for (const Metric& metric : card.metrics()) {
+    absl::StrAppendFormat(
+        &line, "  %-*s",
+        static_cast<int>(std::max(kMetricColumns, metric.name().size())),
+        text(metric));
+  }
+  absl::StripTrailingAsciiWhitespace(&line);
+  return line;
+}
+
+class WatchCommand {
+ public:
+  WatchCommand(const WatchOptions& options, std::string program, int64_t rounds,
+               FILE* out)
+      : options_(options),
+        program_(std::move(program)),
+        log_(options.run_dir + "/logs/evaluation.log"),
+        snapshots_(options.run_dir, options.every, rounds),
+        out_(out) {}
+
+  absl::Status Run();
+
+ private:
+  absl::Status Start(int64_t step);
+  absl::Status OnEnd(int64_t step, const ProcessEnd& end);
+  absl::Status ShowCard(int64_t step);
+  static void Complain(const std::string& line) {
+    absl::FPrintF(stderr, "gandem watch-eval: %s\n", line);
+  }
+  void Say(const std::string& line) {
+    absl::FPrintF(out_, "%s\n", line);
+    std::fflush(out_);
+  }
+
+  const WatchOptions options_;
+  const std::string program_;  // `gandem`, which knows where evaluation_job is
+  const std::string log_;
+  EvaluationSnapshots snapshots_;
+  FILE* const out_;
+  std::string header_;  // above the last row; again where metrics change
+  std::optional<ChildProcess> child_;
+};
+
+absl::Status WatchCommand::Start(int64_t step) {
+  std::vector<std::string> arguments = {program_, "evaluate",
+                                        snapshots_.PathOf(step)};
+  arguments.insert(arguments.end(), options_.evaluate_arguments.begin(),
+                   options_.evaluate_arguments.end());
+  auto child = ChildProcess::Start(
+      {.arguments = std::move(arguments), .log_path = log_});
+  GANDEM_RETURN_IF_ERROR(child);
+  child_.emplace(*std::move(child));
+  return absl::OkStatus();
+}
+
+absl::Status WatchCommand::ShowCard(int64_t step) {
+  const auto card = ReadMetricCard(CardPathOf(child_->LogTail(1)));
+  if (!card.ok()) {
+    return Annotate(card.status(), absl::StrCat("the card of step ", step,
+                                                " (see ", log_, ")"));
+  }
+  const std::string header = TableLine(
+      "round", *card, [](const Metric& metric) { return metric.name(); });
+  if (std::exchange(header_, header) != header) Say(header);
+  Say(TableLine(absl::StrCat(card->images().generator().step()), *card,
+                MetricValueText));
+  return absl::OkStatus();
+}
+
+absl::Status WatchCommand::OnEnd(int64_t step, const ProcessEnd& end) {
+  const std::string text = absl::StrCat(
+      "the evaluation of step ", step, " ", end.description, "; its log is ",
+      log_, " and ends with\n", child_->LogTail(kEvaluationTailLines));
+  // The same arguments would fail with the next checkpoint, too.
+  if (end.exit_code == kExitUsage) return absl::InvalidArgumentError(text);
+  if (end.exit_code == kExitOk) {
+    GANDEM_RETURN_IF_ERROR(ShowCard(step));
+    snapshots_.queue().Finish(step);
+  } else if (snapshots_.queue().Retry(step)) {
+    Complain(text);
+    return absl::OkStatus();
+  } else {
+    Complain(absl::StrCat(text, "\nstep ", step, " is left out"));
+  }
+  return snapshots_.Remove(step);
+}
+
+absl::Status WatchCommand::Run() {
+  GANDEM_ASSIGN_OR_RETURN(const RunLock lock,
+                          RunLock::TakeForWatch(options_.run_dir));
+  GANDEM_RETURN_IF_ERROR(CreateDirectories(options_.run_dir + "/logs"));
+  while (true) {
+    GANDEM_RETURN_IF_ERROR(snapshots_.KeepDue());
+    GANDEM_RETURN_IF_ERROR(snapshots_.RemoveStale());
+    const std::optional<int64_t> next = snapshots_.queue().Next();
+    if (child_.has_value()) {
+      const std::optional<ProcessEnd> end = child_->Poll();
+      if (end.has_value()) {
+        GANDEM_RETURN_IF_ERROR(OnEnd(*next, *end));
+        child_.reset();
+        continue;
+      }
+    } else if (next.has_value()) {
+      GANDEM_RETURN_IF_ERROR(Start(*next));
+    } else if (options_.once || snapshots_.queue().complete()) {
+      return absl::OkStatus();
+    }
+    absl::SleepFor(kLookInterval);
+  }
+}
+
+}  // namespace
+
+absl::Status RunWatch(const WatchOptions& options, FILE* out) {
+  GANDEM_ASSIGN_OR_RETURN(const RunConfig config,
+                          ReadRunConfig(options.run_dir));
+  GANDEM_ASSIGN_OR_RETURN(const std::string folder, BinaryFolder());
+  return WatchCommand(options, folder + "/gandem", config.rounds(), out).Run();
+}
+
+}  // namespace gandem

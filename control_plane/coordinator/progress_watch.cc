@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control_plane/coordinator/progress_watch.h"
+
+#include <algorithm>
+#include <tuple>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/control/worker_position.h"
+
+namespace gandem {
+namespace {
+
+constexpr absl::Duration kShortestLimit = absl::Seconds(60);
+constexpr int kLimitInRounds = 20;
+// Reading a checkpoint and a dataset, or waiting for a disk.
+constexpr int kSlowParts = 10;
+constexpr size_t kMostGaps = 20;
+// A message is for people.
+constexpr size_t kMostNamed = 16;
+
+using Watched = ProgressWatch::Worker;
+
+// Indices of the workers for which `worker` waits; none: for nobody.
+std::vector<size_t> AwaitedBy(std::span<const Watched> workers, size_t worker,
+                              int64_t rounds) {
+  const WorkerPosition& position = workers[worker].position;
+  std::vector<size_t> awaited;
+  if (position.whom() == ROLE_UNKNOWN ||
+      position.wait() == WorkerPosition::NOTHING) {
+    return awaited;
+  }
+  for (size_t i = 0; i < workers.size(); ++i) {
+    const WorkerKey key = workers[i].key;
+    if (i != worker && key.role == position.whom() &&
+        (position.rank() < 0 || key.rank == position.rank()) &&
+        workers[i].completed_rounds < rounds) {
+      awaited.push_back(i);
+    }
+  }
+  return awaited;
+}
+
+// Follows first edges from a worker that waits until it is in the circle, then
+// once around.
+std::vector<size_t> Circle(const std::vector<std::vector<size_t>>& awaited) {
+  size_t worker = 0;
+  for (size_t i = 0; i < awaited.size(); ++i) worker = awaited[worker].front();
+  std::vector<size_t> circle;
+  const size_t first = worker;
+  do {
+    circle.push_back(worker);
+    worker = awaited[worker].front();
+  } while (worker != first);
+  return circle;
+}
+
+// Those that wait for nobody: others wait for them if others wait at all.
+std::vector<size_t> Ends(std::span<const Watched> workers,
+                         const std::vector<std::vector<size_t>>& awaited,
+                         int64_t rounds) {
+  std::vector<size_t> ends;
+  std::vector<size_t> awaited_ends;
+  for (size_t i = 0; i < workers.size(); ++i) {
+    // Who has done all rounds only serves the others.
+    if (!awaited[i].empty() || workers[i].completed_rounds >= rounds) continue;
+    ends.push_back(i);
+    const bool is_awaited = std::ranges::any_of(awaited, [i](const auto& list) {
+      return std::ranges::count(list, i) > 0;
+    });
+    if (is_awaited) awaited_ends.push_back(i);
+  }
+  return awaited_ends.empty() ? ends : awaited_ends;
+}
+
+}  // namespace
+
+WorkerKey FindSuspect(std::span<const Watched> workers, int64_t rounds) {
+  std::vector<std::vector<size_t>> awaited;
+  for (size_t i = 0; i < workers.size(); ++i) {
+    awaited.push_back(AwaitedBy(workers, i, rounds));
+  }
+  std::vector<size_t> suspects = Ends(workers, awaited, rounds);
+  if (suspects.empty() &&
+      std::ranges::none_of(awaited, [](const auto& l) { return l.empty(); })) {
+    suspects = Circle(awaited);
+  }
+  if (suspects.empty()) {  // only those that are done, or a circle beside them
+    for (size_t i = 0; i < workers.size(); ++i) suspects.push_back(i);
+  }
+  const size_t suspect = *std::ranges::min_element(suspects, {}, [&](size_t i) {
+    return std::tuple(workers[i].completed_rounds,
+                      -workers[i].position.seconds(), i);
+  });
+  return workers[suspect].key;
+}
+
+std::string WaitGraphText(std::span<const Watched> workers, int64_t rounds) {
+  std::vector<std::string> parts;
+  for (const Watched& worker : workers) {
+    if (parts.size() == kMostNamed) {
+      parts.push_back(absl::StrCat("and ", workers.size() - kMostNamed,
+                                   " more workers (`gandem status`)"));
+      break;
+    }
+    parts.push_back(absl::StrCat(ToString(worker.key), " ",
+                                 worker.completed_rounds >= rounds
+                                     ? "has done all rounds"
+                                     : PositionText(worker.position)));
+  }
+  return absl::StrJoin(parts, "; ");
+}
+
+void ProgressWatch::BeginEpoch(absl::Time now) {
+  judged_ = last_done_ = now;
+  used_ = absl::ZeroDuration();
+  at_begin_.clear();
+  was_slow_part_ = true;
+}
+
+void ProgressWatch::Skip(absl::Time now) {
+  last_done_ += now - judged_;
+  judged_ = now;
+}
+
+bool ProgressWatch::NoteRounds(std::span<const Watched> workers) {
+  const bool is_first = at_begin_.empty();
+  int64_t completed = 0;
+  for (const Worker& worker : workers) {
+    at_begin_.emplace(worker.key, worker.completed_rounds);
+    completed += worker.completed_rounds;
+  }
+  const bool has_more = !is_first && completed > completed_;
+  completed_ = completed;
+  return has_more;
+}
+
+bool ProgressWatch::IsOff(std::span<const Watched> workers) const {
+  if (options_.timeout == absl::ZeroDuration()) return true;
+  const bool is_held = std::ranges::any_of(workers, [](const Worker& worker) {
+    return worker.position.wait() == WorkerPosition::GATE;
+  });
+  return is_held || std::ranges::all_of(workers, [this](const Worker& worker) {
+           return worker.completed_rounds >= options_.rounds;
+         });
+}
+
+bool ProgressWatch::IsSlowPart(std::span<const Watched> workers) const {
+  return std::ranges::any_of(workers, [this](const Worker& worker) {
+    return worker.completed_rounds <= at_begin_.at(worker.key) ||
+           worker.position.wait() == WorkerPosition::CHECKPOINT;
+  });
+}
+
+absl::Duration ProgressWatch::Limit() const {
+  if (options_.timeout.has_value()) return *options_.timeout;
+  const auto longest = std::ranges::max_element(gaps_);
+  return longest == gaps_.end()
+             ? kShortestLimit
+             : std::max(kShortestLimit, kLimitInRounds * *longest);
+}
+
+std::optional<ProgressWatch::Stall> ProgressWatch::Judge(
+    std::span<const Watched> workers, absl::Time now) {
+  if (workers.empty() || IsOff(workers)) {
+    Skip(now);
+    return std::nullopt;
+  }
+  const absl::Duration passed = now - judged_;
+  judged_ = now;
+  const bool has_more = NoteRounds(workers);
+  const bool is_slow_part = IsSlowPart(workers);
+  was_slow_part_ = was_slow_part_ || is_slow_part;
+  if (has_more) {
+    if (!was_slow_part_) gaps_.push_back(now - last_done_);
+    if (gaps_.size() > kMostGaps) gaps_.pop_front();
+    last_done_ = now;
+    used_ = absl::ZeroDuration();
+    was_slow_part_ = is_slow_part;
+    return std::nullopt;
+  }
+  used_ += is_slow_part ? passed / kSlowParts : passed;
+  if (used_ < Limit()) return std::nullopt;
+  return Stall{.suspect = FindSuspect(workers, options_.rounds),
+               .text = absl::StrCat("no worker has finished a round for ",
+                                    absl::ToInt64Seconds(now - last_done_),
+                                    " s (control.progress_timeout_seconds): ",
+                                    WaitGraphText(workers, options_.rounds))};
+}
+
+}  // namespace gandem

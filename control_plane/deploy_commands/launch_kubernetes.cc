@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control_plane/deploy_commands/launch_kubernetes.h"
+
+#include <cmath>
+#include <optional>
+#include <ostream>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+#include "common/config/role_device.h"
+#include "common/config/run_config.h"
+#include "common/faults.h"
+#include "common/files/file.h"
+#include "common/files/quantities.h"
+#include "common/files/text_proto.h"
+#include "common/monotonic_time.h"
+#include "common/process/child_process.h"
+#include "common/programs/worker_program.h"
+#include "common/status.h"
+#include "deploy/kubernetes/manifests.h"
+#include "scaling_manager/planner_commands/plan_file.h"
+
+namespace gandem {
+namespace {
+
+// A cluster that does not answer is given up; kubectl waits for less.
+constexpr absl::Duration kKubectlTimeout = absl::Seconds(90);
+// Of what a plan predicts, for what it does not count.
+constexpr double kMemoryMargin = 1.25;
+
+struct GivenRun {
+  RunConfig config;
+  std::string text;
+  std::optional<Candidate> candidate;  // of a plan
+};
+
+absl::StatusOr<GivenRun> ReadGiven(const LaunchKubernetesOptions& options) {
+  GivenRun given;
+  GANDEM_ASSIGN_OR_RETURN(given.text,
+                          ReadFile(options.recipe, kMaxTextProtoBytes));
+  if (LooksLikePlan(given.text)) {
+    GANDEM_ASSIGN_OR_RETURN(const Plan plan,
+                            ParsePlan(given.text, options.recipe));
+    if (options.candidate > plan.candidates_size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--candidate ", options.candidate, ": '", options.recipe,
+                       "' has ", plan.candidates_size(), ", counted from 1"));
+    }
+    given.candidate = plan.candidates(options.candidate - 1);
+    given.config = EffectiveConfig(given.candidate->config());
+    GANDEM_RETURN_IF_ERROR(SetFields(options.sets, given.config));
+    GANDEM_RETURN_IF_ERROR(
+        Annotate(ValidateRunConfig(given.config), options.recipe));
+  } else {
+    GANDEM_ASSIGN_OR_RETURN(
+        given.config, ParseRunConfig(given.text, options.recipe, options.sets));
+  }
+  given.config = EffectiveConfig(given.config);
+  return given;
+}
+
+// 0: it is not known. What is predicted of a role with GPUs is their memory.
+int64_t PredictedBytes(const GivenRun& given, const RoleConfig& config,
+                       Role role) {
+  if (!given.candidate.has_value() || IsOnGpu(config)) return 0;
+  const Prediction& prediction = given.candidate->prediction();
+  const int64_t bytes = role == GENERATOR ? prediction.generator_bytes()
+                                          : prediction.discriminator_bytes();
+  return std::llround(kMemoryMargin * static_cast<double>(bytes));
+}
+
+void AddFleet(const GivenRun& given, Role role, int64_t memory_bytes,
+              KubernetesRun& run) {
+  const RoleConfig& config = role == GENERATOR ? given.config.generator()
+                                               : given.config.discriminator();
+  const int64_t bytes =
+      memory_bytes > 0 ? memory_bytes : PredictedBytes(given, config, role);
+  for (int rank = 0; rank < config.workers(); ++rank) {
+    run.workers.push_back({.role = role,
+                           .rank = rank,
+                           .threads = config.threads(),
+                           .gpus = IsOnGpu(config) ? 1 : 0,
+                           .memory_bytes = bytes});
+  }
+}
+
+void AddWorkers(const GivenRun& given, int64_t memory_bytes,
+                KubernetesRun& run) {
+  if (!given.candidate.has_value() || !IsColocated(*given.candidate)) {
+    AddFleet(given, GENERATOR, memory_bytes, run);
+    AddFleet(given, DISCRIMINATOR, memory_bytes, run);
+    return;
+  }
+  AddFleet(given, DISCRIMINATOR, memory_bytes, run);
+  run.workers.front().role = COLOCATED;
+}
+
+// What a pod sees is not what this machine does.
+absl::Status CheckInPods(const RunConfig& config, const std::string& data,
+                         const KubernetesRun& run) {
+  Faults faults("what the cluster is to run");
+  for (const auto& [field, role] :
+       {std::pair("generator.device", &config.generator()),
+        std::pair("discriminator.device", &config.discriminator())}) {
+    if (absl::StartsWith(role->device(), "cuda:")) {
+      faults.Add(absl::StrCat(field, " '", role->device(),
+                              "': a pod sees the GPU that it is given and no "
+                              "other: --set ",
+                              field, "=cuda"));
+    }
+  }
+  const std::string& images = data.empty() ? ImagesPath(config.data()) : data;
+  if (!absl::StartsWith(images, "/") && !absl::StrContains(images, "://")) {
+    faults.Add(absl::StrCat("the images '", images,
+                            "' are named from a folder of this machine: "
+                            "give --data a path in the pods, such as ",
+                            kVolumePath,
+                            "/data/images on the volume, or a URL"));
+  }
+  const std::string own = OwnNetworkOf(config);
+  if (!own.empty()) {
+    faults.Add(absl::StrCat(own,
+                            ": the image of gandem has no interpreter and no "
+                            "torch for networks in Python: train on this "
+                            "machine, on Slurm, or by `gandem coordinate` "
+                            "(docs/operations.md)"));
+  }
+  const bool makes_claim = !run.volume.storage_class.empty();
+  if (run.volume.claim.empty() && !makes_claim) {
+    faults.Add(
+        "the run folder needs a volume that all nodes can write to: --pvc "
+        "NAME of a PersistentVolumeClaim, or --storage_class NAME to make one");
+  }
+  return faults.ToStatus();
+}
+
+absl::StatusOr<int> Kubectl(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {"/usr/bin/env", "kubectl"});
+  GANDEM_ASSIGN_OR_RETURN(ChildProcess child,
+                          ChildProcess::Start({.arguments = arguments}));
+  const auto end = child.AwaitEnd(MonotonicNow() + kKubectlTimeout);
+  if (!end.ok()) {
+    return absl::DeadlineExceededError(absl::StrCat(
+        "kubectl has not ended in ", absl::FormatDuration(kKubectlTimeout),
+        ": does `kubectl get nodes` answer?"));
+  }
+  if (end->exit_code == 127) {
+    return absl::NotFoundError(
+        "there is no kubectl on this machine's PATH: install it "
+        "(kubernetes-client), or use --dry_run and apply the manifests "
+        "elsewhere");
+  }
+  return end->exit_code;
+}
+
+// kubectl itself has said what it got for an answer.
+absl::Status CheckThere(const std::string& kind, const std::string& name,
+                        const std::string& name_space,
+                        const std::string& advice) {
+  GANDEM_ASSIGN_OR_RETURN(
+      const int exit_code,
+      Kubectl({"get", kind, name, "--namespace", name_space, "--output", "name",
+               "--request-timeout=20s"}));
+  if (exit_code == 0) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat("the cluster gives no ", kind, " '",
+                                          name, "' in namespace '", name_space,
+                                          "': ", advice));
+}
+
+std::string SecretAdvice(const KubernetesRun& run) {
+  std::string hosts;
+  std::string files = " --from-file=certs/ca.crt";
+  for (const std::string& pod : PodNames(run)) {
+    absl::StrAppend(&hosts, " --host ", pod);
+    absl::StrAppend(&files, " --from-file=certs/", pod, ".crt",
+                    " --from-file=certs/", pod, ".key");
+  }
+  return absl::StrCat("make it by\n  gandem certificates certs", hosts,
+                      "\n  kubectl create secret generic ", run.secret,
+                      " --namespace ", run.name_space, files);
+}
+
+absl::Status CheckHasJobSets(const std::string& name_space) {
+  GANDEM_ASSIGN_OR_RETURN(
+      const int exit_code,
+      Kubectl({"get", "jobsets.jobset.x-k8s.io", "--namespace", name_space,
+               "--output", "name", "--request-timeout=20s"}));
+  if (exit_code == 0) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat(
+      "the cluster has no JobSets, or does not let you list them in namespace "
+      "'",
+      name_space,
+      "': have the controller installed (jobset.sigs.k8s.io), or launch "
+      "without --jobset"));
+}
+
+absl::Status CheckCluster(const KubernetesRun& run) {
+  GANDEM_ASSIGN_OR_RETURN(
+      const int exit_code,
+      Kubectl({"auth", "can-i", "create", "jobs.batch", "--quiet",
+               "--namespace", run.name_space, "--request-timeout=20s"}));
+  if (exit_code != 0) {
+    return absl::UnavailableError(absl::StrCat(
+        "the cluster does not answer, or does not let you make Jobs in "
+        "namespace '",
+        run.name_space, "': does `kubectl get jobs --namespace ",
+        run.name_space, "` work? KUBECONFIG names the cluster"));
+  }
+  if (run.as_jobset) GANDEM_RETURN_IF_ERROR(CheckHasJobSets(run.name_space));
+  if (!run.secret.empty()) {
+    GANDEM_RETURN_IF_ERROR(
+        CheckThere("secret", run.secret, run.name_space, SecretAdvice(run)));
+  }
+  if (!run.volume.storage_class.empty()) return absl::OkStatus();
+  return CheckThere("persistentvolumeclaim", run.volume.claim, run.name_space,
+                    "name one that exists by --pvc, or have one made by "
+                    "--storage_class");
+}
+
+absl::Status Apply(const KubernetesRun& run, const std::string& folder) {
+  std::vector<std::vector<std::string>> steps;
+  if (!run.volume.storage_class.empty()) {
+    steps.push_back({"-f", absl::StrCat(folder, "/", kVolumeFile)});
+  }
+  steps.push_back({"-k", folder});
+  for (std::vector<std::string> step : steps) {
+    step.insert(step.begin(), {"apply", "--request-timeout=30s"});
+    GANDEM_ASSIGN_OR_RETURN(const int exit_code, Kubectl(step));
+    if (exit_code == 0) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("the cluster has not taken all of '", folder,
+                     "' (above is what kubectl says); `kubectl delete -k ",
+                     folder, "` takes back what it has"));
+  }
+  return absl::OkStatus();
+}
+
+std::string WhatNow(const KubernetesRun& run, const std::string& folder) {
+  const std::string here = absl::StrCat("kubectl -n ", run.name_space, " ");
+  // A JobSet counts its Jobs.
+  const std::string coordinator =
+      absl::StrCat("job/", CoordinatorName(run), run.as_jobset ? "-0" : "");
+  return absl::StrCat(
+      "the run is with the cluster; it goes on without this machine\n",
+      "  who runs where:  ", here, "get pods -o wide -l gandem/run=", run.name,
+      "\n  progress:        ", here, "logs -f ", coordinator,
+      "\n  status:          ", here, "exec ", coordinator, " -- gandem status ",
+      RunFolderInPod(run), "\n  stop, with a checkpoint:  kubectl delete -k ",
+      folder, "\n");
+}
+
+absl::Status WriteManifests(const std::vector<ManifestFile>& files,
+                            const std::string& folder) {
+  GANDEM_RETURN_IF_ERROR(CreateDirectories(folder));
+  for (const ManifestFile& file : files) {
+    GANDEM_RETURN_IF_ERROR(
+        WriteFileDurably(absl::StrCat(folder, "/", file.name), file.text));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<KubernetesRun> KubernetesRunOf(
+    const LaunchKubernetesOptions& options) {
+  GANDEM_ASSIGN_OR_RETURN(GivenRun given, ReadGiven(options));
+  int64_t memory_bytes = 0;
+  if (!options.memory.empty()) {
+    GANDEM_ASSIGN_OR_RETURN(memory_bytes,
+                            ParseBytes("--memory", options.memory));
+  }
+  KubernetesRun run = {
+      .name = options.name.empty() ? KubernetesName(given.config.name())
+                                   : options.name,
+      .name_space = options.name_space,
+      .image = options.image,
+      .config = std::move(given.text),
+      .is_plan = given.candidate.has_value(),
+      .volume = {.claim = options.pvc,
+                 .storage_class = options.storage_class,
+                 .size = options.storage_size},
+      .secret = options.secret,
+      .grace = absl::Seconds(given.config.control().grace_seconds()),
+      .metrics_port = options.metrics_port,
+      .log_format = options.log_format,
+      .as_jobset = options.jobset};
+  if (run.is_plan && options.candidate != 1) {
+    run.train_arguments = {"--candidate", absl::StrCat(options.candidate)};
+  }
+  if (!options.data.empty()) {
+    run.train_arguments.insert(run.train_arguments.end(),
+                               {"--data", options.data});
+  }
+  for (const std::string& set : options.sets) {
+    run.train_arguments.insert(run.train_arguments.end(), {"--set", set});
+  }
+  AddWorkers(given, memory_bytes, run);
+  GANDEM_RETURN_IF_ERROR(CheckInPods(given.config, options.data, run));
+  if (run.volume.claim.empty()) run.volume.claim = run.name + "-run";
+  GANDEM_RETURN_IF_ERROR(CheckKubernetesRun(run));
+  return run;
+}
+
+absl::Status LaunchKubernetes(const LaunchKubernetesOptions& options,
+                              std::ostream& out) {
+  GANDEM_ASSIGN_OR_RETURN(const KubernetesRun run, KubernetesRunOf(options));
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<ManifestFile> files,
+                          RenderManifests(run));
+  const std::string folder =
+      options.output.empty() ? run.name + "-kubernetes" : options.output;
+  if (!options.dry_run || !options.output.empty()) {
+    GANDEM_RETURN_IF_ERROR(WriteManifests(files, folder));
+  }
+  if (options.dry_run) {
+    for (const ManifestFile& file : files) {
+      if (!options.output.empty()) {
+        out << folder << "/" << file.name << "\n";
+      } else if (file.name != "kustomization.yaml") {
+        out << "---\n# " << file.name << "\n" << file.text;
+      }
+    }
+    return absl::OkStatus();
+  }
+  out.flush();
+  GANDEM_RETURN_IF_ERROR(CheckCluster(run));
+  GANDEM_RETURN_IF_ERROR(Apply(run, folder));
+  out << WhatNow(run, folder);
+  return absl::OkStatus();
+}
+
+}  // namespace gandem

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control_plane/doctor/doctor_service.h"
+
+#include <unistd.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/control/numerics.h"
+#include "common/files/file.h"
+#include "common/monotonic_time.h"
+#include "common/process/host_identity.h"
+#include "common/rpc/grpc_status.h"
+#include "common/version.h"
+#include "control_plane/doctor/doctor_client.h"
+#include "control_plane/doctor/nonce.h"
+
+namespace gandem {
+namespace {
+
+constexpr absl::Duration kWayBackLimit = absl::Seconds(20);
+constexpr int64_t kSmallMessage = 64 << 10;  // beside the payload
+
+}  // namespace
+
+grpc::Status DoctorService::Look(grpc::ServerContext* /*context*/,
+                                 const LookRequest* request, LookReply* reply) {
+  const auto nonce = ReadNonce(run_dir_, request->nonce_file());
+  if (absl::IsInvalidArgument(nonce.status())) {
+    return ToGrpcStatus(nonce.status());
+  }
+  reply->set_version(std::string(GandemVersion()));
+  reply->set_host(ThisHost().name);
+  reply->set_unix_seconds(
+      absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
+  reply->set_nonce(nonce.value_or(""));
+  const Numerics numerics = ProcessNumerics();
+  reply->mutable_numerics()->insert(numerics.begin(), numerics.end());
+  return grpc::Status::OK;
+}
+
+grpc::Status DoctorService::Carry(grpc::ServerContext* /*context*/,
+                                  const CarryRequest* request,
+                                  CarryReply* reply) {
+  if (request->reply_bytes() < 0 || request->reply_bytes() > kMaxCarriedBytes) {
+    return ToGrpcStatus(absl::InvalidArgumentError(
+        absl::StrCat("reply_bytes is ", request->reply_bytes(), ", not in [0, ",
+                     kMaxCarriedBytes, "]")));
+  }
+  reply->set_payload(
+      std::string(static_cast<size_t>(request->reply_bytes()), '\0'));
+  return grpc::Status::OK;
+}
+
+grpc::Status DoctorService::Return(grpc::ServerContext* /*context*/,
+                                   const ReturnRequest* request,
+                                   ReturnReply* reply) {
+  const auto speed =
+      MeasureLink(request->address(), MonotonicNow() + kWayBackLimit);
+  if (!speed.ok()) return ToGrpcStatus(speed.status());
+  reply->set_bytes_per_second(speed->there);
+  return grpc::Status::OK;
+}
+
+absl::StatusOr<std::unique_ptr<RpcServer>> StartDoctorServer(
+    const std::string& address, DoctorService* service) {
+  return RpcServer::Start(
+      {.address = address,
+       .rpc = {.max_message_bytes = kMaxCarriedBytes + kSmallMessage}},
+      [service](grpc::ServerBuilder& builder) {
+        builder.RegisterService(service);
+      });
+}
+
+}  // namespace gandem

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the workers' records add up to since this `gandem train` was started,
+// and the newest record of each worker: what a scrape sees of the rounds.
+//
+// Owner: `gandem train`. Thread safety: one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "common/round_times.h"
+#include "control_plane/views/leading_ranks.h"
+#include "control_plane/views/new_records.h"
+#include "proto/metrics.pb.h"
+
+namespace gandem {
+
+class RunTotals {
+ public:
+  // Of all ranks of a role together.
+  struct RoleTotals {
+    int64_t rounds = 0;  // of the leading rank; rounds that are redone count
+    int64_t images = 0;
+    RoundTimes seconds = {};      // of the rounds that have a record
+    int64_t updates_skipped = 0;  // since the start of the run
+    int64_t records_dropped = 0;
+  };
+
+  // Repeats change nothing.
+  void Add(const RoundMetrics& metrics);
+
+  const std::map<Role, RoleTotals>& roles() const { return roles_; }
+  // By role and rank; of the newest run epoch only.
+  const std::map<std::pair<Role, int>, RoundMetrics>& newest() const {
+    return newest_;
+  }
+  // Of the newest rounds of a role's ranks: the part that was spent waiting.
+  double WaitingShare(Role role) const;
+
+ private:
+  int64_t RoundsOf(const RoundMetrics& metrics) const;
+
+  NewRecords new_records_;
+  LeadingRanks leading_;
+  int64_t run_epoch_ = 0;
+  std::map<Role, RoleTotals> roles_;
+  std::map<std::pair<Role, int>, RoundMetrics> newest_;
+};
+
+}  // namespace gandem

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control_plane/reports/report_command.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/config/fused_feedback.h"
+#include "common/config/run_config.h"
+#include "common/files/file.h"
+#include "common/results/round_history.h"
+#include "common/results/time_report.h"
+#include "common/status.h"
+#include "control_plane/coordinator/run_files.h"
+#include "control_plane/report_page/report_page.h"
+#include "control_plane/report_page/run_page_data.h"
+#include "control_plane/views/time_report_text.h"
+#include "pipeline/formats/idx_reader.h"
+#include "pipeline/remote/url.h"
+#include "pipeline/sources/open_dataset.h"
+#include "pipeline/trees/folder_listings.h"
+
+namespace gandem {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// 0 where the dataset is not on this machine.
+int64_t DatasetImages(const DataConfig& data) {
+  int64_t images = 0;
+  if (data.source().empty()) {
+    const auto shape = ReadIdxShape(data.idx_images(), /*num_dimensions=*/3);
+    if (!shape.ok()) return 0;
+    images = shape->front();
+  } else {
+    // A report waits for no network.
+    if (IsUrl(data.source())) return 0;
+    const auto source = OpenImages(data);
+    if (!source.ok()) return 0;
+    images = (*source)->size();
+  }
+  return data.max_images() > 0 ? std::min(images, data.max_images()) : images;
+}
+
+struct ReportedRun {
+  TimeReport report;
+  RoundHistory history;
+};
+
+absl::StatusOr<ReportedRun> ReadReportedRun(const std::string& run_dir) {
+  const FolderListings listings({.run_dir = run_dir});
+  GANDEM_ASSIGN_OR_RETURN(const RunConfig config, ReadRunConfig(run_dir));
+  RunFacts facts = {.name = config.name(),
+                    .generator_batch = StepBatch(config.generator()),
+                    .discriminator_batch = StepBatch(config.discriminator()),
+                    .dataset_images = DatasetImages(config.data()),
+                    .lag = config.schedule().lag()};
+  if (config.schedule().feedback() == ScheduleConfig::FUSED) {
+    facts.fused_backward =
+        ScheduleConfig::FusedBackward_Name(FusedBackwardOf(config));
+  }
+  GANDEM_ASSIGN_OR_RETURN(facts.workers, ReadRunWorkers(run_dir));
+  GANDEM_ASSIGN_OR_RETURN(RoundHistory history, RoundHistory::Read(run_dir));
+  absl::StatusOr<TimeReport> report = MakeTimeReport(facts, history);
+  if (!report.ok()) return Annotate(report.status(), run_dir);
+  report->run_dir = run_dir;
+  return ReportedRun{.report = *std::move(report),
+                     .history = std::move(history)};
+}
+
+// Runs of one name are told apart by their folders.
+void TellApart(Json& runs) {
+  std::map<std::string, int> counts;
+  for (const Json& run : runs) ++counts[run["name"].get<std::string>()];
+  for (Json& run : runs) {
+    const std::string name = run["name"].get<std::string>();
+    if (counts[name] > 1) {
+      run["name"] =
+          absl::StrCat(name, " (", run["run_dir"].get<std::string>(), ")");
+    }
+  }
+}
+
+absl::Status WritePage(const std::vector<ReportedRun>& runs,
+                       const std::string& path, std::ostream& out) {
+  Json data = Json::array();
+  for (const ReportedRun& run : runs) {
+    GANDEM_ASSIGN_OR_RETURN(Json one, RunPageData(run.report, run.history));
+    data.push_back(std::move(one));
+  }
+  TellApart(data);
+  const std::string page = ReportPage(data);
+  GANDEM_RETURN_IF_ERROR(WriteFileDurably(path, page));
+  out << absl::StrFormat("%s (%.1f MB): open it in a browser\n", path,
+                         1e-6 * static_cast<double>(page.size()));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RunReport(const ReportOptions& options, std::ostream& out) {
+  std::vector<ReportedRun> runs;
+  for (const std::string& run_dir : options.run_dirs) {
+    GANDEM_ASSIGN_OR_RETURN(ReportedRun run, ReadReportedRun(run_dir));
+    runs.push_back(std::move(run));
+  }
+  if (!options.html.empty()) return WritePage(runs, options.html, out);
+  std::vector<TimeReport> reports;
+  for (ReportedRun& run : runs) reports.push_back(std::move(run.report));
+  out << (options.json          ? TimeReportsJson(reports)
+          : reports.size() == 1 ? TimeReportText(reports.front())
+                                : ScalingText(reports));
+  return absl::OkStatus();
+}
+
+}  // namespace gandem

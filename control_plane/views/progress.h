@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a user sees of a run: speed, losses, time left, as a bar for a terminal
+// or as plain lines.
+//
+// Owner: `gandem train`.
+// Thread safety: ProgressTracker from any thread; the rest are pure functions.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "control_plane/views/data_speeds.h"
+#include "control_plane/views/fleet_speeds.h"
+#include "control_plane/views/leading_ranks.h"
+#include "proto/control.pb.h"
+#include "proto/metrics.pb.h"
+
+namespace gandem {
+
+struct ProgressView {
+  StatusReply status;  // with images_per_second and eta_seconds
+  // The newest record of each role; a role of 0 means none yet.
+  RoundMetrics generator;
+  RoundMetrics discriminator;
+};
+
+class ProgressTracker {
+ public:
+  // Generated images that a round trains on.
+  explicit ProgressTracker(int64_t images_per_round)
+      : images_per_round_(images_per_round) {}
+
+  void AddMetrics(const RoundMetrics& metrics);
+  // Measures the speed; call it a few times a second.
+  void Observe(absl::Time now, int64_t run_epoch, int64_t completed_rounds);
+  // Fills images_per_second and eta_seconds (0: not known yet), fleets and
+  // data.
+  void Complete(StatusReply& status) const;
+  ProgressView View(StatusReply status) const;
+  // Why a run whose rounds are done may be worth nothing: losses that are far
+  // from what they were at first. A line each.
+  std::vector<std::string> Doubts() const;
+  // What workers say of their training's health (RoundMetrics.health), once
+  // each.
+  std::vector<std::string> TakeWarnings();
+
+ private:
+  double RoundsPerSecond() const ABSL_SHARED_LOCKS_REQUIRED(mu_);
+
+  const int64_t images_per_round_;  // never changes after construction
+  mutable absl::Mutex mu_;
+  LeadingRanks leading_ ABSL_GUARDED_BY(mu_);
+  RoundMetrics generator_ ABSL_GUARDED_BY(mu_);
+  RoundMetrics discriminator_ ABSL_GUARDED_BY(mu_);
+  std::map<Role, double> first_loss_ ABSL_GUARDED_BY(mu_);  // of this start
+  std::vector<std::string> warnings_ ABSL_GUARDED_BY(mu_);
+  FleetSpeeds fleets_ ABSL_GUARDED_BY(mu_);
+  DataSpeeds data_ ABSL_GUARDED_BY(mu_);
+  int64_t run_epoch_ ABSL_GUARDED_BY(mu_) = 0;
+  // (time, completed rounds), oldest first; the last few seconds.
+  std::deque<std::pair<absl::Time, int64_t>> seen_ ABSL_GUARDED_BY(mu_);
+};
+
+// One line of at most `width` columns; what matters least is left out first.
+std::string ProgressBar(const ProgressView& view, int width);
+
+// One line for a log.
+std::string ProgressLine(const ProgressView& view);
+
+// A row for each fleet, below a row of headings; empty if there are none.
+std::string FleetTable(const StatusReply& status);
+
+}  // namespace gandem

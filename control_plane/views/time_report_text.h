@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Time reports for people and for programs.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "common/results/time_report.h"
+
+namespace gandem {
+
+// A line for each role, and below it one for each of its workers if there are
+// several.
+std::string TimeReportText(const TimeReport& report);
+
+// A line for each run; all are compared with the first. Images and rounds are
+// the discriminator's, shares those of all workers.
+std::string ScalingText(std::span<const TimeReport> reports);
+
+// All numbers of all runs; what is unknown is null.
+std::string TimeReportsJson(std::span<const TimeReport> reports);
+
+}  // namespace gandem

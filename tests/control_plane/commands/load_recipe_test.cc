@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control_plane/commands/load_recipe.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/config/run_config.h"
+#include "common/files/file.h"
+#include "scaling_manager/planner_commands/plan_file.h"
+#include "tests/pipeline/image_files.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::NoiseImage;
+using ::gandem::testing::PngBytes;
+using ::gandem::testing::StatusIs;
+using ::gandem::testing::TempDir;
+using ::gandem::testing::WriteTree;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kNetworks[] = R"(
+  rounds: 5
+  generator { network { mlp { hidden: 4 } } batch_size: 8 }
+  discriminator { network { mlp { hidden: 4 } } batch_size: 8 })";
+
+class LoadRecipeTest : public ::testing::Test {
+ protected:
+  std::string Recipe(const std::string& data) {
+    const std::string path = dir_ / "recipe";
+    EXPECT_OK(WriteFile(path, absl::StrCat(kNetworks, data)));
+    return path;
+  }
+  std::string Photos() {
+    WriteTree(dir_ / "photos", {{"a/1.png", PngBytes(NoiseImage(3, 9, 8, 1))},
+                                {"b/2.png", PngBytes(NoiseImage(3, 8, 8, 2))}});
+    return dir_ / "photos";
+  }
+  const TempDir dir_;
+};
+
+TEST_F(LoadRecipeTest, ANameAloneIsToldItsFile) {
+  const auto before = std::filesystem::current_path();
+  WriteTree(dir_ / "project", {{"recipes/mlp_smoke.textproto", ""}});
+  std::filesystem::current_path(dir_ / "project");
+  EXPECT_THAT(ReadRecipe("mlp_smoke"),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("did you mean recipes/mlp_smoke.textproto?")));
+  EXPECT_THAT(SeeRecipe("mlp_smoke.textproto", "", {}),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("did you mean recipes/mlp_smoke.textproto?")));
+  EXPECT_THAT(ReadRecipe("none_such"), StatusIs(absl::StatusCode::kNotFound,
+                                                HasSubstr("is a file, as")));
+  EXPECT_THAT(ReadRecipe(dir_ / "mlp_smoke"),
+              StatusIs(absl::StatusCode::kNotFound, Not(HasSubstr("mean"))));
+  std::filesystem::current_path(before);
+}
+
+TEST_F(LoadRecipeTest, DataAndSetsChangeTheRecipe) {
+  const std::string photos = Photos();
+  ASSERT_OK_AND_ASSIGN(
+      const SeenRecipe seen,
+      SeeRecipe(Recipe(" data { image_size: 8 }"), photos, {"rounds=7"}));
+  EXPECT_EQ(seen.config.rounds(), 7);
+  EXPECT_EQ(seen.config.data().source(), photos);
+  EXPECT_EQ(seen.config.data().idx_images(), "");
+  EXPECT_EQ(seen.config.data().channels(), 3);
+  EXPECT_THAT(seen.data, HasSubstr("data: 2 images"));
+  EXPECT_FALSE(seen.config.generator().optimizer().has_adam())
+      << "what nobody gave is not set";
+}
+
+// A profile and a plan may be made where the images are not.
+TEST_F(LoadRecipeTest, TheRecipesImagesMayBeElsewhere) {
+  const std::string recipe = Recipe(absl::StrCat(
+      " data { image_size: 8 source: \"", dir_.path(), "/elsewhere\" }"));
+  ASSERT_OK_AND_ASSIGN(const SeenRecipe seen, SeeRecipe(recipe, "", {}));
+  EXPECT_EQ(seen.data, "");
+  EXPECT_EQ(DataShapeOf(seen.config.data()).image.channels, 3);
+  // Those that were named now may not.
+  const auto named = SeeRecipe(recipe, dir_ / "none", {});
+  EXPECT_FALSE(named.ok());
+  EXPECT_THAT(std::string(named.status().message()), HasSubstr("none"));
+}
+
+TEST_F(LoadRecipeTest, WhatIsWrongIsNamed) {
+  EXPECT_THAT(
+      std::string(SeeRecipe(dir_ / "no_recipe", "", {}).status().message()),
+      HasSubstr("no_recipe"));
+  EXPECT_THAT(std::string(SeeRecipe(Recipe(""), "", {"generator.batch_size=0"})
+                              .status()
+                              .message()),
+              HasSubstr("batch_size"));
+}
+
+std::string SmokeRecipe() {
+  return absl::StrCat(std::getenv("GANDEM_SOURCE_DIR"),
+                      "/recipes/mlp_smoke.textproto");
+}
+
+// Of one process, whose second candidate is not looked at.
+Plan PlanOf(const RunConfig& config) {
+  Plan plan;
+  plan.mutable_machines()->add_hosts()->set_name("a");
+  for (const char* const name : {"first", "second"}) {
+    Candidate& candidate = *plan.add_candidates();
+    candidate.set_name(name);
+    *candidate.mutable_config() = config;
+    PlacedWorker& worker = *candidate.mutable_placement()->add_workers();
+    worker.set_role(COLOCATED);
+    worker.set_host("a");
+    worker.set_threads(1);
+  }
+  return plan;
+}
+
+TEST(RecipeOrPlanTest, ARecipe) {
+  ASSERT_OK_AND_ASSIGN(const RecipeOrPlan given,
+                       ReadRecipeOrPlan(SmokeRecipe()));
+  EXPECT_EQ(given.config.name(), "mlp_smoke");
+  EXPECT_GT(given.config.control().heartbeat_timeout_seconds(), 0);
+  EXPECT_FALSE(given.plan.has_value());
+}
+
+TEST(RecipeOrPlanTest, AFileOfThePlannerIsAPlan) {
+  const TempDir dir;
+  ASSERT_OK_AND_ASSIGN(const RunConfig config,
+                       LoadRunConfig(SmokeRecipe(), {}));
+  const std::string path = dir / "plan.textproto";
+  ASSERT_OK(WritePlan(PlanOf(EffectiveConfig(config)), path));
+  ASSERT_OK_AND_ASSIGN(const RecipeOrPlan given, ReadRecipeOrPlan(path));
+  EXPECT_EQ(given.config.name(), "mlp_smoke");
+  ASSERT_TRUE(given.plan.has_value());
+  EXPECT_EQ(given.plan->name(), "first");
+}
+
+TEST(RecipeOrPlanTest, WhatIsNeitherIsNamed) {
+  const TempDir dir;
+  ASSERT_OK(WriteFile(dir / "broken", "candidates { nme: \"a\" }\n"));
+  EXPECT_THAT(ReadRecipeOrPlan(dir / "broken"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("broken:1:"), HasSubstr("nme"))));
+  ASSERT_OK(WriteFile(dir / "recipe", "runds: 5\n"));
+  EXPECT_THAT(ReadRecipeOrPlan(dir / "recipe"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("recipe:1:"), HasSubstr("runds"))));
+  EXPECT_THAT(ReadRecipeOrPlan(dir / "none"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
+}
+
+}  // namespace
+}  // namespace gandem

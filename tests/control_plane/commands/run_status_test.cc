@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control_plane/commands/run_status.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "common/files/file.h"
+#include "control_plane/commands/run_lock.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::TempDir;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(RunStatusTextTest, ShowsWaitsThatLast) {
+  StatusReply status;
+  status.set_state(StatusReply::RUNNING);
+  WorkerStatus& worker = *status.add_workers();
+  worker.set_role(GENERATOR);
+  worker.set_state(WorkerStatus::RUNNING);
+  WorkerPosition& position = *worker.mutable_position();
+  position.set_wait(WorkerPosition::FEEDBACK);
+  position.set_whom(DISCRIMINATOR);
+  position.set_rank(1);
+  position.set_seconds(4);
+  EXPECT_THAT(RunStatusText("runs/a", status), Not(HasSubstr("waits for")));
+  position.set_seconds(58);
+  EXPECT_THAT(RunStatusText("runs/a", status),
+              HasSubstr("  waits for feedback of discriminator 1 since 58 s"));
+  // However long a step takes.
+  position.set_wait(WorkerPosition::NOTHING);
+  EXPECT_THAT(RunStatusText("runs/a", status), Not(HasSubstr("since 58 s")));
+}
+
+TEST(RunStatusTextTest, SaysWhichRoleLimitsTheRun) {
+  StatusReply status;
+  status.set_limit("the generator limits the run");
+  EXPECT_THAT(RunStatusText("runs/a", status),
+              HasSubstr("\n  the generator limits the run\n"));
+}
+
+TEST(GetRunStatusTest, WhoDoesNotAnswerIsAsFarAsItsRecords) {
+  const TempDir dir;
+  ASSERT_OK(WriteFile(dir / "config.textproto",
+                      "rounds: 60000 generator { network { mlp {} } } "
+                      "discriminator { network { mlp {} } }"));
+  std::string lines;
+  for (const char* const worker :
+       {R"("role":"generator","rank":0,"run_epoch":1,"round":162)",
+        R"("role":"discriminator","rank":0,"run_epoch":1,"round":161)"}) {
+    absl::StrAppend(&lines, "{", worker, "}\n");
+  }
+  ASSERT_OK(WriteFile(dir / "metrics.jsonl", lines));
+  ASSERT_OK_AND_ASSIGN(const StatusReply stopped,
+                       GetRunStatus(dir.path(), "", absl::InfiniteFuture()));
+  EXPECT_EQ(stopped.state(), StatusReply::STOPPED);
+  EXPECT_EQ(stopped.completed_rounds(), 0);  // the next start begins there
+  EXPECT_EQ(stopped.workers(0).state(), WorkerStatus::ABSENT);
+  ASSERT_OK_AND_ASSIGN(const RunLock lock, RunLock::Take(dir.path()));
+  ASSERT_OK_AND_ASSIGN(const StatusReply status,
+                       GetRunStatus(dir.path(), "", absl::InfiniteFuture()));
+  EXPECT_EQ(status.state(), StatusReply::UNREACHABLE);
+  EXPECT_EQ(status.completed_rounds(), 162);
+  const std::string text = RunStatusText("runs/a", status);
+  EXPECT_THAT(text, HasSubstr("round 162/60000"));
+  EXPECT_THAT(text, Not(HasSubstr("absent")));
+  EXPECT_THAT(text, Not(HasSubstr("process 0")));
+}
+
+// Which of two links is bad; a generator's sum says less.
+TEST(RunStatusTextTest, ShowsLinksThatDamageMessages) {
+  StatusReply status;
+  status.set_state(StatusReply::RUNNING);
+  WorkerStatus& worker = *status.add_workers();
+  worker.set_role(GENERATOR);
+  worker.mutable_last()->set_messages_damaged(2);
+  EXPECT_THAT(RunStatusText("runs/a", status),
+              HasSubstr("2 damaged messages, sent again"));
+  DamagedLink& link = *status.add_damaged_links();
+  link.set_name("exchange generator 0 -> discriminator 1");
+  link.set_messages(2);
+  const std::string text = RunStatusText("runs/a", status);
+  EXPECT_THAT(text, Not(HasSubstr("sent again")));
+  EXPECT_THAT(text, HasSubstr("\n  exchange generator 0 -> discriminator 1: 2 "
+                              "messages arrived damaged\n"));
+  EXPECT_THAT(RunStatusJson(status), HasSubstr("\"damaged_links\""));
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control_plane/deploy_commands/launch_kubernetes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <sstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/config/run_config.h"
+#include "common/files/file.h"
+#include "scaling_manager/planner_commands/plan_file.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace gandem {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+using testing::TempDir;
+
+constexpr char kNoMessage[] = "";
+constexpr char kAsksFirst[] =
+    "auth can-i create jobs.batch --quiet --namespace default "
+    "--request-timeout=20s\n";
+
+class LaunchKubernetesTest : public ::testing::Test {
+ protected:
+  LaunchKubernetesTest() {
+    // Anything but this must not be asked for a cluster.
+    setenv("PATH", (temp_.path() + "/bin:/usr/bin:/bin").c_str(), 1);
+    options_ = {
+        .recipe = absl::StrCat(std::getenv("GANDEM_SOURCE_DIR"),
+                               "/recipes/mlp_smoke.textproto"),
+        .data = "/gandem/data",
+        .output = temp_.path() + "/out",
+        .image = "gandem:test",
+        .pvc = "shared",
+    };
+  }
+
+  ~LaunchKubernetesTest() override { setenv("PATH", old_path_.c_str(), 1); }
+
+  // Of KubernetesRunOf; empty: there is none.
+  std::string Fault() {
+    const auto run = KubernetesRunOf(options_);
+    return run.ok() ? kNoMessage : std::string(run.status().message());
+  }
+
+  // A kubectl that keeps its arguments and ends as `script` says.
+  void PlayKubectl(const std::string& script) {
+    ASSERT_OK(CreateDirectories(temp_.path() + "/bin"));
+    const std::string path = temp_.path() + "/bin/kubectl";
+    ASSERT_OK(WriteFile(path, absl::StrCat("#!/bin/sh\necho \"$@\" >> ",
+                                           temp_.path(), "/calls\n", script)));
+    ASSERT_EQ(chmod(path.c_str(), 0700), 0);
+  }
+  std::string Calls() { return *ReadFile(temp_.path() + "/calls"); }
+
+  TempDir temp_;
+  const std::string old_path_ = std::getenv("PATH");
+  LaunchKubernetesOptions options_;
+  std::ostringstream out_;
+};
+
+TEST_F(LaunchKubernetesTest, ARecipeIsARun) {
+  options_.sets = {"discriminator.workers=2", "generator.device=cuda",
+                   "control.grace_seconds=90"};
+  options_.memory = "2GiB";
+  options_.metrics_port = 9400;
+  options_.log_format = "json";
+  ASSERT_OK_AND_ASSIGN(const KubernetesRun run, KubernetesRunOf(options_));
+  EXPECT_THAT(
+      PodNames(run),
+      ElementsAre("mlp-smoke-coordinator", "mlp-smoke-generator-0",
+                  "mlp-smoke-discriminator-0", "mlp-smoke-discriminator-1"));
+  EXPECT_EQ(run.workers[0].gpus, 1);
+  EXPECT_EQ(run.workers[1].gpus, 0);
+  EXPECT_EQ(run.workers[1].memory_bytes, int64_t{2} << 30);
+  EXPECT_EQ(run.grace, absl::Seconds(90));
+  EXPECT_EQ(run.metrics_port, 9400);
+  EXPECT_EQ(run.log_format, "json");
+  EXPECT_THAT(
+      run.train_arguments,
+      ElementsAre("--data", "/gandem/data", "--set", "discriminator.workers=2",
+                  "--set", "generator.device=cuda", "--set",
+                  "control.grace_seconds=90"));
+  EXPECT_FALSE(run.is_plan);
+}
+
+TEST_F(LaunchKubernetesTest, APlanSaysWhoAndHowMuchMemory) {
+  ASSERT_OK_AND_ASSIGN(
+      const RunConfig config,
+      LoadRunConfig(options_.recipe,
+                    std::vector<std::string>{"generator.workers=2"}));
+  Plan plan;
+  plan.mutable_machines()->add_hosts()->set_name("a");
+  for (const char* const name : {"first", "second"}) {
+    Candidate& candidate = *plan.add_candidates();
+    candidate.set_name(name);
+    *candidate.mutable_config() = EffectiveConfig(config);
+    candidate.mutable_prediction()->set_generator_bytes(1000);
+    candidate.mutable_prediction()->set_discriminator_bytes(2000);
+    for (const auto& [role, rank] :
+         {std::pair(GENERATOR, 0), std::pair(GENERATOR, 1),
+          std::pair(DISCRIMINATOR, 0)}) {
+      PlacedWorker& worker = *candidate.mutable_placement()->add_workers();
+      worker.set_role(role);
+      worker.set_rank(rank);
+      worker.set_host("a");
+      worker.set_threads(1);
+    }
+  }
+  options_.recipe = temp_.path() + "/plan.textproto";
+  ASSERT_OK(WritePlan(plan, options_.recipe));
+  options_.candidate = 2;
+  ASSERT_OK_AND_ASSIGN(const KubernetesRun run, KubernetesRunOf(options_));
+  EXPECT_TRUE(run.is_plan);
+  ASSERT_EQ(run.workers.size(), 3u);
+  EXPECT_EQ(run.workers[1].memory_bytes, 1250);
+  EXPECT_EQ(run.workers[2].memory_bytes, 2500);
+  EXPECT_THAT(run.train_arguments,
+              ElementsAre("--candidate", "2", "--data", "/gandem/data"));
+  options_.candidate = 3;
+  EXPECT_THAT(Fault(), AllOf(HasSubstr("--candidate 3"), HasSubstr("has 2")));
+  // Of who has a GPU the plan predicts the GPU's memory.
+  options_.candidate = 2;
+  options_.sets = {"discriminator.device=\"cuda\""};
+  ASSERT_OK_AND_ASSIGN(const KubernetesRun with_gpu, KubernetesRunOf(options_));
+  EXPECT_EQ(with_gpu.workers[1].memory_bytes, 1250);
+  EXPECT_EQ(with_gpu.workers[2].memory_bytes, 0);
+}
+
+TEST_F(LaunchKubernetesTest, SaysWhatPodsDoNotHave) {
+  options_.pvc = "";
+  options_.data = "photos";
+  options_.sets = {"discriminator.device=\"cuda:1\""};
+  EXPECT_THAT(Fault(),
+              AllOf(HasSubstr("discriminator.device 'cuda:1'"),
+                    HasSubstr("the images 'photos'"), HasSubstr("--pvc NAME")));
+  options_.sets = {"generator.network.python.module=\"gan.py\"",
+                   "generator.network.python.name=\"G\""};
+  EXPECT_THAT(Fault(), HasSubstr("generator.network.python: the image"));
+  options_.sets.clear();
+  options_.data = "s3://bucket/photos";
+  options_.storage_class = "nfs";
+  EXPECT_EQ(Fault(), "");
+}
+
+TEST_F(LaunchKubernetesTest, ADryRunAsksNoCluster) {
+  PlayKubectl("exit 1\n");
+  options_.dry_run = true;
+  options_.output = "";
+  ASSERT_OK(LaunchKubernetes(options_, out_));
+  EXPECT_THAT(out_.str(), AllOf(StartsWith("---\n# recipe.yaml\n"),
+                                HasSubstr("kind: NetworkPolicy"),
+                                Not(HasSubstr("kind: Kustomization"))));
+  options_.output = temp_.path() + "/out";
+  ASSERT_OK(LaunchKubernetes(options_, out_));
+  EXPECT_TRUE(PathExists(options_.output + "/kustomization.yaml"));
+  EXPECT_FALSE(PathExists(temp_.path() + "/calls"));
+}
+
+TEST_F(LaunchKubernetesTest, GivesTheRunToTheCluster) {
+  PlayKubectl("exit 0\n");
+  options_.secret = "certificates";
+  ASSERT_OK(LaunchKubernetes(options_, out_));
+  EXPECT_EQ(
+      Calls(),
+      absl::StrCat(kAsksFirst,
+                   "get secret certificates --namespace default --output "
+                   "name --request-timeout=20s\n",
+                   "get persistentvolumeclaim shared --namespace default "
+                   "--output name --request-timeout=20s\n",
+                   "apply --request-timeout=30s -k ", options_.output, "\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("kubectl delete -k " + options_.output));
+}
+
+TEST_F(LaunchKubernetesTest, AJobSetIsForClustersThatHaveThem) {
+  options_.jobset = true;
+  PlayKubectl("[ \"$2\" != jobsets.jobset.x-k8s.io ]\n");
+  const absl::Status status = LaunchKubernetes(options_, out_);
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("no JobSets"), HasSubstr("without --jobset")));
+  EXPECT_THAT(Calls(), Not(HasSubstr("apply")));
+  PlayKubectl("exit 0\n");
+  ASSERT_OK(LaunchKubernetes(options_, out_));
+  EXPECT_TRUE(PathExists(options_.output + "/jobset.yaml"));
+  EXPECT_FALSE(PathExists(options_.output + "/coordinator.yaml"));
+  EXPECT_THAT(out_.str(), HasSubstr("job/mlp-smoke-coordinator-0"));
+}
+
+TEST_F(LaunchKubernetesTest, MakesTheClaimThatItIsAskedFor) {
+  PlayKubectl("exit 0\n");
+  options_.pvc = "";
+  options_.storage_class = "nfs";
+  ASSERT_OK(LaunchKubernetes(options_, out_));
+  EXPECT_EQ(Calls(),
+            absl::StrCat(kAsksFirst, "apply --request-timeout=30s -f ",
+                         options_.output,
+                         "/volume.yaml\napply --request-timeout=30s -k ",
+                         options_.output, "\n"));
+}
+
+TEST_F(LaunchKubernetesTest, AClusterThatDoesNotAnswerIsNoMissingClaim) {
+  PlayKubectl("exit 1\n");
+  const absl::Status status = LaunchKubernetes(options_, out_);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("does not answer"));
+}
+
+TEST_F(LaunchKubernetesTest, AMissingSecretIsNamedWithHowToMakeIt) {
+  PlayKubectl("[ \"$1\" = auth ]\n");
+  options_.secret = "certificates";
+  const absl::Status status = LaunchKubernetes(options_, out_);
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(
+      std::string(status.message()),
+      AllOf(HasSubstr("no secret 'certificates' in namespace 'default'"),
+            HasSubstr("gandem certificates certs --host mlp-smoke-coordinator "
+                      "--host mlp-smoke-generator-0"),
+            HasSubstr("--from-file=certs/mlp-smoke-discriminator-0.key"),
+            Not(HasSubstr("ca.key"))));
+}
+
+TEST_F(LaunchKubernetesTest, ARefusalSaysHowToTakeItBack) {
+  PlayKubectl("[ \"$1\" != apply ]\n");
+  const absl::Status status = LaunchKubernetes(options_, out_);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("kubectl delete -k " + options_.output));
+}
+
+TEST_F(LaunchKubernetesTest, WithoutKubectlSaysSo) {
+  setenv("PATH", (temp_.path() + "/none").c_str(), 1);
+  const absl::Status status = LaunchKubernetes(options_, out_);
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("no kubectl"));
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control_plane/doctor/doctor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "common/config/run_config.h"
+#include "common/files/file.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::StatusIs;
+using ::gandem::testing::TempDir;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class DoctorTest : public ::testing::Test {
+ protected:
+  DoctorTest() {
+    subject_->config = EffectiveConfig(RunConfig());
+    subject_->config.set_name("a run");
+  }
+
+  // What it says; the exit code is in code_.
+  std::string Run(DoctorOptions options) {
+    options.run_dir = run_dir_ / "run";
+    std::ostringstream out;
+    const auto code = RunDoctor(
+        options,
+        {.subject = [this] { return subject_; },
+         .check_dataset = [this](const DataConfig&) { return dataset_; },
+         .predict_checkpoint = [this](const RunConfig&) { return bytes_; }},
+        out);
+    EXPECT_OK(code);
+    code_ = code.value_or(-1);
+    return out.str();
+  }
+
+  const TempDir run_dir_;
+  absl::StatusOr<DoctorSubject> subject_ = DoctorSubject();
+  absl::Status dataset_;
+  absl::StatusOr<int64_t> bytes_ = 1000;
+  int code_ = -1;
+};
+
+TEST_F(DoctorTest, ADatasetThatCannotBeRead) {
+  dataset_ = absl::NotFoundError("data.idx_images: no such file");
+  EXPECT_THAT(Run({.recipe = "r"}),
+              AllOf(HasSubstr("FAULT    dataset: data.idx_images"),
+                    HasSubstr("ok       recipe: a run can be run")));
+  EXPECT_EQ(code_, kExitFaults);
+}
+
+TEST_F(DoctorTest, ARecipeThatCannotBeRun) {
+  subject_ = absl::InvalidArgumentError("r:3:1: RunConfig has no field 'x'");
+  EXPECT_THAT(Run({.recipe = "r"}),
+              AllOf(HasSubstr("FAULT    recipe or plan: r:3:1"),
+                    HasSubstr("run folder: "), Not(HasSubstr("dataset"))));
+  EXPECT_EQ(code_, kExitFaults);
+}
+
+TEST_F(DoctorTest, APlanThatLastsLongerThanTheCertificates) {
+  subject_->plan.emplace();
+  EXPECT_THAT(Run({.recipe = "p", .certificates = run_dir_ / "none"}),
+              AllOf(HasSubstr("ok       plan: "),
+                    HasSubstr("FAULT    certificates: ")));
+  EXPECT_EQ(code_, kExitFaults);
+}
+
+TEST_F(DoctorTest, AFolderThatDoesNotWorkIsNotTouchedAgain) {
+  ASSERT_OK(WriteFile(run_dir_ / "run", "a file in its place"));
+  EXPECT_THAT(Run({.recipe = "r", .hosts = {"127.0.0.1:1"}}),
+              AllOf(HasSubstr("FAULT    run folder: "), HasSubstr(" dataset: "),
+                    Not(HasSubstr(" token: ")), Not(HasSubstr(" disk: ")),
+                    Not(HasSubstr(" reach: "))));
+  EXPECT_EQ(code_, kExitFaults);
+}
+
+TEST_F(DoctorTest, ADiskThatWillNotHoldTheFirstCheckpoints) {
+  bytes_ = int64_t{1} << 60;
+  EXPECT_THAT(Run({.recipe = "r"}), AllOf(HasSubstr("FAULT    disk: "),
+                                          HasSubstr("checkpoints will take "),
+                                          HasSubstr("checkpoint.keep_last")));
+  EXPECT_EQ(code_, kExitFaults);
+}
+
+TEST_F(DoctorTest, EveryCheckHasOneLine) {
+  const std::string said = Run({.recipe = "r"});
+  for (const char* const check :
+       {" programs: ", " descriptors: ", " run folder: ", " token: ",
+        " recipe: ", " disk: ", " memory: ", " GPUs: ", " dataset: "}) {
+    EXPECT_THAT(said, HasSubstr(check));
+  }
+}
+
+TEST_F(DoctorTest, AnAddressThatCannotBeListenedOnEndsIt) {
+  std::ostringstream out;
+  EXPECT_THAT(
+      RunDoctor(
+          {.recipe = "r",
+           .run_dir = run_dir_ / "run",
+           .listen = "10.255.255.1:7000"},
+          {.subject = [this] { return subject_; },
+           .check_dataset = [](const DataConfig&) { return absl::OkStatus(); },
+           .predict_checkpoint = [](const RunConfig&) { return 1000; }},
+          out),
+      StatusIs(absl::StatusCode::kFailedPrecondition,
+               HasSubstr("--certificates")));
+}
+
+}  // namespace
+}  // namespace gandem

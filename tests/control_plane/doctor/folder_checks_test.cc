@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control_plane/doctor/folder_checks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/checkpoint/checkpoint_files.h"
+#include "common/files/file.h"
+#include "common/security/certificate_authority.h"
+#include "common/security/token.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+#include "tests/testing/test_certificates.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::MakeAuthority;
+using ::gandem::testing::MakeCertificate;
+using ::gandem::testing::TempDir;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+constexpr int64_t kDiskGiB = int64_t{1} << 30;
+
+TEST(FolderChecksTest, AFolderThatWorksIsLeftAsItWas) {
+  const TempDir dir;
+  EXPECT_THAT(FindingLine(CheckRunFolder(dir / "new/run")),
+              StartsWith("ok       run folder: "));
+  EXPECT_THAT(*ListDirectory(dir / "new/run/state"), IsEmpty());
+}
+
+TEST(FolderChecksTest, AFolderThatCannotBeWritten) {
+  const TempDir dir;
+  ASSERT_OK(WriteFile(dir / "file", ""));
+  EXPECT_THAT(FindingLine(CheckRunFolder(dir / "file/run")),
+              AllOf(StartsWith("FAULT"), HasSubstr(dir / "file"),
+                    HasSubstr("rename and fsync")));
+  // A file system that takes no new files, root or not.
+  EXPECT_THAT(FindingLine(CheckRunFolder("/proc/gandem")), StartsWith("FAULT"));
+}
+
+TEST(FolderChecksTest, ALinkToNowhereIsAFault) {
+  const TempDir dir;
+  std::filesystem::create_symlink(dir / "nowhere",
+                                  std::string(dir / "samples"));
+  EXPECT_THAT(FindingLine(CheckRunFolder(dir.path())),
+              AllOf(StartsWith("FAULT"), HasSubstr(dir / "samples"),
+                    HasSubstr(dir / "nowhere")));
+}
+
+TEST(FolderChecksTest, AMachineUnlikeThatOfTheNewestCheckpoint) {
+  const TempDir dir;
+  const Numerics here = {{"CPU capability", "AVX2"}, {kGpuNumerics, "H100"}};
+  EXPECT_THAT(FindingLine(CheckNumerics(dir.path(), here)),
+              AllOf(StartsWith("ok "), HasSubstr("no checkpoint")));
+  CheckpointManifest manifest;
+  manifest.set_step(10);
+  auto& values = *manifest.add_numerics()->mutable_values();
+  values["CPU capability"] = "AVX2";
+  const std::string folder = PendingCheckpointPath(dir.path(), 10, 0);
+  const auto commit = [&] {
+    ASSERT_OK(CreateDirectories(folder));
+    ASSERT_OK(WriteFile(folder + "/generator-0.safetensors", ""));
+    ASSERT_OK(CommitCheckpoint(dir.path(), manifest));
+  };
+  manifest.add_files()->set_name("generator-0.safetensors");
+  commit();
+  // The run has used no GPU.
+  EXPECT_THAT(FindingLine(CheckNumerics(dir.path(), here)), StartsWith("ok "));
+  values["CPU capability"] = "AVX512";
+  ASSERT_OK(RemoveCheckpoint(dir.path(), 10));
+  commit();
+  EXPECT_THAT(FindingLine(CheckNumerics(dir.path(), here)),
+              HasSubstr("CPU capability is AVX2 (this host) and AVX512 (the "
+                        "newest checkpoint)"));
+}
+
+TEST(FolderChecksTest, ADiskThatDoesNotHoldTheCheckpoints) {
+  RunConfig config;
+  config.set_rounds(1000);
+  config.mutable_checkpoint()->set_keep_last(2);
+  EXPECT_THAT(FindingLine(CheckDisk(config, {.bytes = kDiskGiB}, 3 * kDiskGiB)),
+              StartsWith("ok "));
+  EXPECT_THAT(
+      FindingLine(CheckDisk(config, {.bytes = kDiskGiB}, 3 * kDiskGiB - 1)),
+      AllOf(StartsWith("FAULT"), HasSubstr("3 checkpoints take 3.0"),
+            HasSubstr("checkpoint.keep_last")));
+  config.mutable_checkpoint()->set_keep_every(100);
+  EXPECT_THAT(
+      FindingLine(CheckDisk(config, {.bytes = kDiskGiB}, 12 * kDiskGiB)),
+      AllOf(StartsWith("FAULT"), HasSubstr("13 checkpoints")));
+  EXPECT_THAT(
+      FindingLine(CheckDisk(
+          config, {.bytes = absl::NotFoundError("no evaluation_job")}, 1)),
+      AllOf(StartsWith("warning"), HasSubstr("no evaluation_job")));
+}
+
+TEST(FolderChecksTest, TheNewestCheckpointSaysWhatOneTakes) {
+  const TempDir dir;
+  EXPECT_EQ(CheckpointBytes(dir.path()), 0);
+  CheckpointManifest manifest;
+  manifest.set_step(5);
+  manifest.set_run_epoch(1);
+  const std::string pending = PendingCheckpointPath(dir.path(), 5, 1);
+  ASSERT_OK(CreateDirectories(pending));
+  for (const char* const name : {"a", "b"}) {
+    ASSERT_OK(WriteFile(pending + "/" + name, std::string(1000, 'x')));
+    CheckpointFile* const file = manifest.add_files();
+    file->set_name(name);
+    file->set_size(1000);
+  }
+  ASSERT_OK(CommitCheckpoint(dir.path(), manifest));
+  EXPECT_EQ(CheckpointBytes(dir.path()), 2000);
+}
+
+TEST(FolderChecksTest, ATokenThatOthersCanRead) {
+  const TempDir dir;
+  const std::string path = TokenPath(dir.path());
+  EXPECT_THAT(FindingLine(CheckToken(dir.path())),
+              AllOf(StartsWith("ok "), HasSubstr("will make")));
+  ASSERT_OK(CreateDirectories(ParentOf(path)));
+  ASSERT_OK(ReadOrCreateToken(path));
+  EXPECT_THAT(FindingLine(CheckToken(dir.path())), StartsWith("ok "));
+  ASSERT_EQ(chmod(path.c_str(), 0644), 0);
+  EXPECT_THAT(FindingLine(CheckToken(dir.path())),
+              AllOf(StartsWith("FAULT"), HasSubstr(path)));
+}
+
+TEST(FolderChecksTest, ATokenThatIsDamaged) {
+  const TempDir dir;
+  const std::string path = TokenPath(dir.path());
+  ASSERT_OK(CreateDirectories(ParentOf(path)));
+  ASSERT_OK(WriteFile(path, "half"));
+  ASSERT_EQ(chmod(path.c_str(), 0600), 0);
+  EXPECT_THAT(FindingLine(CheckToken(dir.path())), StartsWith("FAULT"));
+}
+
+class CertificateLifeTest : public ::testing::Test {
+ protected:
+  CertificateLifeTest() {
+    EXPECT_OK(EnsureAuthority(
+        folder_, {now_ - absl::Hours(1), now_ + absl::Hours(24 * 300)}));
+    MakeCertificate(folder_, {"alpha"},
+                    {now_ - absl::Hours(1), now_ + absl::Hours(24 * 30)});
+  }
+  std::string Line(absl::Duration needed) {
+    return FindingLine(CheckCertificates(folder_, needed, now_));
+  }
+  const TempDir dir_;
+  const std::string folder_ = dir_ / "certs";
+  const absl::Time now_ = absl::Now();
+};
+
+TEST_F(CertificateLifeTest, OneThatEndsBeforeTheRun) {
+  EXPECT_THAT(Line(absl::Hours(24 * 29)), StartsWith("ok "));
+  EXPECT_THAT(Line(absl::Hours(24 * 31)),
+              AllOf(StartsWith("FAULT"), HasSubstr("certs/alpha"),
+                    HasSubstr("the run takes 744h"), HasSubstr("--days")));
+}
+
+TEST_F(CertificateLifeTest, OneThatEndsSoonIsAWarning) {
+  const absl::Time later = now_ + absl::Hours(24 * 25);
+  EXPECT_THAT(
+      FindingLine(CheckCertificates(folder_, absl::ZeroDuration(), later)),
+      StartsWith("warning"));
+}
+
+TEST_F(CertificateLifeTest, AnAuthorityThatEndsBeforeTheRun) {
+  const std::string short_lived = dir_ / "short";
+  MakeAuthority(short_lived);  // an hour
+  MakeCertificate(short_lived, {"alpha"},
+                  {now_ - absl::Hours(1), now_ + absl::Hours(24 * 30)});
+  EXPECT_THAT(
+      FindingLine(CheckCertificates(short_lived, absl::Hours(24), now_)),
+      AllOf(StartsWith("FAULT"), HasSubstr("the authority of ")));
+}
+
+TEST_F(CertificateLifeTest, OneThatIsRevokedOrMissing) {
+  ASSERT_OK(RevokeCertificate(folder_, "alpha"));
+  EXPECT_THAT(Line(absl::ZeroDuration()),
+              AllOf(StartsWith("FAULT"), HasSubstr("revoked")));
+  EXPECT_THAT(
+      FindingLine(CheckCertificates(dir_ / "none", absl::ZeroDuration(), now_)),
+      AllOf(StartsWith("FAULT"), HasSubstr("docs/security.md")));
+}
+
+}  // namespace
+}  // namespace gandem
