@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # gandem_library(NAME SOURCES a.cc ... DEPS x ... [TORCH])
 # gandem_binary(NAME SOURCES main.cc ... DEPS x ... [TORCH])
-# gandem_test(NAME SOURCES a_test.cc ... DEPS x ... [TORCH] [LABELS l ...]
-#             [TIMEOUT s])
-# gandem_tests(NAME SOURCES a_test.cc b_test.cc ... DEPS x ... [TORCH]
-#              [PLAIN b_test ...]):
-#   one program; each *_test.cc in it is a test of its own, a_test and b_test
+# gandem_tests(NAME SOURCES a_test.cc b_test.cc helper.cc ... DEPS x ... [TORCH]
+#              [THREADS a_test ...] [PLAIN b_test ...] [GPU ...] [LONG ...])
+#   One program. Each *_test.cc in it is a test of its own, here a_test and b_test.
+#   THREADS: the tests of code with threads. They make up the one program of a
+#   build for ThreadSanitizer, which must see every lock: nothing with gRPC.
+#   PLAIN: not with sanitizers, because it takes minutes or disturbs them.
+#   GPU: may skip where there is none. LONG: not in CI.
 # gandem_fuzz_target(NAME SOURCES a_fuzzer.cc ... DEPS x ... [CORPUS folder])
 # TORCH: the target sees LibTorch and shares its precompiled header.
-# Labels with a meaning: `long` (not in CI), `gpu` (may skip where none is),
-# `plain` (not with sanitizers: takes minutes, or disturbs them).
 
 # All binaries together: what a user runs, without tests and benchmarks.
 add_custom_target(gandem_programs)
@@ -65,28 +65,6 @@ function(_gandem_unity result name)
   set(${result} ${units} PARENT_SCOPE)
 endfunction()
 
-# Whether `library` is among `deps` or what they are linked to, at any depth.
-function(_gandem_links result library)
-  set(queue ${ARGN})
-  set(seen)
-  set(${result} FALSE PARENT_SCOPE)
-  while(queue)
-    list(POP_FRONT queue item)
-    if(item STREQUAL library)
-      set(${result} TRUE PARENT_SCOPE)
-      return()
-    endif()
-    if(item IN_LIST seen OR NOT TARGET ${item})
-      continue()
-    endif()
-    list(APPEND seen ${item})
-    get_target_property(next ${item} INTERFACE_LINK_LIBRARIES)
-    if(next)
-      list(APPEND queue ${next})
-    endif()
-  endwhile()
-endfunction()
-
 # With libraries and binaries; sources that are generated or have flags of their
 # own stay alone.
 function(_gandem_sources result name)
@@ -122,7 +100,9 @@ function(gandem_control_flags target)
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR
              BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
   if(folder MATCHES "^(control_plane|scaling_manager|deploy|proto)")
-    target_compile_options(${target} PRIVATE -O1)
+    # At -O1 g++ 12 sees variables of Abseil's templates as not initialized.
+    target_compile_options(${target} PRIVATE
+      -O1 $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   endif()
 endfunction()
 
@@ -163,47 +143,33 @@ function(gandem_binary name)
   endif()
 endfunction()
 
-# The program of tests `name`. `built`: FALSE where this build leaves it out.
-function(_gandem_test_program built name torch sources deps)
-  _gandem_sources(units ${name} ${sources})
-  add_executable(${name} ${units})
-  set_target_properties(${name} PROPERTIES
-    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  target_link_libraries(${name} PRIVATE ${deps} gandem_test_main GTest::gmock)
+# The flags that all code of tests gets: tests are compiled more often than they are
+# waited for.
+function(_gandem_test_flags target torch)
+  _gandem_flags(${target} "${torch}")
   if(torch)
-    target_link_libraries(${name} PRIVATE gandem::torch)
-  endif()
-  _gandem_flags(${name} "${torch}")
-  # Tests are compiled more often than they are waited for. The precompiled
-  # header is not for what is not optimized at all.
-  if(torch)
-    target_compile_options(${name} PRIVATE -O1)
+    # The precompiled header is not for what is not optimized at all.
+    target_compile_options(${target} PRIVATE -O1)
   else()
-    target_compile_options(${name} PRIVATE -O0)
-  endif()
-  set(${built} TRUE PARENT_SCOPE)
-  if(GANDEM_SANITIZE STREQUAL "thread")
-    # ThreadSanitizer must see every lock; Debian's gRPC hides its own.
-    _gandem_links(grpc gRPC::grpc++ ${deps})
-    if(grpc)
-      set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL TRUE)
-      set(${built} FALSE PARENT_SCOPE)
-      return()
+    target_compile_options(${target} PRIVATE -O0)
+    if(TARGET gandem_test_pch)
+      target_compile_options(${target} PRIVATE -fpch-preprocess)
+      target_precompile_headers(${target} REUSE_FROM gandem_test_pch)
     endif()
   endif()
-  add_dependencies(gandem_tests ${name})
 endfunction()
 
-# ctest's test `name`; the sources that it runs are listed for known_tests of
-# tests/repository/rules.py.
-function(_gandem_add_test name timeout labels sources)
-  add_test(NAME ${name} COMMAND ${ARGN})
-  if(NOT timeout)
-    set(timeout 300)  # ends what hangs, also on a busy machine
+# Adds the ctest `name`, which runs the tests of `source` in `program`. The rule
+# known_tests of tests/repository/rules.py reads the list of sources.
+function(_gandem_add_test name program source labels)
+  add_test(NAME ${name} COMMAND ${program} --tests_of=${source})
+  set(timeout 600)  # ends what hangs, also on a busy machine
+  if("long" IN_LIST labels)
+    set(timeout 1800)
   endif()
   set_tests_properties(${name} PROPERTIES
     TIMEOUT ${timeout} LABELS "${labels}"
-    ENVIRONMENT "GANDEM_SOURCE_DIR=${CMAKE_SOURCE_DIR};GANDEM_BIN_DIR=${CMAKE_BINARY_DIR}/bin")
+    ENVIRONMENT "GANDEM_SOURCE_DIR=${CMAKE_SOURCE_DIR};GANDEM_BIN_DIR=${CMAKE_BINARY_DIR}/bin;GANDEM_TEST_PYTHON=${GANDEM_TEST_PYTHON}")
   # A skipped test is a failed one; only a missing GPU is a reason to skip.
   if("gpu" IN_LIST labels)
     set_property(TEST ${name} PROPERTY SKIP_REGULAR_EXPRESSION
@@ -212,37 +178,73 @@ function(_gandem_add_test name timeout labels sources)
     set_property(TEST ${name} PROPERTY FAIL_REGULAR_EXPRESSION
                  "\\[  SKIPPED \\]")
   endif()
-  foreach(source ${sources})
-    cmake_path(ABSOLUTE_PATH source)
-    set_property(GLOBAL APPEND PROPERTY GANDEM_TEST_SOURCES "${name} ${source}")
-  endforeach()
-endfunction()
-
-function(gandem_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "TIMEOUT" "SOURCES;DEPS;LABELS")
-  _gandem_test_program(built ${name} "${arg_TORCH}" "${arg_SOURCES}"
-                       "${arg_DEPS}")
-  if(built)
-    _gandem_add_test(${name} "${arg_TIMEOUT}" "${arg_LABELS}"
-                     "${arg_SOURCES}" ${name})
-  endif()
+  cmake_path(ABSOLUTE_PATH source)
+  set_property(GLOBAL APPEND PROPERTY GANDEM_TEST_SOURCES "${name} ${source}")
 endfunction()
 
 function(gandem_tests name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "" "SOURCES;DEPS;PLAIN")
-  _gandem_test_program(built ${name} "${arg_TORCH}" "${arg_SOURCES}"
-                       "${arg_DEPS}")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" ""
+                        "SOURCES;DEPS;THREADS;PLAIN;GPU;LONG")
+  if(NOT GANDEM_TEST_PYTHON)
+    list(FILTER arg_SOURCES EXCLUDE REGEX "_python_test\\.cc$")
+  endif()
+  set(program ${name})
+  if(GANDEM_SANITIZE STREQUAL "thread")
+    set(program thread_tests)
+    if(NOT arg_THREADS)
+      return()
+    endif()
+    set(sources)
+    foreach(source ${arg_SOURCES})
+      cmake_path(GET source STEM test)
+      if(test IN_LIST arg_THREADS OR NOT test MATCHES "_test$")
+        list(APPEND sources ${source})
+      endif()
+    endforeach()
+    set(arg_SOURCES ${sources})
+  endif()
+  _gandem_sources(units ${name} ${arg_SOURCES})
+  if(program STREQUAL name)
+    add_executable(${name} ${units})
+    set_target_properties(${name} PROPERTIES
+      RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+    add_dependencies(gandem_tests ${name})
+    target_link_libraries(${name} PUBLIC gandem_test_main)
+  else()
+    add_library(${name} OBJECT ${units})
+    set_property(GLOBAL APPEND PROPERTY GANDEM_THREAD_TESTS ${name})
+  endif()
+  target_link_libraries(${name} PUBLIC ${arg_DEPS} gandem_testing GTest::gmock)
+  if(arg_TORCH)
+    target_link_libraries(${name} PUBLIC gandem::torch)
+  endif()
+  _gandem_test_flags(${name} "${arg_TORCH}")
   foreach(source ${arg_SOURCES})
     cmake_path(GET source STEM test)
-    set(labels "")
-    if(test IN_LIST arg_PLAIN)
-      set(labels plain)
-    endif()
-    if(built AND test MATCHES "_test$")
-      _gandem_add_test(${test} "" "${labels}" ${source}
-                       ${name} --tests_of=${source})
+    set(labels)
+    foreach(label PLAIN GPU LONG)
+      if(test IN_LIST arg_${label})
+        string(TOLOWER ${label} label)
+        list(APPEND labels ${label})
+      endif()
+    endforeach()
+    if(test MATCHES "_test$")
+      if(TEST ${test})  # a contract that two programs hold
+        string(APPEND test "_of_${name}")
+      endif()
+      _gandem_add_test(${test} ${program} ${source} "${labels}")
     endif()
   endforeach()
+endfunction()
+
+# After all gandem_tests(): the program thread_tests of a build for ThreadSanitizer.
+function(gandem_thread_tests)
+  get_property(parts GLOBAL PROPERTY GANDEM_THREAD_TESTS)
+  add_executable(thread_tests)
+  set_target_properties(thread_tests PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_link_libraries(thread_tests PRIVATE ${parts} gandem_test_main)
+  add_dependencies(gandem_tests thread_tests)
 endfunction()
 
 # A libFuzzer program and a ctest that runs it for GANDEM_FUZZ_SECONDS. Only in

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Configures and builds. GANDEM_BUILD_DIR names another folder than build/.
 #   scripts/build.sh                everything, tests and benchmarks included
+#   scripts/build.sh --tests        the programs and the tests
 #   scripts/build.sh --programs     the programs only (needs no test packages)
+#   scripts/build.sh --training     gandem and the two workers that it trains with
 #   scripts/build.sh --python       the programs, and workers inside Python, for
 #                                   networks of your own (docs/own_networks.md)
 # GANDEM_PYTHON names the interpreter of --python; else that of $VIRTUAL_ENV.
@@ -22,8 +24,11 @@ if [[ ${1:-} == --python ]]; then
 fi
 case ${1:-} in
   "") ;;
-  --programs | --python)
+  --tests) options=(-DGANDEM_BUILD_TESTS=ON -DGANDEM_BUILD_BENCHMARKS=OFF) ;;
+  --programs | --python | --training)
     targets=(gandem_programs)
+    [[ $1 != --training ]] ||
+      targets=(gandem generator_worker discriminator_worker)
     # An existing build folder keeps its tests.
     if [[ -e $build_dir/CMakeCache.txt ]]; then
       options=()
@@ -32,7 +37,7 @@ case ${1:-} in
     fi
     ;;
   *)
-    echo "usage: scripts/build.sh [--programs | --python]" >&2
+    echo "usage: scripts/build.sh [--tests | --programs | --training | --python]" >&2
     exit 2
     ;;
 esac

@@ -9,7 +9,7 @@
 cd "$source_dir" || exit
 run_dir=runs/demo
 stage "set-up" "$source_dir/scripts/bootstrap.sh"
-stage "build" "$source_dir/scripts/build.sh" --programs
+stage "build" "$source_dir/scripts/build.sh" --training
 
 gandem=$build_dir/bin/gandem
 say "Training: one generator process, one discriminator process, in $run_dir"
@@ -20,7 +20,10 @@ if ((status == 75)); then
   say "Stopped after a checkpoint. Run this again: it goes on from there."
 fi
 ((status == 0)) || exit "$status"
-"$gandem" sample "$run_dir" -n 64 -o "$run_dir/grid.png"
+# The newest grid that the run has made of its averaged generator.
+grid=$(find "$run_dir/samples" -name '*.png' | sort | tail -n 1)
+[[ -n $grid ]] || die "the run has written no grid to $run_dir/samples"
+cp "$grid" "$run_dir/grid.png"
 
 cat <<EOF
 
@@ -29,5 +32,6 @@ Done: $(stage_times). Where to look next:
   $run_dir/samples/            the same while it trained
   tensorboard --logdir $run_dir/tensorboard   losses, lags, waiting
   $gandem status $run_dir      what the run is and how far it came
+  scripts/build.sh             builds the rest, such as gandem sample and evaluate
   recipes/                     other networks and settings; docs/ explains them
 EOF

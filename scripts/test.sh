@@ -1,25 +1,40 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what is missing, builds everything, runs all tests but the long ones
-# (`ctest -L long`), and ends with ctest's closing lines.
+# Installs what is missing, builds, runs tests, and ends with ctest's closing lines.
+#   scripts/test.sh         unit tests, integration tests of the core, rules of the
+#                           repository: what a change needs, within half an hour
+#   scripts/test.sh --all   also sanitizers, fuzz targets, more faults, every
+#                           integration test and the extras: what CI runs
+# Neither runs the tests labeled `long` (ctest -L long), which take hours.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-(($# == 0)) || {
-  echo "usage: scripts/test.sh (one test: ctest --test-dir build -R NAME)" >&2
-  exit 2
-}
+left_out='^(long|check|extra|thorough)$'
+case "$*" in
+  "") ;;
+  --all)
+    left_out='^long$'
+    export GANDEM_TEST_ALL=1 # chaos_test.py plays more faults
+    ;;
+  *)
+    echo "usage: scripts/test.sh [--all]" \
+         "(one test: ctest --test-dir build -R NAME)" >&2
+    exit 2
+    ;;
+esac
 stage "set-up" "$source_dir/scripts/bootstrap.sh" --tests
-stage "build" "$source_dir/scripts/build.sh"
-# Built here, so that what ctest is busy with are tests.
-for kind in address thread; do
-  stage "$kind sanitizer build" "$source_dir/scripts/check_sanitizers.sh" \
-    "$kind" "$build_dir/$kind" build
-done
+stage "build" "$source_dir/scripts/build.sh" --tests
+if [[ ${1:-} == --all ]]; then
+  # Built here, so that ctest spends its time on tests.
+  for kind in address thread; do
+    stage "$kind sanitizer build" "$source_dir/scripts/check_sanitizers.sh" \
+      "$kind" "$build_dir/$kind" build
+  done
+fi
 
 say "Running the tests"
 status=0
-ctest --test-dir "$build_dir" -j 2 -LE long --output-on-failure \
+ctest --test-dir "$build_dir" -j 2 -LE "$left_out" --output-on-failure \
   --no-tests=error |
   awk -v times="$(stage_times)" '
        /\*\*\*Skipped/ {++skipped}

@@ -42,11 +42,11 @@ struct RunSetup {
 //   INVALID_ARGUMENT     the recipe, flags that do not fit each other, or a
 //                        folder whose path is not UTF-8.
 //   those of CheckDataset (run_dataset.h).
-//   those of files of users' networks (programs/own_networks.h) and of what runs
-//   them (programs/worker_program.h).
-//   those of plans (planner_commands/planned_run.h).
-//   ALREADY_EXISTS       another `gandem train` uses the folder.
-//   FAILED_PRECONDITION  its checkpoints are of another config; lists the
+//   those of files of users' networks (programs/own_networks.h) and of what
+//   runs them (programs/worker_program.h). those of plans
+//   (planner_commands/planned_run.h). ALREADY_EXISTS       another `gandem
+//   train` uses the folder. FAILED_PRECONDITION  its checkpoints are of another
+//   config; lists the
 //                        fields that differ; or have more rounds. Or a file
 //                        is where the run needs a folder.
 //   DATA_LOSS            all its checkpoints are damaged.

@@ -17,6 +17,7 @@
 #include "tests/collective/collective_contract.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
+#include "tests/testing/test_programs.h"
 
 namespace gandem::testing {
 namespace {
@@ -42,9 +43,8 @@ class RingProcessTest : public ::testing::Test {
       ASSERT_OK_AND_ASSIGN(
           auto child,
           ChildProcess::Start(
-              {.arguments = {absl::StrCat(GANDEM_TEST_FOLDER, "/ring_peer"),
-                             absl::StrCat(rank), dir_.path(),
-                             absl::StrCat(kSize)},
+              {.arguments = {TestProgram("ring_peer"), absl::StrCat(rank),
+                             dir_.path(), absl::StrCat(kSize)},
                .log_path = dir_ / absl::StrCat("log", rank)}));
       children_.push_back(std::move(child));
     }

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thirty of the faults of chaos/; scripts/chaos.sh plays all of them."""
+"""Eight of the faults of chaos/, or thirty with GANDEM_TEST_ALL=1;
+scripts/chaos.sh plays all of them."""
 
+import os
 import re
 import unittest
 
@@ -90,14 +92,17 @@ class SummaryTest(unittest.TestCase):
 
 
 class ChaosTest(harness.RunTest):
-    def test_thirty_faults(self):
+    def test_faults(self):
         def report(result):
             with self.subTest(str(result.case)):
                 self.assertFalse(result.problem, result.problem)
                 if result.skipped:
                     self.skipTest(result.skipped)
         sandbox.set_up()
-        stage.Stage(self.folder).play(table.parse(table.THIRTY), report)
+        cases = table.parse(table.THIRTY)
+        if os.environ.get("GANDEM_TEST_ALL") != "1":
+            cases = cases[::4]
+        stage.Stage(self.folder).play(cases, report)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ using gandem::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-const absl::Time kPast = absl::InfinitePast();
+const absl::Time kNoTime = absl::InfinitePast();
 
 class ExchangeEndsTest : public ::testing::Test {
  protected:
@@ -44,7 +44,7 @@ class ExchangeEndsTest : public ::testing::Test {
 TEST_F(ExchangeEndsTest, ASocketThatIsThereIsConnectedTo) {
   const auto discriminator = Ends(DISCRIMINATOR);
   const auto generator = Ends(GENERATOR);
-  EXPECT_OK(generator->Connect({discriminator->address()}, kPast));
+  EXPECT_OK(generator->Connect({discriminator->address()}, kNoTime));
   EXPECT_NE(generator->generator(), nullptr);
 }
 
@@ -52,7 +52,7 @@ TEST_F(ExchangeEndsTest, ASocketThatIsThereIsConnectedTo) {
 TEST_F(ExchangeEndsTest, ASocketOutOfSightIsNamedWithTheFlagThatHelps) {
   const auto generator = Ends(GENERATOR);
   EXPECT_THAT(
-      generator->Connect({address_}, kPast),
+      generator->Connect({address_}, kNoTime),
       StatusIs(kPrecondition, AllOf(HasSubstr(address_),
                                     HasSubstr("No such file or directory"),
                                     HasSubstr("--listen HOST:PORT"))));
@@ -73,7 +73,7 @@ TEST_F(ExchangeEndsTest, ASocketMayComeLater) {
 TEST_F(ExchangeEndsTest, ASocketThatNobodyAnswersAtIsLeftToTheExchange) {
   ASSERT_OK(WriteFile(folder_->path() + "/exchange", ""));
   const auto generator = Ends(GENERATOR);
-  EXPECT_OK(generator->Connect({address_}, kPast));
+  EXPECT_OK(generator->Connect({address_}, kNoTime));
 }
 
 TEST_F(ExchangeEndsTest, WhoeverLooksForASocketIsToldOfTheEnd) {
@@ -91,16 +91,16 @@ TEST_F(ExchangeEndsTest, WhoeverLooksForASocketIsToldOfTheEnd) {
 TEST_F(ExchangeEndsTest, ADiscriminatorOnTheNetworkHasToAnswer) {
   const auto discriminator = Ends(DISCRIMINATOR, "127.0.0.1:0");
   const auto generator = Ends(GENERATOR);
-  ASSERT_OK(generator->Connect({discriminator->address()}, kPast));
+  ASSERT_OK(generator->Connect({discriminator->address()}, kNoTime));
   EXPECT_OK(generator->AwaitPeers(Soon()));
 }
 
 // As through a firewall that lets nobody in.
 TEST_F(ExchangeEndsTest, ADirectionThatIsClosedIsNamed) {
   const auto generator = Ends(GENERATOR);
-  ASSERT_OK(generator->Connect({"127.0.0.1:1"}, kPast));
+  ASSERT_OK(generator->Connect({"127.0.0.1:1"}, kNoTime));
   EXPECT_THAT(
-      generator->AwaitPeers(kPast),
+      generator->AwaitPeers(kNoTime),
       StatusIs(absl::StatusCode::kDeadlineExceeded,
                HasSubstr(" does not reach the discriminator at 127.0.0.1:1: "
                          "nobody answers (Connection refused)")));
@@ -111,7 +111,7 @@ TEST_F(ExchangeEndsTest, AFailureEndsTheWaitForAnAnswer) {
   ExchangeOptions other = options_;
   ++other.config_hash;
   const auto generator = *ExchangeEnds::Create(GENERATOR, other, "");
-  ASSERT_OK(generator->Connect({discriminator->address()}, kPast));
+  ASSERT_OK(generator->Connect({discriminator->address()}, kNoTime));
   EXPECT_THAT(generator->AwaitPeers(absl::InfiniteFuture()),
               StatusIs(kPrecondition, HasSubstr("config")));
 }

@@ -20,6 +20,7 @@
 #include "tests/testing/eventually.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
+#include "tests/testing/test_programs.h"
 
 namespace gandem {
 namespace {
@@ -27,13 +28,14 @@ namespace {
 using ::gandem::testing::Eventually;
 using ::gandem::testing::StatusIs;
 using ::gandem::testing::TempDir;
+using ::gandem::testing::TestProgram;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 class ChildProcessTest : public ::testing::Test {
  protected:
   absl::StatusOr<ChildProcess> Start(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), TEST_CHILD);
+    arguments.insert(arguments.begin(), TestProgram("test_child"));
     return ChildProcess::Start(
         {.arguments = std::move(arguments), .log_path = log_});
   }
@@ -73,9 +75,9 @@ TEST_F(ChildProcessTest, RunToEndHasWhatWasPrinted) {
                                 absl::InfiniteFuture()));
   EXPECT_EQ(said.text, "out\nerr\n");
   EXPECT_EQ(said.end.exit_code, 3);
-  EXPECT_THAT(
-      RunToEnd({.arguments = {TEST_CHILD, "wait"}}, absl::InfinitePast()),
-      StatusIs(absl::StatusCode::kDeadlineExceeded));
+  EXPECT_THAT(RunToEnd({.arguments = {TestProgram("test_child"), "wait"}},
+                       absl::InfinitePast()),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
 }
 
 TEST_F(ChildProcessTest, TheEnvironmentIsOursWithChanges) {
@@ -179,7 +181,7 @@ TEST_F(ChildProcessTest, NamesABinaryThatCannotBeExecuted) {
 }
 
 TEST_F(ChildProcessTest, NamesALogThatCannotBeWritten) {
-  EXPECT_THAT(ChildProcess::Start({.arguments = {TEST_CHILD},
+  EXPECT_THAT(ChildProcess::Start({.arguments = {TestProgram("test_child")},
                                    .log_path = folder_ / "none/child.log"}),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("child.log")));
 }
@@ -197,11 +199,12 @@ TEST_F(ChildProcessTest, InheritsNeitherSignalMaskNorDescriptors) {
 
 TEST_F(ChildProcessTest, RunsOnItsCoresWithItsNiceness) {
   const std::vector<int> last = {AllowedCores().back()};
-  ASSERT_OK_AND_ASSIGN(ChildProcess child,
-                       ChildProcess::Start({.arguments = {TEST_CHILD, "cores"},
-                                            .log_path = log_,
-                                            .cores = last,
-                                            .niceness = 3}));
+  ASSERT_OK_AND_ASSIGN(
+      ChildProcess child,
+      ChildProcess::Start({.arguments = {TestProgram("test_child"), "cores"},
+                           .log_path = log_,
+                           .cores = last,
+                           .niceness = 3}));
   WaitForEnd(child);
   EXPECT_EQ(child.LogTail(1), absl::StrCat("cores ", CoresText(last),
                                            ", niceness ", nice(0) + 3, "\n"));
@@ -209,10 +212,11 @@ TEST_F(ChildProcessTest, RunsOnItsCoresWithItsNiceness) {
 
 // On kernels that share a processor between sessions first.
 TEST_F(ChildProcessTest, ItsSessionHasItsNiceness) {
-  ASSERT_OK_AND_ASSIGN(ChildProcess child,
-                       ChildProcess::Start({.arguments = {TEST_CHILD, "wait"},
-                                            .log_path = log_,
-                                            .niceness = 3}));
+  ASSERT_OK_AND_ASSIGN(
+      ChildProcess child,
+      ChildProcess::Start({.arguments = {TestProgram("test_child"), "wait"},
+                           .log_path = log_,
+                           .niceness = 3}));
   const std::string path = absl::StrCat("/proc/", child.pid(), "/autogroup");
   const auto text = [&path] { return ReadFile(path).value_or(""); };
   // Nothing where the kernel has no such groups.
@@ -225,7 +229,7 @@ TEST_F(ChildProcessTest, ItsSessionHasItsNiceness) {
 
 TEST_F(ChildProcessTest, NamesABinaryThatHasNoCore) {
   EXPECT_THAT(
-      ChildProcess::Start({.arguments = {TEST_CHILD},
+      ChildProcess::Start({.arguments = {TestProgram("test_child")},
                            .log_path = log_,
                            .cores = {CPU_SETSIZE - 1}}),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("test_child")));

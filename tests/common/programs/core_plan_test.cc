@@ -60,24 +60,24 @@ TEST(CorePlanTest, WhatHwlocDoesNotSeeIsACoreOfItsOwn) {
   EXPECT_EQ(Plan(ReadMachine(UpTo(2), "not a machine"), {1, 1}), "0 1");
 }
 
-class MachineTest : public ::testing::Test {
+class PlannedMachineTest : public ::testing::Test {
  protected:
   const CoreGroup two_nodes_ = ReadMachine(UpTo(16), kTwoNodes);
   const CoreGroup caches_ = ReadMachine(UpTo(8), kCaches);
   const CoreGroup flat_ = ReadMachine(UpTo(4), kFlat);
 };
 
-TEST_F(MachineTest, WorkersGetWholeCoresOfOneNode) {
+TEST_F(PlannedMachineTest, WorkersGetWholeCoresOfOneNode) {
   EXPECT_EQ(Plan(two_nodes_, {4, 4}), "0-7 8-15");
   EXPECT_EQ(Plan(two_nodes_, {2, 2, 2, 2}), "0-3 4-7 8-11 12-15");
 }
 
-TEST_F(MachineTest, LargerWorkersChooseFirst) {
+TEST_F(PlannedMachineTest, LargerWorkersChooseFirst) {
   // In order, 2 and 3 would leave 2 + 1 cores in two nodes to the last one.
   EXPECT_EQ(Plan(two_nodes_, {1, 4, 3}), "14-15 0-7 8-13");
 }
 
-TEST_F(MachineTest, ThreadsOfACoreAreSplitOnlyIfCoresAreShort) {
+TEST_F(PlannedMachineTest, ThreadsOfACoreAreSplitOnlyIfCoresAreShort) {
   EXPECT_EQ(Plan(two_nodes_, {8, 8}), "0-7 8-15");
   EXPECT_EQ(Plan(two_nodes_, {1, 8, 4}), "12 0-7 8-11");
   const CoreGroup one = ReadMachine(UpTo(2), "core:1 pu:2");
@@ -85,32 +85,32 @@ TEST_F(MachineTest, ThreadsOfACoreAreSplitOnlyIfCoresAreShort) {
   EXPECT_EQ(Plan(one, {1, 1}), "0 1");
 }
 
-TEST_F(MachineTest, CoresThatShareACacheGoTogether) {
+TEST_F(PlannedMachineTest, CoresThatShareACacheGoTogether) {
   EXPECT_EQ(Plan(caches_, {2, 1, 1, 2, 2}), "0-1 6 7 2-3 4-5");
   // Caches 0 and 1 for the large one, and none is broken for the small one.
   EXPECT_EQ(Plan(caches_, {1, 4, 3}), "7 0-3 4-6");
 }
 
-TEST_F(MachineTest, WhatIsLeftOverIsSharedOut) {
+TEST_F(PlannedMachineTest, WhatIsLeftOverIsSharedOut) {
   EXPECT_EQ(Plan(flat_, {1, 1}), "0-1 2-3");
   EXPECT_EQ(Plan(flat_, {2, 1}), "0-1 2");
   EXPECT_EQ(Plan(two_nodes_, {1, 1}), "0-7 8-15");
 }
 
-TEST_F(MachineTest, ButNotBeyondANode) {
+TEST_F(PlannedMachineTest, ButNotBeyondANode) {
   // Three cores are left, one for each; but then the last one would have a core
   // in both nodes.
   const CoreGroup machine = ReadMachine(UpTo(6), "numa:2 core:3 pu:1");
   EXPECT_EQ(Plan(machine, {1, 1, 1}), "0 1 2");
 }
 
-TEST_F(MachineTest, OnlyAllowedCoresAreGivenAway) {
+TEST_F(PlannedMachineTest, OnlyAllowedCoresAreGivenAway) {
   const CoreGroup machine =
       ReadMachine(std::vector<int>{2, 3, 5, 8, 9, 11}, kTwoNodes);
   EXPECT_EQ(Plan(machine, {2, 2}), "2-3,5 8-9,11");
 }
 
-TEST_F(MachineTest, TooManyThreadsAreLeftToTheSystem) {
+TEST_F(PlannedMachineTest, TooManyThreadsAreLeftToTheSystem) {
   EXPECT_THAT(PlanCores(flat_, Threads({2, 2, 1})),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("3 workers have 5 compute threads, and 4 "

@@ -52,7 +52,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr absl::Duration kBound = absl::Seconds(60);
+constexpr absl::Duration kAnswerBound = absl::Seconds(60);
 
 // The files of proto/ that define services; EveryServiceIsHere compares them
 // with the sources.
@@ -82,7 +82,7 @@ absl::Status CallMethod(const std::shared_ptr<grpc::Channel>& channel,
                         const std::string& path, const std::string& message,
                         const std::string& token) {
   grpc::ClientContext context;
-  context.set_deadline(ToGrpcDeadline(MonotonicNow() + kBound));
+  context.set_deadline(ToGrpcDeadline(MonotonicNow() + kAnswerBound));
   if (!token.empty()) context.AddMetadata("gandem-token", token);
   const grpc::Slice slice(message);
   const grpc::ByteBuffer request(&slice, 1);

@@ -18,7 +18,7 @@ namespace {
 
 using gandem::testing::TempDir;
 
-constexpr absl::Duration kSoon = absl::Milliseconds(40);
+constexpr absl::Duration kPatience = absl::Milliseconds(40);
 
 void Hang(absl::string_view path, int patience = 1) {
   const FileWait wait(path, patience);
@@ -28,7 +28,7 @@ void Hang(absl::string_view path, int patience = 1) {
 TEST(FilePatienceDeathTest, NamesThePathAndEndsTheProcess) {
   EXPECT_EXIT(
       {
-        const FilePatience patience("gandem status", kSoon);
+        const FilePatience patience("gandem status", kPatience);
         Hang("/mnt/a");
       },
       ::testing::ExitedWithCode(75),
@@ -39,7 +39,7 @@ TEST(FilePatienceDeathTest, NamesThePathAndEndsTheProcess) {
 TEST(FilePatienceDeathTest, ASyncMayTakeLonger) {
   EXPECT_EXIT(
       {
-        const FilePatience patience("gandem train", kSoon);
+        const FilePatience patience("gandem train", kPatience);
         Hang("/mnt/a", FileWait::kSyncPatience);
       },
       ::testing::ExitedWithCode(75), "not answered within 240ms");
@@ -66,7 +66,7 @@ TEST(FilePatienceDeathTest, FunctionsOfFilesAreWatched) {
   const TempDir dir;
   ASSERT_OK(WriteFile(dir / "file", "x"));
   const auto hangs_in = [](const auto& call) {
-    const FilePatience patience("gandem train", kSoon);
+    const FilePatience patience("gandem train", kPatience);
     GANDEM_CHECK_OK(ArmFailpoint("hang file.wait:1"));
     call();
     _exit(0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The real `gandem` with played workers (played_worker.cc), as a user would
-// start it: PLAYED_FOLDER holds all binaries.
+// start it: the folder played/ beside the tests holds all binaries.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -35,6 +35,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 #include "tests/testing/test_certificates.h"
+#include "tests/testing/test_programs.h"
 
 namespace gandem {
 namespace {
@@ -49,6 +50,10 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
+
+std::string PlayedProgram(absl::string_view name) {
+  return testing::TestProgram(absl::StrCat("played/", name));
+}
 
 constexpr char kRecipe[] = R"(
   name: "played"
@@ -84,7 +89,7 @@ class TrainCommandTest : public ::testing::Test {
   void Unset(const std::string& name) { unsetenv(name.c_str()); }
 
   ChildProcess Start(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), PLAYED_FOLDER "/gandem");
+    arguments.insert(arguments.begin(), PlayedProgram("gandem"));
     auto child = ChildProcess::Start({arguments, output_});
     EXPECT_OK(child);
     return *std::move(child);
@@ -98,7 +103,7 @@ class TrainCommandTest : public ::testing::Test {
   // `script` sees the binary as $0.
   ChildProcess StartShell(const std::string& script) {
     auto child = ChildProcess::Start(
-        {{"/bin/sh", "-c", script, PLAYED_FOLDER "/gandem"}, output_});
+        {{"/bin/sh", "-c", script, PlayedProgram("gandem")}, output_});
     EXPECT_OK(child);
     return *std::move(child);
   }
@@ -135,7 +140,7 @@ class TrainCommandTest : public ::testing::Test {
   Json StatusOfRun() {
     const std::string file = folder_ / "status.json";
     auto child = ChildProcess::Start(
-        {{PLAYED_FOLDER "/gandem", "status", run_dir_, "--json"}, file});
+        {{PlayedProgram("gandem"), "status", run_dir_, "--json"}, file});
     EXPECT_OK(child);
     EXPECT_EQ(WaitForEnd(*child), 0);
     const Json json = Json::parse(ReadFile(file).value_or(""), nullptr, false);
@@ -256,7 +261,7 @@ TEST_F(TrainCommandTest, SigtermStopsLikeCtrlC) {
 TEST_F(TrainCommandTest, NohupKeepsTheRunGoing) {
   Set("PLAY_ROUND_MS", "5");
   auto child = ChildProcess::Start(
-      {{"/usr/bin/nohup", PLAYED_FOLDER "/gandem", "train", recipe_,
+      {{"/usr/bin/nohup", PlayedProgram("gandem"), "train", recipe_,
         "--run_dir", run_dir_, "--set", "rounds=4000"},
        output_});
   ASSERT_OK(child);
@@ -629,10 +634,10 @@ TEST_F(TrainCommandTest, ExternalWorkersOutliveGandem) {
     ASSERT_OK_AND_ASSIGN(std::string address, ReadFile(address_file));
     address.pop_back();  // the line end
     for (const std::string role : {"generator", "discriminator"}) {
-      auto worker = ChildProcess::Start(
-          {{absl::StrCat(PLAYED_FOLDER, "/", role, "_worker"), "--control",
-            address, "--rank", "0"},
-           folder_ / role});
+      auto worker =
+          ChildProcess::Start({{PlayedProgram(absl::StrCat(role, "_worker")),
+                                "--control", address, "--rank", "0"},
+                               folder_ / role});
       ASSERT_OK(worker);
       workers.push_back(*std::move(worker));
     }

@@ -17,12 +17,14 @@
 #include "tests/testing/eventually.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
+#include "tests/testing/test_programs.h"
 
 namespace gandem {
 namespace {
 
 using ::gandem::testing::Eventually;
 using ::gandem::testing::TempDir;
+using ::gandem::testing::TestProgram;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -60,8 +62,9 @@ class LauncherTest : public ::testing::Test {
   // The role's binary runs test_child with these arguments before its own.
   void Install(Role role, const std::string& arguments) {
     const std::string path = binaries_ / WorkerBinary(role);
-    ASSERT_OK(WriteFile(path, absl::StrCat("#!/bin/sh\nexec ", TEST_CHILD, " ",
-                                           arguments, " \"$@\" wait\n")));
+    ASSERT_OK(WriteFile(
+        path, absl::StrCat("#!/bin/sh\nexec ", TestProgram("test_child"), " ",
+                           arguments, " \"$@\" wait\n")));
     ASSERT_EQ(chmod(path.c_str(), 0755), 0);
   }
   // Until `count` workers have failed.
@@ -292,8 +295,9 @@ TEST_F(LauncherTest, AsksTheProgramThatStartsWorkersToEndOne) {
        {std::pair("wait", 143), std::pair("ignore_term wait", 137)}) {
     SetUp();
     const std::string program = run_dir_ / "start.sh";
-    ASSERT_OK(WriteFile(program, absl::StrCat("#!/bin/sh\nexec ", TEST_CHILD,
-                                              " ", arguments, "\n")));
+    ASSERT_OK(WriteFile(
+        program, absl::StrCat("#!/bin/sh\nexec ", TestProgram("test_child"),
+                              " ", arguments, "\n")));
     ASSERT_EQ(chmod(program.c_str(), 0755), 0);
     LaunchBy(program);
     ASSERT_NO_FATAL_FAILURE(GiveUpGenerator());

@@ -18,18 +18,20 @@
 #include "tests/exchange/round_driver.h"
 #include "tests/exchange/rpc/exchange_peer.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/testing/test_programs.h"
 
 namespace gandem {
 namespace {
 
 using gandem::testing::PeerOptions;
+using gandem::testing::TestProgram;
 constexpr int64_t kLastRound = 200;
 constexpr int64_t kRoundsBetweenStops = 20;
 
 class Peer {
  public:
   Peer(std::string role, std::string address) {
-    std::string program = absl::StrCat(GANDEM_TEST_FOLDER, "/exchange_peer");
+    std::string program = TestProgram("exchange_peer");
     std::string last_round = absl::StrCat(kLastRound);
     char* const arguments[] = {program.data(), role.data(), address.data(),
                                last_round.data(), nullptr};
