@@ -8,6 +8,7 @@
 #   build for ThreadSanitizer, which must see every lock: nothing with gRPC.
 #   PLAIN: not with sanitizers, because it takes minutes or disturbs them.
 #   GPU: may skip where there is none. LONG: not in CI.
+# gandem_test_helper(NAME SOURCES a.cc ... DEPS x ...)
 # gandem_fuzz_target(NAME SOURCES a_fuzzer.cc ... DEPS x ... [CORPUS folder])
 # TORCH: the target sees LibTorch and shares its precompiled header.
 
@@ -235,6 +236,18 @@ function(gandem_tests name)
       _gandem_add_test(${test} ${program} ${source} "${labels}")
     endif()
   endforeach()
+endfunction()
+
+# A program that tests start; it lies beside them. Those with gRPC are not for
+# ThreadSanitizer.
+function(gandem_test_helper name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
+  gandem_binary(${name} SOURCES ${arg_SOURCES} DEPS ${arg_DEPS})
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  if(NOT GANDEM_SANITIZE STREQUAL "thread" OR NOT arg_DEPS MATCHES "rpc|ring")
+    add_dependencies(gandem_tests ${name})
+  endif()
 endfunction()
 
 # After all gandem_tests(): the program thread_tests of a build for ThreadSanitizer.
