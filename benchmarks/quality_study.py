@@ -17,7 +17,7 @@ bits.
 lag 0 one process with two threads, for FUSED the faster of both. It turns images
 seen into wall time.
 
-`report` prints the tables of docs/quality.md and draws its picture, without the
+`report` prints the tables behind docs/quality.md and draws its picture, without the
 settings of REST; VENV has matplotlib. quality_fit.py makes the planner's
 constants of the results.
 """

@@ -107,6 +107,27 @@ function(gandem_control_flags target)
   endif()
 endfunction()
 
+# Sets `result` to sources that hold the bytes of files. Each argument is
+# FILE:NAME; the bytes are gandem::internal::NAME (GandemEmbed.cmake).
+function(gandem_embed result)
+  set(sources)
+  foreach(part ${ARGN})
+    string(REPLACE ":" ";" part ${part})
+    list(GET part 0 file)
+    list(GET part 1 name)
+    set(input ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+    set(output ${CMAKE_CURRENT_BINARY_DIR}/embedded_${name}.cc)
+    add_custom_command(
+      OUTPUT ${output}
+      COMMAND ${CMAKE_COMMAND} -D INPUT=${input} -D OUTPUT=${output}
+              -D NAME=${name} -P ${CMAKE_SOURCE_DIR}/cmake/GandemEmbed.cmake
+      DEPENDS ${input} ${CMAKE_SOURCE_DIR}/cmake/GandemEmbed.cmake
+      COMMENT "Embedding ${file}")
+    list(APPEND sources ${output})
+  endforeach()
+  set(${result} ${sources} PARENT_SCOPE)
+endfunction()
+
 function(gandem_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "" "SOURCES;DEPS")
   _gandem_sources(sources ${name} ${arg_SOURCES})

@@ -15,7 +15,7 @@ options=(-DGANDEM_TORCH=OFF -DGANDEM_BUILD_BENCHMARKS=OFF
 run=()
 case $kind in
   address)
-    options+=(-DGANDEM_SANITIZE=address,undefined -DGANDEM_FUZZ=ON)
+    options+=("-DGANDEM_SANITIZE=address,undefined" -DGANDEM_FUZZ=ON)
     target=all
     suppress_known_leaks
     ;;

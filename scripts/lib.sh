@@ -11,6 +11,7 @@ if [[ -z ${XDG_CACHE_HOME:-} && -z ${HOME:-} ]]; then
   exit 2
 fi
 cache_dir=${XDG_CACHE_HOME:-${HOME:-}/.cache}/gandem
+# shellcheck disable=SC2034  # for the scripts that read this file
 build_dir=${GANDEM_BUILD_DIR:-$source_dir/build}
 export CCACHE_DIR=${CCACHE_DIR:-$cache_dir/ccache}
 

@@ -384,8 +384,7 @@ int WorkerMain(Role role, RoleFactories roles, int argc, char** argv) {
         return RunWorker(role, std::move(roles), flags);
       });
   if (code.ok()) return *code;
-  GANDEM_LOG_ERROR(
-      "{}", code.status().ToString(absl::StatusToStringMode::kWithNoExtraData));
+  GANDEM_LOG_ERROR("{}", code.status());
   return WorkerExitCodeOf(code.status());
 }
 

@@ -2,14 +2,11 @@
 #include "common/files/text_proto.h"
 
 #include <google/protobuf/io/tokenizer.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -28,12 +25,9 @@ namespace gandem {
 namespace {
 
 using google::protobuf::Descriptor;
-using google::protobuf::EnumDescriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
-using google::protobuf::io::ArrayInputStream;
-using google::protobuf::io::Tokenizer;
 
 struct Fault {
   size_t offset = 0;
@@ -77,98 +71,74 @@ class Collector : public google::protobuf::io::ErrorCollector {
   std::vector<Fault> faults_;
 };
 
-// A message on the way from the whole text to the current token.
-struct Level {
-  const Descriptor* type = nullptr;
-  std::set<const void*> seen = {};         // fields and oneofs that stand once
-  const FieldDescriptor* field = nullptr;  // named last
-  enum { kName, kColon, kValue, kList } at = kName;
-};
-
-bool IsUnsigned(const FieldDescriptor& field) {
-  return field.cpp_type() == FieldDescriptor::CPPTYPE_UINT32 ||
-         field.cpp_type() == FieldDescriptor::CPPTYPE_UINT64;
+// The field whose value begins at `offset`: "loss" of "loss: "; else "".
+absl::string_view FieldBefore(absl::string_view text, size_t offset) {
+  absl::string_view before =
+      absl::StripTrailingAsciiWhitespace(text.substr(0, offset));
+  if (!absl::ConsumeSuffix(&before, ":")) return "";
+  before = absl::StripTrailingAsciiWhitespace(before);
+  const auto is_part = [](char c) {
+    return absl::ascii_isalnum(c) || c == '_';
+  };
+  const auto start = std::find_if_not(before.rbegin(), before.rend(), is_part);
+  return before.substr(static_cast<size_t>(before.rend() - start));
 }
 
-// What is wrong with the current word or number; "": protobuf says it well.
-std::optional<std::string> Check(Tokenizer& tokens, Level& level,
-                                 const Descriptor& root) {
-  const std::string& text = tokens.current().text;
-  const bool is_word = tokens.current().type == Tokenizer::TYPE_IDENTIFIER;
-  if (level.at == Level::kName && is_word) {
-    level.at = Level::kColon;
-    level.field = level.type->FindFieldByName(text);
-    if (level.field == nullptr) return NoSuchField(text, *level.type, root);
-    const void* once = level.field->containing_oneof();
-    if (once == nullptr) once = level.field;
-    const bool is_new = level.seen.insert(once).second;
-    return is_new || level.field->is_repeated() ? std::nullopt
-                                                : std::optional(std::string());
+// What is wrong with the value at which the parser stopped: a sign where the
+// field has none, or an enum value in quotes. Else what the parser says.
+std::string ExplainValue(absl::string_view text, const Descriptor& root,
+                         const Fault& fault) {
+  constexpr absl::string_view kGot = ", got: ";
+  const absl::string_view said = fault.message;
+  const size_t end = said.rfind(kGot);
+  const absl::string_view field = FieldBefore(text, fault.offset);
+  if (!absl::StartsWith(said, "Expected integer") || end == said.npos ||
+      field.empty()) {
+    return fault.message;
   }
-  if (level.at < Level::kValue) return std::nullopt;
-  if (level.at == Level::kValue) level.at = Level::kName;
-  const EnumDescriptor* const values = level.field->enum_type();
-  const bool is_minus = tokens.previous().text == "-";
-  if (is_minus && IsUnsigned(*level.field)) {
-    return absl::StrCat(level.field->name(), " has no value '-", text,
-                        "' (it is a whole number from 0 on)");
+  const absl::string_view got = said.substr(end + kGot.size());
+  if (got == "-") {
+    const absl::string_view rest = text.substr(fault.offset + 1);
+    const auto* const last =
+        std::ranges::find_if_not(rest, absl::ascii_isdigit);
+    return absl::StrCat(
+        field, " has no value '-",
+        rest.substr(0, static_cast<size_t>(last - rest.begin())),
+        "' (it is a whole number from 0 on)");
   }
-  if (values != nullptr && tokens.current().type == Tokenizer::TYPE_STRING) {
-    const std::string name = text.substr(1, text.size() - 2);
-    return values->FindValueByName(name) != nullptr
-               ? absl::StrCat(level.field->name(), ": write ", name,
-                              " without quotes")
-               : absl::StrCat(level.field->name(), " has no value ", text, " (",
-                              SuggestEnumValue(level.field->name(), name, root),
-                              ", without quotes)");
+  if (got.size() < 2 || (got.front() != '"' && got.front() != '\'')) {
+    return fault.message;
   }
-  uint64_t number = 0;
-  const bool is_int = Tokenizer::ParseInteger(text, INT32_MAX, &number);
-  if (values == nullptr || !(is_word || is_int)) return std::nullopt;
-  if (is_word ? values->FindValueByName(text)
-              : values->FindValueByNumber(
-                    static_cast<int>(is_minus ? -number : number))) {
-    return std::nullopt;
-  }
-  const std::string value = absl::StrCat(is_minus ? "-" : "", text);
-  return absl::StrCat(level.field->name(), " has no value '", value, "' (",
-                      SuggestEnumValue(level.field->name(), value, root), ")");
+  const absl::string_view name = got.substr(1, got.size() - 2);
+  return absl::StrCat(field, " has no value ", got, " (",
+                      SuggestEnumValue(field, name, root), ", without quotes)");
 }
 
-// The first name or value in `text`, a message of `type`, that is not there or
-// stands twice. protobuf's parser stops at it too, but says which one in
-// English only, with the place behind it.
-std::optional<Fault> FindFault(absl::string_view text, const Descriptor& type,
-                               const Descriptor& root) {
-  ArrayInputStream stream(text.data(), static_cast<int>(text.size()));
-  Collector ignored(text);
-  Tokenizer tokens(&stream, &ignored);
-  tokens.set_comment_style(Tokenizer::SH_COMMENT_STYLE);  // as the parser does
-  tokens.set_allow_f_after_float(true);
-  std::vector<Level> levels = {{.type = &type}};
-  while (tokens.Next() && !levels.empty()) {
-    const Tokenizer::Token& token = tokens.current();
-    Level& level = levels.back();
-    if (token.type != Tokenizer::TYPE_SYMBOL) {
-      if (level.at == Level::kColon) break;
-      const auto what = Check(tokens, level, root);
-      if (!what) continue;
-      const auto& at =
-          tokens.previous().text == "-" ? tokens.previous() : token;
-      return Fault{OffsetOf(text, at.line, at.column), *what};
-    }
-    const char symbol = token.text.front();
-    const bool opens = symbol == '{' || symbol == '<';
-    if (level.at == Level::kName && !std::strchr(",;}>", symbol)) break;
-    if (opens && level.field->message_type() == nullptr) break;
-    if (symbol == ':') level.at = Level::kValue;
-    if (symbol == '[') level.at = Level::kList;
-    if (opens && level.at != Level::kList) level.at = Level::kName;
-    if (symbol == ']') level.at = Level::kName;
-    if (opens) levels.push_back({.type = level.field->message_type()});
-    if (symbol == '}' || symbol == '>') levels.pop_back();
+// The parser tells the place behind a wrong name or enum value. Moves `fault`
+// to the name or value, and says what would be right.
+void Explain(absl::string_view text, const Descriptor& root, Fault& fault) {
+  const std::string said = fault.message;
+  const std::vector<std::string> parts = absl::StrSplit(said, '"');
+  const auto move_before = [&](const std::string& name) {
+    const size_t found = text.substr(0, fault.offset).rfind(name);
+    if (found != text.npos) fault.offset = found;
+  };
+  if (absl::StartsWith(said, "Message type ") && parts.size() == 5) {
+    move_before(parts[3]);
+    const Descriptor* const type =
+        root.file()->pool()->FindMessageTypeByName(parts[1]);
+    if (type != nullptr) fault.message = NoSuchField(parts[3], *type, root);
+  } else if (absl::StartsWith(said, "Unknown enumeration value ") &&
+             parts.size() == 5) {
+    move_before(parts[1]);
+    fault.message =
+        absl::StrCat(parts[3], " has no value '", parts[1], "' (",
+                     SuggestEnumValue(parts[3], parts[1], root), ")");
+  } else if (absl::StrContains(said, " is specified ") && parts.size() > 2) {
+    move_before(parts[1]);  // stands twice, or beside another of its oneof
+  } else {
+    fault.message = ExplainValue(text, root, fault);
   }
-  return std::nullopt;
 }
 
 // Word processors and web pages put these in the place of " and '.
@@ -197,12 +167,7 @@ absl::Status Parse(const std::string& text, absl::string_view file,
   parser.SetRecursionLimit(64);
   if (parser.ParseFromString(text, &message)) return absl::OkStatus();
   std::vector<Fault> faults = collector.faults();
-  const auto known = FindFault(text, *message.GetDescriptor(), root);
-  // The last one is where the parser has stopped, if it has come so far.
-  if (known && !faults.empty() && known->offset <= faults.back().offset) {
-    faults.back().offset = known->offset;
-    if (!known->message.empty()) faults.back().message = known->message;
-  }
+  for (Fault& fault : faults) Explain(text, root, fault);
   if (const auto quote = FindTypographicQuote(text, faults)) faults = {*quote};
   return absl::InvalidArgumentError(
       absl::StrJoin(faults, "\n", [&](std::string* lines, const Fault& fault) {

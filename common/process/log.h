@@ -85,11 +85,13 @@ struct fmt::formatter<absl::string_view> : fmt::formatter<fmt::string_view> {
         fmt::string_view(text.data(), text.size()), context);
   }
 };
+// Payloads of a Status are for programs: a line has the code and the message.
 template <>
 struct fmt::formatter<absl::Status> : fmt::formatter<fmt::string_view> {
   template <typename Context>
   auto format(const absl::Status& status, Context& context) const {
-    return fmt::formatter<fmt::string_view>::format(status.ToString(), context);
+    return fmt::formatter<fmt::string_view>::format(
+        status.ToString(absl::StatusToStringMode::kWithNoExtraData), context);
   }
 };
 

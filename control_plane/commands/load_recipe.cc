@@ -17,7 +17,6 @@
 #include "common/status.h"
 #include "control_plane/commands/run_dataset.h"
 #include "pipeline/sources/image_sources.h"
-#include "scaling_manager/planner_commands/plan_file.h"
 
 namespace gandem {
 namespace {
@@ -121,19 +120,6 @@ absl::StatusOr<SeenRecipe> SeeRecipe(const std::string& path,
   // Networks may not be for the channels that were found.
   GANDEM_RETURN_IF_ERROR(CheckRecipe(seen.config, source));
   return seen;
-}
-
-absl::StatusOr<RecipeOrPlan> ReadRecipeOrPlan(const std::string& path) {
-  GANDEM_ASSIGN_OR_RETURN(const std::string text, ReadRecipe(path));
-  if (LooksLikePlan(text)) {
-    GANDEM_ASSIGN_OR_RETURN(const Plan plan, ParsePlan(text, path));
-    const Candidate& first = plan.candidates(0);
-    return RecipeOrPlan{.config = EffectiveConfig(first.config()),
-                        .plan = first};
-  }
-  GANDEM_ASSIGN_OR_RETURN(const SeenRecipe recipe, SeeRecipe(path, "", {}));
-  return RecipeOrPlan{.config = EffectiveConfig(recipe.config),
-                      .plan = std::nullopt};
 }
 
 }  // namespace gandem

@@ -5,13 +5,11 @@
 // Thread safety: any thread. Errors: those of files and configs, by field.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "proto/config.pb.h"
-#include "proto/plan.pb.h"
 
 namespace gandem {
 
@@ -45,12 +43,5 @@ struct SeenRecipe {
 absl::StatusOr<SeenRecipe> SeeRecipe(const std::string& path,
                                      const std::string& data,
                                      const std::vector<std::string>& sets);
-
-struct RecipeOrPlan {
-  RunConfig config = {};               // with its defaults
-  std::optional<Candidate> plan = {};  // its first candidate
-};
-// `path` is a file of either kind.
-absl::StatusOr<RecipeOrPlan> ReadRecipeOrPlan(const std::string& path);
 
 }  // namespace gandem

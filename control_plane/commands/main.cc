@@ -38,7 +38,7 @@
 #include "control_plane/commands/certificates_command.h"
 #include "control_plane/commands/dataset_command.h"
 #include "control_plane/commands/load_recipe.h"
-#include "control_plane/commands/run_dataset.h"
+#include "control_plane/commands/open_run.h"
 #include "control_plane/commands/run_lock.h"
 #include "control_plane/commands/run_status.h"
 #include "control_plane/commands/simulate_command.h"
@@ -54,6 +54,7 @@
 #include "pipeline/interruptible_reads.h"
 #include "pipeline/trees/folder_listings.h"
 #include "scaling_manager/planner_commands/plan_command.h"
+#include "scaling_manager/planner_commands/plan_file.h"
 #include "scaling_manager/planner_commands/simulate_plan_command.h"
 #include "scaling_manager/planner_commands/trials_command.h"
 #include "scaling_manager/profiler/profile_command.h"
@@ -244,25 +245,33 @@ int Run(const LaunchKubernetesOptions& options) {
   return End(LaunchKubernetes(options, std::cout), "gandem launch kubernetes");
 }
 
-absl::StatusOr<DoctorSubject> SubjectOf(const DoctorOptions& options) {
-  GANDEM_ASSIGN_OR_RETURN(RecipeOrPlan given, ReadRecipeOrPlan(options.recipe));
-  return DoctorSubject{.config = std::move(given.config),
-                       .plan = std::move(given.plan)};
+// What `gandem train` would check. Workers on other hosts may see what this
+// host does not.
+absl::StatusOr<DoctorSubject> CheckSubject(const DoctorOptions& options) {
+  TrainOptions train;
+  train.run_dir = options.run_dir;
+  train.external = !options.hosts.empty();
+  GANDEM_ASSIGN_OR_RETURN(const std::string text, ReadRecipe(options.recipe));
+  (LooksLikePlan(text) ? train.plan.plan : train.recipe) = options.recipe;
+  GANDEM_ASSIGN_OR_RETURN(const RunSetup setup, CheckRun(train));
+  DoctorSubject subject = {.config = setup.config};
+  if (setup.plan.has_value()) subject.plan = setup.plan->candidates(0);
+  return subject;
 }
 
 int Run(const DoctorOptions& options) {
   // Before any thread starts.
   BlockSignals({SIGINT, SIGTERM});
   BlockSignals({SIGPIPE});
+  const FilePatience patience("gandem doctor");
   const auto exit_code = RunDoctor(
       options,
-      {.subject = [&options] { return SubjectOf(options); },
-       .check_dataset =
-           [](const DataConfig& data) {
-             DataConfig seen = data;
-             const auto source = LookAtSource(seen);
-             return source.ok() ? CheckDataset(seen) : source.status();
-           },
+      {.check_run = [&options]() -> absl::StatusOr<DoctorSubject> {
+         const InterruptibleReads reads;
+         absl::StatusOr<DoctorSubject> subject = CheckSubject(options);
+         GANDEM_RETURN_IF_ERROR(reads.Explain(subject.status()));
+         return subject;
+       },
        .predict_checkpoint =
            [&options](const RunConfig& config) -> absl::StatusOr<int64_t> {
          GANDEM_ASSIGN_OR_RETURN(const std::string folder, BinaryFolder());

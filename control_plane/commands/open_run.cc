@@ -366,8 +366,28 @@ absl::Status FollowPlan(const std::string& run_dir, bool begins, int cores,
   return absl::OkStatus();
 }
 
-absl::StatusOr<RunSetup> Prepare(const TrainOptions& as_given,
-                                 const ProfileMaker& measure) {
+// The files that workers read, and those that resuming compares with.
+absl::Status WriteRun(const TrainOptions& options, RunSetup& setup) {
+  GANDEM_RETURN_IF_ERROR(
+      KnowDataset(setup.run_dir, setup.config.data(), setup.begins));
+  GANDEM_ASSIGN_OR_RETURN(
+      const std::vector<std::string> initial,
+      TakeInitialStates(setup.run_dir, options.init, setup.begins));
+  setup.notices.insert(setup.notices.end(), initial.begin(), initial.end());
+  GANDEM_RETURN_IF_ERROR(WriteFileDurably(setup.run_dir + "/config.textproto",
+                                          setup.coordinator.config_text));
+  if (setup.plan.has_value()) {
+    // With --set and --data.
+    *setup.plan->mutable_candidates(0)->mutable_config() = setup.config;
+    GANDEM_RETURN_IF_ERROR(KeepPlan(setup.run_dir, *setup.plan));
+  }
+  return CreateDirectories(setup.run_dir + "/logs");
+}
+
+}  // namespace
+
+absl::StatusOr<RunSetup> CheckRun(const TrainOptions& as_given,
+                                  const ProfileMaker& measure) {
   GANDEM_RETURN_IF_ERROR(CheckFlags(as_given));
   GANDEM_RETURN_IF_ERROR(CheckUtf8(as_given.run_dir));
   GANDEM_ASSIGN_OR_RETURN(std::vector<int> evaluate_cores,
@@ -398,26 +418,16 @@ absl::StatusOr<RunSetup> Prepare(const TrainOptions& as_given,
       std::string resume,
       CheckResume(run_dir, newest, config, options.accept_changed_code));
   if (!resume.empty()) notices.push_back(std::move(resume));
-  GANDEM_RETURN_IF_ERROR(KnowDataset(run_dir, config.data(), begins));
-  GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> initial,
-                          TakeInitialStates(run_dir, as_given.init, begins));
-  notices.insert(notices.end(), initial.begin(), initial.end());
   Coordinator::Options coordinator =
       CoordinatorOptions(run_dir, config, options);
   std::map<WorkerKey, int> threads = ThreadsOf(config, options.colocated);
   for (const auto& [worker, count] : threads) {
     coordinator.workers.push_back(worker);
   }
-  GANDEM_RETURN_IF_ERROR(
-      WriteFileDurably(run_dir + "/config.textproto", coordinator.config_text));
-  if (given.plan.has_value()) {
-    // With --set and --data.
-    *given.plan->mutable_candidates(0)->mutable_config() = config;
-    GANDEM_RETURN_IF_ERROR(KeepPlan(run_dir, *given.plan));
-  }
-  GANDEM_RETURN_IF_ERROR(CreateDirectories(run_dir + "/logs"));
   return RunSetup{.lock = std::move(lock),
                   .run_dir = std::move(run_dir),
+                  .config = config,
+                  .begins = begins,
                   .program = std::move(program),
                   .coordinator = std::move(coordinator),
                   .threads = std::move(threads),
@@ -428,8 +438,6 @@ absl::StatusOr<RunSetup> Prepare(const TrainOptions& as_given,
                   .notices = std::move(notices)};
 }
 
-}  // namespace
-
 absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options,
                                     const ProfileMaker& measure) {
   const FilePatience patience("gandem train");
@@ -438,15 +446,17 @@ absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options,
     std::cerr << "gandem train: " << line << "\n";
   }});
   bool stopped_measuring = false;
-  absl::StatusOr<RunSetup> setup =
-      Prepare(options, [&](const RunConfig& recipe, const std::string& folder) {
+  absl::StatusOr<RunSetup> setup = CheckRun(
+      options, [&](const RunConfig& recipe, const std::string& folder) {
         absl::StatusOr<Profile> profile = measure(recipe, folder);
         stopped_measuring = absl::IsCancelled(profile.status());
         return profile;
       });
   // It says how to go on, and no images were read.
   if (stopped_measuring) return setup.status();
-  GANDEM_RETURN_IF_ERROR(reads.Explain(setup.status()));
+  absl::Status prepared = setup.status();
+  if (prepared.ok()) prepared = WriteRun(options, *setup);
+  GANDEM_RETURN_IF_ERROR(reads.Explain(std::move(prepared)));
   const absl::Status kept = listings.Keep(setup->run_dir);
   if (!kept.ok()) {
     setup->notices.push_back(

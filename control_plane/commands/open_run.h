@@ -4,8 +4,8 @@
 // nobody else uses it, its checkpoints belong to the same config, and the
 // dataset can be read.
 //
-// Owner: `gandem train`. Thread safety: one thread.
-// Errors: each says what the user can do.
+// Owner: `gandem train`, and `gandem doctor` for the checks. Thread safety: one
+// thread. Errors: each says what the user can do.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,8 @@ namespace gandem {
 struct RunSetup {
   RunLock lock;
   std::string run_dir;  // absolute; its config.textproto is the effective one
+  RunConfig config;
+  bool begins = true;  // there is no checkpoint yet
   WorkerProgram program;
   Coordinator::Options coordinator;
   std::map<WorkerKey, int> threads;  // to compute, of each worker
@@ -39,19 +41,26 @@ struct RunSetup {
   std::vector<std::string> notices;
 };
 
+// Checks all that can be checked before workers start. Writes nothing into the
+// folder but its lock; makes the folder if there is none.
 //   INVALID_ARGUMENT     the recipe, flags that do not fit each other, or a
 //                        folder whose path is not UTF-8.
 //   those of CheckDataset (run_dataset.h).
 //   those of files of users' networks (programs/own_networks.h) and of what
-//   runs them (programs/worker_program.h). those of plans
-//   (planner_commands/planned_run.h). ALREADY_EXISTS       another `gandem
-//   train` uses the folder. FAILED_PRECONDITION  its checkpoints are of another
-//   config; lists the
+//   runs them (programs/worker_program.h).
+//   those of plans (planner_commands/planned_run.h).
+//   ALREADY_EXISTS       another `gandem train` uses the folder.
+//   FAILED_PRECONDITION  its checkpoints are of another config; lists the
 //                        fields that differ; or have more rounds. Or a file
 //                        is where the run needs a folder.
 //   DATA_LOSS            all its checkpoints are damaged.
 //   the file's error     the folder cannot be written.
 // `measure` is for --plan AUTO.
+absl::StatusOr<RunSetup> CheckRun(const TrainOptions& options,
+                                  const ProfileMaker& measure = {});
+
+// Checks the run, then writes what its workers read. Errors: those of CheckRun,
+// and CANCELLED where a signal came meanwhile.
 absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options,
                                     const ProfileMaker& measure = {});
 

@@ -15,8 +15,6 @@
 #include "absl/time/clock.h"
 #include "common/files/file.h"
 #include "common/monotonic_time.h"
-#include "common/process/binary_folder.h"
-#include "common/process/cores.h"
 #include "common/process/exit_code.h"
 #include "common/process/machine.h"
 #include "common/security/credentials.h"
@@ -47,13 +45,6 @@ absl::Duration LengthOf(const DoctorSubject& subject) {
          absl::Seconds(subject.plan->prediction().round_seconds());
 }
 
-Finding CheckData(const DoctorHooks& hooks, const RunConfig& config) {
-  const absl::Status readable = hooks.check_dataset(config.data());
-  if (readable.ok()) return Fine("dataset", "it can be read");
-  return Fault("dataset", std::string(readable.message()),
-               "every discriminator's host has to see it under this name");
-}
-
 // The first one is not there yet: its size is computed.
 CheckpointSize SizeOfCheckpoint(const DoctorOptions& options,
                                 const DoctorHooks& hooks,
@@ -61,18 +52,6 @@ CheckpointSize SizeOfCheckpoint(const DoctorOptions& options,
   const int64_t bytes = CheckpointBytes(options.run_dir);
   if (bytes > 0) return {.bytes = bytes};
   return {.bytes = hooks.predict_checkpoint(config), .is_predicted = true};
-}
-
-Finding CheckProgramsHere() {
-  const auto folder = BinaryFolder();
-  if (folder.ok()) return CheckPrograms(*folder);
-  return Fault("programs", std::string(folder.status().message()),
-               "start gandem from where it is installed");
-}
-
-absl::StatusOr<std::string> NcclOfWorkers() {
-  GANDEM_ASSIGN_OR_RETURN(const std::string folder, BinaryFolder());
-  return FindLibrary(folder + "/discriminator_worker", kNcclLibrary);
 }
 
 absl::Status TakeCredentials(const DoctorOptions& options) {
@@ -134,63 +113,50 @@ absl::StatusOr<Findings> CheckOthers(const DoctorOptions& options,
   return all;
 }
 
-// Else nobody touches it again: its mount may hang.
-bool FolderWorks(const Findings& findings) {
-  return std::ranges::none_of(findings, [](const Finding& finding) {
-    return finding.check == kRunFolderCheck &&
-           finding.verdict == Finding::Verdict::kFault;
-  });
-}
-
-}  // namespace
-
 Findings CheckHere(const DoctorOptions& options, const DoctorHooks& hooks) {
-  Findings findings = {CheckProgramsHere(), CheckDescriptors(DescriptorLimit()),
-                       CheckRunFolder(options.run_dir)};
-  const bool folder_works = FolderWorks(findings);
-  if (folder_works) {
-    findings.push_back(CheckToken(options.run_dir));
-    findings.push_back(CheckNumerics(options.run_dir, ProcessNumerics()));
-  }
-  absl::StatusOr<DoctorSubject> subject = DoctorSubject();
-  const bool has_subject = !options.recipe.empty();
-  if (has_subject) subject = hooks.subject();
-  if (!subject.ok()) {
-    findings.push_back(Fault("recipe or plan",
-                             std::string(subject.status().message()),
-                             "gandem explain describes its fields"));
-  } else if (has_subject) {
-    const RunConfig& config = subject->config;
-    findings.push_back(Fine(subject->plan.has_value() ? "plan" : "recipe",
-                            absl::StrCat(config.name(), " can be run")));
-    if (folder_works) {
+  Findings findings = {CheckDescriptors(DescriptorLimit()),
+                       CheckRunFolder(options.run_dir),
+                       CheckToken(options.run_dir)};
+  absl::Duration length;
+  if (!options.recipe.empty()) {
+    const absl::StatusOr<DoctorSubject> subject = hooks.check_run();
+    if (subject.ok()) {
+      const RunConfig& config = subject->config;
+      findings.push_back(
+          Fine("run", config.name() + " passes the checks of gandem train"));
       findings.push_back(CheckDisk(config,
                                    SizeOfCheckpoint(options, hooks, config),
                                    FreeDisk(options.run_dir)));
+      findings.push_back(CheckMemory(
+          subject->plan.has_value() ? &*subject->plan : nullptr, FreeMemory()));
+      length = LengthOf(*subject);
+    } else {
+      findings.push_back(
+          Fault("run", std::string(subject.status().message()),
+                "gandem train would refuse it; gandem explain describes the "
+                "fields of a recipe"));
     }
-    findings.push_back(CheckMemory(
-        subject->plan.has_value() ? &*subject->plan : nullptr, FreeMemory()));
-    findings.push_back(CheckCores(
-        config, static_cast<int>(AllowedCores().size()), UsableCores()));
-    findings.push_back(CheckGpus(config, "/dev"));
-    findings.push_back(CheckNccl(config, GANDEM_HAS_NCCL, NcclOfWorkers()));
-    findings.push_back(CheckData(hooks, config));
   }
   if (!options.certificates.empty()) {
-    const absl::Duration needed =
-        subject.ok() ? LengthOf(*subject) : absl::ZeroDuration();
     findings.push_back(
-        CheckCertificates(options.certificates, needed, absl::Now()));
+        CheckCertificates(options.certificates, length, absl::Now()));
   }
   return findings;
 }
+
+}  // namespace
 
 absl::StatusOr<int> RunDoctor(const DoctorOptions& options,
                               const DoctorHooks& hooks, std::ostream& out) {
   const Findings here = CheckHere(options, hooks);
   Print(here, out);
-  // The token and the proof that a folder is shared are in it.
-  if (!FolderWorks(here)) return kExitFaults;
+  // The token and the proof that a folder is shared are in the run folder.
+  const bool has_folder =
+      std::ranges::none_of(here, [](const Finding& finding) {
+        return finding.check == kRunFolderCheck &&
+               finding.verdict == Finding::Verdict::kFault;
+      });
+  if (!has_folder) return kExitFaults;
   GANDEM_ASSIGN_OR_RETURN(const Findings others, CheckOthers(options, out));
   return HasFault(here) || HasFault(others) ? kExitFaults
                                             : static_cast<int>(kExitOk);

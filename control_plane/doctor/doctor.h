@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `gandem doctor`: looks for what would end a run hours later, before it
-// queues: one line a check, and what to do about it (docs/watching.md).
+// queues: one line a check, and what to do about it (docs/watching.md). What
+// `gandem train` checks before it starts is checked by its own functions.
 //
 // Owner: main(). Thread safety: one thread, with SIGINT and SIGTERM blocked in
 // all threads.
@@ -24,17 +25,15 @@ namespace gandem {
 // with it, so a batch script can tell.
 inline constexpr int kExitFaults = 78;
 
-// What is to be run.
+// The run that `gandem train` would start.
 struct DoctorSubject {
   RunConfig config = {};  // with its defaults
   std::optional<Candidate> plan = {};
 };
 
-// What other commands know how to do.
 struct DoctorHooks {
-  // The recipe or the plan, read and checked.
-  std::function<absl::StatusOr<DoctorSubject>()> subject;        // required
-  std::function<absl::Status(const DataConfig&)> check_dataset;  // required
+  // The checks of `gandem train`.
+  std::function<absl::StatusOr<DoctorSubject>()> check_run;  // required
   // Bytes that a checkpoint of the run will take.
   std::function<absl::StatusOr<int64_t>(const RunConfig&)>
       predict_checkpoint;  // required
@@ -45,8 +44,5 @@ struct DoctorHooks {
 //   the system's error  --listen cannot be listened on.
 absl::StatusOr<int> RunDoctor(const DoctorOptions& options,
                               const DoctorHooks& hooks, std::ostream& out);
-
-// The checks of this host alone.
-Findings CheckHere(const DoctorOptions& options, const DoctorHooks& hooks);
 
 }  // namespace gandem

@@ -9,11 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_files.h"
 #include "common/files/file.h"
-#include "common/files/printable.h"
 #include "common/files/quantities.h"
-#include "common/process/file_probe.h"
 #include "common/random_text.h"
-#include "common/results/run_folders.h"
 #include "common/security/certificates.h"
 #include "common/security/token.h"
 #include "common/security/x509.h"
@@ -22,7 +19,6 @@
 namespace gandem {
 namespace {
 
-constexpr absl::Duration kMountLimit = absl::Seconds(10);
 constexpr absl::Duration kShortLife = absl::Hours(7 * 24);
 
 // As a checkpoint comes to be: a file in a folder, both synced, and a rename.
@@ -66,28 +62,9 @@ Finding LifeOf(const std::string& path, absl::Time until, absl::Duration needed,
   return Fine("certificates", text);
 }
 
-// Empty where there is none.
-CheckpointManifest NewestManifest(const std::string& run_dir) {
-  const auto steps = ListCheckpoints(run_dir);
-  if (!steps.ok() || steps->empty()) return {};
-  return ReadManifest(CheckpointPath(run_dir, steps->front()))
-      .value_or(CheckpointManifest());
-}
-
 }  // namespace
 
 Finding CheckRunFolder(const std::string& run_dir) {
-  // First: on a mount that hangs nothing else would return.
-  const absl::Status answers = ProbeFile(run_dir, kMountLimit);
-  if (absl::IsDeadlineExceeded(answers)) {
-    return Fault(kRunFolderCheck, std::string(answers.message()),
-                 "mend the mount, or give another --run_dir");
-  }
-  const absl::Status folders = CheckRunFolders(run_dir);
-  if (!folders.ok()) {
-    return Fault(kRunFolderCheck, std::string(folders.message()),
-                 "gandem train refuses it");
-  }
   const absl::Status done = TryToCommit(run_dir);
   if (done.ok()) {
     return Fine(kRunFolderCheck,
@@ -99,30 +76,13 @@ Finding CheckRunFolder(const std::string& run_dir) {
 }
 
 int64_t CheckpointBytes(const std::string& run_dir) {
-  const CheckpointManifest manifest = NewestManifest(run_dir);
+  const auto steps = ListCheckpoints(run_dir);
+  if (!steps.ok() || steps->empty()) return 0;
+  const auto manifest = ReadManifest(CheckpointPath(run_dir, steps->front()));
   int64_t bytes = 0;
-  for (const CheckpointFile& file : manifest.files()) bytes += file.size();
+  if (!manifest.ok()) return bytes;
+  for (const CheckpointFile& file : manifest->files()) bytes += file.size();
   return bytes;
-}
-
-Finding CheckNumerics(const std::string& run_dir, const Numerics& here) {
-  std::vector<OwnedNumerics> all = {{.owner = "this host", .numerics = here}};
-  const CheckpointManifest manifest = NewestManifest(run_dir);
-  for (const WorkerNumerics& entry : manifest.numerics()) {
-    all.push_back({.owner = "the newest checkpoint",
-                   .numerics = {entry.values().begin(), entry.values().end()}});
-    // A run without GPUs does not record them.
-    if (!entry.values().contains(kGpuNumerics)) {
-      all.front().numerics.erase(kGpuNumerics);
-    }
-  }
-  const std::string differences = NumericsDifferences(all);
-  if (differences.empty()) {
-    return Fine("bits", all.size() == 1
-                            ? "there is no checkpoint yet to compare with"
-                            : "this host is of the checkpoint's kind");
-  }
-  return Warning("bits", PrintableText(differences), kNumericsAdvice);
 }
 
 int64_t FreeDisk(const std::string& folder) {

@@ -13,7 +13,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "common/control/numerics.h"
 #include "control_plane/doctor/finding.h"
 #include "proto/config.pb.h"
 
@@ -21,7 +20,7 @@ namespace gandem {
 
 inline constexpr char kRunFolderCheck[] = "run folder";
 
-// Makes the folder if there is none.
+// Writes as checkpoints are written. Makes the folder if there is none.
 Finding CheckRunFolder(const std::string& run_dir);
 
 // Bytes of the run's newest checkpoint; 0: there is none.
@@ -35,10 +34,6 @@ struct CheckpointSize {
 // For the checkpoints that are kept and the one that is being written.
 Finding CheckDisk(const RunConfig& config, const CheckpointSize& checkpoint,
                   int64_t free_bytes);
-// Whether this host, `here`, computes the same bits as the workers that wrote
-// the newest checkpoint.
-Finding CheckNumerics(const std::string& run_dir, const Numerics& here);
-
 // Free in the folder, for this user; 0: not known.
 int64_t FreeDisk(const std::string& folder);
 

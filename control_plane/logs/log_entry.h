@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A line of a run's logs, as common/process/log.h writes it: text for people or
-// a JSON object. What has no time stamp of its own (a traceback, what a loader
-// says) is part of the line before it.
+// a JSON object.
 //
-// Thread safety: values and pure functions. No errors: a damaged line is one
-// without a stamp.
+// Thread safety: values and pure functions. Errors: none.
 #pragma once
 
 #include <compare>
@@ -18,7 +16,7 @@
 
 namespace gandem {
 
-// Whose log it is; in the order in which lines of one time are shown.
+// The process that writes a log.
 struct LogSource {
   std::string role = {};  // "gandem", "generator" ...
   int rank = -1;          // -1: the role has no ranks
@@ -31,18 +29,18 @@ struct LogEntry {
   absl::Time time = {};
   LogLevel level = LogLevel::kInfo;
   LogSource source = {};
-  std::string text = {};  // of others: not to be printed as it is
+  std::string text = {};  // untrusted: escape it before it is printed
 };
 
-// `line` has no line break. Times of text are in `zone`, those of JSON in UTC.
-// None: the line has no stamp.
+// Parses a line without its line break. Times of text are in `zone`, those of
+// JSON in UTC. None: the line has no time stamp, or is damaged.
 std::optional<LogEntry> ParseLogLine(absl::string_view line,
                                      const LogSource& source,
                                      absl::TimeZone zone);
 
-// As text or as JSON, in the forms of common/process/log.h. Lines of a text
-// after its first begin with "  | ", so that none of them looks like a line of
-// the log; control characters are escaped.
+// As text or as JSON, in the forms of common/process/log.h. Control characters
+// are escaped. In text the second and all later lines of an entry begin with
+// "  | ", so that none of them looks like a line of the log.
 std::string LogText(const LogEntry& entry, absl::TimeZone zone);
 std::string LogJson(const LogEntry& entry);
 

@@ -1,21 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control_plane/logs/log_file.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/config/role_name.h"
+#include "common/file_wait.h"
 #include "common/files/file.h"
+#include "common/files/spare_descriptors.h"
+#include "common/files/rotation.h"
 #include "common/status.h"
 
 namespace gandem {
 namespace {
 
-// "generator-1.log"; none: it is no process's, or an older one.
+constexpr int64_t kPieceBytes = 64 << 10;
+
+// 0 is the newest file.
+std::string NameOf(const std::string& path, int number) {
+  return number == 0 ? path : RotatedName(path, number);
+}
+
+// The number that the open file has by now; -1: it was removed.
+int NumberOf(const std::string& path, const struct stat& open) {
+  for (int number = 0; number <= kOlderLogs; ++number) {
+    struct stat found = {};
+    if (stat(NameOf(path, number).c_str(), &found) == 0 &&
+        found.st_ino == open.st_ino && found.st_dev == open.st_dev) {
+      return number;
+    }
+  }
+  return -1;
+}
+
+// "generator-1.log". None: it is the log of no process, or an older file.
 std::optional<LogSource> SourceOf(absl::string_view name) {
   if (name == "gandem.log") return LogSource{.role = "gandem"};
   if (!absl::ConsumeSuffix(&name, ".log")) return std::nullopt;
@@ -33,86 +60,93 @@ std::optional<LogSource> SourceOf(absl::string_view name) {
 
 }  // namespace
 
-LogFile::LogFile(const std::string& path, LogSource source, absl::TimeZone zone)
-    : source_(std::move(source)), zone_(zone), file_(path) {
-  file_.Look();
+LogFile::LogFile(std::string path, LogSource source, absl::TimeZone zone)
+    : path_(std::move(path)), source_(std::move(source)), zone_(zone) {}
+
+LogFile::~LogFile() {
+  if (fd_ >= 0) close(fd_);
 }
 
-std::optional<LogEntry> LogFile::Next() {
-  while (const std::optional<std::string> line = NextLine()) {
-    if (std::optional<LogEntry> closed = AddLine(*line)) return closed;
+void LogFile::Read(bool ended, std::vector<LogEntry>& entries) {
+  const FileWait wait(path_);
+  const bool was_held = newest_.has_value();
+  const size_t num_before = entries.size();
+  for (std::string piece; !(piece = ReadPiece()).empty();) {
+    std::vector<std::string> lines = absl::StrSplit(part_ + piece, '\n');
+    part_ = std::move(lines.back());
+    lines.pop_back();
+    for (const std::string& line : lines) AddLine(line, entries);
   }
-  return std::nullopt;
+  if (ended && !part_.empty()) AddLine(std::exchange(part_, {}), entries);
+  if (ended || (was_held && entries.size() == num_before)) TakeNewest(entries);
 }
 
-std::vector<LogEntry> LogFile::Read() {
-  file_.Look();
-  const bool was_open = open_.has_value();
-  std::vector<LogEntry> entries;
-  while (std::optional<LogEntry> entry = Next()) {
-    entries.push_back(*std::move(entry));
-  }
-  // Its rest had the time between two calls to come.
-  if (was_open && entries.empty())
-    entries.push_back(*TakeOpen(absl::InfiniteFuture()));
-  return entries;
-}
-
-std::optional<LogEntry> LogFile::TakeOpen(absl::Time until) {
-  if (!open_.has_value()) return std::nullopt;
-  if (!has_own_time_) open_->time = TimeOfUnstamped();
-  if (open_->time > until) return std::nullopt;
-  has_own_time_ = true;
-  return std::exchange(open_, std::nullopt);
-}
-
-std::optional<LogEntry> LogFile::TakeRest() {
-  if (!part_.empty()) {
-    std::optional<LogEntry> closed = AddLine(std::exchange(part_, {}));
-    if (closed.has_value()) return closed;
-  }
-  return TakeOpen(absl::InfiniteFuture());
-}
-
-std::optional<std::string> LogFile::NextLine() {
+std::string LogFile::ReadPiece() {
   while (true) {
-    const size_t end = piece_.find('\n', piece_start_);
-    absl::StrAppend(&part_, absl::string_view(piece_).substr(
-                                piece_start_, end - piece_start_));
-    if (end != std::string::npos) {
-      piece_start_ = end + 1;
-      return std::exchange(part_, {});
+    if (fd_ >= 0) {
+      auto bytes = ReadAt(fd_, path_, offset_, kPieceBytes);
+      if (bytes.ok() && !bytes->empty()) {
+        offset_ += static_cast<int64_t>(bytes->size());
+        return *std::move(bytes);
+      }
     }
-    piece_ = file_.Read();
-    piece_start_ = 0;
-    if (piece_.empty()) return std::nullopt;
+    if (!OpenNext()) return "";
   }
 }
 
-// The one before it, which `line` has ended.
-std::optional<LogEntry> LogFile::AddLine(const std::string& line) {
-  std::optional<LogEntry> entry = ParseLogLine(line, source_, zone_);
-  if (entry.has_value()) {
-    // What stands before the first stamp is shown beside it.
-    if (last_time_ == absl::InfinitePast()) last_time_ = entry->time;
-    std::optional<LogEntry> closed = TakeOpen(absl::InfiniteFuture());
+// Opens the file after the one that was read to its end. False: there is none.
+bool LogFile::OpenNext() {
+  int number = kOlderLogs + 1;
+  if (struct stat open = {}; fd_ >= 0 && fstat(fd_, &open) == 0) {
+    number = NumberOf(path_, open);
+    // A file that became shorter was copied and then emptied (RotateOpenFile):
+    // the copy has the rest.
+    if (number == 0) return open.st_size < offset_ && Open(1, offset_);
+    // All files that are left are newer than one that was removed.
+    if (number < 0) number = kOlderLogs + 1;
+  }
+  while (--number >= 0) {
+    if (Open(number, 0)) return true;
+  }
+  return false;
+}
+
+bool LogFile::Open(int number, int64_t offset) {
+  const auto fd =
+      OpenPlainFile(NameOf(path_, number), "cannot open", O_RDONLY | O_CLOEXEC);
+  if (!fd.ok()) return false;
+  if (fd_ >= 0) close(fd_);
+  fd_ = *fd;
+  offset_ = offset;
+  return true;
+}
+
+void LogFile::AddLine(const std::string& line, std::vector<LogEntry>& entries) {
+  if (std::optional<LogEntry> entry = ParseLogLine(line, source_, zone_)) {
     last_time_ = entry->time;
     last_level_ = entry->level;
-    open_ = *std::move(entry);
-    return closed;
-  }
-  if (open_.has_value()) {
-    absl::StrAppend(&open_->text, "\n", line);
+    TakeNewest(entries);
+    newest_ = *std::move(entry);
+  } else if (newest_.has_value()) {
+    absl::StrAppend(&newest_->text, "\n", line);
   } else {
-    open_ = LogEntry{.level = last_level_, .source = source_, .text = line};
-    has_own_time_ = false;
+    newest_ = LogEntry{.time = last_time_,
+                       .level = last_level_,
+                       .source = source_,
+                       .text = line};
   }
-  return std::nullopt;
 }
 
-// That of the line before it; of a file without any the time of its last line.
-absl::Time LogFile::TimeOfUnstamped() const {
-  return last_time_ != absl::InfinitePast() ? last_time_ : file_.ChangeTime();
+// What comes before the first stamp has the time of that stamp, and in a file
+// without any stamp that of the file.
+void LogFile::TakeNewest(std::vector<LogEntry>& entries) {
+  if (!newest_.has_value()) return;
+  if (newest_->time == absl::InfinitePast()) newest_->time = last_time_;
+  if (struct stat open = {};
+      newest_->time == absl::InfinitePast() && fstat(fd_, &open) == 0) {
+    newest_->time = absl::TimeFromTimespec(open.st_mtim);
+  }
+  entries.push_back(*std::exchange(newest_, std::nullopt));
 }
 
 absl::StatusOr<std::vector<LogSource>> ListLogSources(

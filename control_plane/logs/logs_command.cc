@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control_plane/logs/logs_command.h"
 
+#include <algorithm>
 #include <map>
-#include <memory>
 #include <optional>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -12,10 +12,13 @@
 #include "common/status.h"
 #include "control_plane/logs/log_entry.h"
 #include "control_plane/logs/log_file.h"
-#include "control_plane/logs/log_merge.h"
 
 namespace gandem {
 namespace {
+
+bool IsBefore(const LogEntry& a, const LogEntry& b) {
+  return std::tie(a.time, a.source) < std::tie(b.time, b.source);
+}
 
 class LogReader {
  public:
@@ -30,145 +33,75 @@ class LogReader {
   absl::Status Run();
 
  private:
-  bool Wants(const LogSource& source) const {
-    return (options_.role.empty() || source.role == options_.role) &&
-           (options_.rank < 0 || source.rank == options_.rank);
-  }
-  bool Wants(const LogEntry& entry) const {
-    return entry.time >= since_ && entry.level >= level_;
-  }
+  // NOT_FOUND: there is no log to show.
   absl::Status FindFiles();
-  absl::Status CheckFound() const;
-  std::optional<LogEntry> NextOf(LogFile& file, absl::Time settled);
-  void ShowWhatIsThere();
-  void Follow();
-  void Take(std::vector<LogEntry> entries);
-  void Collect();
-  void Print(const LogEntry& entry);
-  void Print(const std::vector<LogEntry>& entries);
+  void Show(bool ended);
 
   const LogsOptions& options_;
   const LogsHooks& hooks_;
   const absl::Time since_;
   const LogLevel level_;
   std::ostream& out_;
-  std::map<LogSource, std::unique_ptr<LogFile>> files_;
-  LogMerge merge_;
+  std::map<LogSource, LogFile> files_;
+  std::vector<LogEntry> held_;  // sorted
 };
 
 absl::Status LogReader::FindFiles() {
   GANDEM_ASSIGN_OR_RETURN(const std::vector<LogSource> sources,
                           ListLogSources(options_.run_dir));
   for (const LogSource& source : sources) {
-    if (!Wants(source) || files_.contains(source)) continue;
-    files_.emplace(source,
-                   std::make_unique<LogFile>(LogPath(options_.run_dir, source),
-                                             source, hooks_.zone));
+    if ((options_.role.empty() || source.role == options_.role) &&
+        (options_.rank < 0 || source.rank == options_.rank)) {
+      files_.try_emplace(source, LogPath(options_.run_dir, source), source,
+                         hooks_.zone);
+    }
   }
-  return absl::OkStatus();
-}
-
-absl::Status LogReader::CheckFound() const {
   if (!files_.empty()) return absl::OkStatus();
-  GANDEM_ASSIGN_OR_RETURN(const std::vector<LogSource> sources,
-                          ListLogSources(options_.run_dir));
+  const auto append = [](std::string* text, const LogSource& source) {
+    *text += ToString(source);
+  };
   return absl::NotFoundError(absl::StrCat(
       "'", options_.run_dir, "/logs' has no log of ",
       options_.role.empty() ? "a process" : options_.role,
       options_.rank < 0 ? "" : absl::StrCat(" of rank ", options_.rank),
       sources.empty() ? "; workers that were started by hand write to stderr"
                       : absl::StrCat("; there are those of ",
-                                     absl::StrJoin(sources, ", ",
-                                                   [](std::string* text,
-                                                      const LogSource& source) {
-                                                     *text += ToString(source);
-                                                   }))));
+                                     absl::StrJoin(sources, ", ", append))));
 }
 
-// The next line of `file` that is shown, of what is there. When following, the
-// rest of its last line may still come.
-std::optional<LogEntry> LogReader::NextOf(LogFile& file, absl::Time settled) {
-  while (true) {
-    std::optional<LogEntry> entry = file.Next();
-    if (!entry.has_value()) {
-      entry = options_.follow ? file.TakeOpen(settled) : file.TakeRest();
-    }
-    if (!entry.has_value() || Wants(*entry)) return entry;
-  }
-}
-
-// When following, the newest lines wait for those of others, as all that come.
-void LogReader::ShowWhatIsThere() {
-  const absl::Time settled =
-      options_.follow ? hooks_.now() - kMergeWindow : absl::InfiniteFuture();
-  std::vector<NextLogEntry> logs;
-  for (const auto& [source, file] : files_) {
-    logs.push_back(
-        [this, settled, &log = *file]() { return NextOf(log, settled); });
-  }
-  MergeLogs(logs, [&](LogEntry entry) {
-    if (entry.time <= settled) {
-      Print(entry);
-    } else {
-      merge_.Add({std::move(entry)});
-    }
+// Prints the lines that were held back, and all that are older than the newest
+// of them; at the end of the run all.
+void LogReader::Show(bool ended) {
+  const std::optional<LogEntry> newest =
+      held_.empty() ? std::nullopt : std::optional(held_.back());
+  for (auto& [source, file] : files_) file.Read(ended, held_);
+  std::erase_if(held_, [this](const LogEntry& entry) {
+    return entry.time < since_ || entry.level < level_;
   });
-  out_.flush();
-}
-
-void LogReader::Follow() {
-  bool leaves = false;
-  bool is_first = true;
-  while (!leaves && hooks_.run_is_alive()) {
-    leaves = hooks_.wait(kMergeWindow);
-    Collect();
-    // What was there before is no flood.
-    std::vector<LogEntry> entries = merge_.Release();
-    Print(std::exchange(is_first, false)
-              ? entries
-              : LimitLines(std::move(entries), kMostLinesPerWindow));
+  std::ranges::stable_sort(held_, IsBefore);
+  auto end = ended ? held_.end() : held_.begin();
+  if (!ended && newest.has_value()) {
+    end = std::ranges::upper_bound(held_, *newest, IsBefore);
   }
-  // The last words of the processes may be on their way from other hosts.
-  if (!leaves) hooks_.wait(kMergeWindow);
-  Collect();
-}
-
-void LogReader::Take(std::vector<LogEntry> entries) {
-  std::erase_if(entries,
-                [this](const LogEntry& entry) { return !Wants(entry); });
-  merge_.Add(std::move(entries));
-}
-
-void LogReader::Collect() {
-  // The folder was there; what is there is shown in any case.
-  FindFiles().IgnoreError();
-  for (auto& [source, file] : files_) Take(file->Read());
-}
-
-void LogReader::Print(const LogEntry& entry) {
-  out_ << (options_.json ? LogJson(entry) : LogText(entry, hooks_.zone))
-       << "\n";
-}
-
-void LogReader::Print(const std::vector<LogEntry>& entries) {
-  for (const LogEntry& entry : entries) Print(entry);
+  for (auto entry = held_.begin(); entry != end; ++entry) {
+    out_ << (options_.json ? LogJson(*entry) : LogText(*entry, hooks_.zone))
+         << "\n";
+  }
   out_.flush();
+  held_.erase(held_.begin(), end);
 }
 
 absl::Status LogReader::Run() {
-  GANDEM_RETURN_IF_ERROR(FindFiles());
-  if (!options_.follow) GANDEM_RETURN_IF_ERROR(CheckFound());
-  ShowWhatIsThere();
-  // Nothing yet: what is held back now waits for the first window only.
-  Print(merge_.Release());
-  if (options_.follow) Follow();
-  // All that is left is read before any of it is shown: so it is in order.
-  for (auto& [source, file] : files_) {
-    while (std::optional<LogEntry> entry = file->TakeRest()) {
-      Take({*std::move(entry)});
-    }
+  bool leaves = !options_.follow;
+  while (!leaves && hooks_.run_is_alive()) {
+    FindFiles().IgnoreError();  // workers may still be about to start
+    Show(/*ended=*/false);
+    leaves = hooks_.wait(kMergeWindow);
   }
-  Print(merge_.Drain());
+  // The last words of the processes may be on their way from other hosts.
+  if (!leaves) hooks_.wait(kMergeWindow);
+  GANDEM_RETURN_IF_ERROR(FindFiles());
+  Show(/*ended=*/true);
   return absl::OkStatus();
 }
 

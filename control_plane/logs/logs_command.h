@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `gandem logs`: what all processes of a run have said, in the order of time,
-// and what they say (docs/watching.md).
+// `gandem logs`: the lines of all processes of a run in the order of time
+// (docs/watching.md). All lines that are to be shown are in memory at once.
 //
 // Owner: main(). Thread safety: one thread.
 #pragma once
@@ -24,11 +24,11 @@ struct LogsOptions {
   std::string since = {};       // as in "10m", or a time; empty: all
   std::string role = {};        // empty: all
   int64_t rank = -1;            // -1: all
-  std::string level = "debug";  // and what is worse
+  std::string level = "debug";  // this level and worse ones
   bool json = false;
 };
 
-// Where a test plays the rest of the world.
+// The rest of the world, which tests replace.
 struct LogsHooks {
   std::function<bool()> run_is_alive;  // required
   // Waits so long. True: the user wants to leave.
@@ -37,11 +37,9 @@ struct LogsHooks {
   absl::TimeZone zone = absl::LocalTimeZone();
 };
 
-// So long lines are held back for those of other processes; the last line of a
-// file for another such time, because lines without a stamp may follow it.
+// --follow reads the logs once in this time, and holds a line back for one more
+// such time, because another process may write an older line meanwhile.
 inline constexpr absl::Duration kMergeWindow = absl::Seconds(1);
-// Of each process, in such a time, when following.
-inline constexpr int kMostLinesPerWindow = 100;
 
 // "90s", "10m" or "1h30m" before `now`, or a time: 2026-01-31T12:00:00Z, or
 // "2026-01-31 12:00:00" in `zone`.

@@ -5,11 +5,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "common/config/role_name.h"
 #include "deploy/kubernetes/pod_text.h"
+#include "deploy/kubernetes/templates.h"
 #include "deploy/kubernetes/yaml_text.h"
+#include "deploy/text_template.h"
 
 namespace gandem {
 namespace {
@@ -18,23 +19,6 @@ namespace {
 // Job has used up its own tries.
 constexpr int kSetRestarts = 3;
 
-// Deeper than in a Job of its own.
-constexpr char kDepth[] = "        ";
-
-constexpr char kHead[] = R"(spec:
-  # Pods have host names of their own, to which the Services lead.
-  network:
-    enableDNSHostnames: false
-  # What is left of the run when its coordinator is done ends with it.
-  successPolicy:
-    operator: All
-    targetReplicatedJobs: ["coordinator"]
-  # Of a Job that has used up its tries (backoffLimit).
-  failurePolicy:
-    maxRestarts: @RESTARTS@
-    rules:
-)";
-
 // In the set: the run's name and a dash come before it.
 std::string NameInSet(const KubernetesRun& run, const PodJob& job) {
   return std::string(absl::StripPrefix(job.pod, absl::StrCat(run.name, "-")));
@@ -42,8 +26,8 @@ std::string NameInSet(const KubernetesRun& run, const PodJob& job) {
 
 std::string RuleText(const std::string& role, const std::string& action,
                      const std::vector<std::string>& jobs) {
-  return absl::StrCat("      - name: ", role, "\n        action: ", action,
-                      "\n        targetReplicatedJobs: ", YamlList(jobs), "\n");
+  return absl::StrCat("- name: ", role, "\n  action: ", action,
+                      "\n  targetReplicatedJobs: ", YamlList(jobs), "\n");
 }
 
 // The coordinator's last word is that of the run; workers without a place in it
@@ -66,15 +50,10 @@ std::string RulesText(const KubernetesRun& run,
 }
 
 std::string ReplicatedJobText(const KubernetesRun& run, const PodJob& job) {
-  const std::string line = absl::StrCat("\n", kDepth);
-  const std::string spec =
-      absl::StrReplaceAll(absl::StripSuffix(job.spec, "\n"), {{"\n", line}});
-  return absl::StrCat("    - name: ", NameInSet(run, job),
-                      "\n      replicas: 1\n",
-                      "      template:\n        metadata:\n          labels:\n",
-                      JobLabels(run, job, 12), "        spec:\n",
-                      "          # Else its pod would get another host name.\n",
-                      "          completionMode: NonIndexed", line, spec, "\n");
+  return FillIn(internal::kReplicatedJobYaml, {{"name", NameInSet(run, job)},
+                                               {"run", run.name},
+                                               {"component", job.component},
+                                               {"spec", job.spec}});
 }
 
 }  // namespace
@@ -84,13 +63,13 @@ std::string JobSetText(const KubernetesRun& run) {
   for (const KubernetesWorker& worker : run.workers) {
     jobs.push_back(WorkerJob(run, worker));
   }
-  std::string text = absl::StrCat(
-      "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata:\n  name: ",
-      run.name, "\n  labels:\n", RunLabels(run, 4),
-      absl::StrReplaceAll(kHead, {{"@RESTARTS@", absl::StrCat(kSetRestarts)}}),
-      RulesText(run, jobs), "  replicatedJobs:\n");
-  for (const PodJob& job : jobs) text += ReplicatedJobText(run, job);
-  return text;
+  std::string texts;
+  for (const PodJob& job : jobs) texts += ReplicatedJobText(run, job);
+  return FillIn(internal::kJobSetYaml,
+                {{"run", run.name},
+                 {"restarts", absl::StrCat(kSetRestarts)},
+                 {"rules", RulesText(run, jobs)},
+                 {"jobs", texts}});
 }
 
 }  // namespace gandem

@@ -7,53 +7,40 @@
 #include "common/status.h"
 #include "deploy/kubernetes/jobset_text.h"
 #include "deploy/kubernetes/pod_text.h"
+#include "deploy/kubernetes/templates.h"
 #include "deploy/kubernetes/yaml_text.h"
+#include "deploy/text_template.h"
 
 namespace gandem {
 namespace {
 
 constexpr char kSeparator[] = "---\n";
 
-std::string Metadata(const KubernetesRun& run, const std::string& name) {
-  return absl::StrCat("metadata:\n  name: ", name, "\n  labels:\n",
-                      RunLabels(run, 4));
-}
-
-std::string Selector(const KubernetesRun& run) {
-  return absl::StrCat("    matchLabels:\n      gandem/run: ", run.name, "\n");
-}
-
 std::string RecipeText(const KubernetesRun& run) {
-  return absl::StrCat("apiVersion: v1\nkind: ConfigMap\n",
-                      Metadata(run, run.name + "-recipe"), "data:\n  ",
-                      run.is_plan ? "plan.textproto:" : "recipe.textproto:",
-                      YamlLines(run.config, /*indent=*/2));
+  const std::string data =
+      absl::StrCat(run.is_plan ? "plan.textproto:" : "recipe.textproto:",
+                   YamlLines(run.config));
+  return FillIn(internal::kRecipeYaml, {{"run", run.name}, {"data", data}});
 }
 
 std::string VolumeText(const KubernetesRun& run) {
-  return absl::StrCat(
-      "# Made once, and left by `kubectl delete -k`: it has the checkpoints.\n"
-      "apiVersion: v1\nkind: PersistentVolumeClaim\n",
-      Metadata(run, run.volume.claim), "  namespace: ", run.name_space, "\n",
-      "spec:\n"
-      "  # All pods write into the run folder, whatever node they are on.\n"
-      "  accessModes: [\"ReadWriteMany\"]\n"
-      "  storageClassName: ",
-      YamlQuoted(run.volume.storage_class),
-      "\n  resources:\n    requests:\n      storage: ", run.volume.size, "\n");
+  return FillIn(internal::kVolumeYaml,
+                {{"run", run.name},
+                 {"claim", run.volume.claim},
+                 {"namespace", run.name_space},
+                 {"storage_class", YamlQuoted(run.volume.storage_class)},
+                 {"size", run.volume.size}});
 }
 
 // Its name leads to its address, also before it is ready.
 std::string ServiceText(const KubernetesRun& run, const std::string& pod,
                         const NamedPorts& ports) {
-  std::string text = absl::StrCat(
-      "apiVersion: v1\nkind: Service\n", Metadata(run, pod),
-      "spec:\n  clusterIP: None\n  publishNotReadyAddresses: true\n",
-      "  selector:\n    gandem/pod: ", pod, "\n  ports:\n");
+  std::string lines;
   for (const auto& [name, port] : ports) {
-    absl::StrAppend(&text, "    - name: ", name, "\n      port: ", port, "\n");
+    absl::StrAppend(&lines, "- name: ", name, "\n  port: ", port, "\n");
   }
-  return text;
+  return FillIn(internal::kServiceYaml,
+                {{"run", run.name}, {"pod", pod}, {"ports", lines}});
 }
 
 // Workers that are not asked for by name tell their address when they register.
@@ -72,40 +59,24 @@ std::string ServicesText(const KubernetesRun& run) {
   return text;
 }
 
-// Nobody knows where the cluster's Prometheus is. No other pod of the run
-// listens at this port.
-std::string MetricsRule(int port) {
-  return absl::StrCat(
-      "    # All pods of the cluster read the metrics.\n"
-      "    - from:\n        - namespaceSelector: {}\n      ports:\n"
-      "        - protocol: TCP\n          port: ",
-      port, "\n");
-}
-
+// Nobody knows where the cluster's Prometheus is, so all pods of the cluster
+// may read the metrics. No other pod of the run listens at this port.
 std::string NetworkPolicyText(const KubernetesRun& run) {
-  std::string text = absl::StrCat(
-      "# Nobody but the pods of the run connects to them. They themselves may\n"
-      "# connect to anything: names, datasets, the volume.\n"
-      "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\n",
-      Metadata(run, run.name), "spec:\n  podSelector:\n", Selector(run),
-      "  policyTypes: [\"Ingress\"]\n  ingress:\n    - from:\n",
-      "        - podSelector:\n            matchLabels:\n",
-      "              gandem/run: ", run.name, "\n      ports:\n");
-  for (const int port : {kControlPort, kExchangePort, kFleetPort}) {
-    absl::StrAppend(&text, "        - protocol: TCP\n          port: ", port,
-                    "\n");
-  }
-  if (run.metrics_port.has_value()) text += MetricsRule(*run.metrics_port);
-  return text;
+  return FillIn(
+      internal::kNetworkPolicyYaml,
+      {{"run", run.name},
+       {"control_port", absl::StrCat(kControlPort)},
+       {"exchange_port", absl::StrCat(kExchangePort)},
+       {"fleet_port", absl::StrCat(kFleetPort)},
+       {"metrics_port",
+        run.metrics_port.has_value() ? absl::StrCat(*run.metrics_port) : ""}});
 }
 
 // Of Jobs it counts pods that have to be left, not those that may be missing.
 std::string DisruptionBudgetText(const KubernetesRun& run) {
-  return absl::StrCat(
-      "# `kubectl drain` takes one pod of the run at a time.\n"
-      "apiVersion: policy/v1\nkind: PodDisruptionBudget\n",
-      Metadata(run, run.name), "spec:\n  minAvailable: ", run.workers.size(),
-      "\n  selector:\n", Selector(run));
+  return FillIn(
+      internal::kDisruptionBudgetYaml,
+      {{"run", run.name}, {"workers", absl::StrCat(run.workers.size())}});
 }
 
 std::string WorkersText(const KubernetesRun& run, Role role) {
@@ -134,18 +105,12 @@ std::vector<ManifestFile> JobFiles(const KubernetesRun& run) {
 
 std::string KustomizationText(const KubernetesRun& run,
                               const std::vector<ManifestFile>& files) {
-  std::string text = absl::StrCat(
-      "# Made by `gandem launch kubernetes`: kubectl apply -k . starts the\n"
-      "# run, or goes on with it; kubectl delete -k . stops it with a\n"
-      "# checkpoint. Changes of your own belong into an overlay\n"
-      "# (docs/kubernetes.md).\n"
-      "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
-      "namespace: ",
-      run.name_space, "\nresources:\n");
+  std::string names;
   for (const ManifestFile& file : files) {
-    absl::StrAppend(&text, "  - ", file.name, "\n");
+    absl::StrAppend(&names, "- ", file.name, "\n");
   }
-  return text;
+  return FillIn(internal::kKustomizationYaml,
+                {{"namespace", run.name_space}, {"files", names}});
 }
 
 }  // namespace

@@ -13,9 +13,6 @@
 
 namespace gandem {
 
-// Labels that all objects of the run have, so many spaces deep, a line each.
-std::string RunLabels(const KubernetesRun& run, int indent);
-
 // What a pod listens at, by the names that Services and probes use.
 using NamedPorts = std::vector<std::pair<std::string, int>>;
 NamedPorts CoordinatorPorts(const KubernetesRun& run);
@@ -23,13 +20,11 @@ NamedPorts CoordinatorPorts(const KubernetesRun& run);
 struct PodJob {
   std::string pod;
   std::string component;  // "coordinator", "generator" ...
-  std::string spec;       // of a Job, two spaces deep
+  std::string spec;       // of a Job: its lines, not indented
 };
 PodJob CoordinatorJob(const KubernetesRun& run);
 PodJob WorkerJob(const KubernetesRun& run, const KubernetesWorker& worker);
 
-// RunLabels and whose Job it is.
-std::string JobLabels(const KubernetesRun& run, const PodJob& job, int indent);
 // The Job alone.
 std::string JobText(const KubernetesRun& run, const PodJob& job);
 

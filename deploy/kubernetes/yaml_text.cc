@@ -53,17 +53,16 @@ std::string YamlList(const std::vector<std::string>& texts) {
       "]");
 }
 
-std::string YamlLines(absl::string_view text, int indent) {
+std::string YamlLines(absl::string_view text) {
   while (absl::ConsumeSuffix(&text, "\n")) {
   }
   if (!FitsIntoLines(text)) {
     return absl::StrCat(" ", YamlQuoted(absl::StrCat(text, "\n")), "\n");
   }
-  const std::string margin(indent + 2, ' ');
   // The number lets the first line begin with spaces.
   std::string lines = " |2\n";
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
-    absl::StrAppend(&lines, line.empty() ? "" : margin, line, "\n");
+    absl::StrAppend(&lines, line.empty() ? "" : "  ", line, "\n");
   }
   return lines;
 }

@@ -19,10 +19,10 @@ std::string YamlQuoted(absl::string_view text);
 // ["a", "b"]
 std::string YamlList(const std::vector<std::string>& texts);
 
-// The value of a key: " |2" and its lines, `indent` + 2 deep, that people can
+// The value of a key that is not indented: " |2" and lines that people can
 // read; in quotes where the text has characters that such lines cannot have.
 // Ends with a new line. Read back it is `text`, but that it ends with exactly
 // one new line.
-std::string YamlLines(absl::string_view text, int indent);
+std::string YamlLines(absl::string_view text);
 
 }  // namespace gandem

@@ -90,7 +90,10 @@ TEST(TextProtoTest, UnknownEnumValuesComeWithTheList) {
 
 TEST(TextProtoTest, ValuesOfEnumsHaveNoQuotes) {
   EXPECT_THAT(Parse("loss: \"HINGE\""),
-              Fails("run.textproto:1:7: loss: write HINGE without quotes"));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("run.textproto:1:7: loss has no value "
+                                       "\"HINGE\" (did you mean 'HINGE'?"),
+                             HasSubstr("without quotes"))));
   EXPECT_THAT(Parse("loss: \"my_losses.py:Loss\""),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("loss has no value "

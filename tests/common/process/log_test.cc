@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_split.h"
 #include "common/files/file.h"
 #include "tests/testing/status_matchers.h"
@@ -117,6 +118,12 @@ TEST(LogTest, APipeIsNotWaitedFor) {
   EXPECT_THAT(
       InitLogging({.role = "gandem", .file = path}),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("a named pipe")));
+}
+
+TEST(LogTest, APayloadIsNotForPeople) {
+  absl::Status status = absl::InternalError("torn");
+  status.SetPayload("type.example/secret", absl::Cord("for programs"));
+  EXPECT_EQ(fmt::format("{}", status), "INTERNAL: torn");
 }
 
 TEST(LogTest, RefusesUnknownLevelsAndUnwritableFiles) {

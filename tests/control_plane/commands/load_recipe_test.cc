@@ -4,14 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "common/config/run_config.h"
 #include "common/files/file.h"
-#include "scaling_manager/planner_commands/plan_file.h"
 #include "tests/pipeline/image_files.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -24,7 +21,6 @@ using ::gandem::testing::PngBytes;
 using ::gandem::testing::StatusIs;
 using ::gandem::testing::TempDir;
 using ::gandem::testing::WriteTree;
-using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -100,61 +96,6 @@ TEST_F(LoadRecipeTest, WhatIsWrongIsNamed) {
                               .status()
                               .message()),
               HasSubstr("batch_size"));
-}
-
-std::string SmokeRecipe() {
-  return absl::StrCat(std::getenv("GANDEM_SOURCE_DIR"),
-                      "/recipes/mlp_smoke.textproto");
-}
-
-// Of one process, whose second candidate is not looked at.
-Plan PlanOf(const RunConfig& config) {
-  Plan plan;
-  plan.mutable_machines()->add_hosts()->set_name("a");
-  for (const char* const name : {"first", "second"}) {
-    Candidate& candidate = *plan.add_candidates();
-    candidate.set_name(name);
-    *candidate.mutable_config() = config;
-    PlacedWorker& worker = *candidate.mutable_placement()->add_workers();
-    worker.set_role(COLOCATED);
-    worker.set_host("a");
-    worker.set_threads(1);
-  }
-  return plan;
-}
-
-TEST(RecipeOrPlanTest, ARecipe) {
-  ASSERT_OK_AND_ASSIGN(const RecipeOrPlan given,
-                       ReadRecipeOrPlan(SmokeRecipe()));
-  EXPECT_EQ(given.config.name(), "mlp_smoke");
-  EXPECT_GT(given.config.control().heartbeat_timeout_seconds(), 0);
-  EXPECT_FALSE(given.plan.has_value());
-}
-
-TEST(RecipeOrPlanTest, AFileOfThePlannerIsAPlan) {
-  const TempDir dir;
-  ASSERT_OK_AND_ASSIGN(const RunConfig config,
-                       LoadRunConfig(SmokeRecipe(), {}));
-  const std::string path = dir / "plan.textproto";
-  ASSERT_OK(WritePlan(PlanOf(EffectiveConfig(config)), path));
-  ASSERT_OK_AND_ASSIGN(const RecipeOrPlan given, ReadRecipeOrPlan(path));
-  EXPECT_EQ(given.config.name(), "mlp_smoke");
-  ASSERT_TRUE(given.plan.has_value());
-  EXPECT_EQ(given.plan->name(), "first");
-}
-
-TEST(RecipeOrPlanTest, WhatIsNeitherIsNamed) {
-  const TempDir dir;
-  ASSERT_OK(WriteFile(dir / "broken", "candidates { nme: \"a\" }\n"));
-  EXPECT_THAT(ReadRecipeOrPlan(dir / "broken"),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("broken:1:"), HasSubstr("nme"))));
-  ASSERT_OK(WriteFile(dir / "recipe", "runds: 5\n"));
-  EXPECT_THAT(ReadRecipeOrPlan(dir / "recipe"),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("recipe:1:"), HasSubstr("runds"))));
-  EXPECT_THAT(ReadRecipeOrPlan(dir / "none"),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
 }
 
 }  // namespace

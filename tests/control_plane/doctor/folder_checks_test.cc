@@ -5,8 +5,6 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <filesystem>
-
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/checkpoint/checkpoint_files.h"
@@ -45,42 +43,6 @@ TEST(FolderChecksTest, AFolderThatCannotBeWritten) {
                     HasSubstr("rename and fsync")));
   // A file system that takes no new files, root or not.
   EXPECT_THAT(FindingLine(CheckRunFolder("/proc/gandem")), StartsWith("FAULT"));
-}
-
-TEST(FolderChecksTest, ALinkToNowhereIsAFault) {
-  const TempDir dir;
-  std::filesystem::create_symlink(dir / "nowhere",
-                                  std::string(dir / "samples"));
-  EXPECT_THAT(FindingLine(CheckRunFolder(dir.path())),
-              AllOf(StartsWith("FAULT"), HasSubstr(dir / "samples"),
-                    HasSubstr(dir / "nowhere")));
-}
-
-TEST(FolderChecksTest, AMachineUnlikeThatOfTheNewestCheckpoint) {
-  const TempDir dir;
-  const Numerics here = {{"CPU capability", "AVX2"}, {kGpuNumerics, "H100"}};
-  EXPECT_THAT(FindingLine(CheckNumerics(dir.path(), here)),
-              AllOf(StartsWith("ok "), HasSubstr("no checkpoint")));
-  CheckpointManifest manifest;
-  manifest.set_step(10);
-  auto& values = *manifest.add_numerics()->mutable_values();
-  values["CPU capability"] = "AVX2";
-  const std::string folder = PendingCheckpointPath(dir.path(), 10, 0);
-  const auto commit = [&] {
-    ASSERT_OK(CreateDirectories(folder));
-    ASSERT_OK(WriteFile(folder + "/generator-0.safetensors", ""));
-    ASSERT_OK(CommitCheckpoint(dir.path(), manifest));
-  };
-  manifest.add_files()->set_name("generator-0.safetensors");
-  commit();
-  // The run has used no GPU.
-  EXPECT_THAT(FindingLine(CheckNumerics(dir.path(), here)), StartsWith("ok "));
-  values["CPU capability"] = "AVX512";
-  ASSERT_OK(RemoveCheckpoint(dir.path(), 10));
-  commit();
-  EXPECT_THAT(FindingLine(CheckNumerics(dir.path(), here)),
-              HasSubstr("CPU capability is AVX2 (this host) and AVX512 (the "
-                        "newest checkpoint)"));
 }
 
 TEST(FolderChecksTest, ADiskThatDoesNotHoldTheCheckpoints) {

@@ -29,20 +29,19 @@ class LogFileTest : public ::testing::Test {
   void Append(const std::string& bytes) {
     std::ofstream(path_, std::ios::app) << bytes;
   }
-  std::vector<std::string> Read() { return Texts(file_.Read()); }
-  std::vector<LogEntry> RestOf() {
-    std::vector<LogEntry> rest;
-    while (std::optional<LogEntry> entry = file_.TakeRest()) {
-      rest.push_back(*std::move(entry));
-    }
-    return rest;
+  std::vector<LogEntry> ReadEntries(bool ended = false) {
+    std::vector<LogEntry> entries;
+    file_.Read(ended, entries);
+    return entries;
   }
-  std::vector<std::string> TakeRest() { return Texts(RestOf()); }
-  static std::vector<std::string> Texts(const std::vector<LogEntry>& entries) {
+  std::vector<std::string> Read(bool ended = false) {
     std::vector<std::string> texts;
-    for (const LogEntry& entry : entries) texts.push_back(entry.text);
+    for (const LogEntry& entry : ReadEntries(ended)) {
+      texts.push_back(entry.text);
+    }
     return texts;
   }
+  std::vector<std::string> ReadToTheEnd() { return Read(/*ended=*/true); }
 
   TempDir dir_;
   std::string path_ = dir_ / "generator-1.log";
@@ -56,7 +55,7 @@ TEST_F(LogFileTest, OlderFilesComeFirst) {
   }
   Append(LineAt(9, "newest"));
   EXPECT_THAT(Read(), ElementsAre("older 3", "older 2", "older 1"));
-  EXPECT_THAT(TakeRest(), ElementsAre("newest"));
+  EXPECT_THAT(ReadToTheEnd(), ElementsAre("newest"));
 }
 
 TEST_F(LogFileTest, LinesWithoutAStampBelongToTheLineBefore) {
@@ -68,7 +67,7 @@ TEST_F(LogFileTest, LinesWithoutAStampBelongToTheLineBefore) {
   // What comes later has the time and the level of that line.
   Append("late\n");
   EXPECT_THAT(Read(), IsEmpty());
-  const std::vector<LogEntry> late = file_.Read();
+  const std::vector<LogEntry> late = ReadEntries();
   ASSERT_EQ(late.size(), 1U);
   EXPECT_EQ(late[0].text, "late");
   EXPECT_EQ(late[0].level, LogLevel::kWarn);
@@ -78,7 +77,7 @@ TEST_F(LogFileTest, LinesWithoutAStampBelongToTheLineBefore) {
 TEST_F(LogFileTest, WhatALoaderSaysIsAnErrorOfThatTime) {
   Append("cannot open shared object file\n");
   EXPECT_THAT(Read(), IsEmpty());
-  const std::vector<LogEntry> rest = RestOf();
+  const std::vector<LogEntry> rest = ReadEntries(/*ended=*/true);
   ASSERT_EQ(rest.size(), 1U);
   EXPECT_EQ(rest[0].level, LogLevel::kError);
   EXPECT_GT(rest[0].time, absl::FromUnixSeconds(1));
@@ -86,8 +85,9 @@ TEST_F(LogFileTest, WhatALoaderSaysIsAnErrorOfThatTime) {
 
 TEST_F(LogFileTest, BeforeTheFirstStampTimeIsThatOfTheStamp) {
   Append("warning of a library\n" + LineAt(3, "first") + LineAt(4, "second"));
-  const std::vector<LogEntry> read = file_.Read();
-  ASSERT_THAT(Texts(read), ElementsAre("warning of a library", "first"));
+  const std::vector<LogEntry> read = ReadEntries();
+  ASSERT_EQ(read.size(), 2U);
+  EXPECT_EQ(read[0].text, "warning of a library");
   EXPECT_EQ(read[0].time, read[1].time);
 }
 
@@ -98,7 +98,7 @@ TEST_F(LogFileTest, ALineThatIsBeingWrittenIsWhole) {
   EXPECT_THAT(Read(), ElementsAre("a"));
   Append("2026-01-31 12:00:03.000 I generator/1: its process died here");
   EXPECT_THAT(Read(), ElementsAre("b"));
-  EXPECT_THAT(TakeRest(), ElementsAre("its process died here"));
+  EXPECT_THAT(ReadToTheEnd(), ElementsAre("its process died here"));
 }
 
 TEST_F(LogFileTest, NothingIsLostWhenTheFileIsRenamed) {
@@ -108,7 +108,7 @@ TEST_F(LogFileTest, NothingIsLostWhenTheFileIsRenamed) {
   ASSERT_OK(RotateFile(path_, kOlderLogs));
   Append(LineAt(3, "c") + LineAt(4, "d"));
   EXPECT_THAT(Read(), ElementsAre("a", "b", "c"));
-  EXPECT_THAT(TakeRest(), ElementsAre("d"));
+  EXPECT_THAT(ReadToTheEnd(), ElementsAre("d"));
 }
 
 TEST_F(LogFileTest, NothingIsLostWhenTheFileIsEmptied) {
@@ -119,23 +119,7 @@ TEST_F(LogFileTest, NothingIsLostWhenTheFileIsEmptied) {
   Append(LineAt(3, "c"));
   EXPECT_THAT(Read(),
               ElementsAre("long enough to be longer than the new file", "b"));
-  EXPECT_THAT(TakeRest(), ElementsAre("c"));
-}
-
-// Of a file by pieces: no more of it is in memory.
-TEST_F(LogFileTest, OneLineAfterTheOther) {
-  for (int i = 0; i < 5000; ++i) Append(LineAt(i % 60, absl::StrCat("n", i)));
-  LogFile file(path_, {.role = "generator", .rank = 1}, absl::UTCTimeZone());
-  for (int i = 0; i < 4999; ++i) {
-    const std::optional<LogEntry> entry = file.Next();
-    ASSERT_TRUE(entry.has_value());
-    ASSERT_EQ(entry->text, absl::StrCat("n", i));
-  }
-  EXPECT_FALSE(file.Next().has_value());
-  const absl::Time last = absl::FromCivil(
-      absl::CivilSecond(2026, 1, 31, 12, 0, 4999 % 60), absl::UTCTimeZone());
-  EXPECT_FALSE(file.TakeOpen(last - absl::Milliseconds(1)).has_value());
-  EXPECT_EQ(file.TakeOpen(last)->text, "n4999");
+  EXPECT_THAT(ReadToTheEnd(), ElementsAre("c"));
 }
 
 TEST_F(LogFileTest, NothingIsLostWhenTheFileIsRenamedTwice) {
@@ -147,44 +131,16 @@ TEST_F(LogFileTest, NothingIsLostWhenTheFileIsRenamedTwice) {
   ASSERT_OK(RotateFile(path_, kOlderLogs));
   Append(LineAt(4, "d") + LineAt(5, "e"));
   EXPECT_THAT(Read(), ElementsAre("a", "b", "c", "d"));
-  EXPECT_THAT(TakeRest(), ElementsAre("e"));
+  EXPECT_THAT(ReadToTheEnd(), ElementsAre("e"));
 }
 
-TEST_F(LogFileTest, NothingIsLostWhenTheFileIsEmptiedTwice) {
-  ASSERT_OK(WriteFile(RotatedName(path_, 1), LineAt(0, "older")));
-  Append(LineAt(1, "a"));
-  EXPECT_THAT(Read(), ElementsAre("older"));
-  Append(LineAt(2, "b"));
-  ASSERT_OK(RotateOpenFile(path_, kOlderLogs));
-  Append(LineAt(3, "c"));
-  ASSERT_OK(RotateOpenFile(path_, kOlderLogs));
-  // It is larger than what was read of it.
-  Append(LineAt(4, "d") + LineAt(5, "e") + LineAt(6, "f"));
-  EXPECT_THAT(Read(), ElementsAre("a", "b", "c", "d", "e"));
-  EXPECT_THAT(TakeRest(), ElementsAre("f"));
-}
-
-TEST_F(LogFileTest, WhatWasEmptyIsReadFromItsCopy) {
-  Append("");
-  EXPECT_THAT(Read(), IsEmpty());
-  Append(LineAt(1, "a long line that has gone") + LineAt(2, "b"));
-  ASSERT_OK(RotateOpenFile(path_, kOlderLogs));
-  Append(LineAt(3, "c"));
-  EXPECT_THAT(Read(), ElementsAre("a long line that has gone", "b"));
-  EXPECT_THAT(TakeRest(), ElementsAre("c"));
-}
-
-// A look between the copy and the emptying.
-TEST_F(LogFileTest, ACopyOfWhatIsThereIsNotReadTwice) {
-  Append(LineAt(1, "a") + LineAt(2, "b"));
-  EXPECT_THAT(Read(), ElementsAre("a"));
-  ASSERT_OK(WriteFile(RotatedName(path_, 1),
-                      LineAt(1, "a") + LineAt(2, "b") + LineAt(3, "c")));
-  Append(LineAt(3, "c") + LineAt(4, "too late"));
-  EXPECT_THAT(Read(), ElementsAre("b", "c"));
-  ASSERT_OK(WriteFile(path_, LineAt(5, "d")));
-  EXPECT_THAT(Read(), ElementsAre("too late"));
-  EXPECT_THAT(TakeRest(), ElementsAre("d"));
+TEST_F(LogFileTest, ALongFileIsReadWhole) {
+  std::vector<std::string> expected;
+  for (int i = 0; i < 5000; ++i) {
+    expected.push_back(absl::StrCat("n", i));
+    Append(LineAt(i % 60, expected.back()));
+  }
+  EXPECT_EQ(ReadToTheEnd(), expected);
 }
 
 TEST(ListLogSourcesTest, OnlyProcessesOfTheRun) {

@@ -190,5 +190,15 @@ def main(kind, folder):
         assert claim["metadata"]["namespace"] == "gans"
 
 
+def check_templates():
+    """Before they are filled in they are YAML, which editors and linters read."""
+    root = pathlib.Path(__file__).parents[3]
+    paths = sorted((root / "deploy/kubernetes/templates").glob("*.yaml"))
+    assert paths, "no templates"
+    for path in paths:
+        assert list(yaml.safe_load_all(path.read_text())), path
+
+
 if __name__ == "__main__":
+    check_templates()
     main(sys.argv[1], pathlib.Path(sys.argv[2]))

@@ -130,9 +130,9 @@ TEST(ManifestsTest, APlanIsTrainedByPlan) {
 
 TEST(ManifestsTest, WhatUsersWriteIsLeftAsItIs) {
   KubernetesRun run = Plain();
-  run.train_arguments = {"--set", "name=\"@POD@\""};
+  run.train_arguments = {"--set", "name=\"__pod__\""};
   EXPECT_THAT(Render(run).at("coordinator.yaml"),
-              HasSubstr("- \"name=\\\"@POD@\\\"\"\n"));
+              HasSubstr("- \"name=\\\"__pod__\\\"\"\n"));
 }
 
 TEST(ManifestsTest, NothingIsRenderedOfWhatIsWrong) {

@@ -14,16 +14,16 @@ TEST(YamlTextTest, QuotesWhatYamlWouldTakeForSomethingElse) {
 }
 
 TEST(YamlTextTest, LinesKeepTheirShape) {
-  EXPECT_EQ(YamlLines("a\n  b\n\nc", 2), " |2\n    a\n      b\n\n    c\n");
+  EXPECT_EQ(YamlLines("a\n  b\n\nc"), " |2\n  a\n    b\n\n  c\n");
 }
 
 TEST(YamlTextTest, LinesEndWithOneNewLine) {
-  EXPECT_EQ(YamlLines("a\n\n\n", 0), " |2\n  a\n");
+  EXPECT_EQ(YamlLines("a\n\n\n"), " |2\n  a\n");
 }
 
 TEST(YamlTextTest, LinesThatYamlWouldChangeAreQuoted) {
-  EXPECT_EQ(YamlLines("a\r\n", 0), " \"a\\u000d\\n\"\n");
-  EXPECT_EQ(YamlLines("\xc3\xa4", 0), " \"\xc3\xa4\\n\"\n");
+  EXPECT_EQ(YamlLines("a\r\n"), " \"a\\u000d\\n\"\n");
+  EXPECT_EQ(YamlLines("\xc3\xa4"), " \"\xc3\xa4\\n\"\n");
 }
 
 }  // namespace
