@@ -48,12 +48,6 @@ class Faults {
                  absl::FormatDuration(high));
   }
 
-  // [0, 1)
-  bool CheckFraction(absl::string_view field, double value) {
-    if (value >= 0 && value < 1) return true;
-    Add(absl::StrCat(field, " ", value, " is not in [0, 1)"));
-    return false;
-  }
   // (0, high]
   bool CheckPositive(absl::string_view field, double value, double high) {
     if (value > 0 && value <= high) return true;

@@ -13,14 +13,17 @@ namespace gandem {
 
 using Kind = DiscriminatorOp::Kind;
 
-DiscriminatorRole::DiscriminatorRole(RoleOptions options, Parts parts,
+DiscriminatorRole::DiscriminatorRole(RunPlan plan, const EpochPlace& place,
+                                     Parts parts,
                                      DiscriminatorExchange* exchange,
                                      RoleServices services)
-    : RoundRole(DISCRIMINATOR, options.schedule.discriminator_steps_per_round,
-                options, std::move(services), TrainedOf(parts)),
+    : RoundRole(DISCRIMINATOR, std::move(plan), place, std::move(services),
+                TrainedOf(parts)),
       parts_(std::move(parts)),
       exchange_(exchange),
-      feedback_(MakeFeedbackGiver({.options = options_,
+      feedback_(MakeFeedbackGiver({.plan = plan_,
+                                   .place = place_,
+                                   .compute = parts_.compute,
                                    .network = parts_.network,
                                    .new_critic = parts_.new_critic,
                                    .condition = parts_.condition,
@@ -28,8 +31,8 @@ DiscriminatorRole::DiscriminatorRole(RoleOptions options, Parts parts,
                                    .exchange = exchange_,
                                    .gate = services_.gate,
                                    .timer = timer()})),
-      objective_(options_.objective, parts_.network,
-                 options_.schedule.discriminator_batch, parts_.fleet) {}
+      objective_(plan_.objective, parts_.network,
+                 plan_.schedule().discriminator_batch, parts_.fleet) {}
 
 RoundRole::StateParts DiscriminatorRole::State() const {
   return {{"model.", StateOf(*parts_.network)},
@@ -73,8 +76,8 @@ absl::StatusOr<AdvanceResult> DiscriminatorRole::StartRound(
     return AdvanceResult::kAdvanced;
   }
   phase_ = Phase::kTrain;
-  ops_ =
-      DiscriminatorRound(options_.schedule, options_.rank, options_.fleet_size);
+  ops_ = DiscriminatorRound(plan_.schedule(), place_.rank,
+                            plan_.discriminator.workers);
   next_op_ = 0;
   loss_sum_ = logit_real_sum_ = logit_generated_sum_ = {};
   image_age_ = 0;
@@ -135,7 +138,7 @@ absl::Status DiscriminatorRole::Real(const DiscriminatorOp& op,
   GANDEM_RETURN_IF_ERROR(BeginStep(deadline));
   const int64_t first = PlaceInSlices(slices(), op.range.first);
   const at::Tensor images_NCHW = InLayout(
-      real_.images_NCHW.narrow(0, first, op.range.count), options_.compute);
+      real_.images_NCHW.narrow(0, first, op.range.count), parts_.compute);
   const Condition condition = Narrow(real_.condition, first, op.range.count);
   const DiscriminatorObjective::Share share = [&] {
     const TraceSpan span("forward real", {"images", op.range.count});
@@ -173,17 +176,17 @@ absl::Status DiscriminatorRole::Generated(const DiscriminatorOp& op,
                                           absl::Time deadline) {
   GANDEM_RETURN_IF_ERROR(BeginStep(deadline));
   const auto taken = taken_.find(op.range.first);
-  const at::Tensor images_NCHW = UnpackImages(taken->second, options_.compute);
+  const at::Tensor images_NCHW = UnpackImages(taken->second, parts_.compute);
   images_NCHW.set_requires_grad(feedback_->WantsImageGradients());
   GANDEM_ASSIGN_OR_RETURN(
       const Condition condition,
-      ConditionOf(parts_.condition, options_.schedule, taken->second));
+      ConditionOf(parts_.condition, plan_.schedule(), taken->second));
   taken_.erase(taken);
   const DiscriminatorObjective::Share share = [&] {
     const TraceSpan span("forward generated", {"images", op.range.count});
     return objective_.Generated(
         images_NCHW, condition,
-        op.range.first - op.step * options_.schedule.discriminator_batch);
+        op.range.first - op.step * plan_.schedule().discriminator_batch);
   }();
   logit_generated_sum_.Add(share.logit_sum);
   return feedback_->GiveInTraining(
@@ -232,7 +235,7 @@ absl::Status DiscriminatorRole::EndStep(absl::Time deadline) {
 }
 
 RoundMetrics DiscriminatorRole::Measured() const {
-  const Schedule& schedule = options_.schedule;
+  const Schedule& schedule = plan_.schedule();
   const int64_t steps = schedule.discriminator_steps_per_round;
   const double images = static_cast<double>(steps * num_images());
   // A loss is this rank's share of that of the batch; what is shown is a mean.

@@ -21,6 +21,7 @@
 #include "exchange/exchange.h"
 #include "exchange/schedule.h"
 #include "models/network.h"
+#include "training/compute/compute.h"
 #include "training/compute/tensor_bytes.h"
 #include "training/fleet/gradient_synchronizer.h"
 #include "training/inputs/conditions.h"
@@ -32,6 +33,7 @@
 #include "training/roles/round_role.h"
 #include "training/state/device_sum.h"
 #include "training/state/module_state.h"
+#include "training/state/tensors_by_name.h"
 
 namespace gandem {
 
@@ -39,6 +41,8 @@ class DiscriminatorRole : public RoundRole {
  public:
   struct Parts {
     std::shared_ptr<Discriminator> network;
+    Compute compute = {};
+    TensorsByName compute_choice = {};  // saved with the state
     // For modes in which an older version may have to judge here.
     CriticFactory new_critic = {};
     std::unique_ptr<Optimizer> optimizer;              // of network
@@ -56,7 +60,7 @@ class DiscriminatorRole : public RoundRole {
   };
 
   // `exchange` outlives the role.
-  DiscriminatorRole(RoleOptions options, Parts parts,
+  DiscriminatorRole(RunPlan plan, const EpochPlace& place, Parts parts,
                     DiscriminatorExchange* exchange, RoleServices services);
 
  private:
@@ -84,14 +88,14 @@ class DiscriminatorRole : public RoundRole {
   RoundMetrics Measured() const;
   // This rank's images of a step, and how many they are.
   std::vector<IndexRange> slices() const {
-    return RankSlices(options_.schedule.discriminator_batch,
-                      options_.schedule.discriminator_batches, options_.rank,
-                      options_.fleet_size);
+    return RankSlices(plan_.schedule().discriminator_batch,
+                      plan_.schedule().discriminator_batches, place_.rank,
+                      plan_.discriminator.workers);
   }
   int64_t num_images() const {
-    return RankImages(options_.schedule.discriminator_batch,
-                      options_.schedule.discriminator_batches, options_.rank,
-                      options_.fleet_size);
+    return RankImages(plan_.schedule().discriminator_batch,
+                      plan_.schedule().discriminator_batches, place_.rank,
+                      plan_.discriminator.workers);
   }
 
   const Parts parts_;

@@ -23,10 +23,12 @@
 #include "exchange/exchange.h"
 #include "exchange/schedule.h"
 #include "models/network.h"
+#include "training/compute/compute.h"
 #include "training/inputs/conditions.h"
 #include "training/inputs/sources.h"
 #include "training/objective/critic.h"
 #include "training/objective/fused.h"
+#include "training/plan/run_plan.h"
 #include "training/roles/training_role.h"
 #include "training/state/module_state.h"
 #include "training/state/state_shard.h"
@@ -35,9 +37,11 @@ namespace gandem {
 
 class FeedbackGiver {
  public:
-  // `exchange`, `gate` and `timer` outlive this.
+  // `plan`, `exchange`, `gate` and `timer` outlive this.
   struct Parts {
-    RoleOptions options;
+    const RunPlan& plan;
+    EpochPlace place;
+    Compute compute;                         // that of the role
     std::shared_ptr<Discriminator> network;  // the one in training
     CriticFactory new_critic;   // judges while an older version is asked for
     ConditionSource condition;  // of generated images
@@ -90,7 +94,7 @@ class FeedbackGiver {
   virtual absl::Status GiveNewest() = 0;
 
   bool exact() const { return schedule().IsExact(); }
-  const Schedule& schedule() const { return parts_.options.schedule; }
+  const Schedule& schedule() const { return parts_.plan.schedule(); }
   int64_t boundary() const { return boundary_; }
   int64_t version() const { return version_; }
   // The network as it is.
@@ -117,9 +121,9 @@ std::unique_ptr<FeedbackGiver> MakeFusedGiver(FeedbackGiver::Parts parts);
 // That of the run's mode, at the boundary before the first round.
 inline std::unique_ptr<FeedbackGiver> MakeFeedbackGiver(
     FeedbackGiver::Parts parts) {
-  const int64_t first_round = parts.options.first_round;
+  const int64_t first_round = parts.place.first_round;
   std::unique_ptr<FeedbackGiver> giver;
-  switch (parts.options.schedule.feedback) {
+  switch (parts.plan.schedule().feedback) {
     case FeedbackMode::kSnapshot:
       giver = MakeSnapshotGiver(std::move(parts));
       break;

@@ -26,18 +26,18 @@ class FusedGiver : public FeedbackGiver {
 
   absl::Status GiveInTraining(const TrainedImages& trained,
                               absl::FunctionRef<void()> backward) override {
-    const RoleOptions& options = parts_.options;
+    const ObjectiveOptions& objective = parts_.plan.objective;
     const int64_t batch = schedule().generator_batch;
     if (trained.pass.root_slopes_N.defined()) {
       backward();
-      Add(trained, JudgeAfterBackward(trained.pass, options.objective, batch));
+      Add(trained, JudgeAfterBackward(trained.pass, objective, batch));
       return AnswerAvailable(trained.round);
     }
     {
       const TraceSpan span("judge",
                            {"images", trained.pass.images_NCHW.size(0)});
-      Add(trained, JudgeTrained(trained.pass, options.objective, batch,
-                                options.compute));
+      Add(trained,
+          JudgeTrained(trained.pass, objective, batch, parts_.compute));
     }
     // Whoever waits for it goes on meanwhile.
     GANDEM_RETURN_IF_ERROR(AnswerAvailable(trained.round));
@@ -119,7 +119,7 @@ class FusedGiver : public FeedbackGiver {
       next = first + end;
     }
     GANDEM_FAILPOINT("discriminator.before_answer");
-    const RoleOptions& options = parts_.options;
+    const TensorFormat& format = parts_.plan.exchange.feedback_format;
     const at::Tensor gradient_NCHW =
         gradients.size() == 1 ? gradients.front() : at::cat(gradients);
     GANDEM_RETURN_IF_ERROR(parts_.exchange->AnswerFeedback(
@@ -129,8 +129,8 @@ class FusedGiver : public FeedbackGiver {
          .critic_version =
              schedule().CriticVersion(request.round, request.first_index),
          .loss = loss,
-         .format = options.sent_format,
-         .gradient = PackImages(gradient_NCHW, options.sent_format)}));
+         .format = format,
+         .gradient = PackImages(gradient_NCHW, format)}));
     num_unanswered_ -= request.count;
     return true;
   }

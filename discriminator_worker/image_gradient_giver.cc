@@ -15,17 +15,17 @@ class ImageGradientGiver : public FeedbackGiver {
  public:
   explicit ImageGradientGiver(Parts parts)
       : FeedbackGiver(std::move(parts)),
-        real_round_(parts_.options.first_round - 1) {}
+        real_round_(parts_.place.first_round - 1) {}
 
  private:
   absl::Status GiveAllDue(absl::Time deadline) override {
-    const RoleOptions& options = parts_.options;
     const int64_t judged =
-        ImagesJudgedBy(schedule(), options.rank, options.fleet_size);
+        ImagesJudgedBy(schedule(), parts_.place.rank, num_workers());
     while (true) {
       // Looked up each time: a cut lowers what is due.
       const int64_t due_round = last_round_due();
-      if (answered_images_ >= (due_round + 1 - options.first_round) * judged) {
+      const int64_t rounds = due_round + 1 - parts_.place.first_round;
+      if (answered_images_ >= rounds * judged) {
         return absl::OkStatus();
       }
       GANDEM_RETURN_IF_ERROR(AnswerNext(due_round, deadline));
@@ -96,36 +96,39 @@ class ImageGradientGiver : public FeedbackGiver {
   absl::Status Answer(const ImageBatch& images) {
     GANDEM_FAILPOINT("discriminator.before_answer");
     const TraceSpan span("judge", {"images", images.count});
-    const RoleOptions& options = parts_.options;
+    const Compute& compute = parts_.compute;
     GANDEM_ASSIGN_OR_RETURN(const auto critic, CriticOf(images.round));
     GANDEM_ASSIGN_OR_RETURN(Condition condition,
                             ConditionOf(parts_.condition, schedule(), images));
     JudgedImages judged = {
-        .images_NCHW = UnpackImages(images.pixels, images.count, images.format,
-                                    options.compute),
+        .images_NCHW =
+            UnpackImages(images.pixels, images.count, images.format, compute),
         .condition = std::move(condition),
         .round = images.round,
         .first_index = images.first_index};
     if (parts_.real_images) {
       // Losses that compare with them are for one batch (loss_validate.cc).
       const IndexRange slice = RankSlice(schedule().generator_batch,
-                                         options.rank, options.fleet_size);
+                                         parts_.place.rank, num_workers());
       judged.real_NCHW = real_.images_NCHW.narrow(
           0, images.first_index - slice.first, images.count);
     }
     const Judgment judgment =
-        JudgeImages(*critic.first, judged, options.objective,
-                    schedule().generator_batch, options.compute);
+        JudgeImages(*critic.first, judged, parts_.plan.objective,
+                    schedule().generator_batch, compute);
     answered_images_ += images.count;
+    const TensorFormat& format = parts_.plan.exchange.feedback_format;
     return parts_.exchange->AnswerFeedback(
         {.round = images.round,
          .first_index = images.first_index,
          .count = images.count,
          .critic_version = critic.second,
          .loss = judgment.loss.Value(),
-         .format = options.sent_format,
-         .gradient = PackImages(judgment.gradient_NCHW, options.sent_format)});
+         .format = format,
+         .gradient = PackImages(judgment.gradient_NCHW, format)});
   }
+
+  int num_workers() const { return parts_.plan.discriminator.workers; }
 
   int64_t answered_images_ = 0;  // since first_round
   // Taken from the exchange, not answered: its real images are not ready.

@@ -177,7 +177,8 @@ absl::StatusOr<std::unique_ptr<TrainingRole>> MakeDiscriminatorRole(
   GANDEM_ASSIGN_OR_RETURN(const Compute compute,
                           ComputeFrom(network_plan, choice));
   UseThreads(compute);
-  DiscriminatorRole::Parts parts;
+  DiscriminatorRole::Parts parts = {
+      .compute = compute, .compute_choice = ChoiceState(network_plan, choice)};
   parts.scaler = NewScaler(role_plan, compute);
   GANDEM_ASSIGN_OR_RETURN(parts.network,
                           NewDiscriminator(network_plan, compute));
@@ -205,10 +206,13 @@ absl::StatusOr<std::unique_ptr<TrainingRole>> MakeDiscriminatorRole(
                                        *parts.optimizer, parts.scaler.get());
   if (setup.fleet.host != nullptr) parts.fleet = GatherOver(setup.fleet.host);
   GANDEM_RETURN_IF_ERROR(WaitForData(plan, setup, compute, kept, parts));
-  auto role = std::make_unique<DiscriminatorRole>(
-      RoleOptionsFrom(plan, role_plan, setup.place, compute, choice,
-                      plan.exchange.feedback_format),
-      std::move(parts), exchange, ServicesOf(setup));
+  RunPlan resolved = plan;
+  // A scale that makes the gradient of the discriminator's loss infinite must
+  // not take the generator's with it.
+  if (compute.NeedsLossScale()) resolved.objective.fused_in_one_pass = false;
+  auto role = std::make_unique<DiscriminatorRole>(std::move(resolved),
+                                                  setup.place, std::move(parts),
+                                                  exchange, ServicesOf(setup));
   GANDEM_RETURN_IF_ERROR(RestoreIfResumed(setup, "discriminator", *role));
   return role;
 }

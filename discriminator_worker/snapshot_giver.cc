@@ -17,7 +17,7 @@ class SnapshotGiver : public FeedbackGiver {
 
  private:
   void BeginBoundary() override {
-    const int64_t first_round = parts_.options.first_round;
+    const int64_t first_round = parts_.place.first_round;
     to_publish_.clear();
     // A generator that starts at first_round may need older critics first.
     if (boundary() == first_round) {

@@ -5,8 +5,9 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "common/config/schedule_limits.h"
+#include "common/config/field_ranges.h"
 #include "common/faults.h"
+#include "proto/config.pb.h"
 
 namespace gandem {
 namespace {
@@ -26,14 +27,14 @@ void CheckFormat(Faults& faults, absl::string_view name,
 }
 
 void CheckSchedule(Faults& faults, const Schedule& schedule) {
-  faults.CheckRange("lag", schedule.lag, 0, kMaxLag);
-  faults.CheckRange("discriminator_steps_per_round",
-                    schedule.discriminator_steps_per_round, 1,
-                    kMaxStepsPerRound);
-  faults.CheckRange("generator_batch", schedule.generator_batch, 1,
-                    kMaxStepBatch);
-  faults.CheckRange("discriminator_batch", schedule.discriminator_batch, 1,
-                    kMaxStepBatch);
+  CheckWithin(RangeOf<ScheduleConfig>("lag"), "lag", schedule.lag, faults);
+  CheckWithin(RangeOf<ScheduleConfig>("discriminator_steps_per_round"),
+              "discriminator_steps_per_round",
+              schedule.discriminator_steps_per_round, faults);
+  const FieldRange images = RangeOf<RoleConfig>("batch_size");
+  CheckWithin(images, "generator_batch", schedule.generator_batch, faults);
+  CheckWithin(images, "discriminator_batch", schedule.discriminator_batch,
+              faults);
   const auto check_batches = [&](absl::string_view name, int64_t batches,
                                  int64_t images) {
     if (faults.CheckRange(name, batches, 1, std::max<int64_t>(1, images)) &&
@@ -45,10 +46,11 @@ void CheckSchedule(Faults& faults, const Schedule& schedule) {
                 schedule.generator_batch);
   check_batches("discriminator_batches", schedule.discriminator_batches,
                 schedule.discriminator_batch);
-  faults.CheckRange("generator_micro_batch", schedule.generator_micro_batch, 0,
-                    kMaxStepBatch);
-  faults.CheckRange("discriminator_micro_batch",
-                    schedule.discriminator_micro_batch, 0, kMaxStepBatch);
+  const FieldRange micro_batch = RangeOf<RoleConfig>("micro_batch");
+  CheckWithin(micro_batch, "generator_micro_batch",
+              schedule.generator_micro_batch, faults);
+  CheckWithin(micro_batch, "discriminator_micro_batch",
+              schedule.discriminator_micro_batch, faults);
   if (schedule.image_source == ImageSource::kReused &&
       schedule.TrainImagesPerRound() != schedule.generator_batch) {
     faults.Add(absl::StrCat(
@@ -79,8 +81,9 @@ void CheckBudgets(Faults& faults, const ExchangeOptions& options) {
   const Schedule& schedule = options.schedule;
   const int64_t needed_rounds = std::max<int64_t>(1, schedule.lag);
   if (options.cache_rounds != 0) {
+    const double most = RangeOf<ExchangeConfig>("cache_rounds").high;
     faults.CheckRange("cache_rounds", options.cache_rounds, needed_rounds,
-                      kMaxCacheRounds);
+                      static_cast<int64_t>(most));
   }
   // Divisions, because the products could overflow.
   const int64_t image_bytes = options.image_format.BytesPerImage();
@@ -169,11 +172,11 @@ absl::Status CheckExchangeOptions(const ExchangeOptions& options) {
       faults.Add("feedback_format.encoding UINT8 cannot carry gradients");
     }
   }
-  faults.CheckRange("max_samples_per_image", options.max_samples_per_image, 1,
-                    kMaxSamplesPerImage);
+  CheckWithin(RangeOf<ScheduleConfig>("max_samples_per_image"),
+              "max_samples_per_image", options.max_samples_per_image, faults);
   faults.CheckRange("first_round", options.first_round, 0, kMaxCount);
-  faults.CheckRange("max_message_bytes", options.max_message_bytes, 64 << 10,
-                    std::numeric_limits<int32_t>::max());
+  CheckWithin(RangeOf<ExchangeConfig>("max_message_bytes"), "max_message_bytes",
+              options.max_message_bytes, faults);
   faults.CheckRange("run_epoch", options.run_epoch, 0, kMaxCount);
   faults.CheckRange("incarnation", options.incarnation, 0,
                     std::numeric_limits<int64_t>::max());

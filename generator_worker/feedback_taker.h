@@ -18,16 +18,19 @@
 #include "absl/time/time.h"
 #include "exchange/exchange.h"
 #include "exchange/schedule.h"
+#include "training/compute/compute.h"
 #include "training/objective/critic.h"
+#include "training/plan/run_plan.h"
 #include "training/roles/training_role.h"
 
 namespace gandem {
 
 class FeedbackTaker {
  public:
-  // `exchange` and `timer` outlive this.
+  // `plan`, `exchange` and `timer` outlive this.
   struct Parts {
-    RoleOptions options;
+    const RunPlan& plan;
+    Compute compute;           // that of the role
     CriticFactory new_critic;  // modes that judge here
     GeneratorExchange* exchange = nullptr;
     RoundTimer* timer = nullptr;
@@ -58,7 +61,7 @@ std::unique_ptr<FeedbackTaker> MakeImageGradientTaker(
 // That of the run's mode.
 inline std::unique_ptr<FeedbackTaker> MakeFeedbackTaker(
     FeedbackTaker::Parts parts) {
-  switch (parts.options.schedule.feedback) {
+  switch (parts.plan.schedule().feedback) {
     case FeedbackMode::kSnapshot:
       return MakeSnapshotTaker(std::move(parts));
     case FeedbackMode::kImageGradient:

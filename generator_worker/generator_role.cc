@@ -15,13 +15,14 @@ namespace gandem {
 
 using Kind = GeneratorOp::Kind;
 
-GeneratorRole::GeneratorRole(RoleOptions options, Parts parts,
+GeneratorRole::GeneratorRole(RunPlan plan, const EpochPlace& place, Parts parts,
                              GeneratorExchange* exchange, RoleServices services)
-    : RoundRole(GENERATOR, /*steps_per_round=*/1, std::move(options),
-                std::move(services), TrainedOf(parts)),
+    : RoundRole(GENERATOR, std::move(plan), place, std::move(services),
+                TrainedOf(parts)),
       parts_(std::move(parts)),
       exchange_(exchange),
-      feedback_(MakeFeedbackTaker({.options = options_,
+      feedback_(MakeFeedbackTaker({.plan = plan_,
+                                   .compute = parts_.compute,
                                    .new_critic = parts_.new_critic,
                                    .exchange = exchange_,
                                    .timer = timer()})) {}
@@ -54,8 +55,8 @@ absl::StatusOr<AdvanceResult> GeneratorRole::BetweenRounds(
     finished_ = true;
     return AdvanceResult::kFinished;
   }
-  ops_ = GeneratorRound(options_.schedule, round(), options_.rank,
-                        options_.fleet_size);
+  ops_ = GeneratorRound(plan_.schedule(), round(), place_.rank,
+                        plan_.generator.workers);
   next_op_ = 0;
   micro_batches_.clear();
   loss_sum_ = {};
@@ -74,7 +75,7 @@ absl::Status GeneratorRole::Execute(const GeneratorOp& op,
     case Kind::kForward:
       return Forward(op);
     case Kind::kSendForward:
-      return Send(options_.schedule.StepImageUse(), op.range, deadline);
+      return Send(plan_.schedule().StepImageUse(), op.range, deadline);
     case Kind::kTakeCritic:
     case Kind::kTakeFeedback:
       return feedback_->Take(op, round(), deadline);
@@ -90,10 +91,10 @@ absl::Status GeneratorRole::MakeImages(const GeneratorOp& op) {
   const TraceSpan span("make images", {"images", op.range.count});
   torch::NoGradGuard no_grad;
   const int64_t step =
-      round() * options_.schedule.discriminator_steps_per_round + op.step;
+      round() * plan_.schedule().discriminator_steps_per_round + op.step;
   // The index of noise and condition counts within the discriminator step.
   IndexRange range = op.range;
-  range.first -= op.step * options_.schedule.discriminator_batch;
+  range.first -= op.step * plan_.schedule().discriminator_batch;
   const at::Tensor noise_NZ =
       parts_.noise(Purpose::kDiscriminatorNoise, step, range);
   GANDEM_ASSIGN_OR_RETURN(
@@ -104,7 +105,7 @@ absl::Status GeneratorRole::MakeImages(const GeneratorOp& op) {
                            .first_index = range.first};
   outgoing_ = PackImages(parts_.network->forward(noise_NZ, condition.At(place),
                                                  ForwardMode::kFrozen),
-                         options_.sent_format);
+                         plan_.exchange.image_format);
   return absl::OkStatus();
 }
 
@@ -117,7 +118,7 @@ absl::Status GeneratorRole::Forward(const GeneratorOp& op) {
       ReadConditions(parts_.condition, parts_.pairs.get(),
                      Purpose::kGeneratorNoise, round(), op.range));
   at::Tensor targets_NCHW;
-  if (options_.objective.paired_l1 > 0) {
+  if (plan_.objective.paired_l1 > 0) {
     GANDEM_CHECK(parts_.pairs != nullptr);
     targets_NCHW = std::move(given.images_NCHW);
   }
@@ -127,8 +128,8 @@ absl::Status GeneratorRole::Forward(const GeneratorOp& op) {
   at::Tensor images_NCHW =
       parts_.network->forward(noise_NZ, given.condition, ForwardMode::kTrain);
   if (meter_.has_value()) meter_->AddImages(images_NCHW);
-  if (options_.schedule.SendsStepImages()) {
-    outgoing_ = PackImages(images_NCHW, options_.sent_format);
+  if (plan_.schedule().SendsStepImages()) {
+    outgoing_ = PackImages(images_NCHW, plan_.exchange.image_format);
   }
   micro_batches_.push_back({.range = op.range,
                             .condition = std::move(given.condition),
@@ -145,7 +146,7 @@ absl::Status GeneratorRole::Send(ImageUse use, IndexRange range,
                          .first_index = range.first,
                          .count = range.count,
                          .generator_version = round(),
-                         .format = options_.sent_format,
+                         .format = plan_.exchange.image_format,
                          .pixels = outgoing_};
   GANDEM_RETURN_IF_ERROR(timer()->Timed(
       RoundTimer::kCache, {WorkerPosition::ROOM, DISCRIMINATOR},
@@ -188,8 +189,9 @@ double GeneratorRole::MeanLength(const std::vector<at::Tensor>& own,
 absl::Status GeneratorRole::MeasurePaths(int64_t at_once) {
   PathLengthPenalty& path_length = *parts_.path_length;
   const int64_t images =
-      options_.schedule.generator_batch / path_length.options().batch_shrink;
-  const IndexRange own = RankSlice(images, options_.rank, options_.fleet_size);
+      plan_.schedule().generator_batch / path_length.options().batch_shrink;
+  const IndexRange own =
+      RankSlice(images, place_.rank, plan_.generator.workers);
   const TraceSpan span("path lengths", {"images", own.count});
   const std::vector<IndexRange> ranges = MicroBatches(own, at_once);
   const bool separate = path_length.options().separate;
@@ -225,19 +227,18 @@ absl::Status GeneratorRole::Backward(const GeneratorOp& op) {
                                         .round = round(),
                                         .first_index = batch.range.first});
   at::Tensor& gradient_NCHW = judgment.gradient_NCHW;
-  if (const double weight = options_.objective.paired_adversarial;
-      weight != 1) {
+  if (const double weight = plan_.objective.paired_adversarial; weight != 1) {
     gradient_NCHW.mul_(weight);
     judgment.loss.Scale(weight);
   }
   loss_sum_.Add(judgment.loss);
   if (meter_.has_value()) {
-    meter_->AddGradient(gradient_NCHW, options_.schedule.generator_batch);
+    meter_->AddGradient(gradient_NCHW, plan_.schedule().generator_batch);
   }
   if (batch.targets_NCHW.defined()) {
-    loss_sum_.Add(AddPairedL1(
-        batch.images_NCHW, batch.targets_NCHW, options_.objective.paired_l1,
-        options_.schedule.generator_batch, gradient_NCHW));
+    loss_sum_.Add(AddPairedL1(batch.images_NCHW, batch.targets_NCHW,
+                              plan_.objective.paired_l1,
+                              plan_.schedule().generator_batch, gradient_NCHW));
   }
   if (ops_[next_op_ + 1].kind == Kind::kUpdate) {
     if (PathsAreDue() && !parts_.path_length->options().separate) {
@@ -262,7 +263,7 @@ absl::Status GeneratorRole::EndStep(absl::Time deadline) {
   }
   GANDEM_RETURN_IF_ERROR(Update(loss_sum_, before, second, deadline));
   // Ranks that are not at one state have no average.
-  if ((round() + 1) % options_.rounds_to_agreement == 0) {
+  if ((round() + 1) % plan_.generator.steps_to_agreement == 0) {
     const TraceSpan span("average");
     parts_.ema->Update(round());
   }
@@ -278,13 +279,13 @@ RoundMetrics GeneratorRole::Measured() {
   metrics.set_images(images);
   // A loss is this rank's share of that of the batch; what is shown is a mean.
   metrics.set_loss(loss_sum_.Value() *
-                   (static_cast<double>(options_.schedule.generator_batch) /
+                   (static_cast<double>(plan_.schedule().generator_batch) /
                     static_cast<double>(images)));
   // Rounds between this step and the critic that judged it, 0: the critic had
   // seen this round's images.
   metrics.set_lag(round() + 1 -
                   feedback_->critic_version() /
-                      options_.schedule.discriminator_steps_per_round);
+                      plan_.schedule().discriminator_steps_per_round);
   metrics.set_messages_damaged(exchange_->messages_damaged());
   if (meter_.has_value()) meter_->Report(metrics);
   if (parts_.write_samples) {

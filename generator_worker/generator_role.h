@@ -18,6 +18,7 @@
 #include "generator_worker/feedback_taker.h"
 #include "models/fleet_gather.h"
 #include "models/network.h"
+#include "training/compute/compute.h"
 #include "training/compute/tensor_bytes.h"
 #include "training/fleet/gradient_synchronizer.h"
 #include "training/inputs/conditions.h"
@@ -33,6 +34,7 @@
 #include "training/state/device_sum.h"
 #include "training/state/ema.h"
 #include "training/state/module_state.h"
+#include "training/state/tensors_by_name.h"
 
 namespace gandem {
 
@@ -41,6 +43,8 @@ class GeneratorRole : public RoundRole {
   struct Parts {
     std::shared_ptr<Generator> network;
     std::shared_ptr<Generator> average;  // EMA of network
+    Compute compute = {};
+    TensorsByName compute_choice = {};  // saved with the state
     // For modes whose critic judges here.
     CriticFactory new_critic = {};
     std::unique_ptr<Ema> ema;              // from network to average
@@ -65,8 +69,8 @@ class GeneratorRole : public RoundRole {
   };
 
   // `exchange` outlives the role.
-  GeneratorRole(RoleOptions options, Parts parts, GeneratorExchange* exchange,
-                RoleServices services);
+  GeneratorRole(RunPlan plan, const EpochPlace& place, Parts parts,
+                GeneratorExchange* exchange, RoleServices services);
 
  private:
   struct MicroBatch {

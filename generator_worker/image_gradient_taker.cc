@@ -29,7 +29,7 @@ class ImageGradientTaker : public FeedbackTaker {
             }));
     GANDEM_FAILPOINT("generator.after_take_feedback");
     if (answer.count != op.range.count ||
-        (parts_.options.schedule.IsExact() &&
+        (parts_.plan.schedule().IsExact() &&
          answer.critic_version != op.critic_version)) {
       return absl::InternalError(
           absl::StrCat("feedback for ", answer.count, " images from critic ",
@@ -37,10 +37,9 @@ class ImageGradientTaker : public FeedbackTaker {
                        op.range.count, " from critic ", op.critic_version));
     }
     critic_version_ = answer.critic_version;
-    judgment_ = {
-        .gradient_NCHW = UnpackImages(answer.gradient, answer.count,
-                                      answer.format, parts_.options.compute),
-        .loss = DeviceSum(answer.loss)};
+    judgment_ = {.gradient_NCHW = UnpackImages(answer.gradient, answer.count,
+                                               answer.format, parts_.compute),
+                 .loss = DeviceSum(answer.loss)};
     return absl::OkStatus();
   }
 

@@ -108,7 +108,8 @@ absl::StatusOr<std::unique_ptr<TrainingRole>> MakeGeneratorRole(
   GANDEM_ASSIGN_OR_RETURN(const Compute compute,
                           ComputeFrom(network_plan, choice));
   UseThreads(compute);
-  GeneratorRole::Parts parts;
+  GeneratorRole::Parts parts = {
+      .compute = compute, .compute_choice = ChoiceState(network_plan, choice)};
   GANDEM_ASSIGN_OR_RETURN(auto network, NewGenerator(network_plan));
   parts.network =
       PlaceNetwork(std::move(network), network_plan.recompute_blocks, compute);
@@ -155,9 +156,7 @@ absl::StatusOr<std::unique_ptr<TrainingRole>> MakeGeneratorRole(
                                        parts.pairs, setup.run_dir, compute);
   }
   auto role = std::make_unique<GeneratorRole>(
-      RoleOptionsFrom(plan, role_plan, setup.place, compute, choice,
-                      plan.exchange.image_format),
-      std::move(parts), exchange, ServicesOf(setup));
+      plan, setup.place, std::move(parts), exchange, ServicesOf(setup));
   GANDEM_RETURN_IF_ERROR(RestoreIfResumed(setup, "generator", *role));
   return role;
 }

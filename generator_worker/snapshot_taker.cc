@@ -37,12 +37,11 @@ class SnapshotTaker : public FeedbackTaker {
   }
 
   Judgment Judge(const JudgedImages& images) override {
-    const RoleOptions& options = parts_.options;
     const TraceSpan span("judge", {"images", images.images_NCHW.size(0)});
     Judgment judgment =
-        JudgeImages(*critic_.network, images, options.objective,
-                    options.schedule.generator_batch, critic_.compute);
-    judgment.gradient_NCHW = InLayout(judgment.gradient_NCHW, options.compute);
+        JudgeImages(*critic_.network, images, parts_.plan.objective,
+                    parts_.plan.schedule().generator_batch, critic_.compute);
+    judgment.gradient_NCHW = InLayout(judgment.gradient_NCHW, parts_.compute);
     return judgment;
   }
 

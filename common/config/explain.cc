@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/check.h"
+#include "common/config/field_ranges.h"
 #include "common/files/field_names.h"
 #include "proto/config.pb.h"
 
@@ -80,7 +81,13 @@ std::string TypeOf(const FieldDescriptor& field) {
     type = absl::StrCat("one of ",
                         absl::StrJoin(ValueNames(*field.enum_type()), ", "));
   }
-  return field.is_repeated() ? absl::StrCat("list of ", type) : type;
+  if (field.options().HasExtension(most_values)) {
+    type = absl::StrCat("at most ", field.options().GetExtension(most_values),
+                        " ", type);
+  }
+  if (field.is_repeated()) type = absl::StrCat("list of ", type);
+  const std::optional<FieldRange> range = RangeOf(field);
+  return range.has_value() ? absl::StrCat(type, " in ", range->text) : type;
 }
 
 // Empty: none.
@@ -130,15 +137,18 @@ std::string Fields(const std::string& path, const Descriptor& type) {
 std::string Explain(const std::string& path) {
   const Descriptor* type = &CommentedRunConfig();
   const FieldDescriptor* field = nullptr;
+  bool changes = false;  // also where a message around the field may change
   for (const absl::string_view name : absl::StrSplit(path, '.')) {
     field = type->FindFieldByName(std::string(name));
     type = field->message_type();
+    changes |= field->options().GetExtension(may_change);
   }
   const std::string default_value = DefaultOf(*field);
   std::string text = absl::StrCat(
       path, " (", TypeOf(*field),
       default_value.empty() ? "" : absl::StrCat("; default ", default_value),
-      ")\n", CommentOf(*field, "  "));
+      changes ? "; may change when a run is resumed" : "", ")\n",
+      CommentOf(*field, "  "));
   if (type != nullptr) absl::StrAppend(&text, Fields(path, *type));
   if (field->enum_type() != nullptr) {
     absl::StrAppend(&text, Values(*field->enum_type()));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the fields of a RunConfig mean: type, default and comment of
-// proto/config.proto, which is part of the binary.
+// What the fields of a RunConfig mean: type, range, default, whether they may
+// change, and comment of proto/config.proto, which is part of the binary.
 //
 // Thread safety: any thread.
 #pragma once

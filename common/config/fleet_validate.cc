@@ -5,17 +5,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "common/config/field_ranges.h"
 #include "common/config/run_config.h"
-#include "common/config/schedule_limits.h"
 #include "common/config/validate_parts.h"
 
 namespace gandem {
 namespace {
-
-constexpr int64_t kMaxWorkers = 4096;
-constexpr int64_t kFleetMaxInterval = 1024;
-constexpr int64_t kMaxBucket = int64_t{1} << 30;
-constexpr int64_t kFleetMaxSteps = 1'000'000'000;
 
 bool Averages(const RoleConfig& role) {
   return role.workers() > 1 && role.sync().mode() == SyncConfig::AVERAGE_STATE;
@@ -43,23 +38,20 @@ void CheckAverages(const std::string& name, const RoleConfig& role,
 void CheckFleetRole(const std::string& name, const RoleConfig& role,
                     Faults& faults) {
   const SyncConfig& sync = role.sync();
-  const bool legal =
-      faults.CheckRange(name + ".workers", role.workers(), 1, kMaxWorkers);
-  if (legal && role.workers() > role.batch_size()) {
-    faults.Add(absl::StrCat(name, ".workers ", role.workers(),
+  const auto check_part = [&](absl::string_view field, int64_t value) {
+    if (value <= std::max<int64_t>(role.batch_size(), 1)) return;
+    faults.Add(absl::StrCat(name, ".", field, " ", value,
                             " is more than the images of a batch, ",
                             role.batch_size()));
+  };
+  check_part("workers", role.workers());
+  check_part("micro_batch", role.micro_batch());
+  const FieldRange images = RangeOf<RoleConfig>("batch_size");
+  if (images.Has(role.batch_size()) &&
+      RangeOf<SyncConfig>("interval").Has(sync.interval())) {
+    CheckWithin(images, name + ".batch_size times " + name + ".sync.interval",
+                StepBatch(role), faults);
   }
-  if (faults.CheckRange(name + ".sync.interval", sync.interval(), 1,
-                        kFleetMaxInterval) &&
-      role.batch_size() <= kMaxStepBatch) {
-    faults.CheckRange(name + ".batch_size times " + name + ".sync.interval",
-                      StepBatch(role), 1, kMaxStepBatch);
-  }
-  faults.CheckRange(name + ".sync.bucket_bytes", sync.bucket_bytes(), 1,
-                    kMaxBucket);
-  faults.CheckRange(name + ".sync.divergence_check_interval",
-                    sync.divergence_check_interval(), 0, kFleetMaxSteps);
   if (sync.batch_norm() && role.network().has_own()) {
     faults.Add(absl::StrCat(
         name,
@@ -259,6 +251,18 @@ void CheckFleetBatchNorm(const RunConfig& config, Faults& faults) {
   CheckSyncedCritic(field, config, faults);
 }
 
+// --- control.noise_scale_every_rounds ---
+
+// Is a batch of the role computed in parts that can be compared with the whole?
+bool HasParts(const RoleConfig& role) {
+  const int64_t workers = std::max(role.workers(), 1);
+  const int64_t slice = std::max<int64_t>(1, role.batch_size() / workers);
+  const int64_t micro_batch = role.micro_batch();
+  const bool sums = workers > 1 && role.sync().mode() == SyncConfig::ACCUMULATE;
+  return sums || StepBatches(role) > 1 ||
+         (micro_batch > 0 && micro_batch < slice);
+}
+
 }  // namespace
 
 void CheckFleets(const RunConfig& config, Faults& faults) {
@@ -270,6 +274,23 @@ void CheckFleets(const RunConfig& config, Faults& faults) {
   if (config.schedule().consistency() == ScheduleConfig::BOUNDED) {
     CheckOneState("generator", config.generator(), faults);
     CheckOneState("discriminator", config.discriminator(), faults);
+  }
+}
+
+void CheckNoiseScale(const RunConfig& config, Faults& faults) {
+  const int64_t every = config.control().noise_scale_every_rounds();
+  const int64_t metrics = config.control().metrics_every_rounds();
+  if (every <= 0) return;
+  if (metrics > 0 && every % metrics != 0) {
+    faults.Add(absl::StrCat("control.noise_scale_every_rounds ", every,
+                            " is no multiple of control.metrics_every_rounds ",
+                            metrics, ": rounds in between leave no record"));
+  }
+  if (!HasParts(config.generator()) && !HasParts(config.discriminator())) {
+    faults.Add(
+        "control.noise_scale_every_rounds compares parts of a batch with the "
+        "whole, and both roles compute theirs as one: set micro_batch or "
+        "workers of generator or discriminator");
   }
 }
 

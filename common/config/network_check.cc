@@ -1,88 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/config/network_check.h"
 
-#include <google/protobuf/message.h>
-
 #include <algorithm>
 #include <bit>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/config/field_ranges.h"
 #include "common/config/resnet_plan.h"
 
 namespace gandem {
 namespace {
 
 using google::protobuf::FieldDescriptor;
-using google::protobuf::Message;
 
-constexpr int64_t kMaxInteger = 65536;
-constexpr int kMaxListLength = 64;
-constexpr int64_t kMaxChannels = 1024;
 constexpr int64_t kMaxImageValues = int64_t{1} << 24;
-
-int64_t LeastOf(const FieldDescriptor& field) {
-  // A Python generator that translates has no noise.
-  if (field.containing_type() == PythonConfig::descriptor()) return 0;
-  return !field.is_repeated() && field.default_value_int64() == 0 ? 0 : 1;
-}
-
-bool CheckList(const std::string& path, const Message& family,
-               const FieldDescriptor& field, Faults& faults) {
-  const auto& reflection = *family.GetReflection();
-  const int size = reflection.FieldSize(family, &field);
-  bool legal = size <= kMaxListLength;
-  if (!legal) {
-    faults.Add(absl::StrCat(path, " has ", size, " values, the most are ",
-                            kMaxListLength));
-  }
-  if (field.cpp_type() != FieldDescriptor::CPPTYPE_INT64) return legal;
-  for (int i = 0; i < size; ++i) {
-    legal &= faults.CheckRange(absl::StrCat(path, "[", i, "]"),
-                               reflection.GetRepeatedInt64(family, &field, i),
-                               1, kMaxInteger);
-  }
-  return legal;
-}
-
-bool CheckNumber(const std::string& name, const FieldDescriptor& field,
-                 double value, Faults& faults) {
-  switch (field.options().GetExtension(number_range)) {
-    case FROM_0_TO_1:
-      break;
-    case ABOVE_0:
-      return faults.CheckPositive(name, value, 1);
-    case BELOW_1:
-      return faults.CheckFraction(name, value);
-  }
-  return faults.CheckRange(name, value, 0.0, 1.0);
-}
-
-bool CheckFields(const std::string& path, const Message& family,
-                 Faults& faults) {
-  bool legal = true;
-  const auto& reflection = *family.GetReflection();
-  for (int i = 0; i < family.GetDescriptor()->field_count(); ++i) {
-    const FieldDescriptor& field = *family.GetDescriptor()->field(i);
-    const std::string name = absl::StrCat(path, ".", field.name());
-    if (field.is_repeated()) {
-      legal &= CheckList(name, family, field, faults);
-    } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_INT64) {
-      legal &= faults.CheckRange(name, reflection.GetInt64(family, &field),
-                                 LeastOf(field), kMaxInteger);
-    } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE) {
-      legal &= CheckNumber(name, field, reflection.GetDouble(family, &field),
-                           faults);
-    }
-  }
-  return legal;
-}
 
 bool CheckImage(const std::string& path, const std::vector<int64_t>& sizes,
                 const ImageShape& image, Faults& faults) {
+  const auto most = static_cast<int64_t>(RangeOf<DataConfig>("channels").high);
   const bool legal =
-      faults.CheckRange("image channels", image.channels, 1, kMaxChannels);
+      faults.CheckRange("image channels", image.channels, 1, most);
   const bool known =
       image.height == image.width &&
       std::find(sizes.begin(), sizes.end(), image.height) != sizes.end();
@@ -269,13 +208,11 @@ void CheckNetwork(absl::string_view path, const NetworkConfig& network,
     return;
   }
   const std::string family = absl::StrCat(path, ".", field->name());
-  const bool fields_legal = CheckFields(
-      family, network.GetReflection()->GetMessage(network, field), faults);
   const bool image_legal =
       CheckImage(family, ImageSizesOf(*field), data.image, faults);
   CheckLabels(family, *field, data.num_classes, faults);
-  CheckNetworkTogether(family, network, data, fields_legal && image_legal,
-                       faults);
+  CheckNetworkTogether(family, network, data,
+                       image_legal && IsWithinRanges(network), faults);
 }
 
 }  // namespace gandem

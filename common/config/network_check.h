@@ -32,11 +32,9 @@ std::vector<int64_t> ImageSizesOf(
     const google::protobuf::FieldDescriptor& family);
 
 // Adds to `faults`, naming fields from `path` ("generator.network"): that the
-// family is missing; integers of the family that are not in [1, 65536] (or 0,
-// where 0 is the default); other numbers that are not in their number_range;
-// lists of more than 64 values; `own` without a name; images of a size that it
-// is not for; labels that it cannot be told, or misses; and what does not fit
-// together.
+// family is missing; `own` without a name; images of a size that it is not for;
+// labels that it cannot be told, or misses; and what does not fit together.
+// Ranges are in field_ranges.h.
 void CheckNetwork(absl::string_view path, const NetworkConfig& network,
                   const DataShape& data, Faults& faults);
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "common/config/optimizer_validate.h"
+#include "common/config/field_ranges.h"
 #include "common/config/role_name.h"
 #include "common/config/validate_parts.h"
 
@@ -59,14 +59,15 @@ double UnmatchedLag(const RunConfig& config) {
 void CheckOptimism(const RunConfig& config, Faults& faults) {
   const auto check = [&](const OptimizerConfig& optimizer, Role role) {
     const double optimism = OptimismOf(config, role);
-    if (!IsLagMatched(optimizer) || optimism <= kMaxOptimism) return;
+    const double most = RangeOf<OptimizerConfig>("optimism").high;
+    if (!IsLagMatched(optimizer) || optimism <= most) return;
     const std::string name = RoleName(role);
     const std::string other =
         RoleName(role == GENERATOR ? DISCRIMINATOR : GENERATOR);
     faults.Add(absl::StrCat(
         name, ".optimizer.optimism_rule LAG_MATCHED: schedule.lag ",
         config.schedule().lag(), " needs an optimism of ", optimism,
-        " here, and at most ", kMaxOptimism,
+        " here, and at most ", most,
         " can be had: set a smaller schedule.lag, or ", other,
         ".optimizer.optimism_rule=LAG_MATCHED if it is not, or ", name,
         ".optimizer.optimism_rule=FIXED"));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an OptimizerConfig may say. ValidateRunConfig asks it for both roles,
-// MakeOptimizer (training/optimizers) for the one that it makes.
+// What the fields of an OptimizerConfig have to do with each other.
+// ValidateRunConfig asks it for both roles, MakeOptimizer (training/optimizers)
+// for the one that it makes. Ranges are in field_ranges.h.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -13,8 +14,6 @@
 #include "proto/config.pb.h"
 
 namespace gandem {
-
-inline constexpr double kMaxOptimism = 10;
 
 // The family that is set; null: none, which counts as Adam.
 const google::protobuf::FieldDescriptor* FamilyFieldOf(

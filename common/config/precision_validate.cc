@@ -8,9 +8,6 @@
 namespace gandem {
 namespace {
 
-constexpr double kMaxScale = 0x1p40;
-constexpr int64_t kPrecisionMaxInterval = 1'000'000'000;
-
 bool IsDouble(const RoleConfig& role) {
   return role.precision() == RoleConfig::FLOAT64;
 }
@@ -32,24 +29,8 @@ void CheckPrecisionDouble(const RunConfig& config, Faults& faults) {
   }
 }
 
-void CheckLossScale(const std::string& path, const LossScaleConfig& scale,
-                    Faults& faults) {
-  faults.CheckRange(path + "initial", scale.initial(), 1, kMaxScale);
-  if (!(scale.growth_factor() > 1 && scale.growth_factor() <= 1024)) {
-    faults.Add(absl::StrCat(path, "growth_factor ", scale.growth_factor(),
-                            " is not in (1, 1024]"));
-  }
-  if (!(scale.backoff_factor() > 0 && scale.backoff_factor() < 1)) {
-    faults.Add(absl::StrCat(path, "backoff_factor ", scale.backoff_factor(),
-                            " is not in (0, 1)"));
-  }
-  faults.CheckRange(path + "growth_interval", scale.growth_interval(), 1,
-                    kPrecisionMaxInterval);
-}
-
 void CheckPrecisionRole(const std::string& name, const RoleConfig& role,
                         Faults& faults) {
-  CheckLossScale(name + ".loss_scale.", role.loss_scale(), faults);
   if (role.precision() == RoleConfig::TF32 && role.device() == "cpu") {
     faults.Add(absl::StrCat(
         name, ".precision TF32 needs a GPU: set ", name,

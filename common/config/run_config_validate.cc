@@ -1,30 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "common/config/field_ranges.h"
 #include "common/config/network_check.h"
 #include "common/config/optimizer_validate.h"
 #include "common/config/run_config.h"
-#include "common/config/schedule_limits.h"
 #include "common/config/validate_parts.h"
 #include "common/faults.h"
 
 namespace gandem {
 namespace {
 
-constexpr int64_t kMaxImageSize = 4096;
-constexpr int64_t kMaxClasses = 1 << 20;
-constexpr int64_t kMaxTensorChannels = 1024;
-constexpr double kDay = 86400;
-// gRPC counts bytes of a message in int.
-constexpr int64_t kMaxMessage = std::numeric_limits<int32_t>::max();
 // A frame's header and what gRPC puts around it.
 constexpr int64_t kHeaderRoom = 64 << 10;
 
@@ -73,11 +70,9 @@ void CheckSource(const DataConfig& data, Faults& faults) {
 
 // Which images, and in which order.
 void CheckChoice(const DataConfig& data, Faults& faults) {
-  CheckNoControlCharacters("data.exclude", data.exclude(), faults);
   if (!data.exclude().empty() && data.source().empty()) {
     faults.Add("data.exclude goes with data.source: set it, or leave it out");
   }
-  CheckNoControlCharacters("data.member", data.member(), faults);
   if (!data.member().empty() && data.source().empty()) {
     faults.Add("data.member goes with data.source: set it, or leave it out");
   }
@@ -93,38 +88,28 @@ void CheckChoice(const DataConfig& data, Faults& faults) {
         "data.listing_sha256 is not the SHA-256 of a list of data.source, 64 "
         "hexadecimal digits: leave it out, `gandem train` writes it");
   }
-  faults.CheckFraction("data.max_excluded", data.max_excluded());
-  faults.CheckRange("data.shuffle_window", data.shuffle_window(), 1,
-                    int64_t{1} << 32);
 }
 
 void CheckData(const DataConfig& data, Faults& faults) {
   CheckSource(data, faults);
   CheckChoice(data, faults);
-  CheckNoControlCharacters("data.idx_images", data.idx_images(), faults);
-  CheckNoControlCharacters("data.idx_labels", data.idx_labels(), faults);
-  CheckNoControlCharacters("data.idx_inputs", data.idx_inputs(), faults);
-  CheckNoControlCharacters("data.source", data.source(), faults);
-  CheckNoControlCharacters("data.inputs", data.inputs(), faults);
-  CheckNoControlCharacters("data.cache_dir", data.cache_dir(), faults);
-  faults.CheckRange("data.cache_bytes", data.cache_bytes(), int64_t{1} << 20,
-                    int64_t{1} << 50);
-  faults.CheckRange("data.tensor_scale", data.tensor_scale(), 1e-12, 1e12);
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  data.GetReflection()->ListFields(data, &fields);
+  for (const auto* const field : fields) {
+    if (field->type() != google::protobuf::FieldDescriptor::TYPE_STRING) {
+      continue;
+    }
+    CheckNoControlCharacters(absl::StrCat("data.", field->name()),
+                             data.GetReflection()->GetString(data, field),
+                             faults);
+  }
   // Whether a source holds tensors, which may have others, is not known here.
-  if (!data.source().empty()) {
-    faults.CheckRange("data.channels", data.channels(), 0, kMaxTensorChannels);
-  } else if (data.channels() != 0 && data.channels() != 1 &&
-             data.channels() != 3) {
+  if (data.source().empty() && data.channels() != 0 && data.channels() != 1 &&
+      data.channels() != 3) {
     faults.Add(absl::StrCat("data.channels ", data.channels(),
                             " is none of 1 (gray), 3 (RGB) and 0 (as the "
                             "images are)"));
   }
-  faults.CheckRange("data.prefetch_batches", data.prefetch_batches(), 1, 1024);
-  faults.CheckRange("data.memory_bytes", data.memory_bytes(), 1 << 20,
-                    int64_t{1} << 50);
-  faults.CheckRange("data.max_images", data.max_images(), 0,
-                    std::numeric_limits<int64_t>::max());
-  faults.CheckRange("data.num_classes", data.num_classes(), 0, kMaxClasses);
   if (data.num_classes() > 0 && data.source().empty() &&
       data.idx_labels().empty()) {
     faults.Add(absl::StrCat("data.num_classes ", data.num_classes(),
@@ -141,9 +126,7 @@ void CheckData(const DataConfig& data, Faults& faults) {
   }
 }
 
-void CheckScheduleRanges(const ScheduleConfig& schedule, Faults& faults) {
-  faults.CheckRange("schedule.max_samples_per_image",
-                    schedule.max_samples_per_image(), 1, kMaxSamplesPerImage);
+void CheckConsistency(const ScheduleConfig& schedule, Faults& faults) {
   const bool bounded = schedule.consistency() == ScheduleConfig::BOUNDED;
   if (bounded && schedule.lag() == 0) {
     faults.Add(
@@ -159,13 +142,10 @@ void CheckScheduleRanges(const ScheduleConfig& schedule, Faults& faults) {
 
 void CheckRole(const std::string& name, const RoleConfig& role,
                const DataConfig& data, int64_t rounds, Faults& faults) {
-  faults.CheckRange(name + ".clip_gradient_norm", role.clip_gradient_norm(), 0,
-                    1e9);
   if (!IsDevice(role.device())) {
     faults.Add(absl::StrCat(name, ".device '", role.device(),
                             "' is none of cpu, cuda and cuda:N"));
   }
-  faults.CheckRange(name + ".threads", role.threads(), 1, 1024);
   const auto* const family = FamilyFieldOf(role.network());
   if (role.recompute_blocks() && family != nullptr &&
       !family->options().GetExtension(has_blocks)) {
@@ -243,15 +223,9 @@ void CheckTranslation(const RunConfig& config, Faults& faults) {
 }
 
 void CheckEma(const EmaConfig& ema, Faults& faults) {
-  faults.CheckFraction("ema.decay", ema.decay());
-  faults.CheckRange("ema.start_round", ema.start_round(), 0, kMaxRounds);
-  faults.CheckRange("ema.half_life_images", ema.half_life_images(), 0, 1e12);
-  faults.CheckRange("ema.ramp_up", ema.ramp_up(), 0, 1e6);
   if (ema.ramp_up() > 0 && ema.half_life_images() == 0) {
     faults.Add("ema.ramp_up shortens ema.half_life_images: set that as well");
   }
-  faults.CheckRange("ema.half_life_ramp_images", ema.half_life_ramp_images(), 0,
-                    1'000'000'000'000);
   if (ema.half_life_ramp_images() > 0 &&
       (ema.half_life_images() == 0 || ema.ramp_up() > 0)) {
     faults.Add(
@@ -260,29 +234,13 @@ void CheckEma(const EmaConfig& ema, Faults& faults) {
   }
 }
 
-void CheckControl(const ControlConfig& control, Faults& faults) {
-  faults.CheckRange("control.heartbeat_seconds", control.heartbeat_seconds(),
-                    0.01, 60);
-  faults.CheckRange("control.heartbeat_timeout_seconds",
-                    control.heartbeat_timeout_seconds(), 0.1, kDay);
+void CheckHeartbeats(const ControlConfig& control, Faults& faults) {
   if (control.heartbeat_timeout_seconds() < 2 * control.heartbeat_seconds()) {
     faults.Add(absl::StrCat("control.heartbeat_timeout_seconds ",
                             control.heartbeat_timeout_seconds(),
                             " is less than two heartbeats of ",
                             control.heartbeat_seconds(), " s"));
   }
-  faults.CheckRange("control.grace_seconds", control.grace_seconds(), 0, kDay);
-  faults.CheckRange("control.restart_budget", control.restart_budget(), 0,
-                    1'000'000);
-  faults.CheckRange("control.max_rollbacks", control.max_rollbacks(), 1, 1'000);
-  faults.CheckRange("control.join_timeout_seconds",
-                    control.join_timeout_seconds(), 1, kDay);
-  const double progress = control.progress_timeout_seconds();
-  if (progress != -1 && progress != 0) {  // not by itself; not at all
-    faults.CheckRange("control.progress_timeout_seconds", progress, 1, kDay);
-  }
-  faults.CheckRange("control.metrics_every_rounds",
-                    control.metrics_every_rounds(), 1, kMaxRounds);
 }
 
 int64_t BytesOf(ExchangeConfig::Encoding encoding) {
@@ -299,32 +257,20 @@ int64_t BytesOf(ExchangeConfig::Encoding encoding) {
   return 8;
 }
 
-// Every field that enters one of the products of CheckSizes.
-bool CheckSizeRanges(const RunConfig& config, Faults& faults) {
-  const ScheduleConfig& schedule = config.schedule();
-  const ExchangeConfig& exchange = config.exchange();
-  bool legal = faults.CheckRange("data.image_size", config.data().image_size(),
-                                 1, kMaxImageSize);
-  legal &= faults.CheckRange("schedule.lag", schedule.lag(), 0, kMaxLag);
-  legal &= faults.CheckRange("schedule.discriminator_steps_per_round",
-                             schedule.discriminator_steps_per_round(), 1,
-                             kMaxStepsPerRound);
-  legal &= faults.CheckRange("generator.batch_size",
-                             config.generator().batch_size(), 1, kMaxStepBatch);
-  legal &=
-      faults.CheckRange("discriminator.batch_size",
-                        config.discriminator().batch_size(), 1, kMaxStepBatch);
-  // CheckFleets says what is wrong with it.
-  for (const RoleConfig* role :
-       {&config.generator(), &config.discriminator()}) {
-    legal &= role->sync().interval() >= 1 && StepBatch(*role) <= kMaxStepBatch;
-  }
-  legal &= faults.CheckRange("exchange.cache_bytes", exchange.cache_bytes(), 1,
-                             int64_t{1} << 50);
-  legal &=
-      faults.CheckRange("exchange.max_message_bytes",
-                        exchange.max_message_bytes(), kHeaderRoom, kMaxMessage);
-  return legal;
+bool HasLegalStep(const RoleConfig& role) {
+  const FieldRange images = RangeOf<RoleConfig>("batch_size");
+  return images.Has(role.batch_size()) && images.Has(StepBatch(role)) &&
+         role.sync().interval() >= 1;
+}
+
+// Are the fields in their ranges that enter one of the products of CheckSizes?
+bool HasLegalSizes(const RunConfig& config) {
+  return RangeOf<DataConfig>("image_size").Has(config.data().image_size()) &&
+         RangeOf<ScheduleConfig>("lag").Has(config.schedule().lag()) &&
+         RangeOf<ScheduleConfig>("discriminator_steps_per_round")
+             .Has(config.schedule().discriminator_steps_per_round()) &&
+         HasLegalStep(config.generator()) &&
+         HasLegalStep(config.discriminator());
 }
 
 void CheckReuse(const ScheduleConfig& schedule, const RoleConfig& generator,
@@ -356,13 +302,10 @@ void CheckReuse(const ScheduleConfig& schedule, const RoleConfig& generator,
 void CheckCache(const RunConfig& config, int64_t image_bytes, Faults& faults) {
   const ExchangeConfig& exchange = config.exchange();
   const int64_t rounds = std::max<int64_t>(1, config.schedule().lag());
-  if (exchange.cache_rounds() != 0 &&
-      (exchange.cache_rounds() < rounds ||
-       exchange.cache_rounds() > kMaxCacheRounds)) {
-    faults.Add(absl::StrCat("exchange.cache_rounds ", exchange.cache_rounds(),
-                            " is neither 0 nor in [max(1, lag), ",
-                            kMaxCacheRounds, "] = [", rounds, ", ",
-                            kMaxCacheRounds, "]"));
+  if (exchange.cache_rounds() > 0 && exchange.cache_rounds() < rounds) {
+    faults.Add(
+        absl::StrCat("exchange.cache_rounds ", exchange.cache_rounds(),
+                     " is neither 0 nor at least max(1, lag) = ", rounds));
   }
   const int64_t least = rounds *
                         config.schedule().discriminator_steps_per_round() *
@@ -375,15 +318,9 @@ void CheckCache(const RunConfig& config, int64_t image_bytes, Faults& faults) {
   }
 }
 
-// Sizes, and how they fit each other.
+// How sizes fit each other.
 void CheckSizes(const RunConfig& config, Faults& faults) {
-  if (!CheckSizeRanges(config, faults)) return;
-  const int64_t batch_g = config.generator().batch_size();
-  const int64_t batch_d = config.discriminator().batch_size();
-  const int64_t micro_g = config.generator().micro_batch();
-  bool legal = faults.CheckRange("generator.micro_batch", micro_g, 0, batch_g);
-  legal &= faults.CheckRange("discriminator.micro_batch",
-                             config.discriminator().micro_batch(), 0, batch_d);
+  if (!HasLegalSizes(config)) return;
   CheckReuse(config.schedule(), config.generator(), config.discriminator(),
              faults);
   // IDX images have one channel.
@@ -391,9 +328,11 @@ void CheckSizes(const RunConfig& config, Faults& faults) {
                               config.data().image_size() *
                               BytesOf(config.exchange().image_encoding());
   CheckCache(config, image_bytes, faults);
-  const int64_t message =
-      (micro_g == 0 ? batch_g : micro_g) * image_bytes + kHeaderRoom;
-  if (legal && config.exchange().max_message_bytes() < message) {
+  const int64_t batch = config.generator().batch_size();
+  const int64_t micro_batch = config.generator().micro_batch();
+  const int64_t images = micro_batch > 0 ? std::min(micro_batch, batch) : batch;
+  const int64_t message = images * image_bytes + kHeaderRoom;
+  if (config.exchange().max_message_bytes() < message) {
     faults.Add(absl::StrCat("exchange.max_message_bytes ",
                             config.exchange().max_message_bytes(),
                             " does not hold a micro-batch of the generator, ",
@@ -409,16 +348,13 @@ Faults FaultsOf(const RunConfig& config) {
     faults.Add("name is not 1 to 128 bytes long");
   }
   CheckNoControlCharacters("name", config.name(), faults);
-  if (config.has_rounds()) {
-    faults.CheckRange("rounds", config.rounds(), 1, kMaxRounds);
-  } else {
+  if (!config.has_rounds()) {
     faults.Add("rounds is missing: how many rounds to train");
   }
+  CheckRanges("", config, faults);
   CheckData(config.data(), faults);
-  CheckScheduleRanges(config.schedule(), faults);
+  CheckConsistency(config.schedule(), faults);
   CheckSizes(config, faults);
-  faults.CheckRange("exchange.poll_seconds", config.exchange().poll_seconds(),
-                    0.001, 60);
   CheckPrecision(config, faults);
   CheckRole("generator", config.generator(), config.data(), config.rounds(),
             faults);
@@ -431,17 +367,7 @@ Faults FaultsOf(const RunConfig& config) {
   CheckFused(config, faults);
   CheckFleets(config, faults);
   CheckEma(config.ema(), faults);
-  faults.CheckRange("checkpoint.every_rounds",
-                    config.checkpoint().every_rounds(), 0, kMaxRounds);
-  faults.CheckRange("checkpoint.keep_last", config.checkpoint().keep_last(), 1,
-                    1'000'000);
-  faults.CheckRange("checkpoint.keep_every", config.checkpoint().keep_every(),
-                    0, kMaxRounds);
-  faults.CheckRange("samples.every_rounds", config.samples().every_rounds(), 0,
-                    kMaxRounds);
-  faults.CheckRange("samples.num_images", config.samples().num_images(), 1,
-                    4096);
-  CheckControl(config.control(), faults);
+  CheckHeartbeats(config.control(), faults);
   CheckNoiseScale(config, faults);
   return faults;
 }

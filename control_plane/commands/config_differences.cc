@@ -4,11 +4,8 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/text_format.h>
 
-#include <algorithm>
-
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 
 namespace gandem {
 namespace {
@@ -16,26 +13,6 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
-
-constexpr absl::string_view kMayDiffer[] = {
-    "name",
-    "rounds",
-    "checkpoint",
-    "samples",
-    "control",
-    "data.cache_bytes",
-    "data.cache_dir",
-    "data.memory_bytes",
-    "data.prefetch_batches",
-    // data.exclude_sha256 says which images, these how they are found.
-    "data.exclude",
-    "data.max_excluded",
-    "generator.workers",
-    "discriminator.workers",
-    "exchange.cache_bytes",
-    "exchange.max_message_bytes",
-    "exchange.poll_seconds",
-};
 
 // The value in one line; a field that is not there has its default.
 std::string ValueText(const Message& message, const FieldDescriptor& field) {
@@ -75,8 +52,8 @@ void Compare(const Message& a, const Message& b, const std::string& prefix,
              std::vector<std::string>& differences) {
   for (int i = 0; i < a.GetDescriptor()->field_count(); ++i) {
     const FieldDescriptor& field = *a.GetDescriptor()->field(i);
+    if (field.options().GetExtension(may_change)) continue;
     const std::string path = prefix + field.name();
-    if (std::ranges::count(kMayDiffer, path) > 0) continue;
     if (IsEntered(a, b, field)) {
       Compare(a.GetReflection()->GetMessage(a, &field),
               b.GetReflection()->GetMessage(b, &field), path + ".",

@@ -12,10 +12,8 @@
 
 namespace gandem {
 
-// Where two configs differ: "generator.batch_size: 64, now 32". Fields that do
-// not change what is computed may differ: name, rounds, checkpoint, samples,
-// control, and the parts of data and exchange that only pace the work. So may
-// the numbers of workers, which change the order of sums.
+// Where two configs differ: "generator.batch_size: 64, now 32". Fields with the
+// option may_change (proto/config.proto) may differ.
 std::vector<std::string> ConfigDifferences(const RunConfig& old_config,
                                            const RunConfig& new_config);
 

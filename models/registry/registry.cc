@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "common/config/field_ranges.h"
 #include "common/config/network_check.h"
 #include "common/faults.h"
 #include "common/status.h"
@@ -28,6 +29,7 @@ const auto& Families() {
 absl::StatusOr<const NetworkFamily*> CheckedFamily(const NetworkConfig& config,
                                                    const DataShape& data) {
   Faults faults("models");
+  CheckRanges("network.", config, faults);
   CheckNetwork("network", config, data, faults);
   if (!faults.empty()) return faults.ToStatus();
   if (config.has_python() && !HasNetworkHost()) {

@@ -13,8 +13,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/config/field_ranges.h"
 #include "common/config/optimizer_validate.h"
-#include "common/config/schedule_limits.h"
 #include "common/files/quantities.h"
 #include "common/status.h"
 #include "scaling_manager/planner/predict.h"
@@ -46,17 +46,17 @@ absl::StatusOr<Plan::Objective> ParseObjective(const std::string& text) {
 
 // "0..4", or one number.
 absl::Status ParseLags(const std::string& text, SearchLimits& limits) {
+  const FieldRange lags = RangeOf<ScheduleConfig>("lag");
   const std::vector<std::string> ends = absl::StrSplit(text, "..");
   if (ends.size() <= 2 && absl::SimpleAtoi(ends.front(), &limits.least_lag) &&
       absl::SimpleAtoi(ends.back(), &limits.most_lag) &&
-      limits.least_lag >= 0 && limits.least_lag <= limits.most_lag &&
-      limits.most_lag <= kMaxLag) {
+      limits.least_lag <= limits.most_lag && lags.Has(limits.least_lag) &&
+      lags.Has(limits.most_lag)) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("--lag '", text,
-                   "' leaves no plan: give a lag or a range of lags in [0, ",
-                   kMaxLag, "], as in 0..4"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--lag '", text, "' leaves no plan: give a lag or a range of lags in ",
+      lags.text, ", as in 0..4"));
 }
 
 // What is compared with a profile.
@@ -140,9 +140,6 @@ PlanModels RealModels(QualityEvidence evidence) {
 
 namespace {
 
-// Optimism of both roles is matched to lags up to this.
-constexpr auto kMostMatchedLag = static_cast<int64_t>(2 * kMaxOptimism);
-
 absl::Status CheckMaxBatch(const RunConfig& recipe, int64_t max_batch) {
   const int64_t batch = std::max(recipe.generator().batch_size(),
                                  recipe.discriminator().batch_size());
@@ -156,10 +153,12 @@ absl::Status CheckMaxBatch(const RunConfig& recipe, int64_t max_batch) {
 // Of lags of which no optimizer may be capable.
 absl::Status ExplainLag(const absl::Status& status, const PlanOptions& options,
                         const SearchLimits& limits) {
-  if (limits.least_lag <= kMostMatchedLag || options.as_it_is) return status;
+  // Both roles' optimism together makes up for it.
+  const double most_matched = 2 * RangeOf<OptimizerConfig>("optimism").high;
+  if (limits.least_lag <= most_matched || options.as_it_is) return status;
   return Annotate(status, absl::StrCat("--lag '", options.lag,
                                        "' leaves no plan, lags from 0 to ",
-                                       kMostMatchedLag, " would"));
+                                       most_matched, " would"));
 }
 
 }  // namespace

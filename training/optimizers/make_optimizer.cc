@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/config/field_ranges.h"
 #include "common/config/optimizer_validate.h"
 #include "common/config/parameter_patterns.h"
 #include "common/faults.h"
@@ -73,6 +74,7 @@ absl::StatusOr<std::unique_ptr<Optimizer>> MakeOptimizer(
     const OptimizerConfig& config, const TensorsByName& parameters,
     const OptimizerUse& use) {
   Faults faults("optimizer");
+  CheckRanges("", config, faults);
   CheckOptimizer("", config, use.rounds, faults);
   if (config.optimism_rule() != OptimizerConfig::FIXED) {
     faults.Add(

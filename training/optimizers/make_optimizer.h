@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // From an OptimizerConfig to an optimizer. A new one is a message in
-// proto/config.proto, a source in rules/ and a line in rules/families.h; names
-// of numbers that no other has get their range in
-// common/config/optimizer_validate.cc.
+// proto/config.proto, a source in rules/ and a line in rules/families.h.
 //
 // Thread safety: the compute thread. Errors: below; Torch exceptions.
 #pragma once

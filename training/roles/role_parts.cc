@@ -11,38 +11,10 @@
 #include "models/registry/initialize.h"
 #include "models/registry/registry.h"
 #include "models/torch.h"
-#include "training/compute/choose_compute.h"
 #include "training/compute/place_network.h"
 #include "training/fleet/sync_batch_norm.h"
 
 namespace gandem {
-
-RoleOptions RoleOptionsFrom(const RunPlan& plan, const RolePlan& role,
-                            const EpochPlace& place, const Compute& compute,
-                            const ComputeChoice& choice,
-                            const TensorFormat& sent_format) {
-  ObjectiveOptions objective = plan.objective;
-  // A scale that makes the gradient of the discriminator's loss infinite must
-  // not take the generator's with it.
-  if (compute.NeedsLossScale()) objective.fused_in_one_pass = false;
-  return {.schedule = plan.schedule(),
-          .rank = place.rank,
-          .fleet_size = role.workers,
-          .rounds_to_agreement = role.steps_to_agreement,
-          .first_round = place.first_round,
-          .saved_rounds = place.saved_rounds,
-          .checkpoints = {.rounds = plan.rounds,
-                          .every_rounds = plan.checkpoint_every_rounds},
-          .objective = std::move(objective),
-          .clip_gradient_norm = role.clip_gradient_norm,
-          .step_batch = role.step_batch,
-          .step_batches = role.step_batches,
-          .noise_scale_every_rounds = plan.control.noise_scale_every_rounds,
-          .ends_on_health_warning = plan.control.ends_on_health_warning,
-          .compute = compute,
-          .compute_choice = ChoiceState(role.network, choice),
-          .sent_format = sent_format};
-}
 
 RoleServices ServicesOf(const RoleSetup& setup) {
   RoleServices services = setup.services;

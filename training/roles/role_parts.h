@@ -53,11 +53,6 @@ struct RoleFactories {
   RoleFactory<DiscriminatorExchange> discriminator = nullptr;
 };
 
-RoleOptions RoleOptionsFrom(const RunPlan& plan, const RolePlan& role,
-                            const EpochPlace& place, const Compute& compute,
-                            const ComputeChoice& choice,
-                            const TensorFormat& sent_format);
-
 RoleServices ServicesOf(const RoleSetup& setup);
 
 // With the parameters of the run's seed, where and as `compute` says. Also the

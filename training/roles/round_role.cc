@@ -28,23 +28,24 @@ void DamageParameterIfArmed(const at::Tensor& parameter) {
 
 }  // namespace
 
-RoundRole::RoundRole(Role role, int64_t steps_per_round, RoleOptions options,
-                     RoleServices services, const Trained& trained)
-    : options_(std::move(options)),
+RoundRole::RoundRole(Role role, RunPlan plan, const EpochPlace& place,
+                     RoleServices services, Trained trained)
+    : plan_(std::move(plan)),
+      place_(place),
       services_(std::move(services)),
       role_(role),
-      steps_per_round_(steps_per_round),
-      trained_(trained),
-      noise_(trained.network, trained.scaler),
-      round_(options_.first_round),
-      updates_(round_ * steps_per_round),
-      saved_rounds_(options_.saved_rounds),
+      steps_per_round_(role_plan().optimizer_use.steps_per_round),
+      trained_(std::move(trained)),
+      noise_(trained_.network, trained_.scaler),
+      round_(place.first_round),
+      updates_(round_ * steps_per_round_),
+      saved_rounds_(place.saved_rounds),
       timer_(services_.fleet, services_.waits),
       health_(role) {}
 
 absl::StatusOr<AdvanceResult> RoundRole::Advance(absl::Time deadline) {
-  UseThreads(options_.compute);
-  const KernelScope kernels(options_.compute);
+  UseThreads(trained_.compute);
+  const KernelScope kernels(trained_.compute);
   absl::StatusOr<AdvanceResult> done = Next(deadline);
   if (absl::IsDeadlineExceeded(done.status())) return AdvanceResult::kWaiting;
   if (services_.waits != nullptr) services_.waits->End();
@@ -84,14 +85,22 @@ StateShard RoundRole::WithState(StateShard shard) const {
   if (trained_.scaler != nullptr) {
     shard.Add("scaler.", trained_.scaler->State());
   }
-  shard.Add("", options_.compute_choice);
+  shard.Add("", trained_.compute_choice);
   AddMore(shard);
   return shard;
 }
 
+bool RoundRole::SavesAfter(int64_t completed_rounds) const {
+  const int64_t every_rounds = plan_.checkpoint_every_rounds;
+  const RoundGate& gate = *services_.gate;
+  return completed_rounds == plan_.rounds ||
+         (every_rounds > 0 && completed_rounds % every_rounds == 0) ||
+         (gate.has_cut() && completed_rounds == gate.last_round() + 1);
+}
+
 absl::Status RoundRole::SaveIfDue() {
   if (services_.checkpoints == nullptr || round_ <= saved_rounds_ ||
-      !options_.checkpoints.Due(round_, *services_.gate)) {
+      !SavesAfter(round_)) {
     return absl::OkStatus();
   }
   const TraceSpan span("checkpoint capture", {"rounds", round_});
@@ -99,12 +108,12 @@ absl::Status RoundRole::SaveIfDue() {
   const StateShard shard =
       WithState(services_.saves_whole_state
                     ? StateShard(0, 1)
-                    : StateShard(options_.rank, options_.fleet_size));
+                    : StateShard(place_.rank, role_plan().workers));
   if (const std::string name = shard.FirstInfinite(); !name.empty()) {
     return absl::OutOfRangeError(absl::StrCat("round ", round_ - 1, ": ", name,
                                               " is not finite after it"));
   }
-  const std::string file = ShardName(RoleName(role_), options_.rank);
+  const std::string file = ShardName(RoleName(role_), place_.rank);
   NoteWait(WorkerPosition::CHECKPOINT);
   GANDEM_RETURN_IF_ERROR(services_.checkpoints->AwaitRoom(file));
   saved_rounds_ = round_;
@@ -130,7 +139,7 @@ absl::StatusOr<bool> RoundRole::BeginRound(absl::Time deadline) {
   }
   trained_.optimizer->ZeroGradients();
   BeginNoiseOfStep();
-  if (options_.rank == 0 && !health_.has_begun()) {
+  if (place_.rank == 0 && !health_.has_begun()) {
     health_.Begin(round_, TrainedParametersOf(*trained_.network));
   }
   return true;
@@ -138,10 +147,10 @@ absl::StatusOr<bool> RoundRole::BeginRound(absl::Time deadline) {
 
 // The last step of a round is measured.
 void RoundRole::BeginNoiseOfStep() {
-  const int64_t every = options_.noise_scale_every_rounds;
+  const int64_t every = plan_.control.noise_scale_every_rounds;
   noise_.BeginStep(every > 0 && (round_ + 1) % every == 0 &&
                        (updates_ + 1) % steps_per_round_ == 0,
-                   options_.step_batch);
+                   role_plan().step_batch);
 }
 
 void RoundRole::MeasuredBackward(GradientNoise::Part part, int64_t images,
@@ -179,8 +188,9 @@ absl::Status RoundRole::Reduce(GradientSynchronizer& synchronizer,
   // A noise scale is that of the first update.
   const bool sums = synchronizer.sums_gradients() && !is_second_;
   if (!std::exchange(is_reducing_, true) && sums) {
-    noise_.BeforeSum(RankImages(options_.step_batch, options_.step_batches,
-                                options_.rank, options_.fleet_size));
+    noise_.BeforeSum(RankImages(role_plan().step_batch,
+                                role_plan().step_batches, place_.rank,
+                                role_plan().workers));
   }
   GANDEM_RETURN_IF_ERROR(
       timer_.Timed(RoundTimer::kSync, {WorkerPosition::GRADIENTS, role_},
@@ -203,7 +213,7 @@ absl::StatusOr<double> RoundRole::UpdateOnce(absl::FunctionRef<void()> before,
     trained_.network->parameters().front().mutable_grad().fill_(NAN);
   }
   absl::StatusOr<double> norm =
-      UpdateNetwork(*trained_.network, options_.clip_gradient_norm,
+      UpdateNetwork(*trained_.network, role_plan().clip_gradient_norm,
                     *trained_.optimizer, trained_.scaler);
   DamageParameterIfArmed(trained_.network->parameters().front());
   return norm;
@@ -246,18 +256,18 @@ absl::Status RoundRole::TryUpdate(absl::FunctionRef<void()> before,
 }
 
 void RoundRole::JudgeHealth(RoundMetrics& metrics) {
-  if (options_.rank != 0) return;
+  if (place_.rank != 0) return;
   const int64_t skipped = metrics.updates_skipped() -
                           std::exchange(skipped_, metrics.updates_skipped());
   health_.EndRound(/*has_updated=*/skipped < steps_per_round_, metrics);
-  if (options_.ends_on_health_warning && !metrics.health().empty()) {
+  if (plan_.control.ends_on_health_warning && !metrics.health().empty()) {
     unhealthy_ = absl::OutOfRangeError(metrics.health(0).text());
   }
 }
 
 void RoundRole::EndRound(RoundMetrics metrics) {
   metrics.set_role(role_);
-  metrics.set_rank(options_.rank);
+  metrics.set_rank(place_.rank);
   metrics.set_round(round_);
   metrics.set_gradient_norm(gradient_norm_);
   metrics.set_learning_rate(trained_.optimizer->learning_rate());
@@ -268,7 +278,7 @@ void RoundRole::EndRound(RoundMetrics metrics) {
   if (trained_.synchronizer != nullptr) {
     metrics.set_drift(trained_.synchronizer->drift());
   }
-  metrics.set_workers(options_.fleet_size);
+  metrics.set_workers(role_plan().workers);
   noise_.AddTo(metrics);
   timer_.EndRound(metrics);
   JudgeHealth(metrics);

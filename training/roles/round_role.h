@@ -22,15 +22,18 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "training/compute/compute.h"
 #include "training/fleet/gradient_synchronizer.h"
 #include "training/optimizers/gradient_noise.h"
 #include "training/optimizers/gradient_scaler.h"
 #include "training/optimizers/optimizer.h"
+#include "training/plan/run_plan.h"
 #include "training/roles/training_health.h"
 #include "training/roles/training_role.h"
 #include "training/state/device_sum.h"
 #include "training/state/module_state.h"
 #include "training/state/state_shard.h"
+#include "training/state/tensors_by_name.h"
 
 namespace gandem {
 
@@ -50,17 +53,18 @@ class RoundRole : public TrainingRole {
   };
   using StateParts = std::vector<NamedState>;
 
-  // What a step updates; outlives this.
+  // What a step updates, which outlives this, and how it is computed.
   struct Trained {
     const torch::nn::Module* network = nullptr;
     Optimizer* optimizer = nullptr;
     GradientScaler* scaler = nullptr;              // null: no loss scale
     GradientSynchronizer* synchronizer = nullptr;  // null: the only worker
+    Compute compute = {};
+    TensorsByName compute_choice = {};  // saved with the state
   };
 
-  // `steps_per_round`: updates of the network in a round.
-  RoundRole(Role role, int64_t steps_per_round, RoleOptions options,
-            RoleServices services, const Trained& trained);
+  RoundRole(Role role, RunPlan plan, const EpochPlace& place,
+            RoleServices services, Trained trained);
 
   // Of the parts of either role.
   template <typename Parts>
@@ -68,7 +72,9 @@ class RoundRole : public TrainingRole {
     return {.network = parts.network.get(),
             .optimizer = parts.optimizer.get(),
             .scaler = parts.scaler.get(),
-            .synchronizer = parts.synchronizer.get()};
+            .synchronizer = parts.synchronizer.get(),
+            .compute = parts.compute,
+            .compute_choice = parts.compute_choice};
   }
 
   // Does the next operation. DEADLINE_EXCEEDED: it waits, and nothing changed.
@@ -105,7 +111,7 @@ class RoundRole : public TrainingRole {
   void NoteWait(WorkerPosition::Wait what, Role whom = ROLE_UNKNOWN) const;
   // Whether the images of round() are measured (image_meter.h).
   bool MeasuresImages() const {
-    return options_.rank == 0 && TrainingHealth::MeasuresImages(round_);
+    return place_.rank == 0 && TrainingHealth::MeasuresImages(round_);
   }
   // Ends and reports the round; `metrics` has what only this role knows.
   void EndRound(RoundMetrics metrics);
@@ -116,10 +122,14 @@ class RoundRole : public TrainingRole {
   int64_t updates() const { return updates_; }  // since the start of the run
   RoundTimer* timer() { return &timer_; }
 
-  const RoleOptions options_;
+  const RunPlan plan_;
+  const EpochPlace place_;
   const RoleServices services_;
 
  private:
+  const RolePlan& role_plan() const { return plan_.role(role_); }
+  // Is the state of this many rounds one that is saved?
+  bool SavesAfter(int64_t completed_rounds) const;
   // All of it, of which `shard` is a rank's share.
   StateShard WithState(StateShard shard) const;
   absl::Status TryUpdate(absl::FunctionRef<void()> before,

@@ -11,7 +11,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -26,13 +25,8 @@
 #include "common/control/wait_board.h"
 #include "common/monotonic_time.h"
 #include "common/status.h"
-#include "exchange/exchange.h"
-#include "exchange/schedule.h"
 #include "proto/metrics.pb.h"
-#include "training/compute/compute.h"
-#include "training/objective/objective.h"
 #include "training/roles/round_gate.h"
-#include "training/state/tensors_by_name.h"
 
 namespace gandem {
 
@@ -99,41 +93,6 @@ struct RoleServices {
   // Of the role, for its measurements; null: this is its only worker.
   const Collective* fleet = nullptr;
   WaitBoard* waits = nullptr;  // null: nobody wants to know
-};
-
-// Rounds at which the state is saved.
-struct CheckpointPlan {
-  int64_t rounds = 0;
-  int64_t every_rounds = 0;  // 0: only at the end and at a cut
-
-  bool Due(int64_t completed_rounds, const RoundGate& gate) const {
-    return completed_rounds == rounds ||
-           (every_rounds > 0 && completed_rounds % every_rounds == 0) ||
-           (gate.has_cut() && completed_rounds == gate.last_round() + 1);
-  }
-};
-
-// What a role is told about the run and its place in it; the same for both.
-struct RoleOptions {
-  Schedule schedule;
-  int rank = 0;  // in the fleet of its role
-  int fleet_size = 1;
-  // Rounds from one at whose end all ranks are at one state to the next.
-  int64_t rounds_to_agreement = 1;
-  int64_t first_round = 0;
-  // Rounds in the newest complete checkpoint: none up to there is saved again.
-  int64_t saved_rounds = 0;
-  CheckpointPlan checkpoints = {};
-  ObjectiveOptions objective = {};
-  double clip_gradient_norm = std::numeric_limits<double>::infinity();
-  int64_t step_batch = 1;                // images of an update, over the fleet
-  int64_t step_batches = 1;              // batches that they are
-  int64_t noise_scale_every_rounds = 0;  // 0: it is never measured
-  bool ends_on_health_warning = false;
-  Compute compute;
-  TensorsByName compute_choice = {};  // saved with the state (choose_compute.h)
-  // Of what it sends: a generator's images, a discriminator's image gradients.
-  TensorFormat sent_format;
 };
 
 // Measures a round and the parts of it that were spent waiting. A round begins

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "common/config/schedule_limits.h"
+#include "common/config/field_ranges.h"
 
 namespace gandem {
 namespace {
@@ -78,7 +78,9 @@ std::vector<int> BatchDoublings(const RunConfig& recipe,
                                 Plan::Objective objective, int64_t max_batch) {
   std::vector<int> doublings = {0};
   if (objective == Plan::MEMORY) return doublings;
-  const int64_t most = max_batch > 0 ? max_batch : kMaxStepBatch;
+  const auto most = static_cast<int64_t>(
+      max_batch > 0 ? static_cast<double>(max_batch)
+                    : RangeOf<RoleConfig>("batch_size").high);
   const int64_t batch = LargerBatch(recipe);
   for (int i = 1; i <= kMostDoublings && batch << i <= most; ++i) {
     doublings.push_back(i);

@@ -21,14 +21,17 @@ using ::testing::StartsWith;
 
 TEST(ExplainTest, AFieldHasTypeDefaultAndComment) {
   EXPECT_EQ(*ExplainField("schedule.lag"),
-            "schedule.lag (int64; default 1)\n"
+            "schedule.lag (int64 in [0, 64]; default 1)\n"
             "  L: how many rounds the discriminator may trail the generator. 0 "
             "is the\n"
             "  synchronous algorithm, 1 lets both sides work all the time.\n");
   EXPECT_THAT(*ExplainField("generator.device"),
               StartsWith("generator.device (string; default \"cpu\")\n"));
-  EXPECT_THAT(*ExplainField("generator.network.mlp.hidden"),
-              StartsWith("generator.network.mlp.hidden (list of int64)\n"));
+  EXPECT_THAT(
+      *ExplainField("generator.network.mlp.hidden"),
+      StartsWith(
+          "generator.network.mlp.hidden (list of at most 64 int64 in [1, "
+          "65536])\n"));
   EXPECT_THAT(*ExplainField("generator.optimizer.adam.learning_rate"),
               HasSubstr("default 0.0002"));
 }
@@ -41,16 +44,19 @@ TEST(ExplainTest, AnEnumListsItsValues) {
 }
 
 TEST(ExplainTest, AMessageListsItsFields) {
-  EXPECT_THAT(*ExplainField("samples"),
-              AllOf(StartsWith("samples (SampleConfig)\n  Grids of generated"),
-                    HasSubstr("\n  samples.num_images = 64\n")));
+  EXPECT_THAT(
+      *ExplainField("samples"),
+      AllOf(StartsWith("samples (SampleConfig; may change when a run is "
+                       "resumed)\n  Grids of generated"),
+            HasSubstr("\n  samples.num_images = 64\n")));
 }
 
 TEST(ExplainTest, TheEndOfAPathIsEnough) {
   EXPECT_EQ(*ExplainField("lag"), *ExplainField("schedule.lag"));
   EXPECT_THAT(
       *ExplainField("beta1"),
-      AllOf(StartsWith("generator.optimizer.adam.beta1 (double; default 0)"),
+      AllOf(StartsWith("generator.optimizer.adam.beta1 (double in [0, 1); "
+                       "default 0)"),
             HasSubstr("\n\ndiscriminator.optimizer.adam.beta1 (double")));
 }
 

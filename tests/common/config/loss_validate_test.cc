@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/config/field_ranges.h"
 #include "common/config/validate_parts.h"
 #include "common/files/text_proto.h"
 #include "tests/testing/status_matchers.h"
@@ -20,6 +21,7 @@ absl::Status CheckLoss(const std::string& text) {
   RunConfig config;
   EXPECT_OK(ParseTextProto(text, "config", config)) << text;
   Faults faults("config");
+  CheckRanges("", config, faults);
   CheckLosses(config, faults);
   return faults.ToStatus();
 }

@@ -227,7 +227,7 @@ TEST(RunConfigTest, EveryRangeIsChecked) {
       {"generator.batch_size=0", "generator.batch_size 0"},
       {"generator.micro_batch=-1", "generator.micro_batch -1"},
       {"generator.micro_batch=65",
-       "generator.micro_batch 65 is not in [0, 64]"},
+       "generator.micro_batch 65 is more than the images of a batch, 64"},
       {"discriminator.micro_batch=65", "discriminator.micro_batch 65"},
       {"generator.clip_gradient_norm=-1", "generator.clip_gradient_norm -1"},
       {"generator.device=", "generator.device ''"},
@@ -332,7 +332,7 @@ TEST(RunConfigTest, EveryRangeIsChecked) {
       {"control.progress_timeout_seconds=0.5",
        "control.progress_timeout_seconds 0.5"},
       {"control.progress_timeout_seconds=-2",
-       "control.progress_timeout_seconds -2"},
+       "control.progress_timeout_seconds -2 is not in {-1, 0} or [1, 86400]"},
   };
   for (const auto& expected : kCases) {
     EXPECT_THAT(With({expected.set}), Fault(expected.fault)) << expected.set;
@@ -531,8 +531,8 @@ TEST(RunConfigTest, AnUpdateTakesTheBatchesOfItsInterval) {
 
 TEST(RunConfigTest, TheCacheMustHoldTheLag) {
   EXPECT_THAT(With({"schedule.lag=3", "exchange.cache_rounds=2"}),
-              Fault("exchange.cache_rounds 2 is neither 0 nor in [max(1, lag), "
-                    "1024] = [3, 1024]"));
+              Fault("exchange.cache_rounds 2 is neither 0 nor at least "
+                    "max(1, lag) = 3"));
   EXPECT_THAT(With({"schedule.lag=3", "exchange.cache_bytes=786431"}),
               Fault("max(1, lag) = 3 rounds"));
   EXPECT_OK(With({"schedule.lag=3", "exchange.cache_bytes=786431",

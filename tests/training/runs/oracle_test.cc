@@ -228,21 +228,27 @@ class OracleRun {
             .height = image_.height,
             .width = image_.width};
   }
-  RoleOptions OptionsOf(int rank) const {
-    return {.schedule = {.lag = test_.lag,
-                         .feedback = feedback(),
-                         .generator_batch = batch_,
-                         .discriminator_batch = batch_,
-                         .generator_micro_batch = test_.micro_batch,
-                         .discriminator_micro_batch = test_.micro_batch,
-                         .real_first = !test_.fused ||
-                                       IsRelativistic(test_.objective.loss)},
-            .rank = rank,
-            .fleet_size = test_.ranks,
-            .rounds_to_agreement = test_.ranks == 1 ? 1 : 2,
-            .objective = test_.objective,
-            .compute = {.dtype = at::kDouble},
-            .sent_format = Format()};
+  RunPlan Plan() const {
+    const RolePlan role = {.workers = test_.ranks,
+                           .steps_to_agreement = test_.ranks == 1 ? 1 : 2};
+    return {
+        .exchange =
+            {.schedule = {.lag = test_.lag,
+                          .feedback = feedback(),
+                          .generator_batch = batch_,
+                          .discriminator_batch = batch_,
+                          .generator_micro_batch = test_.micro_batch,
+                          .discriminator_micro_batch = test_.micro_batch,
+                          .real_first = !test_.fused ||
+                                        IsRelativistic(test_.objective.loss)},
+             .image_format = Format(),
+             .feedback_format = sends_gradients() ? Format() : TensorFormat{},
+             .num_generators = test_.ranks,
+             .num_discriminators = test_.ranks,
+             .discriminator_skew = test_.ranks == 1 ? 0 : 2},
+        .objective = test_.objective,
+        .generator = role,
+        .discriminator = role};
   }
   RoleServices Services() {
     return {.gate = &gate_, .report = [this](const RoundMetrics& metrics) {
@@ -257,16 +263,9 @@ class OracleRun {
   }
 
   absl::Status AddEnds(Role role, int rank) {
-    const ExchangeOptions options{
-        .schedule = OptionsOf(rank).schedule,
-        .image_format = Format(),
-        .feedback_format = sends_gradients() ? Format() : TensorFormat{},
-        .rank = rank,
-        .num_generators = test_.ranks,
-        .num_discriminators = test_.ranks,
-        .discriminator_skew = test_.ranks == 1 ? 0 : 2};
-    GANDEM_ASSIGN_OR_RETURN(ends_.emplace_back(),
-                            ExchangeEnds::Create(role, options, {}));
+    GANDEM_ASSIGN_OR_RETURN(
+        ends_.emplace_back(),
+        ExchangeEnds::Create(role, ExchangeAt(Plan(), {.rank = rank}), {}));
     return absl::OkStatus();
   }
 
@@ -335,10 +334,11 @@ class OracleRun {
     auto synchronizer =
         NewSynchronizer(generator_fleet_, rank, *network, *optimizer);
     roles_.push_back(std::make_unique<GeneratorRole>(
-        OptionsOf(rank),
+        Plan(), EpochPlace{.rank = rank},
         GeneratorRole::Parts{
             .network = network,
             .average = average,
+            .compute = {.dtype = at::kDouble},
             .new_critic = [this]() -> absl::StatusOr<Critic> {
               return Critic{.network = NewDiscriminator(),
                             .compute = {.dtype = at::kDouble}};
@@ -385,9 +385,10 @@ class OracleRun {
                                    .remainder(pool.size(0)))};
     };
     roles_.push_back(std::make_unique<DiscriminatorRole>(
-        OptionsOf(rank),
+        Plan(), EpochPlace{.rank = rank},
         DiscriminatorRole::Parts{
             .network = network,
+            .compute = {.dtype = at::kDouble},
             .optimizer = std::move(optimizer),
             .synchronizer = std::move(synchronizer),
             .real_images = real_images,
