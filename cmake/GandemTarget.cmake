@@ -6,10 +6,12 @@
 # gandem_tests(NAME SOURCES a_test.cc b_test.cc ... DEPS x ... [TORCH]
 #              [PLAIN b_test ...]):
 #   one program; each *_test.cc in it is a test of its own, a_test and b_test
+# gandem_integration_test(a_test): a_test.py, which starts real processes
 # gandem_fuzz_target(NAME SOURCES a_fuzzer.cc ... DEPS x ... [CORPUS folder])
 # TORCH: the target sees LibTorch and shares its precompiled header.
 # Labels with a meaning: `long` (not in CI), `gpu` (may skip where none is),
-# `plain` (not with sanitizers: takes minutes, or disturbs them).
+# `plain` (not with sanitizers: takes minutes, or disturbs them), `extra` (of a
+# folder in extras/, which these functions add by themselves).
 
 # All binaries together: what a user runs, without tests and benchmarks.
 add_custom_target(gandem_programs)
@@ -111,9 +113,20 @@ function(_gandem_is_ours result)
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR
              BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
   set(${result} TRUE PARENT_SCOPE)
-  if(folder MATCHES "^(tests|benchmarks)")
+  if(folder MATCHES "^(tests|benchmarks|extras/[^/]+/tests)")
     set(${result} FALSE PARENT_SCOPE)
   endif()
+endfunction()
+
+# `labels` of a test of this folder, and `extra` in extras/.
+function(_gandem_labels result)
+  set(extras ${PROJECT_SOURCE_DIR}/extras)
+  cmake_path(IS_PREFIX extras ${CMAKE_CURRENT_SOURCE_DIR} extra)
+  set(labels ${ARGN})
+  if(extra)
+    list(APPEND labels extra)
+  endif()
+  set(${result} "${labels}" PARENT_SCOPE)
 endfunction()
 
 # Code that waits for people, files and messages gains nothing from -O3, which
@@ -201,6 +214,7 @@ function(_gandem_add_test name timeout labels sources)
   if(NOT timeout)
     set(timeout 300)  # ends what hangs, also on a busy machine
   endif()
+  _gandem_labels(labels ${labels})
   set_tests_properties(${name} PROPERTIES
     TIMEOUT ${timeout} LABELS "${labels}"
     ENVIRONMENT "GANDEM_SOURCE_DIR=${CMAKE_SOURCE_DIR};GANDEM_BIN_DIR=${CMAKE_BINARY_DIR}/bin")
@@ -243,6 +257,20 @@ function(gandem_tests name)
                        ${name} --tests_of=${source})
     endif()
   endforeach()
+endfunction()
+
+# A test in Python's unittest (standard library only). The limit ends what hangs:
+# the slowest takes five minutes, on a busy machine.
+function(gandem_integration_test file)
+  find_program(GANDEM_PYTHON NAMES python3 REQUIRED)
+  cmake_path(GET file FILENAME name)
+  _gandem_labels(labels integration)
+  # A C++ test may have the same name.
+  add_test(NAME integration_${name}
+    COMMAND ${GANDEM_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/${file}.py -v)
+  set_tests_properties(integration_${name} PROPERTIES
+    TIMEOUT 1800 LABELS "${labels}"
+    ENVIRONMENT "GANDEM_SOURCE_DIR=${CMAKE_SOURCE_DIR};GANDEM_BIN_DIR=${CMAKE_BINARY_DIR}/bin;PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_SOURCE_DIR}/tests/integration")
 endfunction()
 
 # A libFuzzer program and a ctest that runs it for GANDEM_FUZZ_SECONDS. Only in
