@@ -4,6 +4,7 @@
 option(GANDEM_BUILD_TESTS "Build the tests" ON)
 option(GANDEM_BUILD_BENCHMARKS "Build the benchmarks" ON)
 option(GANDEM_TORCH "Build the folders that need LibTorch" ON)
+option(GANDEM_EXTRAS "Build extras/, not only the core" ON)
 option(GANDEM_UNITY "Compile several sources at a time" ON)
 option(GANDEM_PYTHON_WORKER "Build gandem._worker, for networks of the user's own" OFF)
 set(GANDEM_UNITY_FILES 8 CACHE STRING "How many sources, at most")
@@ -21,8 +22,6 @@ set(GANDEM_TEST_PYTHON "" CACHE FILEPATH
     "Python with the packages tensorboard and safetensors, for the tests")
 set(GANDEM_LIBTORCH "" CACHE PATH
     "Folder of LibTorch (has lib/libtorch_cpu.so); scripts/bootstrap.sh sets it")
-set(GANDEM_ARROW "" CACHE PATH
-    "Folder pyarrow/ of its wheel (has libarrow.so.*); scripts/bootstrap.sh sets it")
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
