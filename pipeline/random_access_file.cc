@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/files/file.h"
-#include "common/files/spare_descriptors.h"
+#include "common/files/plain_file.h"
 #include "common/status.h"
 
 namespace gandem {

@@ -16,8 +16,8 @@
 #include "absl/strings/strip.h"
 #include "common/crc32c.h"
 #include "common/files/file.h"
+#include "common/files/plain_file.h"
 #include "common/files/png.h"
-#include "common/files/spare_descriptors.h"
 #include "common/status.h"
 #include "proto/tensorboard.pb.h"
 

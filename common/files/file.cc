@@ -15,21 +15,10 @@
 #include "absl/strings/str_cat.h"
 #include "common/file_wait.h"
 #include "common/files/file_writer.h"
-#include "common/files/spare_descriptors.h"
+#include "common/files/plain_file.h"
 #include "common/status.h"
 
 namespace gandem {
-namespace {
-
-// There is one now, which there was not: try again.
-bool WantsDescriptor(const std::error_code& error) {
-  return (error == std::errc::too_many_files_open ||
-          error == std::errc::too_many_files_open_in_system) &&
-         GiveUpSpareDescriptor();
-}
-
-}  // namespace
-
 absl::Status FileError(int error_number, absl::string_view action,
                        absl::string_view path) {
   const std::string what = absl::StrCat(action, " '", path, "'");
@@ -37,6 +26,11 @@ absl::Status FileError(int error_number, absl::string_view action,
     return absl::ResourceExhaustedError(
         absl::StrCat(what, ": ", std::generic_category().message(error_number),
                      "; free some space there"));
+  }
+  if (error_number == EMFILE || error_number == ENFILE) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(what, ": ", std::generic_category().message(error_number),
+                     "; raise the limit of open files (ulimit -Hn)"));
   }
   // Else as if a path, a call or a peer were wrong.
   if (error_number == ENOTCONN || error_number == ETIMEDOUT ||
@@ -221,9 +215,6 @@ absl::StatusOr<std::vector<std::string>> ListDirectory(
   {
     const FileWait wait(path);
     entry = std::filesystem::directory_iterator(path, error);
-    if (WantsDescriptor(error)) {
-      entry = std::filesystem::directory_iterator(path, error);
-    }
   }
   while (!error && entry != std::filesystem::directory_iterator()) {
     names.push_back(entry->path().filename().string());
@@ -245,7 +236,7 @@ absl::Status RemoveAll(const std::string& path) {
     std::filesystem::remove_all(path, error);
     if (!error) return absl::OkStatus();
     if (error != std::errc::no_such_file_or_directory &&
-        error != std::errc::directory_not_empty && !WantsDescriptor(error)) {
+        error != std::errc::directory_not_empty) {
       break;
     }
   }

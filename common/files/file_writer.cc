@@ -12,7 +12,7 @@
 #include "common/crc32c.h"
 #include "common/file_wait.h"
 #include "common/files/file.h"
-#include "common/files/spare_descriptors.h"
+#include "common/files/plain_file.h"
 #include "common/status.h"
 
 namespace gandem {

@@ -3,8 +3,6 @@
 
 #include <sys/resource.h>
 
-#include "common/files/spare_descriptors.h"
-
 namespace gandem {
 
 void PrepareDescriptors() {
@@ -15,7 +13,6 @@ void PrepareDescriptors() {
     // Refused: the limit stays as it is, and will do for most runs.
     (void)setrlimit(RLIMIT_NOFILE, &limit);
   }
-  KeepSpareDescriptors();
 }
 
 }  // namespace gandem

@@ -8,8 +8,7 @@
 namespace gandem {
 
 // Raises the limit to what the system lets this user raise it to (`ulimit -Hn`;
-// shells start programs with 1,024), and keeps a few descriptors for files
-// (common/files/spare_descriptors.h). Early in main().
+// shells start programs with 1,024). Early in main().
 void PrepareDescriptors();
 
 }  // namespace gandem

@@ -19,8 +19,8 @@
 #include "absl/time/time.h"
 #include "common/file_wait.h"
 #include "common/files/file.h"
+#include "common/files/plain_file.h"
 #include "common/files/printable.h"
-#include "common/files/spare_descriptors.h"
 #include "common/status.h"
 
 namespace gandem {

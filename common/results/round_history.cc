@@ -20,7 +20,7 @@
 #include "absl/strings/str_split.h"
 #include "common/file_wait.h"
 #include "common/files/file.h"
-#include "common/files/spare_descriptors.h"
+#include "common/files/plain_file.h"
 #include "common/status.h"
 
 namespace gandem {

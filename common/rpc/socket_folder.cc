@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/files/file.h"
-#include "common/files/spare_descriptors.h"
+#include "common/files/plain_file.h"
 #include "common/rpc/address.h"
 #include "common/status.h"
 

@@ -27,6 +27,7 @@
 #include "common/process/exit_code.h"
 #include "common/process/machine.h"
 #include "common/process/signals.h"
+#include "common/stalls/file_patience.h"
 #include "common/status.h"
 #include "control_plane/commands/run_dataset.h"
 #include "pipeline/formats/exclude_list.h"
@@ -261,6 +262,13 @@ absl::StatusOr<PixelImage> ContactSheet(const DataConfig& data) {
   return TileImages(values, dataset->shape());
 }
 
+// Reading all images may wait for a disk as long as it likes, the first look
+// may not.
+absl::Status ProbeWithPatience(const std::string& source) {
+  const FilePatience patience("gandem dataset");
+  return ProbeSource(source);
+}
+
 }  // namespace
 
 // A picture in the folder of the images would be one of them, or replace one.
@@ -325,7 +333,7 @@ absl::StatusOr<int> VerifyDataset(const DatasetOptions& options,
         absl::StrCat("'", options.exclude, "' is there already, and somebody ",
                      "may have written it: name another file, or remove it"));
   }
-  GANDEM_RETURN_IF_ERROR(ProbeSource(options.source));
+  GANDEM_RETURN_IF_ERROR(ProbeWithPatience(options.source));
   GANDEM_ASSIGN_OR_RETURN(const auto store,
                           OpenSource(options.source, options.member));
   const Survey survey = SurveyWithProgress(*store, store->size(), err);
@@ -360,7 +368,7 @@ absl::StatusOr<int> VerifyDataset(const DatasetOptions& options,
 
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenToPack(
     const DatasetOptions& options) {
-  GANDEM_RETURN_IF_ERROR(ProbeSource(options.source));
+  GANDEM_RETURN_IF_ERROR(ProbeWithPatience(options.source));
   DataConfig data;
   data.set_source(options.source);
   data.set_member(options.member);

@@ -214,10 +214,12 @@ int Run(const TrialsOptions& options) {
 }
 
 absl::Status MakePlanFile(const PlanOptions& options) {
-  GANDEM_ASSIGN_OR_RETURN(
-      const SeenRecipe recipe,
-      SeeRecipe(options.recipe, options.data, options.sets));
-  return RunPlan(options, recipe.config, std::cout);
+  const absl::StatusOr<SeenRecipe> recipe = [&options] {
+    const FilePatience patience("gandem plan");
+    return SeeRecipe(options.recipe, options.data, options.sets);
+  }();
+  GANDEM_RETURN_IF_ERROR(recipe.status());
+  return RunPlan(options, recipe->config, std::cout);
 }
 
 int Run(const PlanOptions& options) {

@@ -11,10 +11,9 @@
 #include "common/config/run_config.h"
 #include "common/file_wait.h"
 #include "common/files/file.h"
+#include "common/files/plain_file.h"
 #include "common/files/sha256.h"
 #include "common/files/text_proto.h"
-#include "common/monotonic_time.h"
-#include "common/process/file_probe.h"
 #include "common/status.h"
 #include "pipeline/remote/open_file.h"
 #include "pipeline/remote/url.h"
@@ -47,22 +46,18 @@ constexpr DataPath kDataPaths[] = {
     {"data.exclude", &DataConfig::exclude, &DataConfig::mutable_exclude, false},
 };
 
-// Of a range in braces that goes over folders. Each costs a process, and so
-// many are hardly so many mounts.
-constexpr size_t kMaxProbedFolders = 100;
-
 // A URL stays as it is.
 std::string AbsoluteOrUrl(const std::string& path) {
   return IsUrl(path) ? path : AbsoluteName(path);
 }
 
-absl::Status ProbePaths(const DataConfig& data, absl::Duration limit) {
+absl::Status ProbePaths(const DataConfig& data) {
   for (const DataPath& path : kDataPaths) {
     const std::string& name = (data.*path.get)();
     if (name.empty()) continue;
     absl::Status probed = path.is_source || IsUrl(name)
-                              ? ProbeSource(name, limit)
-                              : ProbeFile(name, limit);
+                              ? ProbeSource(name)
+                              : CheckIsFileOrFolder(name);
     if (absl::IsNotFound(probed) && !IsUrl(name)) {
       probed = absl::NotFoundError(absl::StrCat(
           probed.message(),
@@ -83,11 +78,11 @@ absl::StatusOr<std::string> ContentsOf(const std::string& name, bool is_source,
 }
 
 // Writes down which list it is, if the config does not say it.
-absl::Status KnowExcludeList(DataConfig& data, absl::Duration limit) {
+absl::Status KnowExcludeList(DataConfig& data) {
   if (data.exclude().empty() || !data.exclude_sha256().empty()) {
     return absl::OkStatus();
   }
-  absl::Status probed = ProbeFile(data.exclude(), limit);
+  absl::Status probed = CheckIsFileOrFolder(data.exclude());
   if (!probed.ok()) return Annotate(probed, "data.exclude");
   GANDEM_ASSIGN_OR_RETURN(*data.mutable_exclude_sha256(),
                           Sha256OfFile(data.exclude()));
@@ -106,7 +101,7 @@ bool SameNames(const DataConfig& a, const DataConfig& b) {
 
 }  // namespace
 
-absl::Status ProbeSource(const std::string& path, absl::Duration limit) {
+absl::Status ProbeSource(const std::string& path) {
   GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> files,
                           ExpandShards(path));
   if (IsUrl(path)) {
@@ -116,11 +111,9 @@ absl::Status ProbeSource(const std::string& path, absl::Duration limit) {
   }
   // One of each folder: the others are beside it, on the same file system.
   std::set<std::string> folders;
-  const absl::Time end = MonotonicNow() + limit;
   for (const std::string& file : files) {
-    if (folders.size() == kMaxProbedFolders || MonotonicNow() > end) break;
     if (!folders.insert(ParentOf(file)).second) continue;
-    GANDEM_RETURN_IF_ERROR(ProbeFile(file, limit));
+    GANDEM_RETURN_IF_ERROR(CheckIsFileOrFolder(file));
   }
   return absl::OkStatus();
 }
@@ -133,12 +126,11 @@ void MakePathsAbsolute(DataConfig& data) {
   data.set_cache_dir(AbsoluteOrUrl(data.cache_dir()));
 }
 
-absl::StatusOr<std::string> LookAtSource(DataConfig& data,
-                                         absl::Duration limit) {
+absl::StatusOr<std::string> LookAtSource(DataConfig& data) {
   if (data.source().empty()) return "";
   ResolveOrderUnseen(data);
-  GANDEM_RETURN_IF_ERROR(KnowExcludeList(data, limit));
-  GANDEM_RETURN_IF_ERROR(ProbePaths(data, limit));
+  GANDEM_RETURN_IF_ERROR(KnowExcludeList(data));
+  GANDEM_RETURN_IF_ERROR(ProbePaths(data));
   GANDEM_ASSIGN_OR_RETURN(const auto source, OpenImages(data));
   absl::StatusOr<std::string> text = ResolveAndDescribe(*source, data);
   if (!text.ok()) return Annotate(text.status(), "data.source");
@@ -150,8 +142,8 @@ absl::StatusOr<std::string> LookAtSource(DataConfig& data,
   return absl::StrCat("data: ", *text, "\nwarning: ", advice);
 }
 
-absl::Status CheckDataset(const DataConfig& data, absl::Duration limit) {
-  GANDEM_RETURN_IF_ERROR(ProbePaths(data, limit));
+absl::Status CheckDataset(const DataConfig& data) {
+  GANDEM_RETURN_IF_ERROR(ProbePaths(data));
   return HasPairs(data) ? OpenPairs(data).status() : OpenDataset(data).status();
 }
 

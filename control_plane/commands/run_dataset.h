@@ -3,7 +3,8 @@
 // The dataset of a run, before its workers start: that it can be opened, and
 // whether one that was moved is the one that the run began with.
 //
-// Owner: `gandem train`. Thread safety: one thread.
+// Owner: `gandem train`. Thread safety: one thread, which a FilePatience
+// (common/stalls/file_patience.h) watches: a mount that hangs ends the command.
 // Errors: name the field of the config (data.idx_images ...) and the file.
 #pragma once
 
@@ -11,19 +12,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "proto/config.pb.h"
 
 namespace gandem {
 
-// How long a file system may take to open a file.
-inline constexpr absl::Duration kOpenDatasetLimit = absl::Seconds(10);
-
-// Whether a source can be opened at all, before anybody tries who would wait
-// for ever. Errors of ProbeFile; of a URL those of ProbeUrl, whose deadlines
-// are its own.
-absl::Status ProbeSource(const std::string& path,
-                         absl::Duration limit = kOpenDatasetLimit);
+// Whether a source can be opened at all: errors of CheckIsFileOrFolder; of a
+// URL those of ProbeUrl, whose deadlines are its own.
+absl::Status ProbeSource(const std::string& path);
 
 // Workers have other working directories. URLs stay as they are.
 void MakePathsAbsolute(DataConfig& data);
@@ -32,16 +27,13 @@ void MakePathsAbsolute(DataConfig& data);
 // images (ResolveData of pipeline/sources/open_dataset.h) and the SHA-256 of
 // data.exclude, and returns a line that says what it is; else "". Errors are
 // those of CheckDataset.
-absl::StatusOr<std::string> LookAtSource(
-    DataConfig& data, absl::Duration limit = kOpenDatasetLimit);
+absl::StatusOr<std::string> LookAtSource(DataConfig& data);
 
 // Opens and reads it as the workers do, and gives it up again.
 //   NOT_FOUND ...      the system's error.
 //   INVALID_ARGUMENT   a pipe or a device; or what OpenDataset says.
 //   DATA_LOSS          truncated or damaged.
-//   DEADLINE_EXCEEDED  its mount hangs.
-absl::Status CheckDataset(const DataConfig& data,
-                          absl::Duration limit = kOpenDatasetLimit);
+absl::Status CheckDataset(const DataConfig& data);
 
 // "FIELD SHA-256" of each file or source (ImageStore::Fingerprint), a line
 // each: equal texts are equal datasets.

@@ -16,8 +16,8 @@
 #include "common/config/role_name.h"
 #include "common/file_wait.h"
 #include "common/files/file.h"
+#include "common/files/plain_file.h"
 #include "common/files/rotation.h"
-#include "common/files/spare_descriptors.h"
 #include "common/status.h"
 
 namespace gandem {

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "common/config/role_name.h"
 #include "deploy/kubernetes/pod_text.h"
 #include "deploy/kubernetes/templates.h"
 #include "deploy/kubernetes/yaml_text.h"

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
 #include "common/config/role_name.h"
 #include "deploy/kubernetes/manifests.h"
 #include "deploy/kubernetes/templates.h"

@@ -19,7 +19,7 @@
 #include "absl/time/time.h"
 #include "common/file_wait.h"
 #include "common/files/file.h"
-#include "common/files/spare_descriptors.h"
+#include "common/files/plain_file.h"
 #include "common/monotonic_time.h"
 #include "common/status.h"
 #include "proto/listing.pb.h"

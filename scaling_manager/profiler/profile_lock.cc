@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/files/file.h"
-#include "common/files/spare_descriptors.h"
+#include "common/files/plain_file.h"
 #include "common/process/host_identity.h"
 #include "common/status.h"
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "common/files/plain_file.h"
+
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +8,6 @@
 #include <unistd.h>
 
 #include "common/files/file.h"
-#include "common/files/spare_descriptors.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -30,6 +31,9 @@ TEST(OpenFileTest, NamedPipesAreRefusedHoweverTheyAreOpened) {
   }
   EXPECT_THAT(CheckIsNoPipe(pipe),
               StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(CheckIsFileOrFolder(pipe),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr(pipe), HasSubstr("a named pipe"))));
   EXPECT_OK(CheckIsNoPipe(dir.path()));
   EXPECT_OK(CheckIsNoPipe(dir / "none"));
 }
@@ -39,6 +43,18 @@ TEST(OpenFileTest, OtherErrorsSayWhatWasTried) {
   EXPECT_THAT(OpenPlainFile(dir / "none", "cannot open", O_RDONLY),
               StatusIs(absl::StatusCode::kNotFound,
                        AllOf(HasSubstr("cannot open"), HasSubstr("none"))));
+}
+
+TEST(OpenFileTest, ADeviceIsNeitherAFileNorAFolder) {
+  const TempDir dir;
+  ASSERT_OK(WriteFile(dir / "file", ""));
+  EXPECT_OK(CheckIsFileOrFolder(dir / "file"));
+  EXPECT_OK(CheckIsFileOrFolder(dir.path()));
+  EXPECT_THAT(CheckIsFileOrFolder("/dev/null"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("'/dev/null' is a device")));
+  EXPECT_THAT(CheckIsFileOrFolder(dir / "none"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
 }
 
 TEST(OpenFileTest, TellsWhetherTheNameIsStillItsOwn) {

@@ -16,7 +16,6 @@
 
 #include "common/control/control_client.h"
 #include "common/files/file.h"
-#include "common/files/spare_descriptors.h"
 #include "common/monotonic_time.h"
 #include "control_plane/coordinator/control_service.h"
 #include "tests/testing/eventually.h"
@@ -107,7 +106,6 @@ absl::StatusOr<std::unique_ptr<ControlClient>> WorkerOf(
 TEST(IdleStrangersTest, WorkersConnectAndCheckpointsAreWritten) {
   Strangers strangers;
   const FewDescriptors few;
-  KeepSpareDescriptors();
   const TempDir run_dir;
   auto coordinator =
       Coordinator::Create({.run_name = "test",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/files/spare_descriptors.h"
+#include "common/files/plain_file.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -8,57 +8,14 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "common/file_wait.h"
 #include "common/files/file.h"
 #include "common/status.h"
 
 namespace gandem {
 namespace {
-
-class SpareDescriptors {
- public:
-  void Keep() {
-    absl::MutexLock lock(&mu_);
-    wanted_ = kSpareDescriptors;
-    TakeBack();
-  }
-  // False: none is left.
-  bool GiveUp() {
-    absl::MutexLock lock(&mu_);
-    if (spare_.empty()) return false;
-    close(spare_.back());
-    spare_.pop_back();
-    return true;
-  }
-  // Before a file is opened: what it needs itself is given up again.
-  void Refill() {
-    absl::MutexLock lock(&mu_);
-    TakeBack();
-  }
-
- private:
-  void TakeBack() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    while (spare_.size() < wanted_) {
-      const int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-      if (fd < 0) return;
-      spare_.push_back(fd);
-    }
-  }
-
-  absl::Mutex mu_;
-  size_t wanted_ ABSL_GUARDED_BY(mu_) = 0;
-  std::vector<int> spare_ ABSL_GUARDED_BY(mu_);
-};
-
-SpareDescriptors& TheSpares() {
-  static SpareDescriptors* const spares = new SpareDescriptors;
-  return *spares;
-}
 
 absl::string_view KindOf(mode_t type) {
   if (S_ISFIFO(type)) return "a named pipe";
@@ -81,23 +38,9 @@ absl::Status WhyNot(int error, absl::string_view action,
 
 }  // namespace
 
-void KeepSpareDescriptors() { TheSpares().Keep(); }
-
-bool GiveUpSpareDescriptor() { return TheSpares().GiveUp(); }
-
 int OpenFile(const std::string& path, int flags, mode_t mode) {
   const FileWait wait(path);
-  TheSpares().Refill();
-  while (true) {
-    const int fd = open(path.c_str(), flags, mode);
-    if (fd >= 0 || (errno != EMFILE && errno != ENFILE)) return fd;
-    // Another thread may be faster in taking what is given up.
-    const int error = errno;
-    if (!TheSpares().GiveUp()) {
-      errno = error;
-      return -1;
-    }
-  }
+  return open(path.c_str(), flags, mode);
 }
 
 absl::StatusOr<int> OpenPlainFile(const std::string& path,
@@ -133,6 +76,16 @@ absl::Status CheckIsNoPipe(const std::string& path) {
       (!S_ISFIFO(info.st_mode) && !S_ISSOCK(info.st_mode))) {
     return absl::OkStatus();
   }
+  return NoPlainFile(path, info.st_mode);
+}
+
+absl::Status CheckIsFileOrFolder(const std::string& path) {
+  const FileWait wait(path);
+  struct stat info = {};
+  if (stat(path.c_str(), &info) != 0) {
+    return FileError(errno, "cannot open", path);
+  }
+  if (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) return absl::OkStatus();
   return NoPlainFile(path, info.st_mode);
 }
 
