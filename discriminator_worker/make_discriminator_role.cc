@@ -177,8 +177,9 @@ absl::StatusOr<std::unique_ptr<TrainingRole>> MakeDiscriminatorRole(
   GANDEM_ASSIGN_OR_RETURN(const Compute compute,
                           ComputeFrom(network_plan, choice));
   UseThreads(compute);
-  DiscriminatorRole::Parts parts = {
-      .compute = compute, .compute_choice = ChoiceState(network_plan, choice)};
+  DiscriminatorRole::Parts parts;
+  parts.compute = compute;
+  parts.compute_choice = ChoiceState(network_plan, choice);
   parts.scaler = NewScaler(role_plan, compute);
   GANDEM_ASSIGN_OR_RETURN(parts.network,
                           NewDiscriminator(network_plan, compute));

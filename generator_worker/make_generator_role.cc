@@ -108,8 +108,9 @@ absl::StatusOr<std::unique_ptr<TrainingRole>> MakeGeneratorRole(
   GANDEM_ASSIGN_OR_RETURN(const Compute compute,
                           ComputeFrom(network_plan, choice));
   UseThreads(compute);
-  GeneratorRole::Parts parts = {
-      .compute = compute, .compute_choice = ChoiceState(network_plan, choice)};
+  GeneratorRole::Parts parts;
+  parts.compute = compute;
+  parts.compute_choice = ChoiceState(network_plan, choice);
   GANDEM_ASSIGN_OR_RETURN(auto network, NewGenerator(network_plan));
   parts.network =
       PlaceNetwork(std::move(network), network_plan.recompute_blocks, compute);
