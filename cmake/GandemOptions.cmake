@@ -4,6 +4,7 @@
 option(GANDEM_BUILD_TESTS "Build the tests" ON)
 option(GANDEM_BUILD_BENCHMARKS "Build the benchmarks" ON)
 option(GANDEM_TORCH "Build the folders that need LibTorch" ON)
+option(GANDEM_EXTRAS "Build extras/, not only the core" ON)
 option(GANDEM_UNITY "Compile several sources at a time" ON)
 option(GANDEM_PYTHON_WORKER "Build gandem._worker, for networks of the user's own" OFF)
 set(GANDEM_UNITY_FILES 8 CACHE STRING "How many sources, at most")

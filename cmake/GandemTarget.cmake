@@ -9,8 +9,12 @@
 #   PLAIN: not with sanitizers, because it takes minutes or disturbs them.
 #   GPU: may skip where there is none. LONG: not in CI.
 # gandem_test_helper(NAME SOURCES a.cc ... DEPS x ...)
+# gandem_integration_test(a_test [THOROUGH])
+#   a_test.py, which starts real processes. THOROUGH: `scripts/test.sh --all` and
+#   CI run it, `scripts/test.sh` does not.
 # gandem_fuzz_target(NAME SOURCES a_fuzzer.cc ... DEPS x ... [CORPUS folder])
 # TORCH: the target sees LibTorch and shares its precompiled header.
+# Tests of a folder in extras/ get the label `extra`.
 
 # All binaries together: what a user runs, without tests and benchmarks.
 add_custom_target(gandem_programs)
@@ -90,9 +94,20 @@ function(_gandem_is_ours result)
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR
              BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
   set(${result} TRUE PARENT_SCOPE)
-  if(folder MATCHES "^(tests|benchmarks)")
+  if(folder MATCHES "^(tests|benchmarks|extras/[^/]+/tests)")
     set(${result} FALSE PARENT_SCOPE)
   endif()
+endfunction()
+
+# `labels` of a test of this folder, and `extra` in extras/.
+function(_gandem_labels result)
+  set(extras ${PROJECT_SOURCE_DIR}/extras)
+  cmake_path(IS_PREFIX extras ${CMAKE_CURRENT_SOURCE_DIR} extra)
+  set(labels ${ARGN})
+  if(extra)
+    list(APPEND labels extra)
+  endif()
+  set(${result} "${labels}" PARENT_SCOPE)
 endfunction()
 
 # Code that waits for people, files and messages gains nothing from -O3, which
@@ -168,6 +183,7 @@ function(_gandem_add_test name program source labels)
   if("long" IN_LIST labels)
     set(timeout 1800)
   endif()
+  _gandem_labels(labels ${labels})
   set_tests_properties(${name} PROPERTIES
     TIMEOUT ${timeout} LABELS "${labels}"
     ENVIRONMENT "GANDEM_SOURCE_DIR=${CMAKE_SOURCE_DIR};GANDEM_BIN_DIR=${CMAKE_BINARY_DIR}/bin;GANDEM_TEST_PYTHON=${GANDEM_TEST_PYTHON}")
@@ -258,6 +274,25 @@ function(gandem_thread_tests)
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_link_libraries(thread_tests PRIVATE ${parts} gandem_test_main)
   add_dependencies(gandem_tests thread_tests)
+endfunction()
+
+# A test in Python's unittest (standard library only). The limit ends what hangs:
+# the slowest takes five minutes, on a busy machine.
+function(gandem_integration_test file)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "THOROUGH" "" "")
+  find_program(GANDEM_PYTHON NAMES python3 REQUIRED)
+  cmake_path(GET file FILENAME name)
+  set(labels integration)
+  if(arg_THOROUGH)
+    list(APPEND labels thorough)
+  endif()
+  _gandem_labels(labels ${labels})
+  # A C++ test may have the same name.
+  add_test(NAME integration_${name}
+    COMMAND ${GANDEM_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/${file}.py -v)
+  set_tests_properties(integration_${name} PROPERTIES
+    TIMEOUT 1800 LABELS "${labels}"
+    ENVIRONMENT "GANDEM_SOURCE_DIR=${CMAKE_SOURCE_DIR};GANDEM_BIN_DIR=${CMAKE_BINARY_DIR}/bin;PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_SOURCE_DIR}/tests/integration")
 endfunction()
 
 # A libFuzzer program and a ctest that runs it for GANDEM_FUZZ_SECONDS. Only in

@@ -3,23 +3,21 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <ostream>
+#include <span>
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/config/fused_feedback.h"
 #include "common/config/run_config.h"
 #include "common/files/file.h"
+#include "common/process/missing_extra.h"
 #include "common/results/round_history.h"
 #include "common/results/time_report.h"
 #include "common/status.h"
 #include "control_plane/coordinator/run_files.h"
-#include "control_plane/report_page/report_page.h"
-#include "control_plane/report_page/run_page_data.h"
+#include "control_plane/reports/report_format.h"
 #include "control_plane/views/time_report_text.h"
 #include "pipeline/formats/idx_reader.h"
 #include "pipeline/remote/url.h"
@@ -28,8 +26,6 @@
 
 namespace gandem {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // 0 where the dataset is not on this machine.
 int64_t DatasetImages(const DataConfig& data) {
@@ -47,11 +43,6 @@ int64_t DatasetImages(const DataConfig& data) {
   }
   return data.max_images() > 0 ? std::min(images, data.max_images()) : images;
 }
-
-struct ReportedRun {
-  TimeReport report;
-  RoundHistory history;
-};
 
 absl::StatusOr<ReportedRun> ReadReportedRun(const std::string& run_dir) {
   const FolderListings listings({.run_dir = run_dir});
@@ -74,28 +65,10 @@ absl::StatusOr<ReportedRun> ReadReportedRun(const std::string& run_dir) {
                      .history = std::move(history)};
 }
 
-// Runs of one name are told apart by their folders.
-void TellApart(Json& runs) {
-  std::map<std::string, int> counts;
-  for (const Json& run : runs) ++counts[run["name"].get<std::string>()];
-  for (Json& run : runs) {
-    const std::string name = run["name"].get<std::string>();
-    if (counts[name] > 1) {
-      run["name"] =
-          absl::StrCat(name, " (", run["run_dir"].get<std::string>(), ")");
-    }
-  }
-}
-
 absl::Status WritePage(const std::vector<ReportedRun>& runs,
-                       const std::string& path, std::ostream& out) {
-  Json data = Json::array();
-  for (const ReportedRun& run : runs) {
-    GANDEM_ASSIGN_OR_RETURN(Json one, RunPageData(run.report, run.history));
-    data.push_back(std::move(one));
-  }
-  TellApart(data);
-  const std::string page = ReportPage(data);
+                       const ReportFormat& format, const std::string& path,
+                       std::ostream& out) {
+  GANDEM_ASSIGN_OR_RETURN(const std::string page, format.write(runs));
   GANDEM_RETURN_IF_ERROR(WriteFileDurably(path, page));
   out << absl::StrFormat("%s (%.1f MB): open it in a browser\n", path,
                          1e-6 * static_cast<double>(page.size()));
@@ -104,13 +77,25 @@ absl::Status WritePage(const std::vector<ReportedRun>& runs,
 
 }  // namespace
 
+absl::StatusOr<ReportFormat> HtmlFormatOf(
+    std::span<const ReportFormat> formats) {
+  const auto found = std::ranges::find(formats, absl::string_view("html"),
+                                       &ReportFormat::name);
+  if (found == formats.end()) return MissingExtraError("--html", "report_page");
+  return *found;
+}
+
 absl::Status RunReport(const ReportOptions& options, std::ostream& out) {
   std::vector<ReportedRun> runs;
   for (const std::string& run_dir : options.run_dirs) {
     GANDEM_ASSIGN_OR_RETURN(ReportedRun run, ReadReportedRun(run_dir));
     runs.push_back(std::move(run));
   }
-  if (!options.html.empty()) return WritePage(runs, options.html, out);
+  if (!options.html.empty()) {
+    GANDEM_ASSIGN_OR_RETURN(const ReportFormat format,
+                            HtmlFormatOf(ExtraReportFormats()));
+    return WritePage(runs, format, options.html, out);
+  }
   std::vector<TimeReport> reports;
   for (ReportedRun& run : runs) reports.push_back(std::move(run.report));
   out << (options.json          ? TimeReportsJson(reports)

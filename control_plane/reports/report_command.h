@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `gandem report`: where the time of runs went, as text or JSON; with --html
-// all that is known of them as one page (report_page/). Reads files only, so it
-// works beside a training and after it.
+// all that is known of them as one page (report_format.h). Reads files only, so
+// it works beside a training run and after it.
 //
 // Owner: main(). Thread safety: the main thread.
 #pragma once
@@ -23,7 +23,8 @@ struct ReportOptions {
 
 // The text goes to `out`.
 //   NOT_FOUND            a folder holds no run, or the run has no metrics yet.
-//   FAILED_PRECONDITION  one of the roles has no round yet.
+//   FAILED_PRECONDITION  one of the roles has no round yet, or --html needs an
+//                        extra that this build does not have.
 absl::Status RunReport(const ReportOptions& options, std::ostream& out);
 
 }  // namespace gandem

@@ -12,8 +12,8 @@ import re
 import subprocess
 import sys
 
-# What a folder may include (docs/architecture.md has the picture). Nobody
-# includes tests/ or benchmarks/ but these two themselves.
+# What a folder may include (docs/architecture.md has the picture). Only tests/
+# and benchmarks/ include tests/ and benchmarks/, and nothing includes extras/.
 BASE = {"common", "proto"}
 BELOW_TRAINING = BASE | {"exchange", "collective", "pipeline", "models"}
 MAIN = BELOW_TRAINING | {"training"}
@@ -42,9 +42,12 @@ LAYERS = {
                        "discriminator_worker", "evaluation"},
     "examples": {"gandem"},
 }
-ANYTHING = MAIN | set(LAYERS) | {"tests", "benchmarks"}
+CORE = set(LAYERS) - {"examples"}
+ANYTHING = set(LAYERS) | {"tests", "benchmarks"}
 LAYERS["tests"] = ANYTHING
 LAYERS["benchmarks"] = ANYTHING
+# Each extra by itself; its tests may include what tests/ may.
+LAYERS["extras"] = CORE
 
 # The rooms of a folder, from the bottom up: each may include those before it,
 # those that share its line excepted. "" is the folder's own files.
@@ -68,7 +71,7 @@ ROOMS = {
                         ("planner",), ("planner/search",), ("profiler",),
                         ("planner_commands",)],
     "control_plane": [("coordinator",), ("launch", "views"), ("monitoring",),
-                      ("deploy_commands", "doctor", "logs", "report_page"),
+                      ("deploy_commands", "doctor", "logs"),
                       ("reports",), ("command_line",), ("commands",)],
 }
 
@@ -76,7 +79,8 @@ ROOMS = {
 MOST_FILES = 30
 
 TORCH_FREE = {"proto", "common", "exchange", "collective", "pipeline",
-              "data_worker", "deploy", "scaling_manager", "control_plane"}
+              "data_worker", "deploy", "scaling_manager", "control_plane",
+              "extras/report_page"}
 
 # What only some files may use: (name, include, code, files that may).
 PLACES = [
@@ -118,6 +122,30 @@ def without_comments(text):
     return re.sub(r"//[^\n]*", "", text)
 
 
+def part_of(name):
+    """The top folder of a file; of one in extras/, the extra's: extras/a."""
+    parts = name.split("/")
+    return "/".join(parts[:2 if parts[0] == "extras" else 1])
+
+
+def may_include(name, header):
+    """Whether LAYERS lets the file `name` include `header`."""
+    part, other = part_of(name), part_of(header)
+    top, other_top = part.split("/")[0], other.split("/")[0]
+    if part == other or other_top not in LAYERS:
+        return True
+    if re.match(r"extras/[^/]+/tests/", name):
+        return other in ANYTHING
+    return other in LAYERS[top]
+
+
+def is_of_deleted_extra(root, name):
+    """Links and lists may name what an extra has: whoever deletes the extra
+    does not have to look for them."""
+    part = part_of(name)
+    return part.startswith("extras/") and not (root / part).is_dir()
+
+
 def includes(root):
     """Every #include is an arrow that LAYERS draws, from a place that PLACES
     allows; our own headers are named from the root."""
@@ -127,7 +155,7 @@ def includes(root):
         if folder not in LAYERS:
             yield f"{name}: no C++ in this folder; see LAYERS in rules.py"
             continue
-        tested = name.split("/")[1] if folder == "tests" else folder
+        tested = name.split("/")[1] if folder == "tests" else part_of(name)
         torch_free = tested in TORCH_FREE or tested == "testing"
         text = path.read_text()
         for match in re.finditer(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', text,
@@ -137,12 +165,13 @@ def includes(root):
             top = header.split("/")[0]
             if match[1] == '"' and "/" not in header:
                 yield f'{where}: "{header}": write the path from the root'
-            elif top in LAYERS and top != folder and top not in LAYERS[folder]:
-                yield f"{where}: {folder}/ may not include {top}/"
+            elif not may_include(name, header):
+                yield (f"{where}: {part_of(name)}/ may not include "
+                       f"{part_of(header)}/")
             elif not room_order(name, header):
                 yield f"{where}: {header} is in a room above; see ROOMS"
             elif torch_free and top in ("torch", "ATen", "c10", "caffe2"):
-                yield f"{where}: {folder}/ must do without Torch"
+                yield f"{where}: {tested}/ must do without Torch"
             for what, include, _, allowed in PLACES:
                 if re.match(include, header) and not re.match(allowed, name):
                     yield f"{where}: {what} may not be included here"
@@ -176,8 +205,9 @@ def folder_sizes(root):
 
 
 def signs(root):
-    """Every folder at the top has a README.md of five to fifteen lines."""
-    for folder in sorted(root.iterdir()):
+    """Every folder at the top, and every extra, has a README.md of five to
+    fifteen lines."""
+    for folder in [*sorted(root.iterdir()), *sorted(root.glob("extras/*"))]:
         if not folder.is_dir() or not any(files(folder, r"[^.].*")):
             continue
         name = folder.name
@@ -186,7 +216,8 @@ def signs(root):
         sign = folder / "README.md"
         lines = len(sign.read_text().splitlines()) if sign.exists() else 0
         if not 5 <= lines <= 15:
-            yield f"{name}/README.md: {lines} lines; 5 to 15 say what lives here"
+            yield (f"{sign.relative_to(root)}: {lines} lines; 5 to 15 say what "
+                   "lives here")
 
 
 def licenses(root):
@@ -223,7 +254,10 @@ def documents(root):
     for page in pages:
         text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.S)
         for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
-            if "://" not in target and not (page.parent / target).exists():
+            if "://" in target or (page.parent / target).exists():
+                continue
+            path = os.path.relpath(page.parent / target, root)
+            if not is_of_deleted_extra(root, path):
                 yield f"{page.relative_to(root)}: no such file: {target}"
 
 
@@ -242,7 +276,9 @@ def citations(root):
     for path in files(root, r".*\.(cc|h|md|proto|py|sh)"):
         for cited, sections in cited_files(path):
             where = f"{path.relative_to(root)}: {cited}"
-            if cited.split("/")[0] in ELSEWHERE or re.fullmatch(ANY_FILE, cited):
+            if (cited.split("/")[0] in ELSEWHERE
+                    or re.fullmatch(ANY_FILE, cited)
+                    or is_of_deleted_extra(root, cited)):
                 continue
             if not (cited in known or (path.parent / cited).exists()):
                 yield f"{where}: no such file"
@@ -334,20 +370,21 @@ NOT_FUZZED = {
 def fuzzed(root):
     """Every reader of a file format has a fuzz target."""
     targets = "".join(path.read_text()
-                      for path in files(root / "tests/fuzz", r".*_fuzzer\.cc"))
+                      for path in files(root, r".*_fuzzer\.cc"))
     readers = [path.relative_to(root).as_posix() for folder in READERS
                for path in files(root / folder, r".*\.h")]
     for name in [*readers, *SINGLE_READERS]:
         if name not in NOT_FUZZED and f'#include "{name}"' not in targets:
-            yield f"{name}: no fuzz target in tests/fuzz includes it"
+            yield f"{name}: no fuzz target includes it"
     for name in [*SINGLE_READERS, *NOT_FUZZED]:
-        if not (root / name).exists():
+        if not (root / name).exists() and not is_of_deleted_extra(root, name):
             yield f"rules.py, readers: there is no {name}"
 
 
 def known_tests(root, build):
-    """ARGUMENT: the build folder. ctest runs every *_test.cc and *_test.py,
-    the fuzz targets are built, and only tests that need a GPU may skip."""
+    """ARGUMENT: the build folder, of a build with extras/. ctest runs every
+    *_test.cc and *_test.py, the fuzz targets are built, and only tests that
+    need a GPU may skip."""
     listing = subprocess.run(
         ["ctest", "--test-dir", build, "--show-only=json-v1"],
         capture_output=True, text=True, check=True)
@@ -365,7 +402,8 @@ def unknown_tests(root, tests, sources):
     for line in sources.splitlines():
         name, source = line.split(" ", 1)
         test_of[os.path.realpath(source)] = name
-    for path in files(root / "tests", r".*_test\.(cc|py)"):
+    for path in [*files(root / "tests", r".*_test\.(cc|py)"),
+                 *files(root / "extras", r".*_test\.(cc|py)")]:
         name = path.relative_to(root)
         if path.suffix == ".py":
             if path.as_posix() not in words:
@@ -373,9 +411,10 @@ def unknown_tests(root, tests, sources):
                       "GANDEM_TEST_PYTHON set?)"
         elif test_of.get(os.path.realpath(path)) not in names:
             yield f"{name}: ctest does not run it"
-    fuzz = root / "tests/fuzz"
-    listed = fuzz / "CMakeLists.txt"
-    for path in files(fuzz, r".*_fuzzer\.cc"):
+    for path in files(root, r".*_fuzzer\.cc"):
+        part = part_of(path.relative_to(root).as_posix())
+        listed = root / part / ("tests" if "/" in part else "fuzz")
+        listed = listed / "CMakeLists.txt"
         if path.name not in listed.read_text():
             yield f"{path.relative_to(root)}: not in {listed.relative_to(root)}"
 

@@ -53,7 +53,12 @@ class IncludesTest(Tree):
                              ("common/process/log.cc", "spdlog/spdlog.h"),
                              ("exchange/rpc/a.cc", "exchange/a.h"),
                              ("training/roles/a.cc", "training/state/ema.h"),
-                             ("common/config/a.h", "common/config/b.h")]:
+                             ("common/config/a.h", "common/config/b.h"),
+                             ("extras/a/b.cc", "extras/a/b.h"),
+                             ("extras/a/c.cc", "training/loop.h"),
+                             ("extras/a/tests/b_test.cc", "extras/a/b.h"),
+                             ("extras/a/tests/c_test.cc",
+                              "tests/testing/temp_dir.h")]:
             self.assertEqual(self.included(name, f'#include "{header}"'), [])
 
     def test_rooms_above_and_beside(self):
@@ -84,10 +89,24 @@ class IncludesTest(Tree):
                                       f"{other}/"])
             (self.root / name).unlink()
 
+    def test_extras_are_included_by_themselves_only(self):
+        for name, header in [("common/a.cc", "extras/a/b.h"),
+                             ("tests/common/a_test.cc", "extras/a/b.h"),
+                             ("benchmarks/a.cc", "extras/a/b.h"),
+                             ("extras/b/a.cc", "extras/a/b.h"),
+                             ("extras/b/tests/a_test.cc", "extras/a/b.h"),
+                             ("extras/b/c.cc", "tests/testing/temp_dir.h")]:
+            faults = self.included(name, f'#include "{header}"')
+            part, other = rules.part_of(name), rules.part_of(header)
+            self.assertEqual(
+                faults, [f"{name}:3: {part}/ may not include {other}/"])
+            (self.root / name).unlink()
+
     def test_torch_in_a_torch_free_folder(self):
         for name in ["exchange/a.h", "common/rpc/a.cc", "pipeline/a.cc",
                      "scaling_manager/a.cc", "tests/exchange/a_test.cc",
-                     "tests/testing/a.h"]:
+                     "tests/testing/a.h", "extras/report_page/a.cc",
+                     "extras/report_page/tests/a_test.cc"]:
             faults = self.included(name, "#include <ATen/core/Tensor.h>")
             self.assertEqual(len(faults), 1, name)
             self.assertIn("without Torch", faults[0])
@@ -146,6 +165,12 @@ class TextTest(Tree):
                                 " `[&](x)`")
         self.expect_fault(rules.documents, "docs/a.md", "b.md")
 
+    def test_link_into_an_extra(self):
+        self.write("docs/a.md", "[b](../extras/a/b.md)")
+        self.assertEqual(self.faults(rules.documents), [])  # it was deleted
+        self.write("extras/a/README.md", "line\n" * 5)
+        self.expect_fault(rules.documents, "docs/a.md", "b.md")
+
 
 class FilesTest(Tree):
     def test_folder_without_rooms(self):
@@ -166,6 +191,10 @@ class FilesTest(Tree):
         (self.root / "exchange/README.md").unlink()
         self.write("exchange/a.h", LICENSE)
         self.expect_fault(rules.signs, "exchange/README.md", "0 lines")
+        self.write("exchange/README.md", "line\n" * 5)
+        self.write("extras/README.md", "line\n" * 5)
+        self.write("extras/a/b.h", LICENSE)
+        self.expect_fault(rules.signs, "extras/a/README.md", "0 lines")
 
 
 class CitationsTest(Tree):
@@ -190,6 +219,12 @@ class CitationsTest(Tree):
             path = self.write(name, text)
             self.expect_fault(rules.citations, name, "gone.h: no such file")
             path.unlink()
+
+    def test_file_of_an_extra(self):
+        self.write("docs/page.md", "see `extras/a/gone.h`")
+        self.assertEqual(self.faults(rules.citations), [])  # it was deleted
+        self.write("extras/a/b.h", LICENSE)
+        self.expect_fault(rules.citations, "docs/page.md", "gone.h")
 
     def test_section_that_is_not_there(self):
         self.write("exchange/cache.h", "// (design.md sections 4\n// and 8)")
@@ -227,6 +262,12 @@ class FuzzedTest(Tree):
         self.write("tests/fuzz/a_fuzzer.cc", include)
         self.assertEqual(self.faults(rules.fuzzed), [])
 
+    def test_target_of_an_extra(self):
+        self.write("pipeline/formats/a.h", LICENSE)
+        self.write("extras/a/tests/a_fuzzer.cc",
+                   '#include "pipeline/formats/a.h"\n')
+        self.assertEqual(self.faults(rules.fuzzed), [])
+
     def test_exception_that_is_gone(self):
         (self.root / "pipeline/formats/zip_format.h").unlink()
         self.expect_fault(rules.fuzzed, "there is no", "zip_format.h")
@@ -248,6 +289,12 @@ class TestsTest(Tree):
         self.assertEqual(self.unknown(known, line), [])
         self.assertEqual(len(self.unknown(known)), 1)
         self.assertEqual(len(self.unknown([], line)), 1)
+
+    def test_orphans_of_an_extra(self):
+        self.write("extras/a/tests/a_test.cc", LICENSE)
+        self.write("extras/a/tests/b_fuzzer.cc", LICENSE)
+        self.write("extras/a/tests/CMakeLists.txt", "")
+        self.assertEqual(len(self.unknown([])), 2)
 
     def test_python_orphan(self):
         path = self.write("tests/common/a_test.py", "")

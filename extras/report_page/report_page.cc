@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control_plane/report_page/report_page.h"
+#include "extras/report_page/report_page.h"
 
 #include <span>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control_plane/report_page/run_page_data.h"
+#include "extras/report_page/run_page_data.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control_plane/report_page/run_page_data.h"
+#include "extras/report_page/run_page_data.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,8 +16,8 @@
 #include "common/results/training_clock.h"
 #include "common/status.h"
 #include "control_plane/coordinator/run_files.h"
-#include "control_plane/report_page/sample_pictures.h"
 #include "control_plane/views/time_report_text.h"
+#include "extras/report_page/sample_pictures.h"
 
 namespace gandem {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control_plane/report_page/sample_pictures.h"
+#include "extras/report_page/sample_pictures.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
