@@ -22,8 +22,6 @@ set(GANDEM_TEST_PYTHON "" CACHE FILEPATH
     "Python with the packages tensorboard and safetensors, for the tests")
 set(GANDEM_LIBTORCH "" CACHE PATH
     "Folder of LibTorch (has lib/libtorch_cpu.so); scripts/bootstrap.sh sets it")
-set(GANDEM_ARROW "" CACHE PATH
-    "Folder pyarrow/ of its wheel (has libarrow.so.*); scripts/bootstrap.sh sets it")
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)

@@ -6,8 +6,11 @@
 set -euo pipefail
 build_dir=$1 destination=$2
 mkdir -p "$destination/bin" "$destination/lib"
-for name in gandem generator_worker discriminator_worker colocated_worker \
-    evaluation_job data_worker; do
+programs=(gandem generator_worker discriminator_worker colocated_worker
+          evaluation_job)
+# A build without the extra `parquet` has none.
+[[ ! -e $build_dir/bin/data_worker ]] || programs+=(data_worker)
+for name in "${programs[@]}"; do
   program=$build_dir/bin/$name
   [[ -x $program ]] || {
     echo "collect.sh: there is no $program; scripts/build.sh makes it" >&2

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
@@ -14,6 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "common/files/file.h"
 #include "common/files/printable.h"
+#include "common/process/missing_extra.h"
 #include "common/status.h"
 #include "pipeline/arrays/array_images.h"
 #include "pipeline/formats/image_decoder.h"
@@ -23,8 +25,8 @@
 #include "pipeline/remote/open_file.h"
 #include "pipeline/remote/url.h"
 #include "pipeline/sources/pack_images.h"
-#include "pipeline/sources/parquet_files.h"
-#include "pipeline/sources/parquet_images.h"
+#include "pipeline/sources/parquet_names.h"
+#include "pipeline/sources/source_kind.h"
 #include "pipeline/sources/survey.h"
 #include "pipeline/sources/tree_source.h"
 #include "pipeline/tensor_samples.h"
@@ -42,14 +44,6 @@ constexpr int64_t kImageHeaderBytes = 16
                                       << 10;  // with what cameras write first
 constexpr int64_t kHeadersAtATime = 16;
 constexpr size_t kMaxShownReason = 1000;  // bytes
-
-using OpenedSource = absl::StatusOr<std::unique_ptr<ImageStore>>;
-
-struct SourceKind {
-  absl::string_view name;  // as a message lists it; "": part of another one
-  bool (*recognizes)(const std::string& path);
-  OpenedSource (*open)(const std::string& path, const std::string& member);
-};
 
 bool IsFolder(const std::string& path) {
   std::error_code error;
@@ -71,7 +65,7 @@ bool IsTar(const std::string& path) {
 
 bool IsShards(const std::string& path) {
   return absl::StrContains(path, "{") &&
-         (HasTarName(path) || absl::EndsWithIgnoreCase(path, ".parquet") ||
+         (HasTarName(path) || absl::EndsWithIgnoreCase(path, kParquetEnding) ||
           LooksLikeTensors(path));
 }
 
@@ -109,16 +103,6 @@ OpenedSource OpenTree(const std::string& path, const std::string& member) {
   return OpenTreeImages(std::move(tree), member);
 }
 
-// Opens a kind of source whose images have no names.
-template <OpenedSource (*kOpen)(const std::string&)>
-OpenedSource OpenWithoutMembers(const std::string& path,
-                                const std::string& member) {
-  if (member.empty()) return kOpen(path);
-  return absl::InvalidArgumentError(absl::StrCat(
-      "'", ShownUrl(path), "' has no files with names, of which data.member ",
-      member, " could choose: leave it out"));
-}
-
 // A prefix of S3; HTTP has no lists of files, and says so when it is opened.
 bool IsRemoteFolder(const std::string& path) {
   return IsUrl(path) && absl::EndsWith(NamePart(path), "/");
@@ -129,15 +113,21 @@ OpenedSource OpenPacked(const std::string& path) {
   return OpenTree<OpenTarTree>(shards, "");
 }
 
-// The first that recognizes a path opens it.
-constexpr SourceKind kSourceKinds[] = {
+OpenedSource ParquetIsMissing(const std::string& path, const std::string&) {
+  return MissingExtraError(absl::StrCat("'", ShownUrl(path), "' is Parquet"),
+                           "parquet");
+}
+
+// Before those of extras.
+constexpr SourceKind kFirstKinds[] = {
     {"s3://BUCKET/FOLDER/ of images", IsRemoteFolder, OpenTree<OpenS3Tree>},
     {"IDX files (or their folder)", LooksLikeIdx,
      OpenWithoutMembers<OpenIdxByName>},
     {"CIFAR-10 or CIFAR-100 (a folder, or .tar.gz)", IsCifar,
      OpenWithoutMembers<OpenCifar>},
-    {"Parquet (a file, its folder, or name-{00000..00004}-of-00005.parquet)",
-     LooksLikeParquet, OpenWithoutMembers<OpenParquet>},
+};
+
+constexpr SourceKind kLastKinds[] = {
     {"a folder of packed shards", IsPackedFolder,
      OpenWithoutMembers<OpenPacked>},
     {"tensors in .safetensors or .npy (a file, shards, or their folder)",
@@ -149,11 +139,25 @@ constexpr SourceKind kSourceKinds[] = {
      OpenTree<OpenTarTree>},
 };
 
+// The first that recognizes a path opens it.
+const std::vector<SourceKind>& SourceKinds() {
+  static const auto* const kinds = [] {
+    auto* const all = new std::vector<SourceKind>(std::begin(kFirstKinds),
+                                                  std::end(kFirstKinds));
+    std::ranges::copy(ExtraSourceKinds(), std::back_inserter(*all));
+    all->push_back(MissingParquetKind());
+    std::ranges::copy(kLastKinds, std::back_inserter(*all));
+    return all;
+  }();
+  return *kinds;
+}
+
 // "a, b, or c".
 std::string NamesOfKinds() {
   std::string names;
-  for (const SourceKind& kind : kSourceKinds) {
-    const bool last = &kind == std::end(kSourceKinds) - 1;
+  for (const SourceKind& kind : SourceKinds()) {
+    if (kind.name.empty()) continue;
+    const bool last = &kind == &SourceKinds().back();
     absl::StrAppend(&names, names.empty() ? "" : ", ", last ? "or " : "",
                     kind.name);
   }
@@ -260,6 +264,17 @@ std::string AppearanceText(const ImageStore& source, const SourceLook& look) {
 
 }  // namespace
 
+SourceKind MissingParquetKind() {
+  return {.name = "", .recognizes = LooksLikeParquet, .open = ParquetIsMissing};
+}
+
+absl::Status NoMembersError(const std::string& path,
+                            const std::string& member) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", ShownUrl(path), "' has no files with names, of which data.member ",
+      member, " could choose: leave it out"));
+}
+
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenSource(
     const std::string& path, const std::string& member) {
   if (IsUrl(path)) {
@@ -271,7 +286,7 @@ absl::StatusOr<std::unique_ptr<ImageStore>> OpenSource(
     return absl::NotFoundError(
         absl::StrCat("'", path, "': no such file or folder"));
   }
-  for (const SourceKind& kind : kSourceKinds) {
+  for (const SourceKind& kind : SourceKinds()) {
     if (kind.recognizes(path)) return kind.open(path, member);
   }
   return absl::InvalidArgumentError(absl::StrCat("'", ShownUrl(path), "' is ",

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kinds of sources that images come from, a row of one table each: for
-// training, for `gandem evaluate` and for `gandem dataset` alike. A new kind is
-// a pair of files that makes an ImageStore, its test and its row.
+// The kinds of sources that images come from, a row of one table each
+// (source_kind.h): for training, for `gandem evaluate` and for `gandem dataset`
+// alike. A new kind is a pair of files that makes an ImageStore, its test and
+// its row.
 //
 // Thread safety: pure functions, but for reading files.
 #pragma once
@@ -21,6 +22,7 @@ namespace gandem {
 //   NOT_FOUND         there is no such file or folder.
 //   INVALID_ARGUMENT  it is of no kind; says what it is, and lists them. Or it
 //                     is of one without members.
+//   FAILED_PRECONDITION  this build lacks the extra that opens it.
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenSource(
     const std::string& path, const std::string& member = "");
 

@@ -20,13 +20,13 @@
 #include "pipeline/fitted_images.h"
 #include "pipeline/formats/exclude_list.h"
 #include "pipeline/formats/idx_reader.h"
+#include "pipeline/memory/unit_memory.h"
 #include "pipeline/remote/remote_store.h"
 #include "pipeline/remote/url.h"
 #include "pipeline/sources/half_images.h"
 #include "pipeline/sources/image_sources.h"
 #include "pipeline/sources/left_out_images.h"
 #include "pipeline/sources/listing.h"
-#include "pipeline/sources/parquet_images.h"
 #include "pipeline/sources/resolve_data.h"
 #include "pipeline/tensor_samples.h"
 #include "pipeline/transforms.h"
@@ -89,7 +89,7 @@ void UseCaches(const DataConfig& config) {
   ProcessRemoteStore().SetCaches({.block_bytes = BlockBytes(config),
                                   .disk_folder = config.cache_dir(),
                                   .disk_bytes = config.cache_bytes()});
-  SetRowGroupMemory(RowGroupBytes(config));
+  SetUnitMemory(UnitBytes(config));
 }
 
 absl::StatusOr<std::vector<std::string>> ReadExcludeList(

@@ -129,13 +129,13 @@ int64_t BlockBytes(const DataConfig& config) {
   return config.memory_bytes() / 2;
 }
 
-int64_t RowGroupBytes(const DataConfig& config) {
+int64_t UnitBytes(const DataConfig& config) {
   return config.memory_bytes() / 4;
 }
 
 std::optional<int64_t> KeptBytes(const ImageStore& source,
                                  const DataConfig& config) {
-  if (source.reads_whole_units()) return RowGroupBytes(config);
+  if (source.reads_whole_units()) return UnitBytes(config);
   if (!IsUrl(config.source())) return std::nullopt;
   return std::max(BlockBytes(config),
                   config.cache_dir().empty() ? 0 : config.cache_bytes());

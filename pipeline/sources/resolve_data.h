@@ -42,15 +42,15 @@ std::string AdviceOnUnreadable(const DataConfig& config);
 void ResolveOrderUnseen(DataConfig& config);
 
 // data.order and, of SHARDS, data.shuffle_window. What is read of a source
-// behind a network, or of Parquet, in larger pieces than images is kept for a
+// behind a network, or in units, in larger pieces than images is kept for a
 // while (KeptBytes): windows are of images that fill a quarter of it, at most
 // 16,384, so that no piece is read for one image after the other.
 void ResolveOrder(const ImageStore& source, DataConfig& config);
 
-// Of data.memory_bytes: for blocks of remote files, and for row groups of
-// Parquet.
+// Shares of data.memory_bytes: for blocks of remote files, and for units that
+// are read as a whole.
 int64_t BlockBytes(const DataConfig& config);
-int64_t RowGroupBytes(const DataConfig& config);
+int64_t UnitBytes(const DataConfig& config);
 
 // Of larger pieces of `source`, as a worker keeps them; nothing: all of them
 // are at hand (files of this machine).

@@ -80,19 +80,6 @@ class CredentialsTest(harness.RunTest):
             self.assertEqual(worker.wait(), 0, worker.text())
         self.assert_same_state(by_hand, plain)
 
-    def test_parquet_is_read_in_a_run_over_tls(self):
-        """Apache Arrow's libraries carry an OpenSSL and a protobuf of their own,
-        which must not meet those of gRPC."""
-        data = harness.SOURCE / "tests" / "goldens" / "parquet" / "hub"
-        plain = self.train("plain", sets=SETS, flags=["--data", data])
-        certs = self.make_certificates()
-        listen = ["--listen", f"{self.address}:0", "--certificates",
-                  certs / self.address]
-        over_tls = self.train("tls", sets=SETS,
-                              flags=["--data", data, *listen])
-        self.assertIn("50 images, 32 x 32, RGB", over_tls.text())
-        self.assert_same_state(over_tls, plain)
-
     def test_strangers_on_the_network_change_nothing(self):
         plain = self.train("plain", sets=SETS)
         certs = self.make_certificates()

@@ -1,16 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same images in a folder, a zip, a tar, shards, CIFAR's own files, tensors
-and Parquet: the same run, bit for bit, also when it is stopped in the middle of an
-epoch."""
+"""The same images in a folder, a zip, a tar, shards, CIFAR's own files and tensors:
+the same run, bit for bit, also when it is stopped in the middle of an epoch."""
 
-import contextlib
 import io
-import os
 import random
-import shutil
-import signal
 import struct
-import subprocess
 import tarfile
 import zipfile
 import zlib
@@ -46,7 +40,9 @@ def add(tar, name, data):
     tar.addfile(info, io.BytesIO(data))
 
 
-class DataTest(harness.RunTest):
+class DataRuns(harness.RunTest):
+    """Runs on the same images from several kinds of files."""
+
     SETS = ["data.horizontal_flip=true", "samples.every_rounds=0"]
 
     def setUp(self):
@@ -114,20 +110,18 @@ class DataTest(harness.RunTest):
                                            for b in image))
         return self.folder / "tensors"
 
-    def parquet(self):
-        """The same images, by tests/oracles/parquet_goldens.py."""
-        return harness.SOURCE / "tests" / "goldens" / "parquet" / "hub"
-
     def train_on(self, name, path, sets=(), **options):
         return self.train(name, sets=[*self.SETS, *sets],
                           flags=["--data", str(path)], **options)
 
+
+class DataTest(DataRuns):
     def test_the_same_run_from_everywhere(self):
         first = self.train_on("folder", self.write_folder())
         self.assertIn(f"data: {IMAGES} images, {SIDE} x {SIDE}, RGB",
                       first.text())
         for write in (self.write_zip, self.write_tar, self.write_shards,
-                      self.write_cifar, self.parquet):
+                      self.write_cifar):
             name = write.__name__
             with self.subTest(name):
                 self.assert_same_state(first, self.train_on(name, write()))
@@ -191,47 +185,6 @@ class DataTest(harness.RunTest):
         self.assertIn(f"{IMAGES - 1} images (1 left out)", run.text())
         self.files = whole
         self.assert_same_state(run, self.train_on("whole", self.write_zip()))
-
-    def test_goes_on_when_data_worker_is_killed(self):
-        rounds = ["rounds=1500", "checkpoint.every_rounds=500"]
-        self.files += [(name.replace("img0", "img1"), data)
-                       for name, data in self.files]
-        whole = self.train_on("whole", self.write_folder(), sets=rounds)
-        copies = self.folder / "copies"
-        copies.mkdir()
-        for i in range(2):
-            for shard in sorted(self.parquet().glob("data/train-*")):
-                shutil.copy(shard, copies / f"{i}-{shard.name[6:11]}.parquet")
-        # A quarter of it has no room for all row groups: they are read again
-        # and again.
-        run = self.start("killed", sets=[*self.SETS, *rounds,
-                                         "data.memory_bytes=1048576"],
-                         flags=["--data", str(copies)])
-
-        def data_workers():
-            return [pid for pid in harness.family(run.token)
-                    if harness.command_of(pid) == "data_worker"]
-
-        harness.wait_for(lambda: run.rounds() >= 1, "a round")
-        killed = 0
-        for pid in data_workers():
-            with contextlib.suppress(ProcessLookupError):  # of the start
-                os.kill(pid, signal.SIGKILL)
-                killed += 1
-        self.assertGreater(killed, 0)
-        self.assertEqual(run.wait(), 0, run.text())
-        self.assert_same_state(run, whole)
-        self.assertEqual(data_workers(), [])
-
-    def test_parquet_without_data_worker_says_so(self):
-        alone = self.folder / "bin"
-        alone.mkdir()
-        shutil.copy(harness.BIN / "gandem", alone)
-        shown = subprocess.run(
-            [alone / "gandem", "dataset", "show", str(self.parquet())],
-            capture_output=True, text=True, timeout=harness.DEADLINE)
-        self.assertEqual(shown.returncode, 2, shown.stderr)
-        self.assertIn("Parquet is read by data_worker", shown.stderr)
 
     def test_an_image_that_is_none_ends_the_run_and_is_named(self):
         self.files[7] = ("00000/img00000007.png", b"<html>log in</html>")

@@ -24,7 +24,6 @@ LAYERS = {
     "exchange": BASE,
     "collective": BASE,
     "pipeline": BASE,
-    "data_worker": {"pipeline"},
     "models": BASE | {"gandem"},
     "training": BELOW_TRAINING,
     "evaluation": MAIN,
@@ -58,7 +57,7 @@ ROOMS = {
     "models": [("",), ("layers",), ("families", "own"), ("registry",)],
     "exchange": [("",), ("rpc",)],
     "pipeline": [("control", "memory"), ("",), ("remote",), ("formats",),
-                 ("parquet", "trees"), ("arrays", "tensors"),
+                 ("trees",), ("arrays", "tensors"),
                  ("feed", "sources")],
     "training": [("state",), ("compute",), ("objective",), ("inputs",),
                  ("optimizers/rules",), ("optimizers",), ("fleet",),
@@ -79,7 +78,7 @@ ROOMS = {
 MOST_FILES = 30
 
 TORCH_FREE = {"proto", "common", "exchange", "collective", "pipeline",
-              "data_worker", "deploy", "scaling_manager", "control_plane",
+              "deploy", "scaling_manager", "control_plane", "extras/parquet",
               "extras/report_page"}
 
 # What only some files may use: (name, include, code, files that may).
@@ -89,7 +88,8 @@ PLACES = [
      r"|benchmarks/"),
     ("NCCL", r"nccl\.h", r"\bnccl[A-Z]\w*\(",
      r"collective/nccl_|tests/collective/nccl_"),
-    ("Arrow", r"(arrow|parquet)/", r"\b(arrow|parquet)::", r"data_worker/"),
+    ("Arrow", r"(arrow|parquet)/", r"\b(arrow|parquet)::",
+     r"extras/parquet/data_worker/"),
     ("Python", r"pybind11/|Python\.h|torch/csrc/utils/pybind\.h",
      r"\b(pybind11|py)::", r"python_worker/"),
     ("prometheus-cpp", r"prometheus/", r"\bprometheus::",
@@ -317,8 +317,8 @@ def cited_files(path):
 
 # Folders of readers, whose every header has a fuzz target that includes it,
 # readers of files and messages in other folders, and the headers that need none.
-READERS = ("data_worker", "pipeline/formats", "pipeline/parquet",
-           "pipeline/tensors", "common/checkpoint", "deploy/slurm")
+READERS = ("extras/parquet", "pipeline/formats", "pipeline/tensors",
+           "common/checkpoint", "deploy/slurm")
 SINGLE_READERS = (
     "collective/ring_codec.h", "common/config/run_config.h",
     "common/control/measure_service.h", "common/files/metric_card.h",
@@ -344,12 +344,12 @@ NOT_FUZZED = {
     "common/checkpoint/safetensors_writer.h": "writes",
     "common/checkpoint/tensor_snapshot.h": "writes",
     # Arrow reads Parquet, in a process that holds nothing of the run; what it
-    # answers is read as a stranger's (data_frames_fuzzer.cc).
-    "data_worker/arrow_status.h": "Arrow's",
-    "data_worker/asked_file.h": "Arrow's",
-    "data_worker/image_columns.h": "Arrow's",
-    "data_worker/parquet_shard.h": "Arrow's",
-    "data_worker/serve.h": "reads by data_frames.h",
+    # answers is read as a stranger's (fuzz target data_frames_fuzzer).
+    "extras/parquet/data_worker/arrow_status.h": "Arrow's",
+    "extras/parquet/data_worker/asked_file.h": "Arrow's",
+    "extras/parquet/data_worker/image_columns.h": "Arrow's",
+    "extras/parquet/data_worker/parquet_shard.h": "Arrow's",
+    "extras/parquet/data_worker/serve.h": "reads by data_frames.h",
     "deploy/slurm/batch_script.h": "writes",
     "deploy/slurm/slurm_tools.h": "hands on to job_state.h",
     # Targets are built without Torch. Both read by safetensors.h, text_proto.h
@@ -358,9 +358,11 @@ NOT_FUZZED = {
     "evaluation/metrics/statistics_file.h": "Torch's",
     "pipeline/formats/gzip_file.h": "zlib's; idx_fuzzer.cc reads through it",
     "pipeline/formats/zip_format.h": "constants",
-    "pipeline/parquet/data_worker_pool.h": "asks by data_worker_client.h",
-    "pipeline/parquet/data_worker_process.h": "reads nothing",
-    "pipeline/parquet/row_group_cache.h": "reads nothing",
+    "extras/parquet/data_worker_pool.h": "asks by data_worker_client.h",
+    "extras/parquet/data_worker_process.h": "reads nothing",
+    "extras/parquet/parquet_files.h": "names of files",
+    "extras/parquet/parquet_images.h": "asks by data_worker_client.h",
+    "extras/parquet/row_group_cache.h": "reads nothing",
     "pipeline/remote/aws_settings.h": "lines of the user's own ~/.aws",
     "pipeline/tensors/tensor_images.h": "reads by tensor_file.h",
     "pipeline/tensors/tensor_paths.h": "names of files",
@@ -373,6 +375,7 @@ def fuzzed(root):
                       for path in files(root, r".*_fuzzer\.cc"))
     readers = [path.relative_to(root).as_posix() for folder in READERS
                for path in files(root / folder, r".*\.h")]
+    readers = [name for name in readers if "/tests/" not in name]
     for name in [*readers, *SINGLE_READERS]:
         if name not in NOT_FUZZED and f'#include "{name}"' not in targets:
             yield f"{name}: no fuzz target includes it"

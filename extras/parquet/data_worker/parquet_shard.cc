@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "extras/parquet/data_worker/parquet_shard.h"
+
+#include <arrow/api.h>
+#include <arrow/compute/cast.h>
+#include <parquet/file_reader.h>
+#include <parquet/metadata.h>
+#include <parquet/properties.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "extras/parquet/data_worker/arrow_status.h"
+
+namespace gandem {
+namespace {
+
+// More names of classes than data sets have; gandem has as many labels.
+constexpr int64_t kMostTextLabels = int64_t{1} << 20;
+
+// Calls `use(value, row)` for each of a column's, null or not.
+template <typename Array, typename Use>
+absl::Status ForEachValue(const arrow::Array& array, int64_t row, Use use) {
+  const auto& values = static_cast<const Array&>(array);
+  for (int64_t i = 0; i < values.length(); ++i) {
+    if (absl::Status used = use(values, i, row + i); !used.ok()) return used;
+  }
+  return absl::OkStatus();
+}
+
+using AddImage = std::function<void(absl::string_view bytes)>;
+
+// An image that is null has no bytes.
+template <typename Array>
+absl::Status AddBinary(const arrow::Array& array, const arrow::Array* around,
+                       const AddImage& add) {
+  return ForEachValue<Array>(
+      array, 0, [&](const Array& values, int64_t i, int64_t /*row*/) {
+        const bool is_null =
+            values.IsNull(i) || (around != nullptr && around->IsNull(i));
+        const auto view = is_null ? std::string_view("") : values.GetView(i);
+        add({view.data(), view.size()});
+        return absl::OkStatus();
+      });
+}
+
+// A column of images is binary, or a struct of which only `bytes` was read.
+absl::Status AddChunk(const arrow::Array& chunk, const AddImage& add) {
+  const arrow::Array* around = nullptr;
+  std::shared_ptr<arrow::Array> values;
+  if (chunk.type_id() == arrow::Type::STRUCT) {
+    around = &chunk;
+    // As long as the struct, whatever slice of it this is.
+    values = static_cast<const arrow::StructArray&>(chunk).field(0);
+  }
+  const arrow::Array& bytes = around == nullptr ? chunk : *values;
+  switch (bytes.type_id()) {
+    case arrow::Type::BINARY:
+      return AddBinary<arrow::BinaryArray>(bytes, around, add);
+    case arrow::Type::LARGE_BINARY:
+      return AddBinary<arrow::LargeBinaryArray>(bytes, around, add);
+    default:
+      return absl::InvalidArgumentError(
+          absl::StrCat("images of type ", bytes.type()->ToString()));
+  }
+}
+
+absl::Status NoLabelInRow(int64_t row, const std::string& column) {
+  return absl::DataLossError(absl::StrCat(
+      "row ", row, " has no '", column,
+      "' (null or empty): give every image one, or remove the column"));
+}
+
+template <typename Type>
+absl::Status AddIntegers(const arrow::Array& chunk, const std::string& column,
+                         std::vector<int64_t>& labels) {
+  using Array = arrow::NumericArray<Type>;
+  return ForEachValue<Array>(
+      chunk, std::ssize(labels),
+      [&](const Array& values, int64_t i, int64_t row) {
+        if (values.IsNull(i)) {
+          return NoLabelInRow(row, column);
+        }
+        labels.push_back(static_cast<int64_t>(values.Value(i)));
+        return absl::OkStatus();
+      });
+}
+
+absl::Status AddLabelChunk(const arrow::Array& chunk, const std::string& column,
+                           std::vector<int64_t>& labels) {
+  switch (chunk.type_id()) {
+    case arrow::Type::INT8:
+      return AddIntegers<arrow::Int8Type>(chunk, column, labels);
+    case arrow::Type::INT16:
+      return AddIntegers<arrow::Int16Type>(chunk, column, labels);
+    case arrow::Type::INT32:
+      return AddIntegers<arrow::Int32Type>(chunk, column, labels);
+    case arrow::Type::INT64:
+      return AddIntegers<arrow::Int64Type>(chunk, column, labels);
+    case arrow::Type::UINT8:
+      return AddIntegers<arrow::UInt8Type>(chunk, column, labels);
+    case arrow::Type::UINT16:
+      return AddIntegers<arrow::UInt16Type>(chunk, column, labels);
+    case arrow::Type::UINT32:
+      return AddIntegers<arrow::UInt32Type>(chunk, column, labels);
+    case arrow::Type::UINT64:
+      return AddIntegers<arrow::UInt64Type>(chunk, column, labels);
+    default:
+      return absl::InvalidArgumentError(
+          absl::StrCat("labels of type ", chunk.type()->ToString()));
+  }
+}
+
+// A column of texts, which may be a dictionary of them.
+absl::Status TakeTextLabels(const arrow::ChunkedArray& column,
+                            const std::string& name, OpenedShard& shard) {
+  std::vector<std::string> texts;
+  for (const auto& chunk : column.chunks()) {
+    const auto plain = arrow::compute::Cast(*chunk, arrow::large_binary());
+    if (!plain.ok()) return FromArrow(plain.status());
+    const absl::Status taken = ForEachValue<arrow::LargeBinaryArray>(
+        **plain, std::ssize(texts),
+        [&](const arrow::LargeBinaryArray& values, int64_t i, int64_t row) {
+          if (values.IsNull(i) || values.value_length(i) == 0) {
+            return NoLabelInRow(row, name);
+          }
+          texts.push_back(values.GetString(i));
+          return absl::OkStatus();
+        });
+    if (!taken.ok()) return taken;
+  }
+  shard.class_names = texts;
+  std::ranges::sort(shard.class_names);
+  shard.class_names.erase(
+      std::unique(shard.class_names.begin(), shard.class_names.end()),
+      shard.class_names.end());
+  if (std::ssize(shard.class_names) > kMostTextLabels) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", name, "' has ", shard.class_names.size(),
+                     " different texts, more than there may be classes"));
+  }
+  shard.labels_are_texts = true;
+  for (const std::string& text : texts) {
+    shard.labels.push_back(std::ranges::lower_bound(shard.class_names, text) -
+                           shard.class_names.begin());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Encrypted() {
+  return absl::InvalidArgumentError(
+      "it is encrypted, and gandem has no keys: write it without encryption");
+}
+
+// An encrypted footer has a magic of its own at its end.
+absl::Status CheckMagic(arrow::io::RandomAccessFile& file) {
+  constexpr int64_t kMagicBytes = 4;
+  const int64_t size = file.GetSize().ValueOr(0);
+  if (size < kMagicBytes) return absl::DataLossError("it is no Parquet file");
+  const auto magic = file.ReadAt(size - kMagicBytes, kMagicBytes);
+  if (!magic.ok()) return FromArrow(magic.status());
+  return (*magic)->ToString() == "PARE" ? Encrypted() : absl::OkStatus();
+}
+
+// Labels below 0 stand for "not known" (the hub's test splits). All of them:
+// there are none.
+absl::Status CheckKnown(const ImageColumns& columns,
+                        std::vector<int64_t>& labels) {
+  const auto unknown =
+      std::ranges::count_if(labels, [](int64_t label) { return label < 0; });
+  if (unknown == 0) return absl::OkStatus();
+  if (unknown == std::ssize(labels)) {
+    labels.clear();
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", columns.label, "' is negative in ", unknown,
+      " rows: give every image a label from 0 on, or remove the column"));
+}
+
+absl::Status CheckNames(const ImageColumns& columns,
+                        const std::vector<int64_t>& labels) {
+  if (columns.class_names.empty()) return absl::OkStatus();
+  const auto bad = std::ranges::find_if(labels, [&](int64_t label) {
+    return label >= std::ssize(columns.class_names);
+  });
+  if (bad == labels.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "row ", bad - labels.begin(), " has '", columns.label, "' ", *bad,
+      ", and the file names ", columns.class_names.size(), " classes"));
+}
+
+absl::Status TakeIntegerLabels(const ImageColumns& columns,
+                               const arrow::ChunkedArray& column,
+                               OpenedShard& shard) {
+  for (const auto& chunk : column.chunks()) {
+    absl::Status added = AddLabelChunk(*chunk, columns.label, shard.labels);
+    if (!added.ok()) return added;
+  }
+  if (absl::Status known = CheckKnown(columns, shard.labels); !known.ok()) {
+    return known;
+  }
+  return CheckNames(columns, shard.labels);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ParquetShard>> ParquetShard::Open(
+    std::shared_ptr<arrow::io::RandomAccessFile> file) {
+  if (absl::Status plain = CheckMagic(*file); !plain.ok()) return plain;
+  arrow::MemoryPool* const pool = arrow::system_memory_pool();
+  std::unique_ptr<parquet::ParquetFileReader> parquet_reader =
+      parquet::ParquetFileReader::Open(std::move(file),
+                                       parquet::ReaderProperties(pool));
+  if (parquet_reader->metadata()->is_encryption_algorithm_set()) {
+    return Encrypted();
+  }
+  // One thread, and reads in the order of the columns: the socket is one, too.
+  parquet::ArrowReaderProperties properties(/*use_threads=*/false);
+  properties.set_pre_buffer(false);
+  auto reader = parquet::arrow::FileReader::Make(
+      pool, std::move(parquet_reader), properties);
+  if (!reader.ok()) return FromArrow(reader.status());
+  absl::StatusOr<ImageColumns> columns =
+      FindImageColumns((*reader)->manifest());
+  if (!columns.ok()) return columns.status();
+  return std::unique_ptr<ParquetShard>(
+      new ParquetShard(*std::move(reader), *std::move(columns)));
+}
+
+absl::StatusOr<OpenedShard> ParquetShard::Describe() const {
+  OpenedShard shard = {.image_column = columns_.image,
+                       .label_column = columns_.label,
+                       .unused_labels = columns_.unused_labels,
+                       .class_names = columns_.class_names};
+  const auto metadata = reader_->parquet_reader()->metadata();
+  for (int i = 0; i < metadata->num_row_groups(); ++i) {
+    const auto group = metadata->RowGroup(i);
+    const auto column = group->ColumnChunk(columns_.image_leaf);
+    shard.row_groups.push_back(
+        {.rows = group->num_rows(), .bytes = column->total_compressed_size()});
+  }
+  if (absl::Status added = AddLabels(shard); !added.ok()) return added;
+  if (absl::Status added = AddPaths(shard); !added.ok()) return added;
+  return shard;
+}
+
+absl::Status ParquetShard::AddLabels(OpenedShard& shard) const {
+  if (columns_.label_leaf < 0) return absl::OkStatus();
+  const auto table = reader_->ReadTable({columns_.label_leaf});
+  if (!table.ok()) return FromArrow(table.status());
+  const arrow::ChunkedArray& column = *(*table)->column(0);
+  const absl::Status taken = columns_.label_is_text
+                                 ? TakeTextLabels(column, columns_.label, shard)
+                                 : TakeIntegerLabels(columns_, column, shard);
+  if (taken.ok()) return taken;
+  // A recipe without classes does not need them.
+  shard.unused_labels = std::string(taken.message());
+  shard.labels_are_texts = false;
+  shard.labels.clear();
+  shard.class_names.clear();
+  return absl::OkStatus();
+}
+
+// They only stand in messages: null is "".
+absl::Status ParquetShard::AddPaths(OpenedShard& shard) const {
+  if (columns_.path_leaf < 0) return absl::OkStatus();
+  const auto table = reader_->ReadTable({columns_.path_leaf});
+  if (!table.ok()) return FromArrow(table.status());
+  for (const auto& chunk : (*table)->column(0)->chunks()) {
+    const auto paths = static_cast<const arrow::StructArray&>(*chunk).field(0);
+    const auto& texts = static_cast<const arrow::StringArray&>(*paths);
+    for (int64_t i = 0; i < texts.length(); ++i) {
+      shard.paths.push_back(texts.IsNull(i) ? "" : texts.GetString(i));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<OwnedFd> ParquetShard::ReadImages(int64_t row_group) const {
+  const auto metadata = reader_->parquet_reader()->metadata();
+  if (row_group >= metadata->num_row_groups()) {
+    return absl::DataLossError("there is no such row group any more");
+  }
+  const auto number = static_cast<int>(row_group);
+  const int64_t size = metadata->RowGroup(number)
+                           ->ColumnChunk(columns_.image_leaf)
+                           ->total_uncompressed_size();
+  if (size > kMaxPayloadBytes / 2) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "its images have ", size, " bytes, and ", kMaxPayloadBytes / 2,
+        " are read at a time: write the file with smaller row groups, as with "
+        "pyarrow's row_group_size=1000"));
+  }
+  const auto table = reader_->ReadRowGroup(number, {columns_.image_leaf});
+  if (!table.ok()) return FromArrow(table.status());
+  std::vector<int64_t> sizes;
+  std::vector<absl::string_view> pieces = {""};
+  const AddImage add = [&](absl::string_view bytes) {
+    sizes.push_back(std::ssize(bytes));
+    pieces.push_back(bytes);
+  };
+  for (const auto& chunk : (*table)->column(0)->chunks()) {
+    if (absl::Status added = AddChunk(*chunk, add); !added.ok()) return added;
+  }
+  const std::string index = EncodeImageIndex(sizes);
+  pieces[0] = index;
+  return SealedFile(pieces);
+}
+
+}  // namespace gandem

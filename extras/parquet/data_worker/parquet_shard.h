@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One Parquet file with encoded images: what is in it, and the images of a row
+// group.
+//
+// Owner: serve.h. Thread safety: one thread.
+// Errors:
+//   DATA_LOSS           the file is damaged.
+//   INVALID_ARGUMENT    it holds no images, is encrypted, or is of a kind that
+//                       Arrow does not read.
+//   RESOURCE_EXHAUSTED  a row group is larger than fits.
+#pragma once
+
+#include <arrow/io/interfaces.h>
+#include <parquet/arrow/reader.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "extras/parquet/data_frames.h"
+#include "extras/parquet/data_worker/image_columns.h"
+#include "extras/parquet/frame_socket.h"
+
+namespace gandem {
+
+class ParquetShard {
+ public:
+  // Reads the footer. May throw what Parquet throws.
+  static absl::StatusOr<std::unique_ptr<ParquetShard>> Open(
+      std::shared_ptr<arrow::io::RandomAccessFile> file);
+
+  // Reads labels and paths of all rows.
+  absl::StatusOr<OpenedShard> Describe() const;
+
+  // The payload of kImages. An image that is null has no bytes.
+  absl::StatusOr<OwnedFd> ReadImages(int64_t row_group) const;
+
+ private:
+  ParquetShard(std::unique_ptr<parquet::arrow::FileReader> reader,
+               ImageColumns columns)
+      : reader_(std::move(reader)), columns_(std::move(columns)) {}
+
+  absl::Status AddLabels(OpenedShard& shard) const;
+  absl::Status AddPaths(OpenedShard& shard) const;
+
+  const std::unique_ptr<parquet::arrow::FileReader> reader_;
+  const ImageColumns columns_;
+};
+
+}  // namespace gandem

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "extras/parquet/data_worker/serve.h"
+
+#include <exception>
+#include <iterator>
+#include <list>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "extras/parquet/data_worker/arrow_status.h"
+#include "extras/parquet/data_worker/asked_file.h"
+#include "extras/parquet/data_worker/parquet_shard.h"
+
+namespace gandem {
+namespace {
+
+// Footers of large files take megabytes.
+constexpr size_t kMostOpenShards = 8;
+
+class ShardServer {
+ public:
+  explicit ShardServer(FrameSocket& socket) : socket_(socket) {}
+
+  absl::Status Answer(const DataFrame& request) {
+    const bool opens = request.kind == FrameKind::kOpen;
+    absl::StatusOr<OwnedFd> answer = OwnedFd();
+    // Parquet reports by exceptions, and a damaged file may ask for any memory.
+    try {
+      answer = opens ? Describe(request) : ReadImages(request);
+    } catch (const std::bad_alloc&) {
+      answer =
+          absl::ResourceExhaustedError("it needs more memory than allowed");
+    } catch (const std::exception& error) {
+      answer = Damaged(error.what());
+    }
+    if (!answer.ok()) {
+      shards_.clear();  // what failed half-way is opened again
+      return SendFailure(answer.status());
+    }
+    return SendFile(opens ? FrameKind::kOpened : FrameKind::kImages, *answer);
+  }
+
+ private:
+  struct Opened {
+    int64_t number = 0;
+    std::unique_ptr<ParquetShard> shard;
+  };
+
+  absl::StatusOr<const ParquetShard*> Find(const DataFrame& request) {
+    for (auto it = shards_.begin(); it != shards_.end(); ++it) {
+      if (it->number != request.shard) continue;
+      shards_.splice(shards_.begin(), shards_, it);
+      return shards_.front().shard.get();
+    }
+    auto shard = ParquetShard::Open(
+        std::make_shared<AskedFile>(socket_, request.shard, request.first));
+    if (!shard.ok()) return shard.status();
+    if (shards_.size() == kMostOpenShards) shards_.pop_back();
+    shards_.push_front({.number = request.shard, .shard = *std::move(shard)});
+    return shards_.front().shard.get();
+  }
+
+  absl::StatusOr<OwnedFd> Describe(const DataFrame& request) {
+    const auto shard = Find(request);
+    if (!shard.ok()) return shard.status();
+    const auto opened = (*shard)->Describe();
+    if (!opened.ok()) return opened.status();
+    const std::string bytes = EncodeOpenedShard(*opened);
+    const absl::string_view pieces[] = {bytes};
+    return SealedFile(pieces);
+  }
+
+  absl::StatusOr<OwnedFd> ReadImages(const DataFrame& request) {
+    const auto shard = Find(request);
+    if (!shard.ok()) return shard.status();
+    return (*shard)->ReadImages(request.second);
+  }
+
+  absl::Status SendFailure(const absl::Status& status) {
+    const absl::string_view text =
+        absl::string_view(status.message()).substr(0, kMaxFailureBytes);
+    Patience patience;
+    return socket_.Send({.kind = FrameKind::kFailed,
+                         .first = static_cast<int64_t>(status.raw_code()),
+                         .payload_bytes = std::ssize(text)},
+                        text, -1, patience);
+  }
+
+  absl::Status SendFile(FrameKind kind, const OwnedFd& file) {
+    const auto size = SizeOf(file);
+    if (!size.ok()) return SendFailure(size.status());
+    if (*size > kMaxPayloadBytes) {
+      return SendFailure(
+          absl::ResourceExhaustedError("its index is larger than fits"));
+    }
+    Patience patience;
+    return socket_.Send({.kind = kind, .payload_bytes = *size}, "", file.get(),
+                        patience);
+  }
+
+  FrameSocket& socket_;
+  std::list<Opened> shards_;  // what was asked last comes first
+};
+
+}  // namespace
+
+absl::Status ServeShards(FrameSocket& socket) {
+  ShardServer server(socket);
+  while (true) {
+    Patience patience;  // the end of gandem ends it
+    const auto request = socket.Receive(patience);
+    if (absl::IsUnavailable(request.status())) return absl::OkStatus();
+    if (!request.ok()) return request.status();
+    const FrameKind kind = request->frame.kind;
+    if (kind != FrameKind::kOpen && kind != FrameKind::kRead) {
+      return absl::DataLossError("a request of another kind");
+    }
+    const absl::Status answered = server.Answer(request->frame);
+    if (!answered.ok()) return answered;
+  }
+}
+
+}  // namespace gandem

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which Parquet files a path stands for:
+//
+//   train.parquet                          a file, whatever it is called
+//   train-{00000..00004}-of-00005.parquet  several
+//   folder/                                those in it, or in its folder data/,
+//                                          as repositories of the Hugging Face
+//                                          hub have them
+//
+// Where a folder has several splits (NAME-00000-of-00005.parquet, or
+// train.parquet and test.parquet) it is the one called train.
+//
+// Thread safety: pure functions, but for looking at files.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace gandem {
+
+struct ParquetFiles {
+  std::vector<std::string> paths = {};  // at least one, in their order
+  std::string split = {};               // "": there is one only
+  std::vector<std::string> other_splits = {};
+};
+
+// `path`: what LooksLikeParquet (pipeline/sources/parquet_names.h) accepts.
+//   INVALID_ARGUMENT  a shard is missing; several splits, and none is train.
+absl::StatusOr<ParquetFiles> FindParquetFiles(const std::string& path);
+
+}  // namespace gandem

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A data_worker that a test plays in a thread: what it says is the test's.
+//
+// Owner: the test. Thread safety: one thread.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "common/check.h"
+#include "common/process/thread.h"
+#include "extras/parquet/data_worker_client.h"
+#include "extras/parquet/frame_socket.h"
+
+namespace gandem::testing {
+
+struct SocketEnds {
+  OwnedFd ours = OwnedFd();
+  OwnedFd theirs = OwnedFd();
+};
+
+inline SocketEnds MakeSocketEnds() {
+  int fds[2] = {-1, -1};
+  GANDEM_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+  return {.ours = OwnedFd(fds[0]), .theirs = OwnedFd(fds[1])};
+}
+
+// The end of a data_worker, as a test plays it. What cannot be sent or received
+// because gandem has hung up is left away.
+class DataPeer {
+ public:
+  explicit DataPeer(OwnedFd fd) : socket_(std::move(fd)) {}
+
+  // Waits for a request; false: gandem has hung up.
+  bool Receive() {
+    Patience patience;
+    auto received = socket_.Receive(patience);
+    if (!received.ok()) return false;
+    request_ = received->frame;
+    return true;
+  }
+  const DataFrame& request() const { return request_; }
+
+  void Send(const DataFrame& frame, absl::string_view payload = "",
+            int file = -1) {
+    Patience patience;
+    (void)socket_.Send(frame, payload, file, patience);
+  }
+  void SendFile(FrameKind kind, absl::string_view bytes) {
+    const absl::string_view pieces[] = {bytes};
+    const auto file = SealedFile(pieces);
+    GANDEM_CHECK_OK(file.status());
+    Send({.kind = kind, .payload_bytes = std::ssize(bytes)}, "", file->get());
+  }
+  void Fail(absl::StatusCode code, absl::string_view text) {
+    Send({.kind = FrameKind::kFailed,
+          .first = static_cast<int64_t>(code),
+          .payload_bytes = std::ssize(text)},
+         text);
+  }
+  // Bytes of the file; "": they could not be had.
+  std::string Ask(int64_t shard, int64_t offset, int64_t size) {
+    Send({.kind = FrameKind::kReadAt,
+          .shard = shard,
+          .first = offset,
+          .second = size});
+    Patience patience;
+    auto answer = socket_.Receive(patience);
+    if (!answer.ok()) return "";
+    auto bytes = socket_.ReceivePayload(answer->frame.payload_bytes, patience);
+    return bytes.ok() ? *std::move(bytes) : "";
+  }
+
+ private:
+  FrameSocket socket_;
+  DataFrame request_;
+};
+
+// A client whose other end is `play`, in a thread that ends with it.
+class PlayedWorker {
+ public:
+  using Play = std::function<void(DataPeer& peer)>;
+
+  explicit PlayedWorker(Play play, absl::Duration patience = absl::Minutes(1)) {
+    SocketEnds ends = MakeSocketEnds();
+    client_ = std::make_unique<DataWorkerClient>(
+        FrameSocket(std::move(ends.ours)), patience);
+    thread_ = Thread(
+        "played worker",
+        [play = std::move(play), theirs = std::move(ends.theirs)]() mutable {
+          DataPeer peer(std::move(theirs));
+          play(peer);
+        });
+  }
+  PlayedWorker(const PlayedWorker&) = delete;
+  PlayedWorker& operator=(const PlayedWorker&) = delete;
+  ~PlayedWorker() {
+    client_ = nullptr;  // it waits for us to hang up
+    thread_.Join();
+  }
+
+  DataWorkerClient& client() { return *client_; }
+  // For a pool, which then is who hangs up: the pool ends before this.
+  std::unique_ptr<DataWorkerClient> TakeClient() { return std::move(client_); }
+
+ private:
+  std::unique_ptr<DataWorkerClient> client_;
+  Thread thread_;
+};
+
+}  // namespace gandem::testing

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Both ends of the socket to data_worker, when the other one sends any bytes:
+// gandem's asks, gives bytes of a file, and ends with an answer or an error;
+// data_worker's receives requests.
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "common/check.h"
+#include "extras/parquet/data_worker_client.h"
+#include "extras/parquet/frame_socket.h"
+#include "tests/fuzz/input_file.h"
+
+namespace gandem {
+namespace {
+
+// What a socket takes without a reader.
+constexpr size_t kMaxInput = 32 << 10;
+
+// An end whose other one, which `kept` holds, has sent `input` and no more.
+FrameSocket SocketWith(absl::string_view input, OwnedFd& kept) {
+  int fds[2] = {-1, -1};
+  GANDEM_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+  kept = OwnedFd(fds[0]);
+  if (!input.empty()) {
+    GANDEM_CHECK(send(fds[0], input.data(), input.size(), MSG_NOSIGNAL) ==
+                 static_cast<ssize_t>(input.size()));
+  }
+  GANDEM_CHECK(shutdown(fds[0], SHUT_WR) == 0);
+  return FrameSocket(OwnedFd(fds[1]));
+}
+
+}  // namespace
+}  // namespace gandem
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace gandem;
+  const absl::string_view input = TextOf(data, std::min(size, kMaxInput));
+  const ShardFile shard = {.number = 0,
+                           .file = FileInMemory("input", std::string("PAR1"))};
+  OwnedFd kept;
+  {
+    DataWorkerClient client(SocketWith(input, kept), absl::Milliseconds(10));
+    // Answers lie in files, and bytes alone bring none.
+    const auto read = client.Read(shard, 0, 1);
+    GANDEM_CHECK(!read.ok());
+  }
+  FrameSocket requests = SocketWith(input, kept);
+  Patience patience = {.left = absl::Milliseconds(10)};
+  while (true) {
+    const auto request = requests.Receive(patience);
+    if (!request.ok()) break;
+    GANDEM_CHECK(request->frame.payload_bytes <= kMaxPayloadBytes);
+    GANDEM_CHECK(request->file.get() == -1);
+  }
+  return 0;
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/sources/parquet_names.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/files/file.h"
+#include "pipeline/sources/source_kind.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::StatusIs;
+using ::gandem::testing::TempDir;
+
+TEST(ParquetNamesTest, AFileIsKnownByItsNameOrItsFirstBytes) {
+  const TempDir dir;
+  ASSERT_OK(WriteFile(dir / "noname", "PAR1..."));
+  ASSERT_OK(WriteFile(dir / "text", "PARIS"));
+  EXPECT_TRUE(LooksLikeParquet(dir / "noname"));
+  EXPECT_FALSE(LooksLikeParquet(dir / "text"));
+  EXPECT_TRUE(LooksLikeParquet(dir / "x.parquet"));
+}
+
+TEST(ParquetNamesTest, AFolderIsKnownByItsFilesOrThoseInData) {
+  const TempDir dir;
+  ASSERT_OK(WriteFile(dir / "metadata.parquet", "x"));
+  ASSERT_OK(WriteFile(dir / "a.png", "x"));
+  EXPECT_FALSE(LooksLikeParquet(dir.path()));
+  ASSERT_OK(CreateDirectories(dir / "data"));
+  ASSERT_OK(WriteFile(dir / "data/train.parquet", "x"));
+  EXPECT_TRUE(LooksLikeParquet(dir.path()));
+  EXPECT_EQ(ParquetFolder(dir.path()), dir / "data");
+  ASSERT_OK(WriteFile(dir / "0.parquet", "x"));
+  EXPECT_EQ(ParquetFolder(dir.path()), dir.path());
+}
+
+TEST(ParquetNamesTest, ABuildWithoutTheExtraNamesIt) {
+  const SourceKind missing = MissingParquetKind();
+  EXPECT_TRUE(missing.recognizes("a.parquet"));
+  EXPECT_THAT(missing.open("a.parquet", ""),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "'a.parquet' is Parquet: this gandem was built without "
+                       "the extra `parquet`; run scripts/build.sh"));
+}
+
+}  // namespace
+}  // namespace gandem
