@@ -20,6 +20,7 @@
 #include "evaluation/judging/card_warnings.h"
 #include "evaluation/judging/evaluation_network.h"
 #include "evaluation/judging/evaluation_reference.h"
+#include "evaluation/judging/extra_metric.h"
 #include "evaluation/judging/statistics_subject.h"
 #include "evaluation/judging/subject_images.h"
 #include "evaluation/kept/feature_cache.h"
@@ -292,8 +293,12 @@ absl::Status EvaluateCommand::Compute() {
                      reference, moments, OptionsOfMetrics()));
   for (const Metric& metric : metrics) *card_.add_metrics() = metric;
   if (metrics_.frechet) WarnOfFewImages(num_images_, card_);
-  if (metrics_.extrapolated) {
-    WarnOfShortLine(num_images_, net().feature_dim, card_);
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<ExtraMetric> extras,
+                          WantedExtraMetrics(metrics_));
+  for (const ExtraMetric& extra : extras) {
+    if (extra.warn != nullptr) {
+      extra.warn(num_images_, net().feature_dim, card_);
+    }
   }
   if (metrics_.intra_class) {
     WarnOfSmallClasses(labels_N_, reference_->labels_N(), num_classes_, card_);

@@ -11,13 +11,12 @@
 #include "common/checkpoint/state_dict_tensors.h"
 #include "common/files/file.h"
 #include "common/files/sha256.h"
+#include "common/process/missing_extra.h"
 #include "common/status.h"
 #include "evaluation/features/classifier.h"
 #include "evaluation/features/inception_extractor.h"
-#include "evaluation/features/lpips_extractor.h"
 #include "evaluation/features/torchscript_extractor.h"
-#include "evaluation/features/vit_extractor.h"
-#include "evaluation/networks/lpips_network.h"
+#include "evaluation/features/weights_family.h"
 #include "models/autocast.h"
 #include "models/torch.h"
 #include "training/state/catch_torch.h"
@@ -95,12 +94,30 @@ absl::Status CheckOwnInput(absl::string_view what,
       "weights of the FID Inception"));
 }
 
+// What a user may name in every build, and the extra that brings it.
+struct KnownFamily {
+  absl::string_view name;
+  absl::string_view extra;
+};
+constexpr KnownFamily kKnownFamilies[] = {{kClipFamily, "vit_features"},
+                                          {kDinov2Family, "vit_features"},
+                                          {kLpipsFamily, "lpips"}};
+
 // The family that the user asks for, else the one whose first layer is there.
-std::optional<VitFamily> WantedVit(const ExtractorOptions& options,
-                                   const std::vector<NamedTensor>& tensors) {
-  if (options.family == kClipFamily) return VitFamily::kClip;
-  if (options.family == kDinov2Family) return VitFamily::kDinov2;
-  return VitFamilyOf(tensors);
+absl::StatusOr<std::optional<WeightsFamily>> WantedFamily(
+    const ExtractorOptions& options, const std::vector<NamedTensor>& tensors) {
+  for (const WeightsFamily& family : ExtraWeightsFamilies()) {
+    if (options.family.empty() ? family.holds(tensors)
+                               : options.family == family.name) {
+      return family;
+    }
+  }
+  for (const KnownFamily& known : kKnownFamilies) {
+    if (options.family == known.name) {
+      return MissingExtraError(absl::StrCat(known.name, ":FILE"), known.extra);
+    }
+  }
+  return std::nullopt;
 }
 
 // By the first bytes, not by the name: published files have all kinds of names.
@@ -131,15 +148,11 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> Open(
         "neither TorchScript, nor a state dict that torch.save() has written, "
         "nor safetensors");
   }
-  if (options.family == kLpipsFamily ||
-      (options.family.empty() && LpipsNetwork::Holds(tensors))) {
-    GANDEM_RETURN_IF_ERROR(CheckOwnInput("LPIPS", options));
-    return MakeLpipsExtractor(std::move(tensors), sha256, options);
-  }
-  const std::optional<VitFamily> vit = WantedVit(options, tensors);
-  if (vit.has_value()) {
-    GANDEM_RETURN_IF_ERROR(CheckOwnInput("a vision transformer", options));
-    return MakeVitExtractor(*vit, std::move(tensors), sha256, options.compute);
+  GANDEM_ASSIGN_OR_RETURN(const std::optional<WeightsFamily> family,
+                          WantedFamily(options, tensors));
+  if (family.has_value()) {
+    GANDEM_RETURN_IF_ERROR(CheckOwnInput(family->what, options));
+    return family->make(std::move(tensors), sha256, options);
   }
   if (!HoldsClassifier(tensors)) {
     return MakeInceptionExtractor(std::move(tensors), sha256, options);
@@ -160,8 +173,14 @@ std::string DistanceName(const FeatureNet& net) {
 }
 
 NetworkFile ParseNetworkFile(absl::string_view text) {
-  for (const absl::string_view family :
-       {kClipFamily, kDinov2Family, kLpipsFamily}) {
+  std::vector<absl::string_view> families;
+  for (const KnownFamily& known : kKnownFamilies) {
+    families.push_back(known.name);
+  }
+  for (const WeightsFamily& family : ExtraWeightsFamilies()) {
+    families.push_back(family.name);
+  }
+  for (const absl::string_view family : families) {
     absl::string_view path = text;
     if (absl::ConsumePrefix(&path, family) && absl::ConsumePrefix(&path, ":")) {
       return {.family = std::string(family), .path = std::string(path)};

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A network that turns images into the features that FID and its relatives
-// compare. Five kinds of file make one:
+// compare. Three kinds of file make one, and those of extras:
 //
 //   a TorchScript file            torchscript_extractor.h
 //   weights of the FID Inception  inception_extractor.h
-//   weights of CLIP or DINOv2     vit_extractor.h
-//   weights of LPIPS              lpips_extractor.h
 //   what train-features wrote     classifier.h
+//   weights of other networks     weights_family.h
 //
 //   auto extractor = *OpenFeatureExtractor(path, {.image_shape = shape});
 //   const Features features = *extractor->Extract(images_NCHW);
@@ -49,8 +48,8 @@ struct FeatureNet {
   std::string compute = {};   // ComputeText()
 };
 
-// What `--features clip:FILE`, `dinov2:FILE` (vit_extractor.h) and `lpips:FILE`
-// name. The features of the last are of pairs of images.
+// What `--features clip:FILE`, `dinov2:FILE` and `lpips:FILE` name. The
+// features of the last are of pairs of images.
 inline constexpr char kClipFamily[] = "clip";
 inline constexpr char kDinov2Family[] = "dinov2";
 inline constexpr char kLpipsFamily[] = "lpips";
@@ -123,9 +122,10 @@ class FeatureExtractor {
 
 // Tells the kind by the file's content.
 //   NOT_FOUND ...     the file cannot be read.
-//   INVALID_ARGUMENT  it is none of the five, or of another family, or the
+//   INVALID_ARGUMENT  it is of no known kind, or of another family, or the
 //                     network does not take images of options.image_shape; a
 //                     resize or a layer for a network that has its own.
+//   FAILED_PRECONDITION  this build lacks the extra of options.family.
 //   DATA_LOSS         it is damaged.
 absl::StatusOr<std::unique_ptr<FeatureExtractor>> OpenFeatureExtractor(
     const std::string& path, const ExtractorOptions& options = {});

@@ -22,6 +22,10 @@
 
 namespace gandem {
 
+// How far apart the two noises of a path are; a perceptual path length is per
+// unit of it.
+inline constexpr double kPathEpsilon = 1e-4;
+
 // How images of `spec` are made.
 void SetSampling(const NoiseOptions& noise, const StandingOptions& standing,
                  ImagesSpec::Generated& spec);

@@ -10,7 +10,6 @@
 #include "absl/strings/str_format.h"
 #include "common/status.h"
 #include "evaluation/features/feature_store.h"
-#include "evaluation/metrics/extrapolated_distance.h"
 #include "evaluation/metrics/feature_information.h"
 #include "evaluation/metrics/precision_recall.h"
 #include "models/torch.h"
@@ -99,17 +98,6 @@ void WarnOfFewImages(int64_t num_images, MetricCard& card) {
         what, count, kFewImages, distance.predicted_bias(), distance.name(),
         distance.value()));
   }
-}
-
-void WarnOfShortLine(int64_t num_images, int64_t feature_dim,
-                     MetricCard& card) {
-  const int64_t smallest = ExtrapolationSizes(num_images).front();
-  if (smallest >= feature_dim) return;
-  card.add_warnings(absl::StrFormat(
-      "fid_infinity begins with subsets of %d images, and features have %d "
-      "numbers: below that distances lie on no line in 1/N; judge %d images or "
-      "more",
-      smallest, feature_dim, 10 * feature_dim));
 }
 
 void WarnOfSmallClasses(const at::Tensor& labels_N,

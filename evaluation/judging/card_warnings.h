@@ -21,10 +21,6 @@ namespace gandem {
 // card's reference: where either are few, it depends on their number.
 void WarnOfFewImages(int64_t num_images, MetricCard& card);
 
-// The card has a distance that is extrapolated from `num_images`: the line
-// holds only for subsets of more images than features have numbers.
-void WarnOfShortLine(int64_t num_images, int64_t feature_dim, MetricCard& card);
-
 // The card has a distance within classes, of images and a reference with these
 // labels.
 void WarnOfSmallClasses(const at::Tensor& labels_N,

@@ -8,13 +8,12 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/faults.h"
+#include "common/process/missing_extra.h"
 #include "common/status.h"
-#include "evaluation/metrics/extrapolated_distance.h"
+#include "evaluation/judging/extra_metric.h"
 #include "evaluation/metrics/feature_information.h"
-#include "evaluation/metrics/gaussian_discrepancy.h"
 #include "evaluation/metrics/inception_score.h"
 #include "evaluation/metrics/intra_class_distance.h"
-#include "evaluation/metrics/perceptual_metrics.h"
 #include "evaluation/metrics/sampling_bias.h"
 #include "models/torch.h"
 #include "training/state/catch_torch.h"
@@ -32,22 +31,18 @@ constexpr char kReferenceSide[] = "the reference";
 struct NamedMetric {
   absl::string_view name;
   bool MetricSet::*member;
+  absl::string_view extra = "";  // that computes it; "": the core
 };
-constexpr NamedMetric kMetrics[] = {{"fid", &MetricSet::frechet},
-                                    {"is", &MetricSet::inception_score},
-                                    {"kid", &MetricSet::kernel_distance},
-                                    {"prdc", &MetricSet::precision_recall},
-                                    {"intra_fid", &MetricSet::intra_class},
-                                    {"fid_infinity", &MetricSet::extrapolated},
-                                    {"cmmd", &MetricSet::clip_discrepancy},
-                                    {"lpips", &MetricSet::diversity},
-                                    {"ppl", &MetricSet::path_length}};
-
-// "KID" where the features are those that the name stands for.
-std::string NameOf(absl::string_view metric, const FeatureNet& net) {
-  return net.is_inception ? std::string(metric)
-                          : absl::StrCat(metric, "(", net.name, ")");
-}
+constexpr NamedMetric kMetrics[] = {
+    {"fid", &MetricSet::frechet},
+    {"is", &MetricSet::inception_score},
+    {"kid", &MetricSet::kernel_distance},
+    {"prdc", &MetricSet::precision_recall},
+    {"intra_fid", &MetricSet::intra_class},
+    {"fid_infinity", &MetricSet::extrapolated, "fid_infinity"},
+    {"cmmd", &MetricSet::clip_discrepancy, "vit_features"},
+    {"lpips", &MetricSet::diversity, "lpips"},
+    {"ppl", &MetricSet::path_length, "lpips"}};
 
 // At most as many rows as there is time for, evenly spaced: a folder may be
 // sorted by class.
@@ -80,8 +75,9 @@ absl::StatusOr<Metric> DistanceMetric(const FeatureNet& net,
 // One evaluation: everything that its metrics share.
 class Computation {
  public:
-  Computation(const FeatureNet& net, const MetricOptions& options)
-      : net_(net), options_(options) {}
+  Computation(const FeatureNet& net, const MetricOptions& options,
+              std::vector<ExtraMetric> extras)
+      : net_(net), options_(options), extras_(std::move(extras)) {}
 
   absl::Status ReadFeatures(const FeatureSide& images,
                             const std::optional<FeatureSide>& reference) {
@@ -111,13 +107,7 @@ class Computation {
     if (options_.metrics.frechet) {
       GANDEM_RETURN_IF_ERROR(AddFrechet(reference, reference_moments));
     }
-    if (!options_.metrics.extrapolated) return absl::OkStatus();
-    GANDEM_ASSIGN_OR_RETURN(
-        const double distance,
-        ExtrapolatedDistance(reference, images_.features_ND));
-    Add(absl::StrCat(DistanceName(net_), "-infinity"), distance)
-        .set_num_reference_images(reference_moments.count);
-    return absl::OkStatus();
+    return AddExtra("fid_infinity", &reference, reference_moments.count);
   }
 
   absl::Status AddFrechet(const FrechetReference& reference,
@@ -149,7 +139,7 @@ class Computation {
     GANDEM_ASSIGN_OR_RETURN(
         const MeanAndSd score,
         InceptionScore(images_.logits_NK, {.num_splits = options_.splits}));
-    Metric& metric = Add(NameOf("IS", net_), score.mean);
+    Metric& metric = Add(MetricName("IS", net_), score.mean);
     metric.set_sd(score.sd);
     metric.set_sd_of(absl::StrCat(options_.splits, " splits"));
     return absl::OkStatus();
@@ -160,7 +150,7 @@ class Computation {
     GANDEM_ASSIGN_OR_RETURN(
         const MeanAndSd distance,
         KernelDistance(reference_.features_ND, images_.features_ND, options));
-    Metric& metric = Add(NameOf("KID", net_), distance.mean);
+    Metric& metric = Add(MetricName("KID", net_), distance.mean);
     metric.set_num_reference_images(reference_.features_ND.size(0));
     metric.set_sd(distance.sd);
     metric.set_sd_of(
@@ -180,40 +170,26 @@ class Computation {
         {"density", result.density},
         {"coverage", result.coverage}};
     for (const auto& [name, value] : values) {
-      Metric& metric = Add(NameOf(name, net_), value);
+      Metric& metric = Add(MetricName(name, net_), value);
       metric.set_num_images(images_MD.size(0));
       metric.set_num_reference_images(reference_ND.size(0));
     }
     return absl::OkStatus();
   }
 
-  absl::Status AddClipDiscrepancy() {
+  // The metric of an extra, where it is wanted.
+  absl::Status AddExtra(absl::string_view name,
+                        const FrechetReference* reference = nullptr,
+                        int64_t num_reference = 0) {
+    const auto extra = std::ranges::find(extras_, name, &ExtraMetric::name);
+    if (extra == extras_.end()) return absl::OkStatus();
     GANDEM_ASSIGN_OR_RETURN(
-        const double distance,
-        GaussianDiscrepancy(reference_.features_ND, images_.features_ND));
-    Add(NameOf("CMMD", net_), distance)
-        .set_num_reference_images(reference_.features_ND.size(0));
-    return absl::OkStatus();
-  }
-
-  absl::Status AddDiversity() {
-    GANDEM_ASSIGN_OR_RETURN(const MeanAndSd distance,
-                            MeanDistance(images_.features_ND.to(at::kDouble)));
-    Metric& metric = Add(NameOf("LPIPS", net_), distance.mean);
-    metric.set_num_images(2 * images_.features_ND.size(0));
-    metric.set_sd(distance.sd);
-    metric.set_sd_of("the mean over the pairs");
-    return absl::OkStatus();
-  }
-
-  absl::Status AddPathLength() {
-    GANDEM_ASSIGN_OR_RETURN(
-        const PathLength length,
-        PerceptualPathLength(images_.features_ND.to(at::kDouble)));
-    Metric& metric = Add(NameOf("PPL", net_), length.mean);
-    metric.set_sd(length.sd);
-    metric.set_sd_of(absl::StrCat("the mean over the ", length.kept,
-                                  " samples between the percentiles"));
+        Metric metric, extra->compute({.net = net_,
+                                       .images_ND = images_.features_ND,
+                                       .reference_ND = reference_.features_ND,
+                                       .reference = reference,
+                                       .num_reference = num_reference}));
+    metrics_.push_back(std::move(metric));
     return absl::OkStatus();
   }
 
@@ -256,6 +232,7 @@ class Computation {
 
   const FeatureNet& net_;
   const MetricOptions& options_;
+  const std::vector<ExtraMetric> extras_;  // those that are wanted
   Features images_;
   Features reference_;
   at::Tensor labels_N_;
@@ -296,6 +273,27 @@ std::string MetricSetText(const MetricSet& metrics) {
   return absl::StrJoin(names, "-");
 }
 
+absl::StatusOr<std::vector<ExtraMetric>> WantedExtraMetrics(
+    const MetricSet& metrics, const std::vector<ExtraMetric>& built) {
+  std::vector<ExtraMetric> wanted;
+  for (const NamedMetric& metric : kMetrics) {
+    if (metric.extra.empty() || !(metrics.*(metric.member))) continue;
+    const auto found =
+        std::ranges::find(built, metric.name, &ExtraMetric::name);
+    if (found == built.end()) {
+      return MissingExtraError(absl::StrCat("metric ", metric.name),
+                               metric.extra);
+    }
+    wanted.push_back(*found);
+  }
+  return wanted;
+}
+
+std::string MetricName(absl::string_view metric, const FeatureNet& net) {
+  return net.is_inception ? std::string(metric)
+                          : absl::StrCat(metric, "(", net.name, ")");
+}
+
 absl::Status CheckNumImages(const MetricOptions& options, int64_t num_images,
                             int64_t num_reference) {
   const MetricSet& metrics = options.metrics;
@@ -313,10 +311,12 @@ absl::Status CheckNumImages(const MetricOptions& options, int64_t num_images,
   };
   check(metrics.frechet, "fid", "", 2);
   check(metrics.extrapolated, "fid_infinity", "", 2);
-  if (metrics.extrapolated && num_images < kLeastToExtrapolate) {
-    faults.Add(absl::StrCat("fid_infinity needs ", kLeastToExtrapolate,
-                            " images to draw its subsets from, and there are ",
-                            num_images, " images to judge"));
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<ExtraMetric> extras,
+                          WantedExtraMetrics(metrics));
+  for (const ExtraMetric& extra : extras) {
+    if (extra.too_few == nullptr) continue;
+    std::string fault = extra.too_few(num_images);
+    if (!fault.empty()) faults.Add(std::move(fault));
   }
   check(metrics.kernel_distance, "kid", " in subsets (--kid_subset)",
         options.kernel.subset_rows);
@@ -379,8 +379,10 @@ absl::StatusOr<std::vector<Metric>> ComputeMetrics(
     const torch::NoGradGuard no_grad;
     at::set_num_threads(1);
     const MetricSet& metrics = options.metrics;
-    Computation computation(net, options);
     GANDEM_RETURN_IF_ERROR(CheckNetwork(metrics, net));
+    GANDEM_ASSIGN_OR_RETURN(std::vector<ExtraMetric> extras,
+                            WantedExtraMetrics(metrics));
+    Computation computation(net, options, std::move(extras));
     if (reference_moments.has_value()) {
       GANDEM_RETURN_IF_ERROR(
           CheckVariance(kReferenceSide, net.name, *reference_moments));
@@ -398,16 +400,12 @@ absl::StatusOr<std::vector<Metric>> ComputeMetrics(
     if (metrics.precision_recall) {
       GANDEM_RETURN_IF_ERROR(computation.AddPrecisionRecall());
     }
-    if (metrics.clip_discrepancy) {
-      GANDEM_RETURN_IF_ERROR(computation.AddClipDiscrepancy());
-    }
+    GANDEM_RETURN_IF_ERROR(computation.AddExtra("cmmd"));
     if (metrics.intra_class) {
       GANDEM_RETURN_IF_ERROR(computation.AddIntraClass());
     }
-    if (metrics.diversity) GANDEM_RETURN_IF_ERROR(computation.AddDiversity());
-    if (metrics.path_length) {
-      GANDEM_RETURN_IF_ERROR(computation.AddPathLength());
-    }
+    GANDEM_RETURN_IF_ERROR(computation.AddExtra("lpips"));
+    GANDEM_RETURN_IF_ERROR(computation.AddExtra("ppl"));
     return computation.Take();
   });
 }

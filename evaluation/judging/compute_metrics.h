@@ -70,6 +70,7 @@ struct MetricOptions {
 // Whether the metrics can be computed of so many images, before hours go into
 // their features. `num_reference` 0: there are only statistics, or nothing.
 //   INVALID_ARGUMENT  lists what has too few.
+//   FAILED_PRECONDITION  this build lacks the extra of a metric.
 absl::Status CheckNumImages(const MetricOptions& options, int64_t num_images,
                             int64_t num_reference);
 // Whether they can be computed with this network.

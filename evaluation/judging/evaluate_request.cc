@@ -6,6 +6,7 @@
 #include "evaluation/features/feature_extractor.h"
 #include "evaluation/features/inception_extractor.h"
 #include "evaluation/images/resized_images.h"
+#include "evaluation/judging/extra_metric.h"
 
 namespace gandem {
 
@@ -58,6 +59,10 @@ absl::Status CheckEvaluateRequest(const EvaluateRequest& request) {
   if (!network.family.empty() && network.path.empty()) {
     faults.Add(absl::StrCat("features '", request.features,
                             "' names no file: ", network.family, ":FILE"));
+  }
+  if (metrics.ok()) {
+    const absl::Status extras = WantedExtraMetrics(*metrics).status();
+    if (!extras.ok()) faults.Add(std::string(extras.message()));
   }
   if (metrics.ok() && metrics->clip_discrepancy && request.features.empty()) {
     faults.Add("metric cmmd needs features of CLIP: --features clip:FILE");

@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "evaluation/images/generated_images.h"
 #include "evaluation/judging/compute_metrics.h"
 #include "evaluation/judging/statistics_subject.h"
-#include "evaluation/metrics/perceptual_metrics.h"
 
 namespace gandem {
 namespace {

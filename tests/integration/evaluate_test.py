@@ -29,26 +29,9 @@ def slices(cache):
                 "gandem/features/images/*/features-*.safetensors")}
 
 
-def golden_part(path, golden, prefix):
-    """Writes the tensors of a golden whose names have the prefix."""
-    data = (harness.SOURCE / "tests/goldens" / golden).read_bytes()
-    size = int.from_bytes(data[:8], "little")
-    header = json.loads(data[8:8 + size])
-    part, tensors = {}, b""
-    for name, entry in header.items():
-        if not name.startswith(prefix):
-            continue
-        begin, end = entry["data_offsets"]
-        bytes_of_it = data[8 + size + begin:8 + size + end]
-        part[name[len(prefix):]] = {
-            **entry, "data_offsets": [len(tensors),
-                                      len(tensors) + len(bytes_of_it)]}
-        tensors += bytes_of_it
-    text = json.dumps(part).encode()
-    path.write_bytes(len(text).to_bytes(8, "little") + text + tensors)
+class Evaluations(harness.RunTest):
+    """A run, and evaluations with a cache of their own."""
 
-
-class EvaluateTest(harness.RunTest):
     @classmethod
     def setUpClass(cls):
         cls.shared = pathlib.Path(tempfile.mkdtemp(prefix="gandem-test-"))
@@ -96,6 +79,8 @@ class EvaluateTest(harness.RunTest):
         path = done.stdout.splitlines()[-1].removeprefix("card: ")
         return json.loads(pathlib.Path(path).with_suffix(".json").read_text())
 
+
+class EvaluateTest(Evaluations):
     def own_run(self, *steps):
         """A run folder of this test, with some of the checkpoints."""
         own = self.folder / "run"
@@ -498,50 +483,6 @@ class EvaluateTest(harness.RunTest):
         self.assertNotEqual(drawn["metrics"], first["metrics"])
         self.assertEqual(drawn["metrics"][0]["num_images"], 300)
 
-    def test_how_much_images_differ(self):
-        weights = self.folder / "lpips.safetensors"
-        golden_part(weights, "lpips_weights.safetensors", "vgg.")
-        net = ["--features", f"lpips:{weights}"]
-        run = harness.Run(self.folder / "run", sets=["data.image_size=16"])
-        self.assertEqual(run.wait(), 0, run.text()[-4000:])
-        for metric, name, images in (("lpips", "LPIPS(vgg)", 600),
-                                     ("ppl", "PPL(vgg)", 300)):
-            what = [run.dir, "--metric", metric, *net, "--num", 300]
-            one = self.judge(*what, "--output", self.folder / "a")
-            two = self.judge(*what, "--output", self.folder / "b",
-                             "--workers", 2, *ALONE)
-            self.assertEqual(one["metrics"], two["metrics"])
-            (figure,) = one["metrics"]
-            self.assertEqual(figure["name"], name)
-            self.assertEqual(int(figure["num_images"]), images)
-            self.assertGreater(figure["value"], 0)
-            self.assertGreater(figure["sd"], 0)
-        # The same images as files: pairs are others, images are not.
-        files = self.folder / "images.tar"
-        done = subprocess.run(
-            self.command("sample", run.dir, "-n", 600, "-o", files),
-            capture_output=True, text=True, timeout=harness.DEADLINE)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        (drawn,) = self.judge(files, "--metric", "lpips", *net, "--output",
-                              self.folder / "c")["metrics"]
-        (made,) = self.judge(run.dir, "--metric", "lpips", *net, "--num", 300,
-                             "--output", self.folder / "a")["metrics"]
-        self.assertLess(abs(drawn["value"] - made["value"]),
-                        6 * (drawn["sd"] + made["sd"]))
-        for arguments, said in (
-                ([files, "--metric", "ppl", *net], "ppl is of the ways"),
-                ([run.dir, "--metric", "ppl"], "--features lpips:FILE"),
-                ([run.dir, "--metric", "fid,lpips", *net], "by themselves"),
-                ([run.dir, *net], "the weights are of LPIPS"),
-                ([files, "--metric", "lpips", *net, "--num", 301],
-                 "holds 300 pairs; --num 301"),
-                ([self.run_dir, "--metric", "lpips", *net],
-                 "16 pixels a side or more")):
-            with self.subTest(said):
-                done = self.evaluate(*arguments)
-                self.assertEqual(done.returncode, 2, done.stderr)
-                self.assertIn(said, done.stderr)
-
     def test_the_card_as_json(self):
         what = [self.run_dir, *METRICS, "--num", NUM]
         done = self.evaluate(*what, "--json", "-")
@@ -709,8 +650,6 @@ class EvaluateTest(harness.RunTest):
             ([self.run_dir, "--metric", "cmmd"],
              "cmmd needs features of CLIP: --features clip:FILE"),
             ([self.run_dir, "--features", "dinov2:"], "names no file"),
-            ([self.run_dir, "--num", 149, "--metric", "fid_infinity"],
-             "fid_infinity needs 150 images"),
             ([other], "needs a --reference"),
             ([other, "--num", 5, "--reference", self.run_dir /
               "config.textproto"], "holds 3 images; --num 5"),

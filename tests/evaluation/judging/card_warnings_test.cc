@@ -37,17 +37,6 @@ TEST(WarningsTest, ABiasThatMatters) {
             "images only");
 }
 
-TEST(WarningsTest, ALineThatIsTooShort) {
-  MetricCard card;
-  WarnOfShortLine(20480, 2048, card);
-  EXPECT_EQ(card.warnings_size(), 0);
-  WarnOfShortLine(20470, 2048, card);
-  ASSERT_EQ(card.warnings_size(), 1);
-  EXPECT_THAT(card.warnings(0),
-              HasSubstr("subsets of 2047 images, and features "
-                        "have 2048 numbers"));
-}
-
 constexpr int64_t kInformationDim = 16;
 constexpr int64_t kInformationRows = 300;
 

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "evaluation/metrics/extrapolated_distance.h"
-#include "evaluation/metrics/gaussian_discrepancy.h"
+#include "evaluation/judging/extra_metric.h"
 #include "evaluation/metrics/intra_class_distance.h"
 #include "models/torch.h"
+#include "tests/evaluation/judging/stored_features.h"
 #include "tests/evaluation/metrics/random_features.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -65,6 +65,16 @@ TEST(MetricSetTest, MetricsOfPairsGoByThemselves) {
                          HasSubstr("the weights are of LPIPS")));
   }
   EXPECT_FALSE(ParseMetrics("lpips,ppl").ok());
+}
+
+TEST(MetricSetTest, ABuildWithoutAnExtraNamesIt) {
+  EXPECT_THAT(WantedExtraMetrics(*ParseMetrics("fid,cmmd"), {}).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "metric cmmd: this gandem was built without the extra "
+                       "`vit_features`; run scripts/build.sh"));
+  ASSERT_OK_AND_ASSIGN(const std::vector<ExtraMetric> none,
+                       WantedExtraMetrics(*ParseMetrics("fid,kid"), {}));
+  EXPECT_TRUE(none.empty());
 }
 
 // Whatever would fail after hours of features is found out before.
@@ -126,28 +136,10 @@ TEST(PreconditionsTest, CmmdIsOfClip) {
   EXPECT_OK(CheckNetwork({.clip_discrepancy = true}, net));
 }
 
-// The reference may have any number: statistics are enough.
-TEST(PreconditionsTest, ImagesToExtrapolateFrom) {
-  const MetricOptions options = {.metrics = *ParseMetrics("fid_infinity")};
-  EXPECT_TRUE(options.metrics.needs_reference());
-  EXPECT_FALSE(options.metrics.needs_reference_features());
-  EXPECT_OK(CheckNumImages(options, 150, 2));
-  EXPECT_OK(CheckNumImages(options, 150, 0));
-  EXPECT_THAT(CheckNumImages(options, 149, 500),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("fid_infinity needs 150 images to draw its "
-                                 "subsets from, and there are 149")));
-}
-
 class ComputeMetricsTest : public ::testing::Test {
  protected:
   FeatureStore Store(const std::string& name, const at::Tensor& features_ND) {
-    const FeatureStore store = *FeatureStore::Create(dir_ / name, {});
-    for (const IndexRange& slice : SlicesOf(features_ND.size(0))) {
-      EXPECT_OK(store.Write(slice, {.features_ND = features_ND.narrow(
-                                        0, slice.first, slice.count)}));
-    }
-    return store;
+    return gandem::testing::StoreFeatures(dir_ / name, features_ND);
   }
   static at::Tensor Labels(int64_t count) {
     return torch::arange(count).remainder(kComputeMetricsClasses);
@@ -194,38 +186,6 @@ TEST_F(ComputeMetricsTest, IntraClassGivesTheMeanAndEachClass) {
   }
 }
 
-// Without `fid` beside it, from statistics and from images.
-TEST_F(ComputeMetricsTest, FidInfinityAndCmmd) {
-  const at::Tensor generated_ND =
-      gandem::testing::RandomNormal(200, kComputeMetricsDim, 1) + 1;
-  const at::Tensor reference_ND =
-      gandem::testing::RandomNormal(121, kComputeMetricsDim, 2);
-  const FeatureStore images = Store("images", generated_ND);
-  const FeatureStore reference = Store("reference", reference_ND);
-  FeatureNet clip = net_;
-  clip.family = kClipFamily;
-  ASSERT_OK_AND_ASSIGN(const Moments moments, MomentsOf(reference_ND));
-  ASSERT_OK_AND_ASSIGN(
-      const std::vector<Metric> metrics,
-      ComputeMetrics(
-          clip, {.store = &images, .num_images = 200},
-          FeatureSide{.store = &reference, .num_images = 121}, moments,
-          {.metrics = {.extrapolated = true, .clip_discrepancy = true}}));
-  ASSERT_EQ(metrics.size(), 2u);
-  ASSERT_OK_AND_ASSIGN(const FrechetReference decomposed,
-                       FrechetReference::Create(moments));
-  EXPECT_EQ(metrics[0].name(), "FD(net)-infinity");
-  EXPECT_EQ(metrics[0].value(),
-            *ExtrapolatedDistance(decomposed, generated_ND));
-  EXPECT_EQ(metrics[1].name(), "CMMD(net)");
-  EXPECT_EQ(metrics[1].value(),
-            *GaussianDiscrepancy(reference_ND, generated_ND));
-  for (const Metric& metric : metrics) {
-    EXPECT_EQ(metric.num_images(), 200);
-    EXPECT_EQ(metric.num_reference_images(), 121);
-  }
-}
-
 // A network that sees nothing would win every comparison.
 TEST_F(ComputeMetricsTest, FeaturesThatDoNotVaryAreRefused) {
   const at::Tensor varied_ND =
@@ -238,7 +198,7 @@ TEST_F(ComputeMetricsTest, FeaturesThatDoNotVaryAreRefused) {
     const FeatureStore equal = Store("equal", equal_ND);
     const FeatureSide varied_side = {.store = &varied, .num_images = 200};
     const FeatureSide equal_side = {.store = &equal, .num_images = 200};
-    for (const std::string metric : {"fid", "kid", "prdc", "fid_infinity"}) {
+    for (const std::string metric : {"fid", "kid", "prdc"}) {
       MetricOptions options = {.metrics = *ParseMetrics(metric)};
       options.kernel.subset_rows = 50;
       EXPECT_THAT(

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What this extra adds to the core: `fid_infinity`.
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+#include "evaluation/judging/extra_metric.h"
+#include "extras/fid_infinity/extrapolated_distance.h"
+
+namespace gandem {
+namespace {
+
+absl::StatusOr<Metric> Extrapolated(const MetricInput& input) {
+  GANDEM_ASSIGN_OR_RETURN(
+      const double distance,
+      ExtrapolatedDistance(*input.reference, input.images_ND));
+  Metric metric;
+  metric.set_name(absl::StrCat(DistanceName(input.net), "-infinity"));
+  metric.set_value(distance);
+  metric.set_num_images(input.images_ND.size(0));
+  metric.set_num_reference_images(input.num_reference);
+  return metric;
+}
+
+std::string TooFewToExtrapolate(int64_t num_images) {
+  if (num_images >= kLeastToExtrapolate) return "";
+  return absl::StrCat("fid_infinity needs ", kLeastToExtrapolate,
+                      " images to draw its subsets from, and there are ",
+                      num_images, " images to judge");
+}
+
+// The line holds only for subsets of more images than features have numbers.
+void WarnOfShortLine(int64_t num_images, int64_t feature_dim,
+                     MetricCard& card) {
+  const int64_t smallest = ExtrapolationSizes(num_images).front();
+  if (smallest >= feature_dim) return;
+  card.add_warnings(absl::StrFormat(
+      "fid_infinity begins with subsets of %d images, and features have %d "
+      "numbers: below that distances lie on no line in 1/N; judge %d images or "
+      "more",
+      smallest, feature_dim, 10 * feature_dim));
+}
+
+}  // namespace
+
+ExtraMetric FidInfinityMetric() {
+  return {.name = "fid_infinity",
+          .compute = Extrapolated,
+          .too_few = TooFewToExtrapolate,
+          .warn = WarnOfShortLine};
+}
+
+}  // namespace gandem
