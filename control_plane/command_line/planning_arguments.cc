@@ -172,7 +172,7 @@ void PlanningArguments::AddSimulate(CLI::App& app) {
                   "From a failure until the run works again")
       ->capture_default_str();
   command.add_option("--chart", simulate_.chart,
-                     "PNG of the efficiencies");
+                     "SVG file for a chart of the efficiencies");
   command.add_flag("--csv", simulate_.csv, "Print CSV");
 }
 

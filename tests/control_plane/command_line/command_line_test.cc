@@ -328,12 +328,12 @@ TEST_F(CommandLineTest, Profile) {
 TEST_F(CommandLineTest, SimulatePlan) {
   const auto options = std::get<SimulatePlanOptions>(
       Parse({"simulate", "plan.textproto", "--devices", "8,64", "--jitter",
-             "0.05", "--mtbf_hours", "1000", "--chart", "a.png", "--csv"}));
+             "0.05", "--mtbf_hours", "1000", "--chart", "a.svg", "--csv"}));
   EXPECT_EQ(options.plan, "plan.textproto");
   EXPECT_EQ(options.devices, "8,64");
   EXPECT_EQ(options.jitter, 0.05);
   EXPECT_EQ(options.mtbf_hours, 1000);
-  EXPECT_EQ(options.chart, "a.png");
+  EXPECT_EQ(options.chart, "a.svg");
   EXPECT_TRUE(options.csv);
   const auto plain =
       std::get<SimulatePlanOptions>(Parse({"simulate", "plan.textproto"}));
