@@ -26,7 +26,6 @@
 #include "absl/time/time.h"
 #include "benchmarks/measure.h"
 #include "common/check.h"
-#include "common/process/cores.h"
 #include "common/process/thread.h"
 #include "pipeline/feed/prefetcher.h"
 #include "pipeline/io_counters.h"
@@ -49,7 +48,6 @@ struct StallOptions {
   int64_t memory_bytes = int64_t{512} << 20;
   std::string hold;  // FETCHES,WORKERS,AHEAD; empty: the controller decides
   double pause = 0;  // seconds for which the trainer stops in the middle
-  std::string trace;
 };
 
 std::optional<PipelineSetting> ParseHeld(const std::string& text) {
@@ -191,9 +189,6 @@ nlohmann::json Measure(const StallOptions& options) {
        .batch_size = options.batch,
        .memory_bytes = options.memory_bytes / 2,  // the rest is of blocks
        .max_workers = options.workers,
-       .trace_path = options.trace,
-       .cores = std::ssize(AllowedCores()),
-       .trainer_cores = 0,
        .held = ParseHeld(options.hold)});
   GANDEM_CHECK_OK(prefetcher.status());
   const Taken taken = Take(**prefetcher, options);
@@ -262,8 +257,6 @@ int main(int argc, char** argv) {
                  "seconds for which the trainer stops in the middle")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
-  app.add_option("--trace", options.trace,
-                 "file for `gandem simulate pipeline`");
   app.add_option("--json", json, "file for the result");
   CLI11_PARSE(app, argc, argv);
   const nlohmann::json result = gandem::Measure(options);

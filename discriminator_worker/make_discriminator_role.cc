@@ -11,7 +11,6 @@
 #include "common/process/failpoint.h"
 #include "common/process/machine.h"
 #include "common/status.h"
-#include "common/trace/trace.h"
 #include "discriminator_worker/data_meter.h"
 #include "discriminator_worker/discriminator_role.h"
 #include "discriminator_worker/kept_dataset.h"
@@ -74,13 +73,6 @@ int FreeCores(const Compute& compute) {
   return std::max(UsableCores() - compute.threads, 0);
 }
 
-// Of the rank's reader `number`, from 1; empty: nobody asked for traces.
-std::string PipelineTracePath(const RoleSetup& setup, size_t number) {
-  if (!IsTracing() || setup.run_dir.empty()) return "";
-  return absl::StrCat(setup.run_dir, "/trace/pipeline-", setup.place.rank,
-                      number > 1 ? "-judging" : "", ".txt");
-}
-
 // Opens the dataset: for real images, and for what generated ones are made of.
 absl::Status OpenData(const RunPlan& plan, const RoleSetup& setup,
                       const Compute& compute, KeptDataset& kept,
@@ -105,21 +97,17 @@ absl::Status OpenData(const RunPlan& plan, const RoleSetup& setup,
                                        plan.discriminator.workers);
     GANDEM_ASSIGN_OR_RETURN(
         prefetchers.emplace_back(),
-        Prefetcher::Create(
-            dataset,
-            {.seed = data.seed,
-             .first_step = first_step,
-             .batch_size = images / batches,
-             .batches = batches,
-             .first_image = slice.first,
-             .num_images = slice.count,
-             .depth = data.files.prefetch_batches(),
-             .memory_bytes = memory_bytes,
-             .max_workers =
-                 std::clamp(FreeCores(compute), 1, kMaxDecodeThreads),
-             .trace_path = PipelineTracePath(setup, prefetchers.size()),
-             .cores = UsableCores(),
-             .trainer_cores = compute.threads}));
+        Prefetcher::Create(dataset,
+                           {.seed = data.seed,
+                            .first_step = first_step,
+                            .batch_size = images / batches,
+                            .batches = batches,
+                            .first_image = slice.first,
+                            .num_images = slice.count,
+                            .depth = data.files.prefetch_batches(),
+                            .memory_bytes = memory_bytes,
+                            .max_workers = std::clamp(FreeCores(compute), 1,
+                                                      kMaxDecodeThreads)}));
     return ReadRealImages(data, batches * slice.count, dataset->shape(),
                           prefetchers.back(), compute);
   };

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/checkpoint/pickle.h"
 #include "common/status.h"
 
 namespace gandem {
@@ -19,9 +20,153 @@ constexpr char kStateDictMagic[] =
     "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
 constexpr size_t kMagicSize = sizeof(kStateDictMagic) - 1;
 
+constexpr char kExpected[] =
+    "only dicts of names and tensors are read: save the module's "
+    "state_dict(), or its tensors as safetensors";
+
 absl::Status DamagedStateDict(absl::string_view what) {
   return absl::DataLossError(absl::StrCat("damaged: ", what));
 }
+
+struct StorageClass {
+  absl::string_view name;
+  DType dtype;
+};
+constexpr StorageClass kStorageClasses[] = {
+    {"torch.FloatStorage", DType::kF32},
+    {"torch.DoubleStorage", DType::kF64},
+    {"torch.HalfStorage", DType::kF16},
+    {"torch.BFloat16Storage", DType::kBF16},
+    {"torch.LongStorage", DType::kI64},
+    {"torch.IntStorage", DType::kI32},
+    {"torch.ByteStorage", DType::kU8},
+    {"torch.BoolStorage", DType::kBool},
+};
+
+// A tensor copies them from the pickle, to which it may be one of many
+// references of two bytes.
+constexpr size_t kMaxStorageKeyBytes = 64;
+constexpr size_t kMaxPickleRank = 64;  // PyTorch's own limit
+
+using Kind = PickleValue::Kind;
+
+struct NamedPlace {
+  absl::string_view name;
+  TensorPlace place;
+};
+
+// The tensors of a dict, without their elements.
+class PlaceReader {
+ public:
+  explicit PlaceReader(const PickleReader& pickle) : pickle_(pickle) {}
+
+  absl::StatusOr<std::vector<NamedPlace>> PlacesOf(size_t root) const {
+    const PickleValue& dict = pickle_.value(root);
+    if (dict.kind == Kind::kObject) return NotATensor(dict);
+    if (dict.kind != Kind::kDict) {
+      return absl::InvalidArgumentError(
+          "it holds no dict: save the module's state_dict()");
+    }
+    std::vector<NamedPlace> places;
+    std::set<absl::string_view> names;
+    for (size_t i = 0; i + 1 < dict.items.size(); i += 2) {
+      const PickleValue& key = pickle_.value(dict.items[i]);
+      const PickleValue& value = pickle_.value(dict.items[i + 1]);
+      if (key.kind != Kind::kText || value.kind != Kind::kObject) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("its entry '", key.text,
+                         "' is no tensor: save the module's state_dict()"));
+      }
+      if (!names.insert(key.text).second) {
+        return DamagedStateDict(absl::StrCat("'", key.text, "' stands twice"));
+      }
+      GANDEM_ASSIGN_OR_RETURN(TensorPlace place, PlaceOf(value));
+      places.push_back({.name = key.text, .place = std::move(place)});
+    }
+    return places;
+  }
+
+ private:
+  absl::string_view FunctionOf(const PickleValue& object) const {
+    return pickle_.value(object.items[0]).text;
+  }
+  const std::vector<size_t>& ArgumentsOf(const PickleValue& object) const {
+    return pickle_.value(object.items[1]).items;
+  }
+  absl::Status NotATensor(const PickleValue& object) const {
+    return pickle_.Unexpected(absl::StrCat("a ", FunctionOf(object)));
+  }
+
+  // _rebuild_tensor_v2(storage, offset, shape, strides, requires_grad, ...), or
+  // _rebuild_parameter of it.
+  absl::StatusOr<TensorPlace> PlaceOf(const PickleValue& object) const {
+    const PickleValue* tensor = &object;
+    if (FunctionOf(object) == "torch._utils._rebuild_parameter" &&
+        !ArgumentsOf(object).empty()) {
+      tensor = &pickle_.value(ArgumentsOf(object)[0]);
+    }
+    if (tensor->kind != Kind::kObject ||
+        FunctionOf(*tensor) != "torch._utils._rebuild_tensor_v2") {
+      return NotATensor(object);
+    }
+    const std::vector<size_t>& arguments = ArgumentsOf(*tensor);
+    if (arguments.size() < 4 ||
+        pickle_.value(arguments[0]).kind != Kind::kPersistent ||
+        pickle_.value(arguments[1]).kind != Kind::kInteger) {
+      return DamagedStateDict("a tensor has another form");
+    }
+    GANDEM_ASSIGN_OR_RETURN(TensorPlace place,
+                            StorageOf(pickle_.value(arguments[0])));
+    place.offset = pickle_.value(arguments[1]).integer;
+    GANDEM_ASSIGN_OR_RETURN(place.shape, Integers(arguments[2]));
+    GANDEM_ASSIGN_OR_RETURN(place.strides, Integers(arguments[3]));
+    if (place.shape.size() == place.strides.size()) return place;
+    return DamagedStateDict("a tensor's shape and strides differ");
+  }
+
+  // ("storage", class, key, device, elements), and before 1.6 a view of another
+  // storage, or None.
+  absl::StatusOr<TensorPlace> StorageOf(const PickleValue& persistent) const {
+    const std::vector<size_t>& items = pickle_.value(persistent.items[0]).items;
+    if ((items.size() != 5 && items.size() != 6) ||
+        pickle_.value(items[0]).text != "storage" ||
+        pickle_.value(items[2]).kind != Kind::kText ||
+        pickle_.value(items[2]).text.size() > kMaxStorageKeyBytes) {
+      return DamagedStateDict("a storage has another form");
+    }
+    if (items.size() == 6 && pickle_.value(items[5]).kind != Kind::kNone) {
+      return pickle_.Unexpected("a view of a storage");
+    }
+    const absl::string_view type = pickle_.value(items[1]).text;
+    for (const auto& [name, dtype] : kStorageClasses) {
+      if (type != name) continue;
+      return TensorPlace{.dtype = dtype,
+                         .storage = std::string(pickle_.value(items[2]).text)};
+    }
+    return pickle_.Unexpected(absl::StrCat("tensors of ", type));
+  }
+
+  absl::StatusOr<std::vector<int64_t>> Integers(size_t list) const {
+    const std::vector<size_t>& items = pickle_.value(list).items;
+    if (pickle_.value(list).kind != Kind::kList) {
+      return DamagedStateDict("a shape is no tuple");
+    }
+    if (items.size() > kMaxPickleRank) {
+      return DamagedStateDict(
+          absl::StrCat("a shape of more than ", kMaxPickleRank, " dimensions"));
+    }
+    std::vector<int64_t> integers;
+    for (const size_t item : items) {
+      if (pickle_.value(item).kind != Kind::kInteger) {
+        return DamagedStateDict("a shape has other things than integers");
+      }
+      integers.push_back(pickle_.value(item).integer);
+    }
+    return integers;
+  }
+
+  const PickleReader& pickle_;
+};
 
 struct Extent {
   int64_t count = 0;  // of elements
@@ -102,10 +247,10 @@ SharedBytes CopyRows(const TensorPlace& place, int64_t count,
   return SharedBytes(std::move(rows));
 }
 
-absl::StatusOr<NamedTensor> ReadTensor(const std::string& name,
-                                       const TensorPlace& place,
+absl::StatusOr<NamedTensor> ReadTensor(const NamedPlace& named,
                                        const StorageBytes& storage,
                                        int64_t max_bytes) {
+  const auto& [name, place] = named;
   const int64_t width = BytesPerElement(place.dtype);
   GANDEM_ASSIGN_OR_RETURN(const SharedBytes bytes, storage(place));
   GANDEM_ASSIGN_OR_RETURN(const Extent extent, ExtentOf(place));
@@ -113,7 +258,7 @@ absl::StatusOr<NamedTensor> ReadTensor(const std::string& name,
     return DamagedStateDict(absl::StrCat(name, " reaches out of its storage"));
   }
   if (extent.count == 0) {
-    return NamedTensor{name, place.dtype, place.shape, {}};
+    return NamedTensor{std::string(name), place.dtype, place.shape, {}};
   }
   if (RepeatsElements(place)) {
     return absl::InvalidArgumentError(
@@ -126,34 +271,24 @@ absl::StatusOr<NamedTensor> ReadTensor(const std::string& name,
         "from '", name, "' on its tensors have more than ", kMaxStateDictCopies,
         " times the file's bytes: save those that share a storage only once"));
   }
-  return NamedTensor{name, place.dtype, place.shape,
+  return NamedTensor{std::string(name), place.dtype, place.shape,
                      CopyRows(place, extent.count, bytes)};
 }
 
 using Storages = std::map<std::string, SharedBytes>;
 
-// By key, the type of the storages that the dict's tensors lie in.
-std::map<std::string, DType> StorageTypes(const PickleReader& pickle,
-                                          size_t root) {
-  std::map<std::string, DType> types;
-  for (const size_t item : pickle.value(root).items) {
-    const PickleValue& value = pickle.value(item);
-    if (value.kind == PickleValue::Kind::kTensor) {
-      types[value.tensor.storage] = value.tensor.dtype;
-    }
-  }
-  return types;
-}
-
 // What follows the pickles: for each key how many elements, 8 bytes, and the
 // elements.
-absl::StatusOr<Storages> TakeStorages(const PickleReader& pickle, size_t root,
-                                      size_t keys) {
-  const std::map<std::string, DType> types = StorageTypes(pickle, root);
+absl::StatusOr<Storages> TakeStorages(const PickleReader& pickle, size_t keys,
+                                      const std::vector<NamedPlace>& places) {
+  std::map<absl::string_view, DType> types;
+  for (const NamedPlace& named : places) {
+    types[named.place.storage] = named.place.dtype;
+  }
   Storages storages;
   std::span<const std::byte> rest = pickle.rest();
   for (const size_t item : pickle.value(keys).items) {
-    const std::string& key = pickle.value(item).text;
+    const absl::string_view key = pickle.value(item).text;
     const auto type = types.find(key);
     if (type == types.end()) return DamagedStateDict("a storage of no tensor");
     uint64_t count = 0;
@@ -166,43 +301,36 @@ absl::StatusOr<Storages> TakeStorages(const PickleReader& pickle, size_t root,
     if (count > rest.size() / width) {
       return DamagedStateDict("it ends too early");
     }
-    storages[key] = SharedBytes::Copy(rest.first(count * width));  // aligned
+    storages[std::string(key)] =
+        SharedBytes::Copy(rest.first(count * width));  // aligned
     rest = rest.subspan(count * width);
   }
   return storages;
 }
 
-}  // namespace
-
-absl::StatusOr<std::vector<NamedTensor>> CollectTensors(
-    const PickleReader& pickle, size_t root, const StorageBytes& storage,
+absl::StatusOr<std::vector<NamedTensor>> ReadTensors(
+    const std::vector<NamedPlace>& places, const StorageBytes& storage,
     int64_t max_bytes) {
-  const PickleValue& dict = pickle.value(root);
-  if (dict.kind != PickleValue::Kind::kDict) {
-    return absl::InvalidArgumentError(
-        "it holds no dict: save the module's state_dict()");
-  }
   std::vector<NamedTensor> tensors;
-  std::set<absl::string_view> names;
-  for (size_t i = 0; i + 1 < dict.items.size(); i += 2) {
-    const PickleValue& key = pickle.value(dict.items[i]);
-    const PickleValue& value = pickle.value(dict.items[i + 1]);
-    if (key.kind != PickleValue::Kind::kText ||
-        value.kind != PickleValue::Kind::kTensor) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("its entry '", key.text,
-                       "' is no tensor: save the module's state_dict()"));
-    }
-    if (!names.insert(key.text).second) {
-      return DamagedStateDict(absl::StrCat("'", key.text, "' stands twice"));
-    }
-    GANDEM_ASSIGN_OR_RETURN(
-        NamedTensor tensor,
-        ReadTensor(key.text, value.tensor, storage, max_bytes));
+  for (const NamedPlace& named : places) {
+    GANDEM_ASSIGN_OR_RETURN(NamedTensor tensor,
+                            ReadTensor(named, storage, max_bytes));
     max_bytes -= static_cast<int64_t>(tensor.bytes.size());
     tensors.push_back(std::move(tensor));
   }
   return tensors;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<NamedTensor>> ParseStateDict(
+    std::span<const std::byte> bytes, const StorageBytes& storage,
+    int64_t max_bytes) {
+  PickleReader pickle(bytes, kExpected);
+  GANDEM_ASSIGN_OR_RETURN(const size_t root, pickle.Read());
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<NamedPlace> places,
+                          PlaceReader(pickle).PlacesOf(root));
+  return ReadTensors(places, storage, max_bytes);
 }
 
 bool IsPickleStream(absl::string_view prefix) {
@@ -214,16 +342,18 @@ bool IsPickleStream(absl::string_view prefix) {
 // storages' keys: five pickles. Then the storages.
 absl::StatusOr<std::vector<NamedTensor>> ParsePickleStream(
     std::span<const std::byte> file) {
-  PickleReader pickle(file);
+  PickleReader pickle(file, kExpected);
   for (int i = 0; i < 3; ++i) GANDEM_RETURN_IF_ERROR(pickle.Read());
   GANDEM_ASSIGN_OR_RETURN(const size_t root, pickle.Read());
   GANDEM_ASSIGN_OR_RETURN(const size_t keys, pickle.Read());
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<NamedPlace> places,
+                          PlaceReader(pickle).PlacesOf(root));
   GANDEM_ASSIGN_OR_RETURN(const Storages storages,
-                          TakeStorages(pickle, root, keys));
+                          TakeStorages(pickle, keys, places));
   const int64_t max_bytes =
       kMaxStateDictCopies * static_cast<int64_t>(file.size());
-  return CollectTensors(
-      pickle, root,
+  return ReadTensors(
+      places,
       [&](const TensorPlace& place) -> absl::StatusOr<SharedBytes> {
         const auto found = storages.find(place.storage);
         if (found == storages.end()) {

@@ -17,12 +17,12 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/checkpoint/safetensors.h"
-#include "common/checkpoint/tensor_pickle.h"
 
 namespace gandem {
 
@@ -30,14 +30,23 @@ namespace gandem {
 // as often as they have names. So many times the file's bytes are enough.
 inline constexpr int64_t kMaxStateDictCopies = 4;
 
+// A tensor whose bytes are elsewhere.
+struct TensorPlace {
+  DType dtype = DType::kF32;
+  std::string storage = {};  // its key
+  int64_t offset = 0;        // elements
+  std::vector<int64_t> shape = {};
+  std::vector<int64_t> strides = {};  // elements; as many as in shape
+};
+
 // Bytes of a storage, by its key.
 using StorageBytes =
     std::function<absl::StatusOr<SharedBytes>(const TensorPlace&)>;
 
-// The tensors of the dict `root` in its order, each row by row; together they
-// have at most `max_bytes`.
-absl::StatusOr<std::vector<NamedTensor>> CollectTensors(
-    const PickleReader& pickle, size_t root, const StorageBytes& storage,
+// The tensors of the dict that `pickle` holds, in its order, each row by row;
+// together they have at most `max_bytes`.
+absl::StatusOr<std::vector<NamedTensor>> ParseStateDict(
+    std::span<const std::byte> pickle, const StorageBytes& storage,
     int64_t max_bytes);
 
 // Whether a file that begins with `prefix` (16 bytes or more) has the layout

@@ -3,119 +3,170 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/results/chart_canvas.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
 
 namespace gandem {
 namespace {
 
-constexpr int64_t kPanelWidth = 560;
-constexpr int64_t kPanelHeight = 360;
-constexpr int64_t kPanelLeft = 70;
-constexpr int64_t kPanelRight = 536;
-constexpr int64_t kPanelTop = 36;
-constexpr int64_t kPanelBottom = 306;
-constexpr int64_t kBestBox = 13;
+// Pixels of a panel, and of the plot in it.
+constexpr double kWidth = 560;
+constexpr double kHeight = 360;
+constexpr double kLeft = 70;
+constexpr double kRight = 536;
+constexpr double kTop = 36;
+constexpr double kBottom = 306;
 
-struct Span {
+constexpr absl::string_view kColors[] = {"#1f77b4", "#ff7f0e", "#2ca02c"};
+constexpr char kBestColor[] = "#ff7f0e";
+
+struct Range {
   double low = 0;
   double high = 1;
 };
 
-class PanelScale {
+class PanelDrawing {
  public:
-  // From `left` on.
-  PanelScale(int64_t left, Span x, Span y) : left_(left), x_(x), y_(y) {}
-  double X(double x) const {
-    return static_cast<double>(left_ + kPanelLeft) +
-           (x - x_.low) / (x_.high - x_.low) * (kPanelRight - kPanelLeft);
-  }
-  double Y(double y) const {
-    return kPanelBottom -
-           (y - y_.low) / (y_.high - y_.low) * (kPanelBottom - kPanelTop);
+  explicit PanelDrawing(const LinePanel& panel)
+      : panel_(panel), x_(XRange()), y_(YRange()) {}
+
+  std::string Draw() {
+    DrawAxes();
+    size_t number = 0;
+    for (const ChartLine& line : panel_.lines) {
+      const absl::string_view color = kColors[number % std::size(kColors)];
+      DrawLine(line, color);
+      Text(kRight, kTop + 14 * static_cast<double>(number), line.name, "end",
+           color);
+      ++number;
+    }
+    if (panel_.best.has_value()) DrawBest(*panel_.best);
+    return std::move(svg_);
   }
 
  private:
-  int64_t left_;
-  Span x_;
-  Span y_;
+  double XValue(double x) const { return panel_.doubling ? std::log2(x) : x; }
+  double X(double x) const {
+    return kLeft + (XValue(x) - x_.low) / (x_.high - x_.low) * (kRight - kLeft);
+  }
+  double Y(double y) const {
+    return kBottom - (y - y_.low) / (y_.high - y_.low) * (kBottom - kTop);
+  }
+
+  // From 0 on, or around the first and last doubling.
+  Range XRange() const {
+    Range range = {.high = 0};
+    if (panel_.doubling) range = {.low = 1e9, .high = -1e9};
+    for (const ChartLine& line : panel_.lines) {
+      for (const ChartPoint& point : line.points) {
+        range.low = std::min(range.low, XValue(point.x));
+        range.high = std::max(range.high, XValue(point.x));
+      }
+    }
+    if (range.low > range.high) return {};
+    const double room = std::max(0.04 * (range.high - range.low), 1e-6);
+    if (panel_.doubling) range.low -= room;
+    range.high += room;
+    return range;
+  }
+
+  // With some room at both ends.
+  Range YRange() const {
+    Range range = {.low = 1e300, .high = -1e300};
+    for (const ChartLine& line : panel_.lines) {
+      for (const ChartPoint& point : line.points) {
+        range.low = std::min(range.low, point.y - point.spread);
+        range.high = std::max(range.high, point.y + point.spread);
+      }
+    }
+    if (range.low > range.high) return {};
+    if (panel_.doubling) range.low = 0;
+    const double room = range.high > range.low
+                            ? 0.08 * (range.high - range.low)
+                            : std::max(1e-6, 0.1 * std::abs(range.high));
+    if (!panel_.doubling) range.low -= room;
+    range.high += room;
+    return range;
+  }
+
+  void Line(double x0, double y0, double x1, double y1, absl::string_view color,
+            double width) {
+    absl::StrAppendFormat(&svg_,
+                          "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" "
+                          "y2=\"%.1f\" stroke=\"%s\" stroke-width=\"%g\"/>\n",
+                          x0, y0, x1, y1, color, width);
+  }
+  void Dot(const ChartPoint& point, double radius, absl::string_view color) {
+    absl::StrAppendFormat(
+        &svg_, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%g\" fill=\"%s\"/>\n",
+        X(point.x), Y(point.y), radius, color);
+  }
+  void Text(double x, double y, absl::string_view text,
+            absl::string_view anchor, absl::string_view color = "black") {
+    absl::StrAppendFormat(
+        &svg_,
+        "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" "
+        "fill=\"%s\">%s</text>\n",
+        x, y, anchor, color,
+        absl::StrReplaceAll(text, {{"&", "&amp;"}, {"<", "&lt;"}}));
+  }
+
+  void XTick(double x) {
+    Line(X(x), kBottom, X(x), kBottom + 6, "black", 1);
+    Text(X(x), kBottom + 20, panel_.doubling ? absl::StrCat(x) : ShortNumber(x),
+         "middle");
+  }
+
+  void DrawAxes() {
+    for (const double tick : TicksOf(y_.low, y_.high, 6)) {
+      Line(kLeft, Y(tick), kRight, Y(tick), "#d7d7d7", 1);
+      Text(kLeft - 6, Y(tick) + 4, ShortNumber(tick), "end");
+    }
+    if (!panel_.doubling) {
+      for (const double tick : TicksOf(x_.low, x_.high, 6)) XTick(tick);
+    } else if (!panel_.lines.empty()) {
+      for (const ChartPoint& point : panel_.lines[0].points) XTick(point.x);
+    }
+    Line(kLeft, kTop, kLeft, kBottom, "black", 1);
+    Line(kLeft, kBottom, kRight, kBottom, "black", 1);
+    Text((kLeft + kRight) / 2, 22, panel_.title, "middle");
+    Text((kLeft + kRight) / 2, kBottom + 42, panel_.x_label, "middle");
+  }
+
+  void DrawLine(const ChartLine& line, absl::string_view color) {
+    const ChartPoint* last = nullptr;
+    for (const ChartPoint& point : line.points) {
+      const double x = X(point.x);
+      if (last != nullptr)
+        Line(X(last->x), Y(last->y), x, Y(point.y), color, 2);
+      if (point.spread > 0) {
+        Line(x, Y(point.y - point.spread), x, Y(point.y + point.spread), color,
+             2);
+      }
+      Dot(point, 3.5, color);
+      last = &point;
+    }
+  }
+
+  void DrawBest(const ChartPoint& best) {
+    Dot(best, 6.5, kBestColor);
+    Dot(best, 3.5, kColors[0]);
+    Text(X(best.x), Y(best.y) - 12, absl::StrCat("best ", ShortNumber(best.y)),
+         "middle");
+  }
+
+  const LinePanel& panel_;
+  const Range x_;
+  const Range y_;
+  std::string svg_;
 };
-
-// With some room at both ends.
-Span HeightOf(const LinePanel& panel) {
-  if (panel.points.empty()) return {};
-  Span span = {.low = panel.points[0].y, .high = panel.points[0].y};
-  for (const ChartPoint& point : panel.points) {
-    span.low = std::min(span.low, point.y - point.spread);
-    span.high = std::max(span.high, point.y + point.spread);
-  }
-  const double room = span.high > span.low
-                          ? 0.08 * (span.high - span.low)
-                          : std::max(1e-6, 0.1 * std::abs(span.high));
-  return {.low = span.low - room, .high = span.high + room};
-}
-
-// From 0 on.
-Span WidthOf(const LinePanel& panel) {
-  const double last = panel.points.empty() ? 0 : panel.points.back().x;
-  return {.low = 0, .high = last > 0 ? 1.04 * last : 1};
-}
-
-void DrawAxes(const LinePanel& panel, int64_t left, Span x, Span y,
-              const PanelScale& scale, ChartCanvas& canvas) {
-  for (const double tick : TicksOf(y.low, y.high, 6)) {
-    const int64_t at = std::lround(scale.Y(tick));
-    canvas.Box(left + kPanelLeft, at, kPanelRight - kPanelLeft, 1,
-               ChartCanvas::kGray);
-    canvas.Text(left + kPanelLeft - 6, at - 5, ShortNumber(tick),
-                ChartCanvas::Anchor::kEnd);
-  }
-  for (const double tick : TicksOf(x.low, x.high, 6)) {
-    const int64_t at = std::lround(scale.X(tick));
-    canvas.Box(at, kPanelBottom, 2, 6, ChartCanvas::kBlack);
-    canvas.Text(at, kPanelBottom + 12, ShortNumber(tick));
-  }
-  canvas.Box(left + kPanelLeft, kPanelTop, 2, kPanelBottom - kPanelTop,
-             ChartCanvas::kBlack);
-  canvas.Box(left + kPanelLeft, kPanelBottom, kPanelRight - kPanelLeft, 2,
-             ChartCanvas::kBlack);
-  const int64_t middle = left + (kPanelLeft + kPanelRight) / 2;
-  canvas.Text(middle, 12, panel.title);
-  canvas.Text(middle, kPanelBottom + 34, panel.x_label);
-}
-
-void DrawPoints(const LinePanel& panel, const PanelScale& scale,
-                ChartCanvas& canvas) {
-  const ChartPoint* last = nullptr;
-  for (size_t i = 0; i < panel.points.size(); ++i) {
-    const ChartPoint& point = panel.points[i];
-    const double x = scale.X(point.x);
-    const double y = scale.Y(point.y);
-    if (last != nullptr) {
-      canvas.Line(scale.X(last->x), scale.Y(last->y), x, y, ChartCanvas::kBlue);
-    }
-    if (point.spread > 0) {
-      canvas.Line(x, scale.Y(point.y - point.spread), x,
-                  scale.Y(point.y + point.spread), ChartCanvas::kBlue);
-    }
-    last = &point;
-  }
-  // Above all lines.
-  for (size_t i = 0; i < panel.points.size(); ++i) {
-    const int64_t x = std::lround(scale.X(panel.points[i].x));
-    const int64_t y = std::lround(scale.Y(panel.points[i].y));
-    if (i == panel.marked) {
-      canvas.Box(x - kBestBox / 2, y - kBestBox / 2, kBestBox, kBestBox,
-                 ChartCanvas::kOrange);
-      canvas.Text(x, y - kBestBox / 2 - 14,
-                  absl::StrCat("best ", ShortNumber(panel.points[i].y)));
-    }
-    canvas.Box(x - 3, y - 3, 7, 7, ChartCanvas::kBlue);
-  }
-}
 
 }  // namespace
 
@@ -143,18 +194,19 @@ std::string ShortNumber(double value) {
   return absl::StrFormat("%.3g", value);
 }
 
-PixelImage LineChart(std::span<const LinePanel> panels) {
-  ChartCanvas canvas(kPanelWidth * std::ssize(panels), kPanelHeight);
-  int64_t left = 0;
-  for (const LinePanel& panel : panels) {
-    const Span x = WidthOf(panel);
-    const Span y = HeightOf(panel);
-    const PanelScale scale(left, x, y);
-    DrawAxes(panel, left, x, y, scale, canvas);
-    DrawPoints(panel, scale, canvas);
-    left += kPanelWidth;
+std::string LineChart(std::span<const LinePanel> panels) {
+  const double width = kWidth * static_cast<double>(panels.size());
+  std::string svg = absl::StrFormat(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%g\" height=\"%g\" "
+      "font-family=\"sans-serif\" font-size=\"12\">\n"
+      "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
+      width, kHeight);
+  for (size_t i = 0; i < panels.size(); ++i) {
+    absl::StrAppendFormat(&svg, "<g transform=\"translate(%g)\">\n%s</g>\n",
+                          kWidth * static_cast<double>(i),
+                          PanelDrawing(panels[i]).Draw());
   }
-  return canvas.Take();
+  return svg + "</svg>\n";
 }
 
 }  // namespace gandem

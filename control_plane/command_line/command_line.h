@@ -100,13 +100,6 @@ struct DatasetOptions {
   std::string crop = "CENTER";  // or NONE
 };
 
-// `gandem simulate pipeline TRACE`.
-struct SimulateOptions {
-  std::string trace;
-  int64_t memory_bytes = int64_t{256} << 20;  // of samples that wait
-  bool json = false;
-};
-
 struct ExplainOptions {
   std::string field;  // empty: list all
 };
@@ -119,10 +112,10 @@ struct NoCommand {
 using Command =
     std::variant<NoCommand, TrainOptions, StatusOptions, ReportOptions,
                  CompareOptions, WatchOptions, EvaluationOptions,
-                 CertificatesOptions, DatasetOptions, SimulateOptions,
-                 SimulatePlanOptions, ProfileOptions, PlanOptions,
-                 TrialsOptions, LaunchSlurmOptions, LaunchKubernetesOptions,
-                 DoctorOptions, LogsOptions, ExplainOptions>;
+                 CertificatesOptions, DatasetOptions, SimulatePlanOptions,
+                 ProfileOptions, PlanOptions, TrialsOptions, LaunchSlurmOptions,
+                 LaunchKubernetesOptions, DoctorOptions, LogsOptions,
+                 ExplainOptions>;
 
 // Help goes to `out`, errors to `err`.
 Command ParseCommandLine(int argc, const char* const* argv, std::ostream& out,

@@ -35,12 +35,10 @@ constexpr char kPlanExamples[] =
     "      --set schedule.feedback=SNAPSHOT --set schedule.lag=2\n";
 
 constexpr char kSimulateExamples[] =
-    "docs/cost_model.md says what a plan's tables say, and what they leave\n"
-    "out; docs/prefetch.md what a trace is, and what its table says.\n"
+    "docs/cost_model.md explains the tables and what they leave out.\n"
     "\n"
-    "Examples:\n"
-    "  gandem simulate plan.textproto --devices 1..1024 --mtbf_hours 50000\n"
-    "  gandem simulate pipeline link.trace --memory_bytes 134217728\n";
+    "Example:\n"
+    "  gandem simulate plan.textproto --devices 1..1024 --mtbf_hours 50000\n";
 
 constexpr char kTrialsExamples[] =
     "Arguments behind -- are those of `gandem evaluate` [--num 2000]. The "
@@ -140,27 +138,14 @@ void PlanningArguments::AddPlan(CLI::App& app) {
 }
 
 void PlanningArguments::AddSimulate(CLI::App& app) {
-  simulate_command_ = app.add_subcommand(
-      "simulate", "Play a plan on many devices, or settings against a trace");
+  simulate_command_ =
+      app.add_subcommand("simulate", "Predict a plan's speed on more devices");
   simulate_command_->footer(kSimulateExamples);
-  AddSimulatePlan();
-  pipeline_command_ = simulate_command_->add_subcommand(
-      "pipeline", "What a trainer loses by waiting for images");
-  pipeline_command_->footer(kSimulateExamples);
-  pipeline_command_->add_option("TRACE", pipeline_.trace, "Pipeline trace")
-      ->required();
-  pipeline_command_
-      ->add_option("--memory_bytes", pipeline_.memory_bytes,
-                   "For all samples that wait: half of data.memory_bytes")
-      ->check(AtLeastOne())
-      ->capture_default_str();
-  pipeline_command_->add_flag("--json", pipeline_.json, "Print JSON");
-}
-
-void PlanningArguments::AddSimulatePlan() {
   CLI::App& command = *simulate_command_;
-  command.add_option("PLAN", simulate_.plan,
-                     "Plan as text proto, whose first candidate is played");
+  command
+      .add_option("PLAN", simulate_.plan,
+                  "Plan as text proto, whose first candidate is simulated")
+      ->required();
   command.add_option("--profile", simulate_.profile,
                      "Profile that it was made of [profile.textproto beside "
                      "the plan, else the one that is kept]");
@@ -186,7 +171,8 @@ void PlanningArguments::AddSimulatePlan() {
       .add_option("--restart_seconds", simulate_.restart_seconds,
                   "From a failure until the run works again")
       ->capture_default_str();
-  command.add_option("--chart", simulate_.chart, "PNG of the efficiencies");
+  command.add_option("--chart", simulate_.chart,
+                     "SVG file for a chart of the efficiencies");
   command.add_flag("--csv", simulate_.csv, "Print CSV");
 }
 
@@ -222,9 +208,7 @@ void PlanningArguments::AddTrials(CLI::App& app) {
       ->check(AtLeastOne());
 }
 
-// What CLI11 cannot say: PLAN is required where there is no subcommand.
 SimulatePlanOptions PlanningArguments::GivenSimulatePlan() const {
-  if (simulate_.plan.empty()) throw CLI::RequiredError("PLAN or pipeline");
   SimulatePlanOptions given = simulate_;
   if (jitter_ == "measured") {
     given.jitter = -1;
@@ -241,7 +225,6 @@ SimulatePlanOptions PlanningArguments::GivenSimulatePlan() const {
 std::optional<Command> PlanningArguments::Given() const {
   if (profile_command_->parsed()) return profile_;
   if (plan_command_->parsed()) return plan_;
-  if (pipeline_command_->parsed()) return pipeline_;
   if (simulate_command_->parsed()) return GivenSimulatePlan();
   if (trials_command_->parsed()) return trials_;
   return std::nullopt;

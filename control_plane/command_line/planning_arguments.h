@@ -41,20 +41,17 @@ class PlanningArguments {
   void AddProfile(CLI::App& app);
   void AddPlan(CLI::App& app);
   void AddSimulate(CLI::App& app);
-  void AddSimulatePlan();
   void AddTrials(CLI::App& app);
   SimulatePlanOptions GivenSimulatePlan() const;
 
   CLI::App* profile_command_ = nullptr;
   CLI::App* plan_command_ = nullptr;
   CLI::App* simulate_command_ = nullptr;
-  CLI::App* pipeline_command_ = nullptr;
   CLI::App* trials_command_ = nullptr;
   ProfileOptions profile_;
   PlanOptions plan_;
   SimulatePlanOptions simulate_;
   std::string jitter_ = "measured";
-  SimulateOptions pipeline_;
   TrialsOptions trials_;
 };
 

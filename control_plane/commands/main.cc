@@ -41,7 +41,6 @@
 #include "control_plane/commands/open_run.h"
 #include "control_plane/commands/run_lock.h"
 #include "control_plane/commands/run_status.h"
-#include "control_plane/commands/simulate_command.h"
 #include "control_plane/commands/train_command.h"
 #include "control_plane/commands/watch_command.h"
 #include "control_plane/deploy_commands/launch_command.h"
@@ -155,10 +154,6 @@ int Run(const DatasetOptions& options) {
   const auto exit_code = VerifyDataset(options, std::cout, std::cerr);
   return exit_code.ok() ? *exit_code
                         : End(exit_code.status(), "gandem dataset verify");
-}
-
-int Run(const SimulateOptions& options) {
-  return End(SimulatePipeline(options, std::cout), "gandem simulate pipeline");
 }
 
 int Run(const SimulatePlanOptions& options) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <set>
 #include <utility>
 
@@ -11,13 +10,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "common/checkpoint/checkpoint_files.h"
-#include "common/files/event_writer.h"
 #include "common/files/file.h"
 #include "common/files/metric_card.h"
-#include "common/files/png.h"
 #include "common/results/line_chart.h"
 #include "common/results/round_history.h"
 #include "common/status.h"
@@ -81,19 +76,20 @@ absl::StatusOr<std::set<std::string>> JudgeAll(const EvaluateRequest& request,
 
 LinePanel PanelOf(const CheckpointCurve& judged, const std::string& x_label,
                   double (*x_of)(const TrainingClock::Reading&)) {
-  LinePanel panel = {.title = judged.curve.metric, .x_label = x_label};
+  LinePanel panel = {
+      .title = judged.curve.metric, .x_label = x_label, .lines = {{}}};
   const JudgedPoint& best = judged.curve.Best();
   for (size_t i = 0; i < judged.curve.points.size(); ++i) {
     const JudgedPoint& point = judged.curve.points[i];
-    if (point.step == best.step) panel.marked = i;
-    panel.points.push_back({.x = x_of(judged.readings[i]),
-                            .y = point.value,
-                            .spread = 2 * point.sd.value_or(0)});
+    panel.lines[0].points.push_back({.x = x_of(judged.readings[i]),
+                                     .y = point.value,
+                                     .spread = 2 * point.sd.value_or(0)});
+    if (point.step == best.step) panel.best = panel.lines[0].points.back();
   }
   return panel;
 }
 
-PixelImage ChartOf(const CheckpointCurve& judged) {
+std::string ChartOf(const CheckpointCurve& judged) {
   const std::array<LinePanel, 2> panels = {
       PanelOf(judged, "images",
               [](const TrainingClock::Reading& at) { return at.images; }),
@@ -113,21 +109,11 @@ std::string FileNameOf(const std::string& metric) {
   return name;
 }
 
-// The picture, and the same in TensorBoard if it has something new.
-absl::Status WriteChart(const std::string& run_dir, const std::string& folder,
-                        bool is_new, CheckpointCurve& judged) {
+absl::Status WriteChart(const std::string& folder, CheckpointCurve& judged) {
   judged.chart =
       absl::StrCat(folder, "/curve-", FileNameOf(judged.curve.metric), "-",
-                   ShortKey(judged.curve.setting), ".png");
-  GANDEM_ASSIGN_OR_RETURN(const std::string png, EncodePng(ChartOf(judged)));
-  GANDEM_RETURN_IF_ERROR(WriteFileDurably(judged.chart, png));
-  if (!is_new) return absl::OkStatus();
-  GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<EventWriter> events,
-                          EventWriter::Open(run_dir + "/tensorboard/evaluation",
-                                            std::nullopt, absl::Now()));
-  return events->AddImage(judged.curve.points.back().step, absl::Now(),
-                          absl::StrCat("evaluation/", judged.curve.metric),
-                          png);
+                   ShortKey(judged.curve.setting), ".svg");
+  return WriteFileDurably(judged.chart, ChartOf(judged));
 }
 
 bool HoldsOneOf(const JudgedCurve& curve, const std::set<std::string>& cards) {
@@ -172,8 +158,7 @@ absl::StatusOr<CheckpointsReport> EvaluateCheckpoints(
     for (const JudgedPoint& point : judged.curve.points) {
       judged.readings.push_back(clock.At(point.step));
     }
-    GANDEM_RETURN_IF_ERROR(
-        WriteChart(run_dir, folder, report.judged > 0, judged));
+    GANDEM_RETURN_IF_ERROR(WriteChart(folder, judged));
     report.curves.push_back(std::move(judged));
   }
   return report;

@@ -2,8 +2,9 @@
 //
 // `gandem evaluate RUN --every_checkpoint`: judges each complete checkpoint of
 // a run that has no card yet, then shows the figures of all rounds that were
-// judged in this way, with the best one, as a table, as a picture and in
-// TensorBoard. Checkpoints that were pruned since stay in it by their cards.
+// judged in this way, with the best one, as a table and as a picture. (The
+// cards' figures are in TensorBoard, too.) Checkpoints that were pruned since
+// stay in it by their cards.
 //
 // Thread safety: one compute thread. Errors: those of evaluate_command.h, and
 //   NOT_FOUND         the run has no checkpoint.

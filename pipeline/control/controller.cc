@@ -4,47 +4,56 @@
 #include <algorithm>
 #include <cmath>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 namespace gandem {
 namespace {
 
-// What a run is ready for before it has seen anything: gaps of so many seconds.
-// Fades like one that was seen.
+// Seconds without images that a run is ready for before it has seen any gap.
+// Measured: with 10 in place of 20, the first outage of 2 s and the first drop
+// to a tenth of a link of 100 Mbit/s stalled the trainer for 2.8 and 4.8 s.
 constexpr double kUnseenGap = 20;
-// A source whose slowest fetches take less has no network behind it.
-constexpr double kRemoteSeconds = 0.002;
-// Always ready for, in seconds of the trainer's demand.
+// Seconds that every source may pause for. Chosen: a disk that is busy for a
+// moment. Behind a network the gaps that were seen decide.
 constexpr double kLeastGap = 0.5;
-// Who is behind for longer is too slow: no memory makes up for it.
+// Seconds. Chosen: a source that is behind for longer is too slow, and memory
+// does not make up for it.
 constexpr double kLongestGap = 60;
-constexpr double kGapHalfLife = 120;
-constexpr double kGapMargin = 1.25;
-// No end of a fetch for so many times the slow ones' service time.
-constexpr double kSilentTimes = 3;
-constexpr double kLeastSilence = 0.25;
-constexpr double kServiceHalfLife = 5;
-constexpr double kWorkHalfLife = 10;
-// What is missing is fetched within so many seconds.
+// Seconds. Chosen: four times the minute between the drops that
+// benchmarks/stalls.py plays, so that kMargin covers what fades between two.
+constexpr double kGapHalfLife = 240;
+// Seconds. Local disks answer a read in less (measured: 0.1 ms), and a round
+// trip to another building takes more.
+constexpr double kRemoteRead = 0.002;
+
+// Seconds. Chosen: many reads and decoded samples, and short enough to follow a
+// link.
+constexpr double kHalfLife = 2;
+// Seconds of computing. Chosen: a trainer that takes more shows within 1 s.
+constexpr double kDemandHalfLife = 2;
+// Chosen: a batch that takes so many times the usual was a pause, such as a
+// checkpoint or an evaluation.
+constexpr double kPauseTimes = 10;
+// Seconds. Chosen: intervals of 0.1 s do not show faster batches.
+constexpr double kLeastBatchSeconds = 1e-3;
+
+// Times what the mean says, for fetches, workers and gaps. Chosen: the mean
+// alone is too little half of the time.
+constexpr double kMargin = 1.25;
+// Seconds within which missing samples are fetched. Chosen: short against gaps,
+// long against reads.
 constexpr double kRefillSeconds = 2;
-constexpr double kFirstRefillSeconds = 0.2;
-// Decoded samples that wait, beside two batches, in seconds of demand.
+// Seconds of demand that wait decoded, beside two batches: two intervals of the
+// controller.
 constexpr double kFinishedSeconds = 0.2;
-// Sizes of stored samples differ, by shard too.
-constexpr double kStoredMargin = 1.1;
-constexpr double kSizesRemembered = 256;
-constexpr double kFetchMargin = 1.25;
-constexpr double kWorkerMargin = 1.25;
-// Less memory and fewer threads are taken when they were enough for so long.
-constexpr double kGiveBackAfter = 5;
+
+// Fetches until the demand is known, and reads until their usual time is.
+// Chosen: the trainer waits meanwhile.
 constexpr int kFirstFetches = 32;
-// No more are under way than come in so many times their usual time.
+// Times the bandwidth-delay product, as in BBR (Cardwell et al. 2016).
 constexpr double kInFlightGain = 2;
+// Reads. Chosen: they keep a link busy where its estimates are wrong.
 constexpr double kFewestInFlight = 8;
-constexpr double kInFlightStep = 1.3;
-constexpr double kKnownReads = 64;
-constexpr int kFirstBatches = 4;
 
 double Fading(double seconds, double half_life) {
   return std::exp2(-seconds / half_life);
@@ -52,271 +61,219 @@ double Fading(double seconds, double half_life) {
 
 }  // namespace
 
+void PipelineController::ReadTimes::Fade(double kept) {
+  for (double* sum : {&samples, &bytes, &reads, &seconds, &squares}) {
+    *sum *= kept;
+  }
+}
+
+void PipelineController::ReadTimes::Add(double read_seconds) {
+  ++reads;
+  seconds += read_seconds;
+  squares += read_seconds * read_seconds;
+}
+
+// Rises by more than a tenth count at once. What was a seventh too much for
+// five seconds falls by a tenth a second. Chosen: settings that swing cost
+// threads and trials.
+int64_t PipelineController::Follower::Follow(int64_t now, double wanted,
+                                             double interval_seconds) {
+  const auto current = static_cast<double>(now);
+  if (wanted >= 0.85 * current) {
+    less_for_ = 0;
+    return wanted > 1.1 * current ? static_cast<int64_t>(wanted) : now;
+  }
+  less_for_ += interval_seconds;
+  if (less_for_ < 5) return now;
+  less_for_ -= 1;
+  return static_cast<int64_t>(
+      std::max(wanted, std::min(current - 1, 0.9 * current)));
+}
+
 PipelineController::PipelineController(const PipelineLimits& limits)
-    : limits_(limits),
-      service_(kServiceHalfLife),
-      reads_(kGapHalfLife),
-      ramp_(std::min(kFirstFetches, limits.max_fetches), limits.max_fetches),
-      gap_seconds_(kUnseenGap) {
+    : limits_(limits), gap_(kUnseenGap) {
   // The trainer waits for the first batches, so all cores are free.
-  setting_ = {.fetches = ramp_.fetches(),
+  setting_ = {.fetches = std::min(kFirstFetches, limits.max_fetches),
               .workers = limits.max_workers,
-              .ahead = kFirstBatches * limits.least_ahead};
-  setting_.ahead = std::clamp(static_cast<int64_t>(SamplesInMemory()),
-                              limits.least_ahead, setting_.ahead);
-  setting_.finished_ahead = setting_.ahead;
+              .ahead = limits.least_ahead};
+  SetAhead(0);
 }
 
 PipelineSetting PipelineController::Update(const PipelineSeen& seen) {
-  demand_.Update(seen.seconds, seen.consumed, seen.stalled_seconds);
-  SeeFetches(seen);
-  SeeGaps(seen);
-  const double kept = Fading(seen.seconds, kWorkHalfLife);
+  SeeDemand(seen);
+  SeeReads(seen);
+  const double kept = Fading(seen.seconds, kHalfLife);
   work_ = work_ * kept + seen.work_seconds;
   worked_ = worked_ * kept + static_cast<double>(seen.finished);
+  if (demand_ <= 0) return setting_;
+  SeeGap(seen);
   SetAhead(seen.seconds);
-  SetFinishedAhead();
-  const double rate = RateWanted(seen);
-  SetFetches(seen, rate);
-  SetWorkers(seen.seconds, rate);
+  SetFetches(seen);
+  SetWorkers(seen);
   WarnOfMemory();
   return setting_;
 }
 
-double PipelineController::SlowSeconds(double part) const {
-  return std::max(service_.Quantile(part), service_.MeanUnderWay());
-}
-
-void PipelineController::SeeFetches(const PipelineSeen& seen) {
-  const double silent_after =
-      std::max(kLeastSilence, kSilentTimes * SlowSeconds(0.95));
-  service_.Fade(seen.seconds);
-  const bool was_silent = seen.longest_silence > silent_after;
-  silent_ = was_silent && seen.fetches.empty();
-  after_silence_ += seen.seconds;
-  if (was_silent) {
-    silence_ = seen.longest_silence;
-    after_silence_ = 0;
+// A trainer takes a batch at once and then computes for a while, so a batch
+// counts with the computing time up to the next one.
+void PipelineController::SeeDemand(const PipelineSeen& seen) {
+  open_seconds_ += std::max(0.0, seen.seconds - seen.stalled_seconds);
+  if (seen.consumed == 0) return;
+  if (open_samples_ > 0) {
+    double seconds = std::max(open_seconds_, kLeastBatchSeconds);
+    if (taken_ > 0) {
+      seconds =
+          std::min(seconds, kPauseTimes * open_samples_ * computed_ / taken_);
+    }
+    const double kept = Fading(seconds, kDemandHalfLife);
+    taken_ = taken_ * kept + open_samples_;
+    computed_ = computed_ * kept + seconds;
+    demand_ = taken_ / computed_;
   }
-  double bytes = 0;
-  for (const FetchSeen& fetch : seen.fetches) {
-    // A gap that it lived through is a matter of how far ahead to be, not of
-    // how many fetches to have.
-    const bool lived_through = after_silence_ < 1 && fetch.seconds > silence_;
-    service_.Add(lived_through ? fetch.seconds - silence_ : fetch.seconds);
-    bytes += static_cast<double>(fetch.bytes);
-  }
-  for (const double seconds : seen.look_seconds) service_.AddPart(seconds);
-  SeeReads(seen);
-  if (!seen.fetches.empty()) {
-    const auto count = static_cast<double>(seen.fetches.size());
-    const double weight = count / (count + kSizesRemembered);
-    mean_bytes_ +=
-        (mean_bytes_ > 0 ? weight : 1) * (bytes / count - mean_bytes_);
-    stored_bytes_ = std::max(stored_bytes_ * Fading(seen.seconds, kGapHalfLife),
-                             kStoredMargin * mean_bytes_);
-  }
-  if (service_.Quantile(0.99) >= kRemoteSeconds) is_remote_ = true;
-  const double kept = std::exp(-seen.seconds);
-  fetched_rate_ =
-      fetched_rate_ * kept +
-      (1 - kept) * static_cast<double>(seen.fetches.size()) / seen.seconds;
+  open_samples_ = static_cast<double>(seen.consumed);
+  open_seconds_ = 0;
 }
 
 void PipelineController::SeeReads(const PipelineSeen& seen) {
-  reads_.Fade(seen.seconds);
+  recent_.Fade(Fading(seen.seconds, kHalfLife));
+  usual_.Fade(Fading(seen.seconds, kGapHalfLife));
   double ended = 0;
   const auto add = [&](double seconds) {
-    reads_.Add(seconds);
+    recent_.Add(seconds);
+    usual_.Add(seconds);
     ++ended;
   };
   for (const FetchSeen& fetch : seen.fetches) {
+    ++recent_.samples;
+    ++usual_.samples;
+    usual_.bytes += static_cast<double>(fetch.bytes);
     shares_pieces_ |= fetch.at_hand;
     if (!fetch.at_hand) add(fetch.seconds);
   }
   for (const double seconds : seen.look_seconds) add(seconds);
-  const double kept = std::exp(-seen.seconds);
-  reads_ended_ = reads_ended_ * kept + ended;
-  read_seconds_ = read_seconds_ * kept + seen.seconds;
-  SetInFlight();
+  const double kept = std::exp(-seen.seconds);  // remembers a second
+  read_rate_ = read_rate_ * kept + (1 - kept) * ended / seen.seconds;
 }
 
-// A link that has become slow is shared by all that is under way, so what is
-// needed first would come as late as what was asked for last. Only of pieces
-// that have many samples: mostly it is the link that makes these late, where
-// single samples wait for an answer, and more of them bring more.
-void PipelineController::SetInFlight() {
-  if (!shares_pieces_ || reads_.total() < kKnownReads) return;
-  const double most =
-      std::max(kFewestInFlight, kInFlightGain * reads_ended_ / read_seconds_ *
-                                    reads_.Quantile(0.5));
-  if (most < in_flight_ / kInFlightStep || most > in_flight_ * kInFlightStep) {
-    in_flight_ = most;
-  }
-}
-
-void PipelineController::SeeGaps(const PipelineSeen& seen) {
-  const double rate = demand_.rate();
-  gap_seconds_ *= Fading(seen.seconds, kGapHalfLife);
-  // What it took and would have taken, less what came.
+// Lindley's recursion: samples that the trainer took or would have taken, less
+// those that came. Samples that are not fetched because fewer are to be ahead
+// do not come too late.
+void PipelineController::SeeGap(const PipelineSeen& seen) {
   shortfall_ += static_cast<double>(seen.consumed - std::ssize(seen.fetches)) +
-                rate * seen.stalled_seconds;
-  // What is not fetched because less is wanted now came not too late.
-  const double not_wanted = std::min(std::max(0.0, shortfall_), unwanted_);
+                demand_ * seen.stalled_seconds;
+  const double not_wanted = std::clamp(shortfall_, 0.0, unwanted_);
   unwanted_ -= not_wanted;
-  shortfall_ = std::clamp(shortfall_ - not_wanted, 0.0, rate * kLongestGap);
-  double gap = rate > 0 ? shortfall_ / rate : 0;
-  if (silent_ || after_silence_ == 0) {
-    gap = std::max(gap, std::min(silence_, kLongestGap));
-  }
-  gap_now_ = gap;
-  gap_seconds_ = std::max(gap_seconds_, gap);
+  shortfall_ = std::clamp(shortfall_ - not_wanted, 0.0, demand_ * kLongestGap);
+  const double gap = shortfall_ / demand_;
+  gap_ = std::max(gap, gap_ * Fading(seen.seconds, kGapHalfLife));
   longest_gap_ = std::max(longest_gap_, gap);
 }
 
-bool PipelineController::DecodesLate() const {
-  return limits_.decodes_late && stored_bytes_ > 0 &&
-         stored_bytes_ < static_cast<double>(limits_.sample_bytes);
+double PipelineController::StoredBytes() const {
+  return usual_.samples > 0 ? usual_.bytes / usual_.samples
+                            : static_cast<double>(limits_.sample_bytes);
 }
 
-int64_t PipelineController::FinishedWanted() const {
-  const int64_t wanted =
-      2 * limits_.least_ahead + limits_.max_workers +
-      static_cast<int64_t>(demand_.rate() * kFinishedSeconds);
-  const int64_t quarter =
-      limits_.memory_bytes / (4 * std::max<int64_t>(1, limits_.sample_bytes));
+// At most a quarter of the memory, so that most of it is for stored samples;
+// the least number of samples ahead fits in any case.
+double PipelineController::FinishedWanted() const {
+  const double wanted =
+      static_cast<double>(2 * limits_.least_ahead + limits_.max_workers) +
+      demand_ * kFinishedSeconds;
+  const double quarter = static_cast<double>(limits_.memory_bytes) / 4 /
+                         static_cast<double>(limits_.sample_bytes);
   return std::min(wanted,
-                  std::max(limits_.least_ahead + limits_.max_workers, quarter));
+                  std::max(static_cast<double>(limits_.least_ahead), quarter));
 }
 
 double PipelineController::SamplesInMemory() const {
   const auto sample = static_cast<double>(limits_.sample_bytes);
-  // While a sample is decoded, it is there twice.
-  const double room = std::max(
-      0.0, static_cast<double>(limits_.memory_bytes) -
-               stored_bytes_ * static_cast<double>(limits_.max_workers));
-  if (!DecodesLate()) return room / std::max(sample, stored_bytes_);
-  const double finished =
-      std::min(room / sample, static_cast<double>(FinishedWanted()));
-  return finished + (room - finished * sample) / stored_bytes_;
+  const double stored = StoredBytes();
+  // A sample that is being decoded is there twice.
+  const double room = std::max(0.0, static_cast<double>(limits_.memory_bytes) -
+                                        stored * limits_.max_workers);
+  if (stored >= sample) return room / stored;
+  const double finished = std::min(room / sample, FinishedWanted());
+  return finished + (room - finished * sample) / stored;
 }
 
-int64_t PipelineController::AheadWanted() const {
-  const double rate = demand_.rate();
-  if (rate <= 0) return setting_.ahead;
-  // The batch that is being put together, what is under way, and what bridges
-  // the longest gap.
-  const double gap =
-      std::max(kLeastGap, is_remote_ ? kGapMargin * gap_seconds_ : 0.0);
+// The batch that is being put together, what is under way, and what bridges the
+// longest gap of late.
+void PipelineController::SetAhead(double seconds) {
+  const bool is_remote = usual_.PerRead() >= kRemoteRead;
+  const double gap = std::max(kLeastGap, is_remote ? kMargin * gap_ : 0.0);
   const double wanted = static_cast<double>(limits_.least_ahead) +
                         setting_.fetches + setting_.workers +
-                        rate * (gap + SlowSeconds(0.99));
-  return std::max(limits_.least_ahead,
-                  static_cast<int64_t>(std::min(wanted, SamplesInMemory())));
-}
-
-void PipelineController::SetAhead(double seconds) {
+                        demand_ * (gap + recent_.UnderWay());
+  const int64_t before = setting_.ahead;
   const int64_t most =
       std::max(limits_.least_ahead, static_cast<int64_t>(SamplesInMemory()));
-  const int64_t wanted = AheadWanted();
-  const int64_t before = setting_.ahead;
-  less_ahead_for_ = wanted < 0.85 * before ? less_ahead_for_ + seconds : 0;
-  if (wanted > 1.1 * before) {
-    setting_.ahead = wanted;
-  } else if (less_ahead_for_ >= kGiveBackAfter) {
-    setting_.ahead = std::max(wanted, static_cast<int64_t>(0.9 * before));
-    less_ahead_for_ = kGiveBackAfter - 1;  // a step a second
-  }
-  setting_.ahead = std::min(setting_.ahead, most);
+  setting_.ahead = std::clamp(
+      ahead_.Follow(before, std::min(wanted, static_cast<double>(most)),
+                    seconds),
+      limits_.least_ahead, most);
   unwanted_ =
       std::max(0.0, unwanted_ + static_cast<double>(before - setting_.ahead));
+  setting_.finished_ahead =
+      StoredBytes() < static_cast<double>(limits_.sample_bytes)
+          ? std::clamp(static_cast<int64_t>(FinishedWanted()),
+                       limits_.least_ahead, setting_.ahead)
+          : setting_.ahead;
 }
 
-void PipelineController::SetFinishedAhead() {
-  if (!DecodesLate()) {
-    setting_.finished_ahead = setting_.ahead;
-    return;
-  }
-  const int64_t most =
-      limits_.memory_bytes / std::max<int64_t>(1, limits_.sample_bytes);
-  const int64_t wanted = std::max(
-      limits_.least_ahead, std::min({FinishedWanted(), setting_.ahead, most}));
-  const auto before = static_cast<double>(setting_.finished_ahead);
-  const auto now = static_cast<double>(wanted);
-  if (now > before || now < 0.7 * before) setting_.finished_ahead = wanted;
-}
-
-double PipelineController::RateWanted(const PipelineSeen& seen) const {
-  const double missing =
+// L = lambda W (Little 1961).
+void PipelineController::SetFetches(const PipelineSeen& seen) {
+  const auto missing =
       static_cast<double>(setting_.ahead - limits_.least_ahead - seen.waiting -
                           seen.fetching - seen.put_off);
-  // Before the demand is known, the trainer waits for its first batches.
-  return demand_.rate() +
-         std::max(0.0, missing) /
-             (demand_.rate() > 0 ? kRefillSeconds : kFirstRefillSeconds);
-}
-
-void PipelineController::SetFetches(const PipelineSeen& seen, double rate) {
-  // L = lambda W (Little 1961), with a high quantile for W: the mean is too few
-  // half of the time.
-  const double service =
-      std::max(kFetchMargin * service_.Mean(), service_.Quantile(0.9));
-  setting_.fetches = ramp_.Update(
-      {.seconds = seen.seconds,
-       .wanted = std::max(1.0, rate * service),
-       .running = seen.fetching,
-       .ended = static_cast<int64_t>(seen.fetches.size()),
-       .service_seconds = std::max(service, service_.MeanUnderWay()),
-       .silent = silent_});
-  setting_.fetches = static_cast<int>(
-      std::min<double>(setting_.fetches, std::ceil(in_flight_)));
-}
-
-void PipelineController::SetWorkers(double seconds, double rate) {
-  if (worked_ < 1) return;
-  // A queue of samples is worked off as fast as they come, not faster.
-  const double most = std::max(demand_.rate(), 1.1 * fetched_rate_);
-  const double busy = std::min(rate, most) * work_ / worked_;
-  const auto wanted = std::clamp(
-      static_cast<int>(std::ceil(std::min(kWorkerMargin * busy, 1e6))), 1,
-      limits_.max_workers);
-  less_workers_for_ =
-      wanted < setting_.workers ? less_workers_for_ + seconds : 0;
-  if (wanted > setting_.workers) {
-    setting_.workers = wanted;
-  } else if (less_workers_for_ >= kGiveBackAfter) {
-    --setting_.workers;
-    less_workers_for_ = kGiveBackAfter - 1;
+  const double rate = demand_ + std::max(0.0, missing) / kRefillSeconds;
+  const double wanted = std::ceil(kMargin * rate * recent_.PerSample());
+  auto fetches = static_cast<double>(std::clamp<int64_t>(
+      fetches_.Follow(setting_.fetches, wanted, seen.seconds), 1,
+      limits_.max_fetches));
+  // A link that has become slow is shared by all that is under way, so what is
+  // needed first would come as late as what was asked for last. Single samples
+  // mostly wait for an answer, so that more of them bring more; pieces that
+  // have many samples mostly wait for the link.
+  if (shares_pieces_ && usual_.reads >= kFirstFetches) {
+    fetches = std::min(fetches, std::ceil(std::max(kFewestInFlight,
+                                                   kInFlightGain * read_rate_ *
+                                                       usual_.PerRead())));
   }
+  setting_.fetches = static_cast<int>(fetches);
+}
+
+// Utilization: the cores that decoding as fast as the trainer takes keeps busy.
+void PipelineController::SetWorkers(const PipelineSeen& seen) {
+  if (worked_ < 1) return;
+  const double wanted = std::ceil(kMargin * demand_ * work_ / worked_);
+  setting_.workers = static_cast<int>(std::clamp<int64_t>(
+      workers_.Follow(setting_.workers, wanted, seen.seconds), 1,
+      limits_.max_workers));
 }
 
 void PipelineController::WarnOfMemory() {
-  const double needed = longest_gap_ * demand_.rate();
-  // At the end of a gap its length is known.
-  if (warned_ || gap_now_ > 0.9 * longest_gap_ || longest_gap_ < kLeastGap ||
-      needed <= SamplesInMemory()) {
+  const double missing = longest_gap_ * demand_ - SamplesInMemory();
+  // The length of a gap is known at its end.
+  if (warned_ || shortfall_ > 0.9 * longest_gap_ * demand_ ||
+      longest_gap_ < kLeastGap || missing <= 0) {
     return;
   }
   warned_ = true;
-  const double bytes =
-      DecodesLate()
-          ? stored_bytes_
-          : std::max(static_cast<double>(limits_.sample_bytes), stored_bytes_);
   warning_ = absl::StrFormat(
       "images stayed away for %.1f s, and those that fit in memory last for "
       "%.1f s: the trainer waits in such a gap; data.memory_bytes with %d "
       "bytes more would bridge it",
-      longest_gap_, SamplesInMemory() / demand_.rate(),
-      static_cast<int64_t>((needed - SamplesInMemory()) * bytes));
+      longest_gap_, SamplesInMemory() / demand_,
+      static_cast<int64_t>(missing * StoredBytes()));
 }
 
 std::string PipelineController::WhyText() const {
   return absl::StrFormat(
-      "%d fetches (%.0f samples/s, %.1f ms each%s), %d workers (%.2f ms a "
+      "%d fetches (%.0f samples/s, %.1f ms each), %d workers (%.2f ms a "
       "sample), %d samples ahead (gaps of %.1f s)",
-      setting_.fetches, demand_.rate(), 1e3 * service_.Mean(),
-      ramp_.saturated() ? ", the link is full" : "", setting_.workers,
-      worked_ > 0 ? 1e3 * work_ / worked_ : 0, setting_.ahead, gap_seconds_);
+      setting_.fetches, demand_, 1e3 * recent_.PerSample(), setting_.workers,
+      worked_ > 0 ? 1e3 * work_ / worked_ : 0, setting_.ahead, gap_);
 }
 
 }  // namespace gandem

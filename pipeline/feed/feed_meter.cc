@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/feed/feed_meter.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace gandem {
-
-void FeedMeter::FetchBegan(absl::Time now) {
-  if (seen_.fetching++ == 0) silent_since_ = now;
-}
 
 void FeedMeter::FetchEnded(absl::Time began, absl::Time now, int64_t bytes,
                            bool at_hand) {
@@ -16,7 +11,6 @@ void FeedMeter::FetchEnded(absl::Time began, absl::Time now, int64_t bytes,
   seen_.fetches.push_back({.seconds = absl::ToDoubleSeconds(now - began),
                            .bytes = bytes,
                            .at_hand = at_hand});
-  EndSilence(now);
   stats_.stored_bytes += bytes;
 }
 
@@ -24,13 +18,6 @@ void FeedMeter::LookEnded(absl::Time began, absl::Time now, bool brought) {
   --seen_.fetching;
   if (!brought) return;
   seen_.look_seconds.push_back(absl::ToDoubleSeconds(now - began));
-  EndSilence(now);
-}
-
-void FeedMeter::EndSilence(absl::Time now) {
-  seen_.longest_silence = std::max(seen_.longest_silence,
-                                   absl::ToDoubleSeconds(now - silent_since_));
-  silent_since_ = now;
 }
 
 void FeedMeter::Finished(int64_t samples, double work_seconds) {
@@ -49,10 +36,6 @@ void FeedMeter::Stalled(absl::Time begin, absl::Time fetched, absl::Time end) {
 
 PipelineSeen FeedMeter::EndInterval(absl::Time now) {
   seen_.seconds = absl::ToDoubleSeconds(now - interval_begin_);
-  if (seen_.fetching > 0) {
-    seen_.longest_silence = std::max(
-        seen_.longest_silence, absl::ToDoubleSeconds(now - silent_since_));
-  }
   interval_begin_ = now;
   const int64_t fetching = seen_.fetching;
   return std::exchange(seen_, PipelineSeen{.fetching = fetching});

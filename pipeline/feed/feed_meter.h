@@ -33,7 +33,7 @@ class FeedMeter {
   explicit FeedMeter(absl::Time now)
       : interval_begin_(now), stats_begin_(now) {}
 
-  void FetchBegan(absl::Time now);
+  void FetchBegan() { ++seen_.fetching; }
   void FetchEnded(absl::Time began, absl::Time now, int64_t bytes,
                   bool at_hand = false);
   // It was for samples that are fetched later, and brought their piece or found
@@ -53,11 +53,8 @@ class FeedMeter {
   FeedStats TakeStats(absl::Time now);
 
  private:
-  void EndSilence(absl::Time now);
-
   absl::Time interval_begin_;
   PipelineSeen seen_;
-  absl::Time silent_since_;  // the last end of a fetch, or when one began alone
   absl::Time stats_begin_;
   FeedStats stats_;
 };

@@ -33,12 +33,13 @@ int64_t BytesToWait(const Prefetcher::Options& options, int64_t sample_values) {
 
 PipelineLimits LimitsFor(const Prefetcher::Options& options,
                          int64_t sample_values) {
-  return {.memory_bytes = BytesToWait(options, sample_values),
-          .max_fetches = options.max_fetches,
-          .max_workers = options.max_workers,
-          .least_ahead = options.depth * options.StepImages(),
-          .sample_bytes = sample_values * static_cast<int64_t>(sizeof(float)),
-          .decodes_late = true};
+  return {
+      .memory_bytes = BytesToWait(options, sample_values),
+      .max_fetches = options.max_fetches,
+      .max_workers = options.max_workers,
+      .least_ahead = options.depth * options.StepImages(),
+      .sample_bytes = sample_values * static_cast<int64_t>(sizeof(float)),
+  };
 }
 
 // Processor time of the calling thread.
@@ -95,17 +96,7 @@ Prefetcher::Prefetcher(std::shared_ptr<const Dataset> dataset,
       meter_(options.clock->Now()),
       controller_(LimitsFor(options, dataset_->shape().NumValues())),
       fetchers_("fetch", [this] { FetchLoop(); }),
-      finishers_("decode", [this] { FinishLoop(); }) {
-  if (options.trace_path.empty()) return;
-  recorder_.emplace(
-      options.trace_path,
-      PipelineJob{.batch = options.StepImages(),
-                  .sample_bytes = dataset_->shape().NumValues() *
-                                  static_cast<int64_t>(sizeof(float)),
-                  .cores = options.cores,
-                  .trainer_cores = options.trainer_cores},
-      options.clock->Now());
-}
+      finishers_("decode", [this] { FinishLoop(); }) {}
 
 Prefetcher::~Prefetcher() {
   Close(absl::CancelledError("the prefetcher is gone"));
@@ -135,7 +126,7 @@ std::optional<Prefetcher::FetchWork> Prefetcher::NextFetch() {
   FetchWork work = {.looks = !board_.CanFetch(),
                     .began = options_.clock->Now()};
   work.position = work.looks ? board_.BeginLook() : board_.BeginFetch();
-  meter_.FetchBegan(work.began);
+  meter_.FetchBegan();
   return work;
 }
 
@@ -171,7 +162,6 @@ void Prefetcher::Fetch(const FetchWork& work) {
   }
   const bool had_begun = board_.has_begun();
   meter_.FetchEnded(work.began, now, bytes, way.was_at_hand());
-  Record(work, way, now, bytes);
   board_.EndFetch(work.position, std::move(stored), now);
   // What was held back for the first one.
   if (!had_begun) Apply(board_.in_memory() ? InMemory() : setting_);
@@ -185,18 +175,8 @@ void Prefetcher::Look(const FetchWork& work) {
   absl::MutexLock lock(&mu_);
   const absl::Time now = options_.clock->Now();
   meter_.LookEnded(work.began, now, way.brought_bytes() > 0);
-  if (stored.ok()) Record(work, way, now, way.brought_bytes());
   board_.EndLook(work.position);
   Update(now);
-}
-
-// What a source was asked for: pieces, where samples share them.
-void Prefetcher::Record(const FetchWork& work, const ScopedGiveWay& way,
-                        absl::Time now, int64_t bytes) {
-  if (!recorder_.has_value() || bytes == 0) return;
-  if (!work.looks) recorder_->Fetched(bytes);
-  if (way.was_at_hand()) return;
-  recorder_->ReadEnded(work.began, now, std::max(bytes, way.brought_bytes()));
 }
 
 // --- Finishing ---
@@ -250,7 +230,6 @@ void Prefetcher::Finish(SampleBoard::Work work) {
   board_.EndFinish(work, labels);
   if (!failure.ok()) board_.Fail(work.first + finished, std::move(failure));
   meter_.Finished(finished, seconds);
-  if (recorder_.has_value()) recorder_->Finished(finished, seconds);
   Update(options_.clock->Now());
 }
 
@@ -277,7 +256,6 @@ std::optional<absl::StatusOr<RealBatch>> Prefetcher::TakeUntil(
     absl::Time deadline) {
   absl::MutexLock lock(&mu_);
   const absl::Time begin = options_.clock->Now();
-  if (recorder_.has_value()) recorder_->Asked(begin);
   if (!TakerWakes()) {
     AwaitUntil(&mu_, absl::Condition(this, &Prefetcher::TakerWakes), deadline);
     const absl::Time end = options_.clock->Now();
@@ -300,9 +278,7 @@ std::optional<absl::StatusOr<RealBatch>> Prefetcher::TakeUntil(
                : failure;
   }
   meter_.Consumed(options_.StepImages());
-  const absl::Time now = options_.clock->Now();
-  if (recorder_.has_value()) recorder_->Taken(now);
-  Update(now);
+  Update(options_.clock->Now());
   const std::span<const float> values(
       batch->pixels.get(), static_cast<size_t>(options_.StepImages() *
                                                dataset_->shape().NumValues()));
@@ -320,7 +296,6 @@ void Prefetcher::Update(absl::Time now) {
   PipelineSeen seen = meter_.EndInterval(now);
   seen.put_off = board_.put_off();
   seen.waiting = board_.waiting();
-  seen.waiting_bytes = board_.used_bytes();
   const PipelineSetting setting = NextSetting(seen);
   RecordCounter("samples that wait", seen.waiting);
   if (setting == setting_) return;

@@ -40,7 +40,6 @@
 #include "pipeline/data_order.h"
 #include "pipeline/dataset.h"
 #include "pipeline/feed/feed_meter.h"
-#include "pipeline/feed/feed_recorder.h"
 #include "pipeline/feed/sample_board.h"
 #include "pipeline/feed/thread_crew.h"
 #include "pipeline/give_way.h"
@@ -77,12 +76,6 @@ class Prefetcher {
     // Threads that finish samples: cores that the trainer leaves free, at least
     // 1, at most 1024.
     int max_workers = 1;
-    // A pipeline trace for `gandem simulate pipeline`; empty: none. Of a
-    // dataset in memory there is none.
-    std::string trace_path = {};
-    // Of the machine, for the trace: all cores, and those of the trainer.
-    int64_t cores = 1;
-    int64_t trainer_cores = 1;
     // In place of what the controller decides: for measurements.
     std::optional<PipelineSetting> held = {};
     Clock* clock = Clock::Real();
@@ -131,8 +124,6 @@ class Prefetcher {
   absl::StatusOr<KeptSample> FetchAndKeep(int64_t position);
   void Fetch(const FetchWork& work);
   void Look(const FetchWork& work);
-  void Record(const FetchWork& work, const ScopedGiveWay& way, absl::Time now,
-              int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Finish(SampleBoard::Work work);
   // None: there is no batch by then.
   std::optional<absl::StatusOr<RealBatch>> TakeUntil(absl::Time deadline);
@@ -167,7 +158,6 @@ class Prefetcher {
   SampleBoard board_ ABSL_GUARDED_BY(mu_);
   FeedMeter meter_ ABSL_GUARDED_BY(mu_);
   PipelineController controller_ ABSL_GUARDED_BY(mu_);
-  std::optional<FeedRecorder> recorder_ ABSL_GUARDED_BY(mu_);
   PipelineSetting setting_ ABSL_GUARDED_BY(mu_);
   absl::Status closed_ ABSL_GUARDED_BY(mu_);  // sticky
   // Last: they use all of the above.

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A batch of CIFAR-10 or CIFAR-100 in the "python version": a pickle of a dict
-// with a numpy array of bytes and lists of labels. Of pickle (PEP 307, PEP
-// 3154, PEP 574) only what such files need is read; names of functions are
-// compared, never looked up, so nothing is ever called.
+// with a numpy array of bytes and lists of labels.
 //
 // Thread safety: pure functions.
 #pragma once

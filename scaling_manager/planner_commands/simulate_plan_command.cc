@@ -12,12 +12,11 @@
 #include "absl/strings/str_replace.h"
 #include "common/faults.h"
 #include "common/files/file.h"
-#include "common/files/png.h"
 #include "common/files/text_proto.h"
+#include "common/results/line_chart.h"
 #include "common/status.h"
 #include "scaling_manager/planner/model/profile_probes.h"
 #include "scaling_manager/planner/model/role_costs.h"
-#include "scaling_manager/planner_commands/efficiency_chart.h"
 #include "scaling_manager/planner_commands/plan_file.h"
 #include "scaling_manager/profiler/fingerprint.h"
 #include "scaling_manager/profiler/profile_file.h"
@@ -201,6 +200,26 @@ std::string ScalingTable(Scaling scaling, const std::vector<ScalingRow>& rows,
   return absl::StrCat(text, curve);
 }
 
+std::string EfficiencyChart(const std::vector<ScalingRow>& weak,
+                            const std::vector<ScalingRow>& strong) {
+  const auto line_of = [](const char* name,
+                          const std::vector<ScalingRow>& rows) {
+    ChartLine line = {.name = name};
+    for (const ScalingRow& row : rows) {
+      if (!row.why_not.empty()) continue;
+      line.points.push_back(
+          {.x = static_cast<double>(row.devices), .y = 100 * ShareOf(row)});
+    }
+    return line;
+  };
+  const LinePanel panel = {.title = "efficiency, %",
+                           .x_label = "devices",
+                           .lines = {line_of("weak scaling", weak),
+                                     line_of("strong scaling", strong)},
+                           .doubling = true};
+  return LineChart({&panel, 1});
+}
+
 std::string ScalingCsv(const std::vector<ScalingRow>& weak,
                        const std::vector<ScalingRow>& strong) {
   std::string csv =
@@ -224,7 +243,7 @@ absl::Status SimulatePlan(const SimulatePlanOptions& options,
                           StudyScaling(profile, plan, Scaling::kStrong, study));
   if (!options.chart.empty()) {
     GANDEM_RETURN_IF_ERROR(
-        WritePng(options.chart, EfficiencyChart(weak, strong)));
+        WriteFileDurably(options.chart, EfficiencyChart(weak, strong)));
   }
   if (options.csv) {
     out << ScalingCsv(weak, strong);

@@ -24,7 +24,7 @@ struct SimulatePlanOptions {
   double mtbf_hours = 0;  // of one device; 0: nothing fails
   double checkpoint_seconds = 1;
   double restart_seconds = 60;
-  std::string chart = {};  // a PNG; empty: none
+  std::string chart = {};  // an SVG file; empty: none
   bool csv = false;
 };
 
@@ -37,6 +37,9 @@ absl::Status SimulatePlan(const SimulatePlanOptions& options,
 // A table and a curve of '#'.
 std::string ScalingTable(Scaling scaling, const std::vector<ScalingRow>& rows,
                          bool has_failures);
+// The efficiency over devices, with what failures leave of it, as SVG.
+std::string EfficiencyChart(const std::vector<ScalingRow>& weak,
+                            const std::vector<ScalingRow>& strong);
 // A line for each row, with the names of the columns before them.
 std::string ScalingCsv(const std::vector<ScalingRow>& weak,
                        const std::vector<ScalingRow>& strong);

@@ -10,8 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "common/checkpoint/pickle.h"
 #include "common/checkpoint/state_dict_tensors.h"
-#include "common/checkpoint/tensor_pickle.h"
 #include "tests/common/checkpoint/hand_pickle.h"
 #include "tests/fuzz/input_file.h"
 #include "tests/fuzz/named_tensors.h"

@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import xml.etree.ElementTree
 
 import harness
 
@@ -99,7 +100,11 @@ class EvaluateTest(Evaluations):
         self.assertIn("checkpoints: 2, judged now: 2", first.stdout)
         self.assertEqual(first.stdout.count("<- best"), 1)
         chart = pathlib.Path(first.stdout.splitlines()[-1].removeprefix("chart: "))
-        self.assertTrue(chart.read_bytes().startswith(b"\x89PNG\r\n\x1a\n"))
+        self.assertEqual(chart.suffix, ".svg")
+        picture = xml.etree.ElementTree.parse(chart)
+        dots = picture.findall(".//{http://www.w3.org/2000/svg}circle")
+        # Two checkpoints and the mark of the best, in both panels.
+        self.assertEqual(len(dots), 2 * (2 + 2))
         # By its card a checkpoint stays in the table when it is pruned.
         shutil.rmtree(own / "checkpoints/step-000000010")
         again = self.evaluate(*every)

@@ -325,7 +325,7 @@ SINGLE_READERS = (
     "common/files/png.h", "common/results/round_history.h",
     "evaluation/features/feature_store.h",
     "evaluation/metrics/statistics_file.h", "exchange/rpc/peer_table.h",
-    "exchange/wire_codec.h", "pipeline/control/pipeline_trace.h",
+    "exchange/wire_codec.h",
     "pipeline/remote/aws_settings.h", "pipeline/remote/http_headers.h",
     "pipeline/remote/s3_answers.h", "pipeline/remote/url.h",
     "control_plane/coordinator/coordinator.h",

@@ -12,7 +12,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/state_dict_tensors.h"
-#include "common/checkpoint/tensor_pickle.h"
 #include "common/files/file.h"
 #include "common/status.h"
 #include "models/torch.h"
@@ -85,12 +84,10 @@ absl::StatusOr<std::vector<NamedTensor>> ReadZip(const std::string& path) {
   RecordReader records(archive, file_bytes);
   GANDEM_RETURN_IF_ERROR(CheckZip(archive, records));
   GANDEM_ASSIGN_OR_RETURN(const SharedBytes text, records.Read("data.pkl"));
-  PickleReader pickle(text.span());
-  GANDEM_ASSIGN_OR_RETURN(const size_t root, pickle.Read());
   const int64_t max_bytes = kMaxStateDictCopies * file_bytes;
   std::map<std::string, SharedBytes> read;
-  return CollectTensors(
-      pickle, root,
+  return ParseStateDict(
+      text.span(),
       [&](const TensorPlace& place) -> absl::StatusOr<SharedBytes> {
         const auto known = read.find(place.storage);
         if (known != read.end()) return known->second;

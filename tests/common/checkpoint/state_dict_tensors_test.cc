@@ -134,6 +134,27 @@ TEST(StateDictTensorsTest, TiedWeightsButNotAnyNumber) {
                        HasSubstr("more than 4 times the file's bytes")));
 }
 
+TEST(StateDictTensorsTest, WhatTensorsCopyIsShort) {
+  const auto parse = [](const std::string& place, size_t key_bytes) {
+    return Parse(FileWith(
+        {{"x", PickledTensorAt(place, std::string(key_bytes, 'k'))}}, 0));
+  };
+  const auto place_of = [](size_t rank) {
+    const std::string tuple = PickledTuple(std::vector<int32_t>(rank, 0));
+    return PickledInt(0) + tuple + tuple;
+  };
+  // The file has no such storage, which is looked for later.
+  EXPECT_THAT(parse(place_of(64), 64),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("a storage of no tensor")));
+  EXPECT_THAT(parse(place_of(65), 64),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("a shape of more than 64 dimensions")));
+  EXPECT_THAT(parse(place_of(64), 65),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("a storage has another form")));
+}
+
 TEST(StateDictTensorsTest, ANameTwice) {
   const std::string one = PickledTensor(0, {1}, {1});
   EXPECT_THAT(

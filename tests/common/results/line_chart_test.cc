@@ -4,25 +4,26 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <cstdint>
+#include <string>
 #include <vector>
 
-#include "common/results/chart_canvas.h"
+#include "absl/strings/string_view.h"
 
 namespace gandem {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::DoubleEq;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
-int64_t PixelsOf(const PixelImage& image, ChartCanvas::Color color,
-                 int64_t from_x, int64_t to_x) {
+int64_t CountOf(absl::string_view word, absl::string_view text) {
   int64_t count = 0;
-  for (int64_t y = 0; y < image.height; ++y) {
-    for (int64_t x = from_x; x < to_x; ++x) {
-      const auto* const pixel = image.pixels.data() + 3 * (y * image.width + x);
-      if (std::equal(color.begin(), color.end(), pixel)) ++count;
-    }
+  for (size_t at = text.find(word); at != absl::string_view::npos;
+       at = text.find(word, at + 1)) {
+    ++count;
   }
   return count;
 }
@@ -43,35 +44,35 @@ TEST(LineChartTest, NumbersAreShort) {
 }
 
 TEST(LineChartTest, EachPanelHasItsPointsAndOneMark) {
-  const LinePanel left = {.title = "FD",
+  const LinePanel full = {.title = "FD<a & b>",
                           .x_label = "images",
-                          .points = {{0, 9}, {10, 4, 1}, {20, 5}},
-                          .marked = 1};
-  LinePanel right = left;
-  right.points = {};
-  const std::vector<LinePanel> panels = {left, right};
-  const PixelImage image = LineChart(panels);
-  ASSERT_EQ(image.width, 1120);
-  EXPECT_GT(PixelsOf(image, ChartCanvas::kBlue, 0, 560), 300);
-  // A box of 13 x 13, less the point of 7 x 7 upon it.
-  EXPECT_EQ(PixelsOf(image, ChartCanvas::kOrange, 0, 560), 13 * 13 - 7 * 7);
-  EXPECT_EQ(PixelsOf(image, ChartCanvas::kBlue, 560, 1120), 0);
-  EXPECT_EQ(PixelsOf(image, ChartCanvas::kOrange, 560, 1120), 0);
+                          .lines = {{.points = {{0, 9}, {10, 4, 1}, {20, 5}}}},
+                          .best = ChartPoint{10, 4}};
+  const LinePanel empty = {.title = "none"};
+  const std::vector<LinePanel> panels = {full, empty};
+  const std::string svg = LineChart(panels);
+  EXPECT_THAT(svg, StartsWith("<svg xmlns=\"http://www.w3.org/2000/svg\" "
+                              "width=\"1120\" height=\"360\""));
+  // Three points, and the mark of the best around its own.
+  EXPECT_EQ(CountOf("<circle", svg), 3 + 2);
+  EXPECT_THAT(svg, HasSubstr(">best 4<"));
+  EXPECT_THAT(svg, HasSubstr(">FD&lt;a &amp; b><"));
+  // Two parts between points, and one bar.
+  EXPECT_EQ(CountOf("stroke-width=\"2\"", svg), 3);
 }
 
 TEST(LineChartTest, OnePointOrEqualOnesAreDrawn) {
-  const std::vector<LinePanel> one = {{.points = {{0, 0}}}};
-  EXPECT_GT(PixelsOf(LineChart(one), ChartCanvas::kBlue, 0, 560), 40);
+  const std::vector<LinePanel> one = {{.lines = {{.points = {{0, 0}}}}}};
+  EXPECT_THAT(LineChart(one), HasSubstr("<circle cx=\"70.0\" cy=\"171.0\""));
 }
 
-// What lies outside is not drawn, and nothing else is hurt.
-TEST(ChartCanvasTest, KeepsInside) {
-  ChartCanvas canvas(20, 10);
-  canvas.Box(-5, -5, 10, 10, ChartCanvas::kBlue);
-  canvas.Line(-30, 5, 50, 5, ChartCanvas::kBlack);
-  canvas.Text(18, 8, "8%z~");
-  const PixelImage image = canvas.Take();
-  EXPECT_EQ(PixelsOf(image, ChartCanvas::kBlue, 0, 20), 25);
+TEST(LineChartTest, DoublingsAreEquallyFar) {
+  const std::vector<LinePanel> panels = {
+      {.lines = {{.name = "a", .points = {{1, 2}, {2, 4}, {4, 8}}}},
+       .doubling = true}};
+  EXPECT_THAT(LineChart(panels),
+              AllOf(HasSubstr("cx=\"87.3\""), HasSubstr("cx=\"303.0\""),
+                    HasSubstr("cx=\"518.7\"")));
 }
 
 }  // namespace

@@ -152,8 +152,6 @@ TEST_F(CommandLineTest, TheFlagsAreFrozen) {
           "simulate --profile", "simulate --devices", "simulate --jitter",
           "simulate --mtbf_hours", "simulate --checkpoint_seconds",
           "simulate --restart_seconds", "simulate --chart", "simulate --csv",
-          "simulate pipeline -h,--help", "simulate pipeline TRACE",
-          "simulate pipeline --memory_bytes", "simulate pipeline --json",
           "trials -h,--help", "trials RECIPE", "trials -o,--output",
           "trials --set", "trials --trials", "trials --trial_hours",
           "trials --seeds", "trials --rounds", "sample -h,--help",
@@ -308,19 +306,6 @@ TEST_F(CommandLineTest, TrainFollowsAPlanOrARecipe) {
             kExitUsage);
 }
 
-TEST_F(CommandLineTest, Simulate) {
-  const auto options = std::get<SimulateOptions>(
-      Parse({"simulate", "pipeline", "a.trace", "--memory_bytes", "1000"}));
-  EXPECT_EQ(options.trace, "a.trace");
-  EXPECT_EQ(options.memory_bytes, 1000);
-  EXPECT_FALSE(options.json);
-  EXPECT_EQ(ExitCode(Parse({"simulate"})), kExitUsage);
-  EXPECT_EQ(ExitCode(Parse({"simulate", "pipeline"})), kExitUsage);
-  EXPECT_EQ(
-      ExitCode(Parse({"simulate", "pipeline", "a", "--memory_bytes", "0"})),
-      kExitUsage);
-}
-
 TEST_F(CommandLineTest, Profile) {
   const auto options = std::get<ProfileOptions>(Parse(
       {"profile", "r", "-o", "p", "--data", "photos", "--set", "rounds=5",
@@ -343,17 +328,18 @@ TEST_F(CommandLineTest, Profile) {
 TEST_F(CommandLineTest, SimulatePlan) {
   const auto options = std::get<SimulatePlanOptions>(
       Parse({"simulate", "plan.textproto", "--devices", "8,64", "--jitter",
-             "0.05", "--mtbf_hours", "1000", "--chart", "a.png", "--csv"}));
+             "0.05", "--mtbf_hours", "1000", "--chart", "a.svg", "--csv"}));
   EXPECT_EQ(options.plan, "plan.textproto");
   EXPECT_EQ(options.devices, "8,64");
   EXPECT_EQ(options.jitter, 0.05);
   EXPECT_EQ(options.mtbf_hours, 1000);
-  EXPECT_EQ(options.chart, "a.png");
+  EXPECT_EQ(options.chart, "a.svg");
   EXPECT_TRUE(options.csv);
   const auto plain =
       std::get<SimulatePlanOptions>(Parse({"simulate", "plan.textproto"}));
   EXPECT_EQ(plain.devices, "1..1024");
   EXPECT_LT(plain.jitter, 0);
+  EXPECT_EQ(ExitCode(Parse({"simulate"})), kExitUsage);
   EXPECT_EQ(ExitCode(Parse({"simulate", "--devices", "8"})), kExitUsage);
   EXPECT_EQ(ExitCode(Parse({"simulate", "p", "--jitter", "much"})), kExitUsage);
   EXPECT_THAT(err_.str(), HasSubstr("--jitter: 'much' is neither"));

@@ -4,23 +4,88 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/pipeline/control/pipelines.h"
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/testing/simulated_pipeline.h"
 
 namespace gandem {
 namespace {
 
-using ::gandem::testing::Control;
-using ::gandem::testing::Controlled;
-using ::gandem::testing::GoodLink;
-using ::gandem::testing::kMemory;
-using ::gandem::testing::TraceOf;
-using ::gandem::testing::WithLatency;
-using ::gandem::testing::WithRate;
+using ::gandem::testing::DemandPart;
+using ::gandem::testing::LinkPart;
+using ::gandem::testing::SimulatedPipeline;
+using ::gandem::testing::SimulatedRun;
 using ::testing::HasSubstr;
+
+constexpr int64_t kMemory = int64_t{256} << 20;
+constexpr double kWideLink = 1.25e9;  // bytes a second
+
+struct Controlled {
+  SimulatedRun run = {};
+  std::vector<PipelineSetting> settings = {};  // one for each 0.1 s
+  std::string warning = {};
+  std::string why = {};  // in the end
+
+  const PipelineSetting& At(double seconds) const {
+    return settings[static_cast<size_t>(10 * seconds + 0.5)];
+  }
+};
+
+PipelineLimits LimitsOf(const SimulatedPipeline& pipeline, int64_t memory) {
+  return {
+      .memory_bytes = memory,
+      .max_workers = static_cast<int>(pipeline.cores - pipeline.trainer_cores),
+      .least_ahead = pipeline.batch,
+      .sample_bytes = pipeline.sample_bytes};
+}
+
+Controlled Control(const SimulatedPipeline& pipeline,
+                   int64_t memory = kMemory) {
+  PipelineController controller(LimitsOf(pipeline, memory));
+  Controlled result = {.settings = {controller.setting()}};
+  result.run =
+      Simulate(pipeline, controller.setting(), [&](const PipelineSeen& seen) {
+        result.settings.push_back(controller.Update(seen));
+        result.warning += controller.TakeWarning();
+        return result.settings.back();
+      });
+  result.why = controller.WhyText();
+  return result;
+}
+
+// What the trainer loses with a setting that never changes.
+double StallOf(const SimulatedPipeline& pipeline,
+               const PipelineSetting& setting) {
+  return Simulate(pipeline, setting,
+                  [&](const PipelineSeen&) { return setting; })
+      .stalled_seconds;
+}
+
+SimulatedPipeline OverWideLink(double seconds) {
+  return {.link = {{.bytes_per_second = kWideLink}}, .seconds = seconds};
+}
+
+// A link that has `bytes_per_second` for `length` seconds of each period.
+SimulatedPipeline WithInterruptions(double first, double period, double length,
+                                    double bytes_per_second, double seconds) {
+  const LinkPart good = {.spread = 0.015};
+  SimulatedPipeline pipeline = {.link = {good}, .seconds = seconds};
+  for (double at = first; at < seconds; at += period) {
+    pipeline.link.push_back(good);
+    pipeline.link.back().at = at;
+    pipeline.link.back().bytes_per_second = bytes_per_second;
+    pipeline.link.push_back(good);
+    pipeline.link.back().at = at + length;
+  }
+  return pipeline;
+}
 
 // Little's law: 640 fetches a second of 20 ms are 13 at once.
 TEST(PipelineControllerTest, FetchesAsLittlesLawSays) {
-  const Controlled seen = Control(TraceOf({WithRate(GoodLink(), 1.25e9)}, 120));
+  const Controlled seen = Control(OverWideLink(120));
   EXPECT_GE(seen.At(119).fetches, 13);
   EXPECT_LE(seen.At(119).fetches, 26);
   EXPECT_EQ(seen.run.stalled_seconds, 0);
@@ -28,29 +93,27 @@ TEST(PipelineControllerTest, FetchesAsLittlesLawSays) {
 }
 
 TEST(PipelineControllerTest, AddsFetchesWithinASecondOfABurst) {
-  // The latency is ten times as long from second 60 on.
-  const Controlled seen =
-      Control(TraceOf({WithRate(GoodLink(), 1.25e9),
-                       WithLatency(WithRate(GoodLink(60), 1.25e9), 0.09)},
-                      80));
-  const int before = seen.At(59.9).fetches;
-  EXPECT_GT(seen.At(61).fetches, before);
+  // The latency is more than four times as long from second 60 on.
+  SimulatedPipeline pipeline = OverWideLink(80);
+  pipeline.link.push_back(
+      {.at = 60, .latency = 0.09, .bytes_per_second = kWideLink});
+  const Controlled seen = Control(pipeline);
+  EXPECT_GT(seen.At(61).fetches, seen.At(59.9).fetches);
   EXPECT_GE(seen.At(65).fetches, 58);  // 640 of 90 ms
   EXPECT_EQ(seen.run.stalled_seconds, 0);
 }
 
 TEST(PipelineControllerTest, GoesFurtherAheadWithinASecondOfMoreDemand) {
-  PipelineTrace trace = TraceOf({WithRate(GoodLink(), 1.25e9)}, 200);
-  trace.demand = {{.at = 0, .batch_seconds = 0.4},
-                  {.at = 150, .batch_seconds = 0.1}};
-  const Controlled seen = Control(trace);
+  SimulatedPipeline pipeline = OverWideLink(200);
+  pipeline.demand = {{.batch_seconds = 0.4}, {.at = 150, .batch_seconds = 0.1}};
+  const Controlled seen = Control(pipeline);
   EXPECT_GE(seen.At(151.2).ahead, seen.At(149.9).ahead * 3 / 2);
 }
 
 TEST(PipelineControllerTest, GivesBackWhatACalmLinkDoesNotNeed) {
-  const Controlled seen = Control(TraceOf({GoodLink()}, 1500));
+  const Controlled seen = Control({.seconds = 900});
   const PipelineSetting& early = seen.At(10);
-  const PipelineSetting& late = seen.At(1499);
+  const PipelineSetting& late = seen.At(899);
   EXPECT_LT(late.ahead, early.ahead / 8);
   EXPECT_LE(late.fetches, early.fetches);
   EXPECT_EQ(late.workers, 1);  // 640 of 1 ms
@@ -58,13 +121,8 @@ TEST(PipelineControllerTest, GivesBackWhatACalmLinkDoesNotNeed) {
 }
 
 TEST(PipelineControllerTest, ComesBackToWhatAnOutageNeeds) {
-  // Silent for 3 s when the unseen gap has long faded; then again.
-  std::vector<LinkPart> link = {GoodLink()};
-  for (const double at : {900.0, 960.0}) {
-    link.push_back(WithRate(GoodLink(at), 0));
-    link.push_back(GoodLink(at + 3));
-  }
-  const Controlled seen = Control(TraceOf(link, 1000));
+  // 3 s when the unseen gap has long faded; then again.
+  const Controlled seen = Control(WithInterruptions(900, 60, 3, 0, 1000));
   EXPECT_LT(seen.At(899).ahead, 640 * 3);
   EXPECT_GE(seen.At(910).ahead, 640 * 3);
   EXPECT_GE(seen.At(959).ahead, 640 * 3);
@@ -73,31 +131,47 @@ TEST(PipelineControllerTest, ComesBackToWhatAnOutageNeeds) {
   EXPECT_LT(seen.run.stalled_seconds, 3);
 }
 
-TEST(PipelineControllerTest, DoesNotOscillate) {
-  const Controlled wide = Control(TraceOf({WithRate(GoodLink(), 1.25e9)}, 300));
-  // Memory and threads are given back, nothing else.
-  for (size_t i = 200; i < wide.settings.size(); ++i) {
-    EXPECT_LE(wide.settings[i].setting.ahead,
-              wide.settings[i - 1].setting.ahead);
-    EXPECT_LE(wide.settings[i].setting.fetches,
-              wide.settings[i - 1].setting.fetches);
+TEST(PipelineControllerTest, BridgesWhatFitsIntoMemory) {
+  const SimulatedPipeline outages = WithInterruptions(20, 30, 2, 0, 240);
+  const SimulatedPipeline drops = WithInterruptions(40, 60, 10, 1.25e6, 280);
+  for (const SimulatedPipeline& pipeline : {outages, drops}) {
+    const Controlled seen = Control(pipeline);
+    EXPECT_EQ(seen.run.stalled_seconds, 0);
+    EXPECT_EQ(seen.run.stolen_seconds, 0);
+    EXPECT_EQ(seen.warning, "");
   }
-  EXPECT_LE(wide.ChangesIn(60, 120), 12);
-  // Demand that is all that the link has: one trial and back, less and less
-  // often.
-  const Controlled full = Control(TraceOf({WithRate(GoodLink(), 6e6)}, 300));
+  // Memory for 3.9 s of 9: decoding late, it loses little more than two thirds
+  // of what the same memory loses that decodes at once.
+  EXPECT_LT(Control(drops, kMemory / 8).run.stalled_seconds,
+            0.7 * StallOf(drops, {.fetches = 64,
+                                  .workers = 2,
+                                  .ahead = 682,
+                                  .finished_ahead = 682}));
+}
+
+TEST(PipelineControllerTest, DoesNotOscillate) {
+  const Controlled wide = Control(OverWideLink(300));
+  int64_t changes = 0;
+  for (size_t i = 200; i < wide.settings.size(); ++i) {
+    // Memory and threads are given back, nothing else.
+    const PipelineSetting& before = wide.settings[i - 1];
+    EXPECT_LE(wide.settings[i].ahead, before.ahead);
+    EXPECT_LE(wide.settings[i].fetches, before.fetches);
+    if (i > 600 && i < 1200 && wide.settings[i] != before) ++changes;
+  }
+  EXPECT_LE(changes, 12);
+  // Demand that is nearly all that the link has.
+  const Controlled full =
+      Control({.link = {{.bytes_per_second = 6e6}}, .seconds = 300});
   int64_t trials = 0;
   for (size_t i = 1800; i < 3000; ++i) {
-    if (full.settings[i].setting.fetches !=
-        full.settings[i - 1].setting.fetches) {
-      ++trials;
-    }
+    if (full.settings[i].fetches != full.settings[i - 1].fetches) ++trials;
   }
   EXPECT_LE(trials, 8);
 }
 
-// A second of samples in pieces, of which `reads` are brought in it, in so much
-// time each.
+// A tenth of a second of samples in pieces, of which `reads` are brought in it,
+// in so much time each.
 PipelineSeen Pieces(int reads, double seconds) {
   PipelineSeen seen = {.seconds = 0.1,
                        .consumed = 64,
@@ -116,8 +190,7 @@ PipelineController PiecesController() {
   return PipelineController({.memory_bytes = kMemory,
                              .max_workers = 1,
                              .least_ahead = 64,
-                             .sample_bytes = 49152,
-                             .decodes_late = true});
+                             .sample_bytes = 49152});
 }
 
 // 4 of 64 samples wait for half a second: 20 at once, and what is missing.
@@ -150,89 +223,74 @@ TEST(PipelineControllerTest, FewPiecesAreUnderWayOnALinkThatBecameSlow) {
   EXPECT_LE(controller.setting().fetches, before);
 }
 
-TEST(PipelineControllerTest, AddsNoFetchesOnASaturatedLink) {
-  // 100 of 640 samples a second: 64 fetches would take 0.64 s each.
-  const Controlled seen = Control(TraceOf({WithRate(GoodLink(), 1e6)}, 60));
-  EXPECT_LE(seen.At(59).fetches, 33);
-  EXPECT_THAT(seen.why, HasSubstr("the link is full"));
-  // It costs nothing: the link is all that limits.
-  const SimulatedRun most = SimulateStatic(
-      TraceOf({WithRate(GoodLink(), 1e6)}, 60),
-      {.fetches = 64, .workers = 2, .ahead = 4096, .finished_ahead = 256});
-  EXPECT_LE(seen.run.stalled_seconds, 1.01 * most.stalled_seconds);
+TEST(PipelineControllerTest, LosesNothingOnASaturatedLink) {
+  // 100 of 640 samples a second: the link is all that limits.
+  const SimulatedPipeline pipeline = {.link = {{.bytes_per_second = 1e6}}};
+  EXPECT_LE(Control(pipeline).run.stalled_seconds,
+            1.01 * StallOf(pipeline, {.fetches = 32,
+                                      .workers = 2,
+                                      .ahead = 4096,
+                                      .finished_ahead = 256}));
 }
 
 TEST(PipelineControllerTest, StaysWithinItsMemory) {
   for (const int64_t memory : {kMemory, kMemory / 8, kMemory / 32}) {
-    for (const double stored : {3000.0, 10000.0, 200000.0}) {
-      PipelineTrace trace =
-          TraceOf({WithRate(GoodLink(), 1.25e9), WithRate(GoodLink(30), 0),
-                   WithRate(GoodLink(33), 1.25e9)},
-                  60);
-      trace.job.stored_bytes = static_cast<int64_t>(stored);
-      if (64 * stored > static_cast<double>(memory)) continue;  // no batch
-      const Controlled seen = Control(trace, memory);
+    // The largest samples are larger than decoded ones: all decode at once.
+    for (const int64_t stored : {3000, 10000, 200000}) {
+      if (64 * stored > memory) continue;  // no batch
+      SimulatedPipeline pipeline = OverWideLink(60);
+      pipeline.stored_bytes = stored;
+      pipeline.link.push_back({.at = 30, .bytes_per_second = 0});
+      pipeline.link.push_back({.at = 33, .bytes_per_second = kWideLink});
+      const Controlled seen = Control(pipeline, memory);
       EXPECT_LE(seen.run.peak_bytes, 1.1 * static_cast<double>(memory))
           << stored;
     }
   }
 }
 
-TEST(PipelineControllerTest, WhoDecodesAtOnceStaysWithinItsMemoryToo) {
-  const PipelineTrace trace = TraceOf({WithRate(GoodLink(), 1.25e9)}, 30);
-  PipelineLimits limits = LimitsOf(trace.job, kMemory / 4);
-  limits.decodes_late = false;
-  const Controlled seen = Control(trace, limits);
-  EXPECT_EQ(seen.At(29).finished_ahead, seen.At(29).ahead);
-  EXPECT_LE(seen.run.peak_bytes, 1.1 * static_cast<double>(kMemory / 4));
-  EXPECT_GE(seen.run.peak_bytes, 0.5 * static_cast<double>(kMemory / 4));
-}
-
 TEST(PipelineControllerTest, WarnsOnceWhenMemoryIsLessThanAnOutageNeeds) {
-  std::vector<LinkPart> link = {GoodLink()};
-  for (const double at : {20.0, 50.0}) {
-    link.push_back(WithRate(GoodLink(at), 0));
-    link.push_back(GoodLink(at + 4));
-  }
-  const std::string warning = Control(TraceOf(link, 80), 16 << 20).warning;
+  const SimulatedPipeline outages = WithInterruptions(20, 30, 4, 0, 80);
+  const std::string warning = Control(outages, 16 << 20).warning;
   EXPECT_THAT(warning, HasSubstr("data.memory_bytes"));
   EXPECT_EQ(warning.find("memory_bytes"), warning.rfind("memory_bytes"));
-  EXPECT_EQ(Control(TraceOf(link, 80), kMemory).warning, "");
+  EXPECT_EQ(Control(outages).warning, "");
 }
 
 TEST(PipelineControllerTest, WorkersFollowTheWorkUpToTheFreeCores) {
-  PipelineTrace trace = TraceOf({WithRate(GoodLink(), 1.25e9)}, 60);
-  trace.job.cores = 16;
-  trace.job.work_seconds = 0.005;  // 3.2 cores
-  const Controlled seen = Control(trace);
+  SimulatedPipeline pipeline = OverWideLink(60);
+  pipeline.cores = 16;
+  pipeline.work_seconds = 0.005;  // 3.2 cores
+  const Controlled seen = Control(pipeline);
   EXPECT_GE(seen.At(59).workers, 4);
   EXPECT_LE(seen.At(59).workers, 5);
   EXPECT_EQ(seen.run.stolen_seconds, 0);
-  trace.job.cores = 4;  // two of them are free
-  EXPECT_EQ(Control(trace).At(59).workers, 2);
+  pipeline.cores = 4;  // two of them are free
+  EXPECT_EQ(Control(pipeline).At(59).workers, 2);
 }
 
 TEST(PipelineControllerTest, AFilesSourceTakesLittle) {
-  // A tenth of a millisecond each: no network.
-  LinkPart disk = WithRate(GoodLink(), 1e9);
-  disk.latency = 1e-4;
-  disk.spread = 0;
-  const Controlled seen = Control(TraceOf({disk}, 60));
+  // A millisecond each: no network.
+  const SimulatedPipeline pipeline = {
+      .link = {{.latency = 0, .spread = 0, .bytes_per_second = 1e9}}};
+  const Controlled seen = Control(pipeline);
   EXPECT_LE(seen.At(59).ahead, 640);
   EXPECT_LE(seen.At(59).fetches, 4);
   EXPECT_EQ(seen.run.stalled_seconds, 0);
 }
 
-TEST(PipelineControllerTest, ATrainerThatStopsFreesMemory) {
-  PipelineTrace trace = TraceOf({GoodLink()}, 400);
-  trace.demand.push_back({.at = 60, .batch_seconds = 0});
-  const Controlled seen = Control(trace);
-  EXPECT_LT(seen.At(399).ahead, seen.At(59).ahead / 8);
+TEST(PipelineControllerTest, APauseOfTheTrainerCostsNothing) {
+  SimulatedPipeline pipeline = {.seconds = 200};
+  pipeline.demand = {{}, {.at = 60, .batch_seconds = 0}, {.at = 120}};
+  const Controlled seen = Control(pipeline);
+  EXPECT_EQ(seen.run.stalled_seconds, 0);
+  EXPECT_GE(seen.At(125).fetches, 13);
+  EXPECT_THAT(seen.why, HasSubstr("640 samples/s"));
 }
 
 TEST(PipelineControllerTest, AheadIsNeverLessThanABatch) {
-  const Controlled seen = Control(TraceOf({GoodLink()}, 20), /*memory=*/1000);
-  for (const auto& [at, setting] : seen.settings) {
+  const Controlled seen = Control({.seconds = 20}, /*memory=*/1000);
+  for (const PipelineSetting& setting : seen.settings) {
     EXPECT_GE(setting.ahead, 64);
     EXPECT_GE(setting.finished_ahead, 64);
     EXPECT_GE(setting.fetches, 1);

@@ -13,8 +13,8 @@ absl::Time At(double seconds) {
 
 TEST(FeedMeterTest, AnIntervalHasWhatEndedInIt) {
   FeedMeter meter(At(0));
-  meter.FetchBegan(At(0));
-  meter.FetchBegan(At(0.5));
+  meter.FetchBegan();
+  meter.FetchBegan();
   meter.FetchEnded(At(0), At(1), 70);
   meter.Finished(3, 0.25);
   meter.Consumed(8);
@@ -40,26 +40,10 @@ TEST(FeedMeterTest, AnIntervalHasWhatEndedInIt) {
   EXPECT_EQ(next.fetching, 0);
 }
 
-TEST(FeedMeterTest, SilenceIsCountedWhileFetchesAreUnderWay) {
-  FeedMeter meter(At(0));
-  EXPECT_EQ(meter.EndInterval(At(5)).longest_silence, 0);
-  meter.FetchBegan(At(6));
-  EXPECT_EQ(meter.EndInterval(At(7)).longest_silence, 1);
-  meter.FetchBegan(At(8));
-  // It goes on from one interval to the next.
-  EXPECT_EQ(meter.EndInterval(At(9)).longest_silence, 3);
-  meter.FetchEnded(At(6), At(10), 1);
-  EXPECT_EQ(meter.EndInterval(At(11)).longest_silence, 4);
-  EXPECT_EQ(meter.EndInterval(At(12)).longest_silence, 2);
-  meter.FetchEnded(At(8), At(13), 1);
-  EXPECT_EQ(meter.EndInterval(At(20)).longest_silence, 3);
-  EXPECT_EQ(meter.EndInterval(At(21)).longest_silence, 0);
-}
-
 // Looks take places, and bring no samples; what gave way is none of them.
 TEST(FeedMeterTest, LooksThatBroughtSomethingAreToldApart) {
   FeedMeter meter(At(0));
-  for (int i = 0; i < 4; ++i) meter.FetchBegan(At(0));
+  for (int i = 0; i < 4; ++i) meter.FetchBegan();
   meter.LookEnded(At(0), At(1), /*brought=*/true);
   meter.LookEnded(At(0), At(2), /*brought=*/false);
   meter.FetchPutOff();
@@ -69,12 +53,11 @@ TEST(FeedMeterTest, LooksThatBroughtSomethingAreToldApart) {
   ASSERT_EQ(seen.fetches.size(), 1u);
   EXPECT_TRUE(seen.fetches[0].at_hand);
   EXPECT_EQ(seen.fetching, 0);
-  EXPECT_EQ(seen.longest_silence, 2);
 }
 
 TEST(FeedMeterTest, StatsAreSinceTheyWereTaken) {
   FeedMeter meter(At(0));
-  meter.FetchBegan(At(0));
+  meter.FetchBegan();
   meter.FetchEnded(At(0), At(1), 70);
   meter.Finished(3, 0.25);
   meter.EndInterval(At(1));  // is another matter

@@ -17,7 +17,6 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/process/thread.h"
-#include "pipeline/control/pipeline_trace.h"
 #include "pipeline/give_way.h"
 #include "tests/testing/eventually.h"
 #include "tests/testing/fake_clock.h"
@@ -552,41 +551,6 @@ TEST(PrefetcherTest, CreateNamesEveryFault) {
                          {.batch_size = 4, .first_image = 2, .num_images = 3}),
       StatusIs(absl::StatusCode::kInvalidArgument,
                HasSubstr("num_images 3 is not in [0, 2]")));
-}
-
-// What `gandem simulate pipeline` reads.
-TEST(PrefetcherTest, RecordsWhatItGoesThrough) {
-  const TempDir dir;
-  constexpr int64_t kBytes = 1000;
-  {
-    const auto prefetcher =
-        *Prefetcher::Create(std::make_shared<StoredDataset>(10, kBytes),
-                            {.seed = 1,
-                             .batch_size = 4,
-                             .max_workers = 2,
-                             .trace_path = dir / "pipeline.txt",
-                             .cores = 4,
-                             .trainer_cores = 2});
-    for (int i = 0; i < 3; ++i) ASSERT_OK(prefetcher->Next(Soon()));
-  }
-  ASSERT_OK_AND_ASSIGN(const PipelineTrace trace,
-                       ReadPipelineTrace(dir / "pipeline.txt"));
-  EXPECT_EQ(trace.job.batch, 4);
-  EXPECT_EQ(trace.job.sample_bytes, 2 * 4);
-  EXPECT_EQ(trace.job.stored_bytes, kBytes);
-  EXPECT_EQ(trace.job.cores, 4);
-  EXPECT_EQ(trace.job.trainer_cores, 2);
-  // Of the third batch nobody knows how long the trainer took.
-  EXPECT_EQ(trace.demand.size(), 2u);
-  EXPECT_GE(trace.fetches.size(), 12u);
-  EXPECT_EQ(trace.fetches[0].bytes, kBytes);
-}
-
-TEST(PrefetcherTest, ATraceThatCannotBeWrittenEndsNothing) {
-  const auto prefetcher = *Prefetcher::Create(
-      std::make_shared<StoredDataset>(10, /*bytes=*/1000),
-      {.seed = 1, .batch_size = 4, .trace_path = "/nowhere/pipeline.txt"});
-  for (int i = 0; i < 100; ++i) ASSERT_OK(prefetcher->Next(Soon()));
 }
 
 }  // namespace

@@ -29,8 +29,8 @@ TEST(CifarPickleTest, ReadsPixelsAndLabels) {
   }
 }
 
-// Protocol 2 of Python 3: bytes are text that is to be encoded. Not called: the
-// only function that is known by name.
+// Protocol 2 of Python 3: bytes are text that is to be encoded by a function,
+// which is known by its name and not called.
 TEST(CifarPickleTest, BytesThatPython3WroteForPython2) {
   std::string pixels;
   std::string text;
@@ -64,7 +64,7 @@ TEST(CifarPickleTest, OtherPicklesSayWhatIsMissing) {
       {CifarPickle(kRow, {1, 2}), "1 images and 2 labels"},
       {CifarPickle(kRow, {256}), "a label is not in [0, 255]"},
       {CifarPickle(kRow + "x", {1}), "expected rows of 3072"},
-      {"\x80\x02\x81.", "operation 129 has no use"}};
+      {"\x80\x02\x81.", "an operation 0x81, and only batches of CIFAR"}};
   for (const auto& [pickle, what] : kCases) {
     EXPECT_THAT(ParseCifarPickle(pickle),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what)));

@@ -5,13 +5,10 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
-#include <array>
 #include <sstream>
 #include <string>
 
 #include "common/files/file.h"
-#include "common/files/png.h"
-#include "scaling_manager/planner_commands/efficiency_chart.h"
 #include "tests/scaling_manager/planner/profiles.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -131,12 +128,10 @@ TEST_F(SimulatePlanTest, PrintsCsv) {
 }
 
 TEST_F(SimulatePlanTest, DrawsAChart) {
-  options_.chart = dir_ / "a.png";
+  options_.chart = dir_ / "a.svg";
   ASSERT_OK(SimulatePlan(options_, out_));
-  ASSERT_OK_AND_ASSIGN(const std::string bytes, ReadFile(options_.chart));
-  ASSERT_OK_AND_ASSIGN(const PixelImage image, DecodePng(bytes));
-  EXPECT_EQ(image.width, 640);
-  EXPECT_EQ(image.height, 400);
+  ASSERT_OK_AND_ASSIGN(const std::string svg, ReadFile(options_.chart));
+  EXPECT_THAT(svg, StartsWith("<svg "));
 }
 
 TEST_F(SimulatePlanTest, WhatIsWrongIsNamed) {
@@ -175,37 +170,19 @@ TEST_F(SimulatePlanTest, AProfileThatIsNotBesideThePlanIsAskedFor) {
 
 // --- The chart ---
 
-std::array<uint8_t, 3> PixelAt(const PixelImage& image, int64_t x, int64_t y) {
-  const size_t at = 3 * (y * image.width + x);
-  return {image.pixels[at], image.pixels[at + 1], image.pixels[at + 2]};
-}
-
-TEST(EfficiencyChartTest, PointsAreWhereTheyBelong) {
-  const std::vector<ScalingRow> weak = {{.devices = 1, .efficiency = 1},
-                                        {.devices = 16, .efficiency = 0.5}};
-  const PixelImage chart = EfficiencyChart(weak, {});
-  constexpr std::array<uint8_t, 3> kBlue = {31, 119, 180};
-  // Between 56 and 616 with 20 on each side; 360 is 0, 20 is 110 %.
-  EXPECT_EQ(PixelAt(chart, 76, 360 - 309), kBlue);
-  EXPECT_EQ(PixelAt(chart, 596, 360 - 155), kBlue);
-  EXPECT_EQ(PixelAt(chart, 336, 360 - 232), kBlue);
-  EXPECT_NE(PixelAt(chart, 336, 300), kBlue);
-}
-
-TEST(EfficiencyChartTest, WhatIsAbove110PercentFits) {
-  const std::vector<ScalingRow> weak = {{.devices = 1, .efficiency = 1},
-                                        {.devices = 16, .efficiency = 4}};
-  const PixelImage chart = EfficiencyChart(weak, {});
-  constexpr std::array<uint8_t, 3> kBlue = {31, 119, 180};
-  // 20 is 440 %.
-  EXPECT_EQ(PixelAt(chart, 596, 360 - 309), kBlue);
-  EXPECT_EQ(PixelAt(chart, 76, 360 - 77), kBlue);
-}
-
-TEST(EfficiencyChartTest, RowsWithoutNumbersAreLeftOut) {
-  const std::vector<ScalingRow> rows = {{.devices = 4, .why_not = "no"}};
-  EXPECT_EQ(EfficiencyChart({}, {}).pixels.size(), 3u * 640 * 400);
-  EXPECT_EQ(EfficiencyChart(rows, {}).width, 640);
+TEST(EfficiencyChartTest, HasAPointForEachRowWithNumbers) {
+  const std::vector<ScalingRow> weak = {
+      {.devices = 1, .efficiency = 1},
+      {.devices = 4, .why_not = "no"},
+      {.devices = 16, .efficiency = 4, .useful = 0.5}};
+  const std::string chart = EfficiencyChart(weak, {});
+  // Between 70 and 536 with 4 % of the doublings on both sides; the largest of
+  // 200 % is 8 % below the top at 36, 0 is at 306.
+  EXPECT_THAT(chart, AllOf(HasSubstr("<circle cx=\"87.3\" cy=\"181.0\""),
+                           HasSubstr("<circle cx=\"518.7\" cy=\"56.0\""),
+                           HasSubstr(">weak scaling<"), HasSubstr(">16<")));
+  EXPECT_THAT(chart, Not(HasSubstr(">4<")));
+  EXPECT_THAT(EfficiencyChart({}, {}), HasSubstr("</svg>"));
 }
 
 }  // namespace

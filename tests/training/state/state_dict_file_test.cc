@@ -113,7 +113,8 @@ TEST(StateDictTest, NamesWhatItDoesNotRead) {
       {object("(K\x01K\x02"
               "e"),
        absl::StatusCode::kDataLoss, "nothing to append to"},
-      {"\x80\x04.", absl::StatusCode::kInvalidArgument, "protocol 4"},
+      {object("}U\x01xcos\nsystem\nU\x02ls\x85Rs"),
+       absl::StatusCode::kInvalidArgument, "a os.system"},
   };
   for (const Hostile& hostile : cases) {
     ASSERT_OK(WriteFile(path, PickleStream(hostile.object)));

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/checkpoint/pickle.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+
+namespace gandem {
+namespace {
+
+// Operations, named as in Python's pickletools.
+enum PickleOperation : uint8_t {
+  kMark = '(',
+  kEmptyTuple = ')',
+  kStop = '.',
+  kPop = '0',
+  kBinBytes = 'B',
+  kShortBinBytes = 'C',
+  kBinFloat = 'G',
+  kBinInt = 'J',
+  kBinInt1 = 'K',
+  kBinInt2 = 'M',
+  kNone = 'N',
+  kBinPersId = 'Q',
+  kReduce = 'R',
+  kBinString = 'T',
+  kShortBinString = 'U',
+  kBinUnicode = 'X',
+  kEmptyList = ']',
+  kAppend = 'a',
+  kBuild = 'b',
+  kGlobal = 'c',
+  kDict = 'd',
+  kAppends = 'e',
+  kBinGet = 'h',
+  kLongBinGet = 'j',
+  kList = 'l',
+  kBinPut = 'q',
+  kLongBinPut = 'r',
+  kSetItem = 's',
+  kTuple = 't',
+  kSetItems = 'u',
+  kEmptyDict = '}',
+  kProto = 0x80,
+  kTuple1 = 0x85,
+  kTuple2 = 0x86,
+  kTuple3 = 0x87,
+  kNewTrue = 0x88,
+  kNewFalse = 0x89,
+  kLong1 = 0x8a,
+  kShortBinUnicode = 0x8c,
+  kBinUnicode8 = 0x8d,
+  kBinBytes8 = 0x8e,
+  kStackGlobal = 0x93,
+  kMemoize = 0x94,
+  kFrame = 0x95,
+  kByteArray8 = 0x96,
+};
+
+// A byte of a pickle can cost a hundred of memory. 65536 tensors of ten
+// dimensions stay below this limit, and so do CIFAR's 50000 images.
+constexpr size_t kMaxValues = size_t{1} << 21;  // also on the stack, remembered
+// Names are copied, and a reference to one has two bytes. Python's have fewer.
+constexpr size_t kMaxNameBytes = 256;
+
+absl::Status DamagedPickle(absl::string_view what) {
+  return absl::DataLossError(absl::StrCat("damaged pickle: ", what));
+}
+
+}  // namespace
+
+absl::Status PickleReader::Unexpected(absl::string_view what) const {
+  return absl::InvalidArgumentError(
+      absl::StrCat("it holds ", what, ", and ", expected_));
+}
+
+absl::StatusOr<absl::string_view> PickleReader::Take(uint64_t size) {
+  if (size > rest_.size()) return DamagedPickle("it ends too early");
+  const absl::string_view taken = rest_.substr(0, size);
+  rest_.remove_prefix(size);
+  return taken;
+}
+
+absl::StatusOr<absl::string_view> PickleReader::TakeLine() {
+  const size_t size = rest_.find('\n');
+  if (size == absl::string_view::npos) {
+    return DamagedPickle("a name has no end");
+  }
+  const absl::string_view line = rest_.substr(0, size);
+  rest_.remove_prefix(size + 1);
+  return line;
+}
+
+absl::StatusOr<uint64_t> PickleReader::TakeInteger(size_t size) {
+  GANDEM_ASSIGN_OR_RETURN(const absl::string_view bytes, Take(size));
+  uint64_t value = 0;
+  for (size_t i = 0; i < size; ++i) {
+    value |= uint64_t{static_cast<uint8_t>(bytes[i])} << (8 * i);
+  }
+  return value;
+}
+
+void PickleReader::Push(PickleValue value) {
+  stack_.push_back(values_.size());
+  values_.push_back(std::move(value));
+}
+
+absl::Status PickleReader::PushInteger(size_t size) {
+  GANDEM_ASSIGN_OR_RETURN(const uint64_t value, TakeInteger(size));
+  // Only those of four bytes have a sign.
+  Push({.kind = Kind::kInteger,
+        .integer = size == 4 ? int64_t{static_cast<int32_t>(value)}
+                             : static_cast<int64_t>(value)});
+  return absl::OkStatus();
+}
+
+// Two's complement of any size; of more than eight bytes only the magic number
+// of torch.save() before 1.6, which nobody asks for.
+absl::Status PickleReader::PushBigInteger() {
+  GANDEM_ASSIGN_OR_RETURN(const uint64_t size, TakeInteger(1));
+  if (size > sizeof(int64_t)) {
+    Push({});
+    return Take(size).status();
+  }
+  GANDEM_ASSIGN_OR_RETURN(uint64_t value, TakeInteger(size));
+  if (size > 0 && size < 8 && (value >> (8 * size - 1)) != 0) {
+    value |= ~uint64_t{0} << (8 * size);
+  }
+  Push({.kind = Kind::kInteger, .integer = static_cast<int64_t>(value)});
+  return absl::OkStatus();
+}
+
+absl::Status PickleReader::PushText(size_t size_of_size) {
+  GANDEM_ASSIGN_OR_RETURN(const uint64_t size, TakeInteger(size_of_size));
+  GANDEM_ASSIGN_OR_RETURN(const absl::string_view text, Take(size));
+  Push({.kind = Kind::kText, .text = text});
+  return absl::OkStatus();
+}
+
+absl::Status PickleReader::PushName(absl::string_view module,
+                                    absl::string_view name) {
+  if (module.size() + name.size() > kMaxNameBytes) {
+    return DamagedPickle("a name is too long");
+  }
+  Push({.kind = Kind::kName,
+        .text = names_.emplace_back(absl::StrCat(module, ".", name))});
+  return absl::OkStatus();
+}
+
+absl::Status PickleReader::Remember(absl::StatusOr<uint64_t> key) {
+  GANDEM_RETURN_IF_ERROR(key);
+  if (stack_.empty()) return DamagedPickle("nothing to remember");
+  memo_[*key] = stack_.back();
+  return absl::OkStatus();
+}
+
+absl::Status PickleReader::Recall(absl::StatusOr<uint64_t> key) {
+  GANDEM_RETURN_IF_ERROR(key);
+  const auto found = memo_.find(*key);
+  if (found == memo_.end()) return DamagedPickle("an unknown reference");
+  stack_.push_back(found->second);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<size_t>> PickleReader::Pop(size_t count) {
+  const size_t floor = marks_.empty() ? 0 : marks_.back();
+  if (stack_.size() - floor < count) return DamagedPickle("a value is missing");
+  std::vector<size_t> items(stack_.end() - static_cast<ptrdiff_t>(count),
+                            stack_.end());
+  stack_.resize(stack_.size() - count);
+  return items;
+}
+
+absl::StatusOr<std::vector<size_t>> PickleReader::PopToMark() {
+  if (marks_.empty()) return DamagedPickle("a mark is missing");
+  const size_t mark = marks_.back();
+  marks_.pop_back();
+  return Pop(stack_.size() - mark);
+}
+
+absl::Status PickleReader::Gather(absl::StatusOr<std::vector<size_t>> items,
+                                  Kind kind) {
+  GANDEM_RETURN_IF_ERROR(items);
+  Push({.kind = kind, .items = *std::move(items)});
+  return absl::OkStatus();
+}
+
+absl::Status PickleReader::Extend(absl::StatusOr<std::vector<size_t>> items) {
+  GANDEM_RETURN_IF_ERROR(items);
+  const size_t floor = marks_.empty() ? 0 : marks_.back();
+  if (stack_.size() <= floor) return DamagedPickle("nothing to append to");
+  PickleValue& target = values_[stack_.back()];
+  const bool of_pairs = target.kind == Kind::kDict;
+  if ((!of_pairs && target.kind != Kind::kList) ||
+      (of_pairs && items->size() % 2 != 0)) {
+    return DamagedPickle("items that belong to no list or dict");
+  }
+  target.items.insert(target.items.end(), items->begin(), items->end());
+  return absl::OkStatus();
+}
+
+// Keeps what would be called, and with which arguments.
+absl::Status PickleReader::Call() {
+  GANDEM_ASSIGN_OR_RETURN(std::vector<size_t> call, Pop(2));
+  if (value(call[0]).text == "collections.OrderedDict" &&
+      value(call[1]).items.empty()) {
+    Push({.kind = Kind::kDict});
+    return absl::OkStatus();
+  }
+  Push({.kind = Kind::kObject, .items = std::move(call)});
+  return absl::OkStatus();
+}
+
+// An object's state. That of an OrderedDict has only the module's version.
+absl::Status PickleReader::Build() {
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<size_t> state, Pop(1));
+  if (stack_.empty()) return DamagedPickle("a state of nothing");
+  PickleValue& object = values_[stack_.back()];
+  if (object.kind == Kind::kObject) object.items.push_back(state[0]);
+  return absl::OkStatus();
+}
+
+absl::Status PickleReader::Step(uint8_t operation) {
+  switch (operation) {
+    case kProto:
+      return TakeInteger(1).status();
+    case kFrame:
+      return TakeInteger(8).status();
+    case kBinPut:
+      return Remember(TakeInteger(1));
+    case kLongBinPut:
+      return Remember(TakeInteger(4));
+    case kMemoize:
+      return Remember(memo_.size());
+    case kBinGet:
+      return Recall(TakeInteger(1));
+    case kLongBinGet:
+      return Recall(TakeInteger(4));
+    case kPop:
+      return Pop(1).status();
+    case kGlobal: {
+      GANDEM_ASSIGN_OR_RETURN(const absl::string_view module, TakeLine());
+      GANDEM_ASSIGN_OR_RETURN(const absl::string_view name, TakeLine());
+      return PushName(module, name);
+    }
+    case kStackGlobal: {
+      GANDEM_ASSIGN_OR_RETURN(const std::vector<size_t> names, Pop(2));
+      return PushName(value(names[0]).text, value(names[1]).text);
+    }
+    case kReduce:
+      return Call();
+    case kBuild:
+      return Build();
+    default:
+      return StepConstant(operation);
+  }
+}
+
+absl::Status PickleReader::StepConstant(uint8_t operation) {
+  switch (operation) {
+    case kNone:
+      Push({});
+      return absl::OkStatus();
+    case kNewTrue:
+    case kNewFalse:
+      Push({.kind = Kind::kInteger, .integer = operation == kNewTrue});
+      return absl::OkStatus();
+    case kBinInt1:
+      return PushInteger(1);
+    case kBinInt2:
+      return PushInteger(2);
+    case kBinInt:
+      return PushInteger(4);
+    case kLong1:
+      return PushBigInteger();
+    case kBinFloat:
+      Push({});
+      return Take(8).status();
+    case kShortBinString:
+    case kShortBinBytes:
+    case kShortBinUnicode:
+      return PushText(1);
+    case kBinString:
+    case kBinBytes:
+    case kBinUnicode:
+      return PushText(4);
+    case kBinUnicode8:
+    case kBinBytes8:
+    case kByteArray8:
+      return PushText(8);
+    default:
+      return StepContainer(operation);
+  }
+}
+
+absl::Status PickleReader::StepContainer(uint8_t operation) {
+  switch (operation) {
+    case kMark:
+      marks_.push_back(stack_.size());
+      return absl::OkStatus();
+    case kEmptyTuple:
+    case kEmptyList:
+      return Gather(Pop(0), Kind::kList);
+    case kEmptyDict:
+      return Gather(Pop(0), Kind::kDict);
+    case kTuple1:
+    case kTuple2:
+    case kTuple3:
+      return Gather(Pop(operation - kTuple1 + 1), Kind::kList);
+    case kTuple:
+    case kList:
+      return Gather(PopToMark(), Kind::kList);
+    case kDict:
+      return Gather(PopToMark(), Kind::kDict);
+    case kAppend:
+      return Extend(Pop(1));
+    case kSetItem:
+      return Extend(Pop(2));
+    case kAppends:
+    case kSetItems:
+      return Extend(PopToMark());
+    case kBinPersId:
+      return Gather(Pop(1), Kind::kPersistent);
+    default:
+      return Unexpected(absl::StrFormat("an operation 0x%02x", operation));
+  }
+}
+
+absl::StatusOr<size_t> PickleReader::Read() {
+  stack_.clear();
+  marks_.clear();
+  memo_.clear();
+  while (true) {
+    GANDEM_ASSIGN_OR_RETURN(const uint64_t operation, TakeInteger(1));
+    if (operation == kStop) break;
+    GANDEM_RETURN_IF_ERROR(Step(static_cast<uint8_t>(operation)));
+    if (std::max({values_.size(), stack_.size(), marks_.size(), memo_.size()}) >
+        kMaxValues) {
+      return Unexpected(absl::StrCat("more than ", kMaxValues, " values"));
+    }
+  }
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<size_t> result, Pop(1));
+  return result[0];
+}
+
+}  // namespace gandem
