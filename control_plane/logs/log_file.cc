@@ -32,6 +32,7 @@ std::string NameOf(const std::string& path, int number) {
 
 // The number that the open file has by now; -1: it was removed.
 int NumberOf(const std::string& path, const struct stat& open) {
+  const FileWait wait(path);
   for (int number = 0; number <= kOlderLogs; ++number) {
     struct stat found = {};
     if (stat(NameOf(path, number).c_str(), &found) == 0 &&
@@ -68,7 +69,6 @@ LogFile::~LogFile() {
 }
 
 void LogFile::Read(bool ended, std::vector<LogEntry>& entries) {
-  const FileWait wait(path_);
   const bool was_held = newest_.has_value();
   const size_t num_before = entries.size();
   for (std::string piece; !(piece = ReadPiece()).empty();) {
