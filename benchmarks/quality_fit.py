@@ -108,11 +108,8 @@ def analyze(data):
         others = fit([row for setting, some in rows.items()
                       if setting != left_out for row in some])
         errors += [value - predicted(others, left_out) for value in values]
-    several = [values for setting, values in table.items()
-               if len(values) > 1 and any(values)]
-    seed_sd = math.sqrt(statistics.mean(map(statistics.variance, several)))
-    return table, weights, math.sqrt(statistics.mean(e * e for e in errors)), \
-        seed_sd
+    runs = sum(map(len, table.values()))
+    return runs, weights, math.sqrt(statistics.mean(e * e for e in errors))
 
 
 def number(value):
@@ -120,14 +117,13 @@ def number(value):
 
 
 def header(data):
-    table, weights, prediction_sd, seed_sd = analyze(data)
-    facts = data["facts"]
+    runs, weights, prediction_sd = analyze(data)
     lines = [
         "// SPDX-License-Identifier: Apache-2.0",
         "//",
         "// Written by benchmarks/quality_fit.py from docs/quality.json: change",
         "// these, not this file. Logarithms of images needed against the best",
-        f"// synchronous setting; {sum(map(len, table.values()))} runs.",
+        f"// synchronous setting; {runs} runs.",
         "#pragma once",
         "",
         "namespace gandem::quality {",
@@ -136,27 +132,12 @@ def header(data):
         f"inline constexpr double kExcessSquared = {number(weights[0])};",
         f"inline constexpr double kOptimismNoise = {number(weights[1])};",
         "// Standard deviation of a run from what is predicted of a setting that was",
-        "// not in the fit, and of seeds around the mean of theirs.",
+        "// not in the fit.",
         f"inline constexpr double kPredictionSd = {number(prediction_sd)};",
-        f"inline constexpr double kSeedSd = {number(seed_sd)};",
-        "// What was measured is of images of this batch.",
-        f"inline constexpr int kBatch = {facts['batch']};",
         "",
-        "// Both roles alike, one discriminator step a round.",
-        "struct MeasuredSetting {",
-        "  double lag;",
-        "  double beta1;",
-        "  double optimism;",
-        "  double mean_log_factor;",
-        "  int seeds;",
-        "};",
-        "inline constexpr MeasuredSetting kMeasured[] = {",
+        "}  // namespace gandem::quality",
+        "",
     ]
-    for setting, values in sorted(table.items()):
-        cells = [*map(number, setting), number(statistics.mean(values)),
-                 str(len(values))]
-        lines.append(f"    {{{', '.join(cells)}}},")
-    lines += ["};", "", "}  // namespace gandem::quality", ""]
     return "\n".join(lines)
 
 

@@ -128,7 +128,7 @@ std::vector<bool> OperationRunner::LinksOf(const RunnerOptions& options,
   const Groups groups = GroupsOf(options, rank, size);
   std::vector<bool> links(size, false);
   // Rings and chains have neighbors at distance 1, Trade and Collect at powers
-  // of 2; both are all others of kFewMembers.
+  // of 2; both are all others of kFewRanks.
   for (const Members* members : {&groups.all, &groups.local, &groups.leaders}) {
     if (members->place < 0) continue;
     for (int distance = 1; distance < members->size(); distance *= 2) {
@@ -189,7 +189,7 @@ absl::Status OperationRunner::HierarchicalAllReduce() {
 absl::Status OperationRunner::AllGather() {
   const auto block = static_cast<int64_t>(buffer_.size() / all_.size());
   if (block * (all_.size() - 1) <= options_.small_bytes ||
-      (all_.size() > kFewMembers && block <= options_.short_bytes)) {
+      (all_.size() > kFewRanks && block <= options_.short_bytes)) {
     return ExchangeBlocks();
   }
   return RunRing(all_, {.segments = Blocks(),

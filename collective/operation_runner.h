@@ -43,26 +43,24 @@
 #include "collective/chunk.h"
 #include "collective/collective.h"
 #include "collective/transport.h"
+#include "common/process/ring_limits.h"
 
 namespace gandem {
 
 struct RunnerOptions {
   std::vector<std::string> hosts = {};  // by rank; empty: one host
   // At most; a multiple of 8, 8 to 64 MiB.
-  int64_t chunk_bytes = int64_t{1} << 20;
-  int64_t small_bytes = int64_t{64} << 10;  // 0 to 64 MiB
+  int64_t chunk_bytes = kRingChunkBytes;
+  int64_t small_bytes = kSmallSumBytes;  // 0 to 64 MiB
   // Segments and blocks of at most so many bytes are short; no sum depends on
   // it.
-  int64_t short_bytes = int64_t{16} << 10;
+  int64_t short_bytes = kShortSegmentBytes;
   // Ranks of one host send short segments to all if a rank receives at most so
   // many bytes; no sum depends on it.
   int64_t gather_bytes = int64_t{1} << 20;
   // Hears of each payload of `from` that was damaged; may be empty.
   std::function<void(int from)> on_damage = {};
 };
-
-// Chunks that a rank sends ahead of what it has received.
-inline constexpr size_t kSendWindow = 4;
 
 // INVALID_ARGUMENT lists every option that is out of range.
 absl::Status CheckRunnerOptions(const RunnerOptions& options, int size);
@@ -94,9 +92,6 @@ class OperationRunner {
     int size() const { return static_cast<int>(ranks.size()); }
     int At(int place) const { return ranks[(place + size()) % size()]; }
   };
-  // Up to so many members a ring, or a message to each, has hardly more
-  // messages than Trade and Collect.
-  static constexpr int kFewMembers = 4;
   struct Groups {
     Members all = {};
     Members local = {};    // of this rank's host

@@ -25,6 +25,7 @@
 
 #include "absl/status/statusor.h"
 #include "collective/collective.h"
+#include "common/process/ring_limits.h"
 
 namespace gandem {
 
@@ -61,7 +62,7 @@ struct RingOptions {
   std::vector<RingPeer> peers = {};  // required; all ranks
   int64_t membership_epoch = 0;
   // At most; a multiple of 8, 8 to 64 MiB.
-  int64_t chunk_bytes = int64_t{1} << 20;
+  int64_t chunk_bytes = kRingChunkBytes;
   // Payloads between ranks of one host need not go through a socket.
   bool shares_memory = true;
   // Hears of each message that `peer` has sent, or that was sent to it

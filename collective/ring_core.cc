@@ -7,6 +7,7 @@
 #include "collective/operation_runner.h"
 #include "common/check.h"
 #include "common/monotonic_time.h"
+#include "common/process/ring_limits.h"
 #include "common/status.h"
 #include "common/wire_header.h"
 
@@ -39,7 +40,7 @@ void RingCore::Configure(const RingIdentity& identity, OnDamage on_damage,
     // As many as can be under way, see RunRing; the memory of a slot that was
     // never used costs nothing.
     auto memory = SharedSlotsWriter::Create(
-        identity.slot_bytes, static_cast<int>(kSendWindow) * (size() + 2));
+        identity.slot_bytes, static_cast<int>(MostChunksUnderWay(size())));
     if (memory.ok()) peers_[rank].our_memory = *std::move(memory);
   }
 }

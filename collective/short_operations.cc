@@ -28,7 +28,7 @@ absl::Status OperationRunner::SmallAllReduce() {
 // Everybody's block reaches everybody. A barrier is the same without bytes.
 absl::Status OperationRunner::ExchangeBlocks() {
   const std::vector<Range> blocks = Blocks();
-  if (all_.size() > kFewMembers) {
+  if (all_.size() > kFewRanks) {
     GANDEM_FAILPOINT("collective.half_way");
     return Collect(all_, blocks);
   }
@@ -56,7 +56,7 @@ std::vector<OperationRunner::Range> OperationRunner::Blocks() const {
 
 bool OperationRunner::HasShortSegments(const Members& members) const {
   const int64_t m = members.size();
-  return m > kFewMembers && tag_.bytes <= options_.short_bytes * m;
+  return m > kFewRanks && tag_.bytes <= options_.short_bytes * m;
 }
 
 // Row i is the segment that the member at i places from here adds up. A row

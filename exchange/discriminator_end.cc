@@ -18,7 +18,7 @@ ImageCache::Options CacheOptions(const ExchangeOptions& options) {
   return {.max_images = options.CacheImages(),
           .max_bytes = options.cache_bytes,
           .max_samples_per_image = options.max_samples_per_image,
-          .max_age = std::max<int64_t>(1, options.schedule.lag)};
+          .max_age = MaxImageAge(options.schedule)};
 }
 
 }  // namespace
@@ -87,8 +87,8 @@ void DiscriminatorEnd::Notify() {
 void DiscriminatorEnd::AdvanceTo(int64_t round) {
   if (round <= ledger_.oldest_unfinished()) return;
   ledger_.Advance(round);
-  const int64_t max_age = std::max<int64_t>(1, options_.schedule.lag);
-  cache_.DropBefore(IsExact() ? round : round - max_age + 1);
+  cache_.DropBefore(IsExact() ? round
+                              : round - MaxImageAge(options_.schedule) + 1);
 }
 
 void DiscriminatorEnd::AdvanceToVersion(int64_t version) {
@@ -247,8 +247,7 @@ bool DiscriminatorEnd::IsAskedForFeedback() const {
 }
 
 bool DiscriminatorEnd::HasRoom(const ImageBatch& batch) const {
-  return !IsTrained(batch.use) ||
-         (IsAnswered(batch.use) && batch.round <= wanted_feedback_round_) ||
+  return !NeedsRoom(batch.use, batch.round, wanted_feedback_round_) ||
          cache_.HasRoom(batch);
 }
 

@@ -10,6 +10,7 @@
 // Thread safety: one thread; values, copies share the images.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -18,9 +19,22 @@
 
 #include "absl/status/statusor.h"
 #include "exchange/exchange.h"
+#include "exchange/exchange_options.h"
 #include "exchange/schedule.h"
 
 namespace gandem {
+
+// BOUNDED: images are used while they are younger, in rounds.
+constexpr int64_t MaxImageAge(const Schedule& schedule) {
+  return std::max<int64_t>(1, schedule.lag);
+}
+
+// Do images of this use, of this round, have to wait for room in the cache? Not
+// if a discriminator that has asked for the feedback of rounds up to
+// `wanted_round` is to answer them: it trains on nothing before it has.
+constexpr bool NeedsRoom(ImageUse use, int64_t round, int64_t wanted_round) {
+  return IsTrained(use) && !(IsAnswered(use) && round <= wanted_round);
+}
 
 class ImageCache {
  public:

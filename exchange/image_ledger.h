@@ -74,7 +74,13 @@ class ImageLedger {
   void Advance(int64_t round);
 
   int64_t oldest_unfinished() const { return oldest_unfinished_; }
-  int64_t newest_accepted() const { return oldest_unfinished_ + schedule_.lag; }
+  int64_t newest_accepted() const {
+    return NewestAccepted(schedule_, oldest_unfinished_);
+  }
+  static constexpr int64_t NewestAccepted(const Schedule& schedule,
+                                          int64_t oldest_unfinished) {
+    return oldest_unfinished + schedule.lag;
+  }
 
  private:
   struct Accepted {

@@ -22,8 +22,11 @@ namespace gandem {
 class Outbox {
  public:
   explicit Outbox(const Schedule& schedule)
-      : max_images_(std::max(schedule.TrainImagesPerRound(),
-                             schedule.generator_batch)) {}
+      : max_images_(MaxImages(schedule)) {}
+
+  static constexpr int64_t MaxImages(const Schedule& schedule) {
+    return std::max(schedule.TrainImagesPerRound(), schedule.generator_batch);
+  }
 
   // One batch always has room in an empty outbox.
   bool HasRoom(const ImageBatch& batch) const {

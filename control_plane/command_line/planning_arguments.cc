@@ -114,9 +114,6 @@ void PlanningArguments::AddPlan(CLI::App& app) {
                    "gradient noise scale")
       ->check(AtLeastOne());
   plan_command_->add_option(
-      "--trials", plan_.trials,
-      "Folder of `gandem trials` of the recipe: what it found of quality");
-  plan_command_->add_option(
       "--noise_of", plan_.noise_of,
       "Folder of a run that measured gradient noise scales, for batches");
   plan_command_->add_flag("--ignore_machine", plan_.ignore_machine,

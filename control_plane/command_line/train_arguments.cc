@@ -129,15 +129,6 @@ void TrainArguments::AddPlan() {
       ->needs(plan)
       ->capture_default_str();
   AddMachines(&command_, options_.plan.machines);
-  command_
-      .add_flag("--replan", options_.plan.replan,
-                "Compare speeds with the plan's at checkpoints, and say "
-                "when another shape would be 5 % faster")
-      ->needs(plan);
-  command_
-      .add_flag("--auto_replan", options_.plan.auto_replan,
-                "The same, and go on in that shape from the checkpoint")
-      ->needs(plan);
 }
 
 std::optional<TrainOptions> TrainArguments::Given() const {

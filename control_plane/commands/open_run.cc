@@ -51,12 +51,6 @@ absl::Status CheckFlags(const TrainOptions& options) {
       (!options.evaluate_cores.empty() || !options.evaluate_args.empty())) {
     faults.Add("--evaluate_cores and --evaluate_args need --evaluate_every N");
   }
-  if (options.plan.auto_replan &&
-      (options.external || !options.evaluate_cores.empty())) {
-    faults.Add(
-        "--auto_replan starts all workers again, on other cores: not with "
-        "--external and --evaluate_cores; --replan only says what it would do");
-  }
   if (!options.plan.plan.empty() && options.colocated) {
     faults.Add(
         "--colocated and --plan exclude each other: the plan says whether both "

@@ -42,9 +42,6 @@
 #include "control_plane/views/new_records.h"
 #include "control_plane/views/progress.h"
 #include "control_plane/views/role_overlap.h"
-#include "scaling_manager/planner_commands/planned_run.h"
-#include "scaling_manager/planner_commands/replan_watch.h"
-#include "scaling_manager/planner_commands/replanned_run.h"
 #include "scaling_manager/profiler/profile_command.h"
 
 namespace gandem {
@@ -65,28 +62,16 @@ std::string LogPath(const std::string& run_dir) {
 
 class TrainCommand {
  public:
-  // `replan`: null without --replan.
-  TrainCommand(const TrainOptions& options, RunSetup setup, ReplanWatch* replan,
-               int out)
+  TrainCommand(const TrainOptions& options, RunSetup setup, int out)
       : options_(options),
         setup_(std::move(setup)),
-        replan_(replan),
         console_(out, isatty(out) != 0, LogPath(setup_.run_dir)),
         progress_(setup_.images_per_round) {}
 
   absl::StatusOr<int> Run();
-  // What the run is to go on by at once; none: it is over, or stopped.
-  std::optional<Candidate> next() const { return next_; }
 
  private:
   absl::Status Start();
-  // The user has not asked to stop as well.
-  bool GoesOn() {
-    if (!wishes_.stop_reason().empty()) next_.reset();
-    return next_.has_value();
-  }
-  // At a new checkpoint: whether another shape would be faster.
-  void Replan(int64_t checkpoint_step);
   std::string TraceFolder() const {
     return options_.trace ? setup_.run_dir + "/trace" : "";
   }
@@ -129,9 +114,6 @@ class TrainCommand {
 
   const TrainOptions options_;
   RunSetup setup_;
-  ReplanWatch* const replan_;
-  std::optional<Candidate> next_;
-  int64_t judged_step_ = -1;  // the newest checkpoint that was there
   OverlapWatch overlap_;
   Console console_;
   ProgressTracker progress_;
@@ -179,23 +161,7 @@ void TrainCommand::OnMetrics(const HeartbeatRequest& request) {
     progress_.AddMetrics(metrics);
     overlap_.Add(metrics);
     if (monitoring_ != nullptr) monitoring_->Add(metrics);
-    if (replan_ != nullptr) replan_->Add(metrics);
   }
-}
-
-void TrainCommand::Replan(int64_t checkpoint_step) {
-  if (replan_ == nullptr || next_.has_value()) return;
-  const bool is_first = judged_step_ < 0;
-  if (!is_first && checkpoint_step <= judged_step_) return;
-  judged_step_ = checkpoint_step;
-  // What a start finds is no news.
-  if (is_first) return;
-  const std::optional<ReplanWatch::Proposal> proposal = replan_->Check();
-  if (!proposal.has_value()) return;
-  Say(proposal->line);
-  if (!options_.plan.auto_replan || !wishes_.stop_reason().empty()) return;
-  next_ = proposal->candidate;
-  coordinator_->RequestStop("going on with " + ShapeOf(*next_));
 }
 
 absl::Status TrainCommand::Start() {
@@ -364,9 +330,6 @@ void TrainCommand::Turn() {
   if (endpoint_ != nullptr) Say(mender_->Tend(now));
   progress_.Observe(now, status.run_epoch(), status.completed_rounds());
   NoteWorkers(status);
-  if (status.state() == StatusReply::RUNNING) {
-    Replan(status.last_checkpoint_step());
-  }
   const bool is_over = coordinator_->outcome().has_value();
   if (!is_over) console_.ShowProgress(progress_.View(std::move(status)), now);
   console_.Flush();
@@ -439,8 +402,6 @@ absl::StatusOr<int> TrainCommand::Run() {
     Say(progress_.Doubts());
     Say(absl::StrCat("see ", setup_.run_dir, "/samples and tensorboard ",
                      "--logdir ", setup_.run_dir, "/tensorboard"));
-  } else if (outcome.exit_code == kExitResumable && GoesOn()) {
-    Say("going on in the new shape");
   } else if (outcome.exit_code == kExitResumable) {
     Say(coordinator_->Status().last_checkpoint_step() == 0
             ? "the same command begins again"
@@ -452,54 +413,25 @@ absl::StatusOr<int> TrainCommand::Run() {
 
 }  // namespace
 
-absl::StatusOr<int> RunTrain(const TrainOptions& given, int out) {
-  TrainOptions options = given;
-  std::optional<RunSetup> setup;
-  {
-    absl::StatusOr<RunSetup> prepared = PrepareRun(
-        options, [&](const RunConfig& recipe, const std::string& folder) {
-          return MeasureProfile(recipe, given.python, folder);
-        });
-    GANDEM_RETURN_IF_ERROR(prepared);
-    setup.emplace(*std::move(prepared));
-  }
+absl::StatusOr<int> RunTrain(const TrainOptions& options, int out) {
+  GANDEM_ASSIGN_OR_RETURN(
+      RunSetup setup, PrepareRun(options, [&](const RunConfig& recipe,
+                                              const std::string& folder) {
+        return MeasureProfile(recipe, options.python, folder);
+      }));
   // Before threads start; the workers inherit it.
-  if (!setup->evaluate_cores.empty()) {
+  if (!setup.evaluate_cores.empty()) {
     GANDEM_RETURN_IF_ERROR(
-        RunOnCores(CoresWithout(AllowedCores(), setup->evaluate_cores)));
+        RunOnCores(CoresWithout(AllowedCores(), setup.evaluate_cores)));
   }
   {
     const FilePatience patience("gandem train");
     GANDEM_RETURN_IF_ERROR(InitLogging({.role = "gandem",
                                         .format = options.log_format,
-                                        .file = LogPath(setup->run_dir),
+                                        .file = LogPath(setup.run_dir),
                                         .to_stderr = false}));
   }
-  const bool replans = options.plan.replan || options.plan.auto_replan;
-  std::optional<ReplanWatch> replan =
-      replans ? WatchPlan(*setup->plan, setup->notices) : std::nullopt;
-  while (true) {
-    const std::string run_dir = setup->run_dir;
-    const std::optional<Plan> plan = setup->plan;
-    std::optional<Candidate> next;
-    {
-      // Its end gives the folder's lock back.
-      TrainCommand command(options, *std::move(setup),
-                           replan.has_value() ? &*replan : nullptr, out);
-      const absl::StatusOr<int> exit_code = command.Run();
-      next = command.next();
-      const bool goes_on = exit_code.ok() && *exit_code == kExitResumable &&
-                           next.has_value() && plan.has_value();
-      if (!goes_on) return exit_code;
-    }
-    GANDEM_RETURN_IF_ERROR(KeepNext(run_dir, *plan, *next));
-    replan->Enter(*next);
-    // By the plan that the run keeps now.
-    options.plan.plan = "AUTO";
-    absl::StatusOr<RunSetup> prepared = PrepareRun(options);
-    GANDEM_RETURN_IF_ERROR(prepared);
-    setup.emplace(*std::move(prepared));
-  }
+  return TrainCommand(options, std::move(setup), out).Run();
 }
 
 }  // namespace gandem

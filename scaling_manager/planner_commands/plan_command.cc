@@ -23,7 +23,7 @@
 #include "scaling_manager/planner/search/as_it_is.h"
 #include "scaling_manager/planner_commands/held_images.h"
 #include "scaling_manager/planner_commands/machines.h"
-#include "scaling_manager/planner_commands/plan_evidence.h"
+#include "scaling_manager/planner_commands/measured_noise.h"
 #include "scaling_manager/planner_commands/plan_file.h"
 #include "scaling_manager/planner_commands/plan_text.h"
 #include "scaling_manager/profiler/fingerprint.h"
@@ -128,12 +128,12 @@ std::string OpenText(const PlanOptions& options, const Profile& profile) {
 
 }  // namespace
 
-PlanModels RealModels(QualityEvidence evidence) {
+PlanModels RealModels(const NoiseScales& noise) {
   return {.predict = Predict,
           .predict_roughly = PredictRoughly,
           .images_needed =
-              [evidence = std::move(evidence)](const RunConfig& config) {
-                return PredictImagesNeeded(config, evidence);
+              [noise](const RunConfig& config) {
+                return PredictImagesNeeded(config, noise);
               },
           .choose_optimizers = ChooseOptimizers};
 }
@@ -193,12 +193,12 @@ absl::Status RunPlan(const PlanOptions& options, const RunConfig& recipe,
                      std::ostream& out) {
   GANDEM_ASSIGN_OR_RETURN(Profile profile, ProfileFor(options, recipe));
   AddHeldImages(HeldImageBytes(recipe.data()), profile);
+  NoiseScales noise;
+  if (!options.noise_of.empty()) {
+    GANDEM_ASSIGN_OR_RETURN(noise, ReadNoiseScales(recipe, options.noise_of));
+  }
   GANDEM_ASSIGN_OR_RETURN(
-      QualityEvidence evidence,
-      ReadEvidence(recipe, options.trials, options.noise_of));
-  GANDEM_ASSIGN_OR_RETURN(
-      const Plan plan,
-      MakePlan(options, recipe, profile, RealModels(std::move(evidence))));
+      const Plan plan, MakePlan(options, recipe, profile, RealModels(noise)));
   // Asking what a recipe would do costs nobody a plan that is there.
   const bool has_file = !options.as_it_is || !options.output.empty();
   const std::string output =

@@ -18,9 +18,9 @@
 
 namespace gandem {
 
-// The cost model, the quality model and the rules for optimizers of this
-// release.
-PlanModels RealModels(QualityEvidence evidence = {});
+// The cost model, the quality model with what is known of gradient noise, and
+// the rules for optimizers.
+PlanModels RealModels(const NoiseScales& noise = {});
 
 // `profile` is of the recipe, with its held images (held_images.h).
 //   INVALID_ARGUMENT  options that are none or fit nothing; those of
@@ -32,7 +32,7 @@ absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
 // Writes the plan and prints the table. `recipe` is that of the options, with
 // the shape of its images known.
 //   NOT_FOUND  there is no profile yet; says how to make one.
-//   those of ReadProfile, CheckProfileHolds, ReadEvidence and MakePlan.
+//   those of ReadProfile, CheckProfileHolds, ReadNoiseScales and MakePlan.
 absl::Status RunPlan(const PlanOptions& options, const RunConfig& recipe,
                      std::ostream& out);
 

@@ -26,7 +26,6 @@ struct PlanOptions {
   MachineOptions machines = {};
   std::string objective = "time_to_quality";
   std::string profile = {};   // a file; empty: the one that is kept
-  std::string trials = {};    // folder of a study; empty: none
   std::string noise_of = {};  // a run that measured noise scales; empty: none
   std::string lag = "0..4";
   int64_t max_batch = 0;  // 0: as the objective wants
@@ -45,8 +44,6 @@ struct PlanFlags {
   std::string plan = {};
   int candidate = 1;  // of the plan
   MachineOptions machines = {};
-  bool replan = false;       // at checkpoints: say when another shape is faster
-  bool auto_replan = false;  // and take it
 
   bool is_auto() const { return plan == "AUTO"; }
   bool is_file() const { return !plan.empty() && !is_auto(); }

@@ -23,17 +23,6 @@ const Probe* FindProbe(const Profile& profile, const ProbeSettings& settings) {
   return found == profile.probes().end() ? nullptr : &*found;
 }
 
-bool IsAnswered(const Profile& profile, const ProbeSettings& settings,
-                int looks) {
-  int probes = 0;
-  for (const Probe& probe : profile.probes()) {
-    if (!MessageDifferencer::Equals(probe.settings(), settings)) continue;
-    if (probe.is_settled() || probe.outcome() != Probe::MEASURED) return true;
-    ++probes;
-  }
-  return probes >= looks;
-}
-
 const Probe* NearestMeasured(const Profile& profile,
                              const ProbeSettings& settings) {
   const Probe* nearest = nullptr;

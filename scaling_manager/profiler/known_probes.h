@@ -17,11 +17,6 @@ namespace gandem {
 // The probe with these settings; null: there is none.
 const Probe* FindProbe(const Profile& profile, const ProbeSettings& settings);
 
-// Whether these settings were probed so many times, or one of the probes was
-// settled or did not work.
-bool IsAnswered(const Profile& profile, const ProbeSettings& settings,
-                int looks);
-
 // The probe that tells how long another one may take: of its role, of its
 // precision if there is one, of the nearest batch, and of several the slowest.
 // Null: there is none.

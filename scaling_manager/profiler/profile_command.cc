@@ -47,13 +47,10 @@ constexpr double kMemoryShare = 0.8;
 constexpr double kStartSeconds = 3;
 // Rounds of a probe that is worth its start, warm-up included.
 constexpr double kFewestRounds = 4;
-// Parts of the budget for the rounds of a probe. Small: a machine that is not
-// quiet changes its speed more slowly than this, and another probe says more
-// than more rounds of the same.
+// Parts of the budget for the rounds of a probe (chosen: there are some 60
+// questions).
 constexpr double kNeededShare = 1.0 / 30;
 constexpr double kOtherShare = 1.0 / 60;
-// Processes that measure the same, at different times, if none is settled.
-constexpr int kMostLooks = 3;
 constexpr absl::Duration kShortestPrepare = absl::Minutes(1);
 // Of a process that has been started before, on a machine that is busy.
 constexpr absl::Duration kLongestStart = absl::Seconds(20);
@@ -74,15 +71,13 @@ class Profiler {
         ProbeList(profile_.recipe(), UsableCores());
     for (const ProbeQuestion& question : questions) {
       if (!question.is_needed) continue;
-      GANDEM_RETURN_IF_ERROR(Answer(question, /*look=*/1));
+      GANDEM_RETURN_IF_ERROR(Answer(question));
     }
     GANDEM_RETURN_IF_ERROR(CheckNeeded(questions));
     GANDEM_RETURN_IF_ERROR(MeasureTransfers());
     GANDEM_RETURN_IF_ERROR(MeasurePipeline());
-    for (int look = 1; look <= kMostLooks; ++look) {
-      for (const ProbeQuestion& question : questions) {
-        GANDEM_RETURN_IF_ERROR(Answer(question, look));
-      }
+    for (const ProbeQuestion& question : questions) {
+      GANDEM_RETURN_IF_ERROR(Answer(question));
     }
     GANDEM_RETURN_IF_ERROR(Save(/*is_end=*/true));
     PrintSummary(questions);
@@ -93,14 +88,15 @@ class Profiler {
   absl::Duration Spent() const { return before_ + (MonotonicNow() - begin_); }
   absl::Duration Left() const { return request_.budget - Spent(); }
 
-  absl::Status Answer(const ProbeQuestion& question, int look) {
+  absl::Status Answer(const ProbeQuestion& question) {
     const ProbeSettings& first = question.together.front();
-    if (IsAnswered(profile_, first, look)) return absl::OkStatus();
+    if (FindProbe(profile_, first) != nullptr) return absl::OkStatus();
     for (const ProbeSettings& settings : question.together) {
       if (!WhyHopeless(profile_, settings).empty()) return absl::OkStatus();
     }
-    const bool must = question.is_needed && look == 1;
-    if (!must && ExpectedTime(first) > Left()) return absl::OkStatus();
+    if (!question.is_needed && ExpectedTime(first) > Left()) {
+      return absl::OkStatus();
+    }
     progress_.Show(Spent(), ToString(first));
     GANDEM_ASSIGN_OR_RETURN(const std::vector<MeasureReply> replies,
                             asker_->Ask(question, LimitsOf(question)));

@@ -18,7 +18,6 @@
 #include "training/roles/run_roles.h"
 #include "training/state/catch_torch.h"
 #include "training/state/module_state.h"
-#include "worker/profile/codec_times.h"
 #include "worker/profile/repetitions.h"
 #include "worker/profile/stand_in_exchange.h"
 
@@ -192,10 +191,6 @@ absl::StatusOr<Probe> ProbeRun::Measure(absl::Duration limit,
       const std::vector<OperationTime> operations,
       gpus_.empty() ? Operations() : OperationsOnGpus(limit, interval.median));
   probe.mutable_operations()->Add(operations.begin(), operations.end());
-  // After the peak was read, because it needs memory, too.
-  for (const auto& [operation, seconds] : CodecTimes(role_, plan_.exchange)) {
-    *probe.add_operations() = TimeOf(operation, MedianIntervalOf(seconds));
-  }
   return probe;
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <vector>
 
@@ -103,7 +104,12 @@ void AddGenerator(const RunShape& shape, PipelineTimes& times) {
   double seconds = seconds_of(role.times.Rest(
       images, NumPasses(images, schedule.generator_micro_batch)));
   for (const GeneratorOp& op : GeneratorRound(schedule, 0, 0, role.size())) {
-    seconds += seconds_of(CostOf(op, schedule, role.times));
+    const double of_op = seconds_of(CostOf(op, schedule, role.times));
+    seconds += of_op;
+    if (op.kind == GeneratorOp::Kind::kMakeImages ||
+        op.kind == GeneratorOp::Kind::kForward) {
+      times.forward += of_op;
+    }
   }
   times.generator = seconds + AddSums(shape, role, seconds, times);
 }
@@ -125,7 +131,7 @@ void AddDiscriminator(const RunShape& shape, PipelineTimes& times) {
       has_images = true;
       times.before_images = times.discriminator;
     }
-    double seconds = seconds_of(CostOf(op, schedule, role.times));
+    double seconds = seconds_of(CostOf(op, role.times));
     if (op.kind == Kind::kUpdate) seconds += rest;
     if (op.kind == Kind::kGenerated) {
       times.until_answer = times.discriminator - times.before_images +
@@ -143,9 +149,7 @@ void AddDiscriminator(const RunShape& shape, PipelineTimes& times) {
     return;
   }
   const int64_t judged = ImagesJudgedBy(schedule, 0, role.size());
-  times.boundary = seconds_of(role.times.Of(OperationTime::DECODE, judged) +
-                              role.times.Of(OperationTime::ANSWER, judged) +
-                              role.times.Of(OperationTime::ENCODE, judged));
+  times.boundary = seconds_of(role.times.Of(OperationTime::ANSWER, judged));
 }
 
 // The ranks of a role on each host.
@@ -217,6 +221,58 @@ void AddLinks(const RunShape& shape, PipelineTimes& times) {
       std::llround(schedule.AnswersImages() ? answered : critic_bytes));
 }
 
+// Fills in how far steps are cut.
+void AddParts(const RunShape& shape, PipelineTimes& times) {
+  const Schedule& schedule = shape.schedule;
+  const int64_t made =
+      NumPasses(shape.RoundImages(GENERATOR), schedule.generator_micro_batch);
+  const int64_t taken = NumPasses(
+      shape.RoundImages(DISCRIMINATOR) / schedule.discriminator_steps_per_round,
+      schedule.discriminator_micro_batch);
+  // Requests of IMAGE_GRADIENT are the generator's parts, and are answered one
+  // after the other. In FUSED each discriminator answers what it trained on.
+  const bool asks = schedule.AnswersImages() && !schedule.JudgesInTraining();
+  times.sent_parts = made;
+  times.image_parts = asks ? made : std::min(made, taken);
+  times.answer_parts =
+      asks ? made : std::min(made, taken * shape.discriminator.size());
+}
+
+// Stages through which so many parts go, one after the other: all of the
+// longest, and a part of each other one.
+double StagesSeconds(std::initializer_list<double> stages, int64_t parts) {
+  double sum = 0;
+  for (const double stage : stages) sum += stage;
+  const double longest = std::max(stages);
+  return longest + (sum - longest) / static_cast<double>(parts);
+}
+
+// Until the generator has learned from the answers to all of its images, which
+// take the others `answering`.
+double AnsweredSeconds(const PipelineTimes& times, double answering) {
+  const double backward = times.generator - times.forward;
+  const double apart =
+      StagesSeconds({times.forward, times.images_link}, times.sent_parts) +
+      StagesSeconds({answering, times.feedback_link, backward},
+                    times.answer_parts);
+  if (times.image_parts == 1) return apart;
+  return std::min(apart,
+                  StagesSeconds({times.forward, times.images_link, answering,
+                                 times.feedback_link, backward},
+                                times.image_parts));
+}
+
+// Until the discriminator, which takes `training` for it, has trained on all
+// images of a round.
+double TrainedSeconds(const PipelineTimes& times, double training) {
+  if (times.image_parts > 1) {
+    return StagesSeconds({times.forward, times.images_link, training},
+                         times.image_parts);
+  }
+  return training +
+         StagesSeconds({times.forward, times.images_link}, times.sent_parts);
+}
+
 }  // namespace
 
 PipelineTimes PipelineTimesOf(const RunShape& shape) {
@@ -224,13 +280,12 @@ PipelineTimes PipelineTimesOf(const RunShape& shape) {
   AddGenerator(shape, times);
   AddDiscriminator(shape, times);
   if (!shape.colocated) AddLinks(shape, times);
+  AddParts(shape, times);
   return times;
 }
 
 double PipelineRoundSeconds(const Schedule& schedule,
                             const PipelineTimes& times) {
-  const double links =
-      times.images_link + times.feedback_link + 2 * times.latency;
   // Who never waits: either role, and the link.
   const double discriminator = times.discriminator + times.boundary;
   const double alone =
@@ -242,15 +297,20 @@ double PipelineRoundSeconds(const Schedule& schedule,
     // images when the one before was.
     const double slots =
         std::max(times.feedback_link, times.images_link) + 2 * times.latency;
-    return std::max({alone, slots,
-                     (times.generator + training + links) /
-                         static_cast<double>(1 + schedule.lag)});
+    const double cycle = TrainedSeconds(times, training) + times.feedback_link +
+                         2 * times.latency + times.generator - times.forward;
+    return std::max(
+        {alone, slots, cycle / static_cast<double>(1 + schedule.lag)});
   }
   // The generator has no other round under way while it waits for an answer.
-  const double answered = schedule.JudgesInTraining() ? times.until_answer
-                          : schedule.lag == 0         ? training
-                                                      : times.boundary;
-  return std::max(alone, times.generator + answered + links);
+  const double answering =
+      schedule.JudgesInTraining() ? times.until_answer : times.boundary;
+  const double before_answers =
+      !schedule.JudgesInTraining() && schedule.lag == 0
+          ? training - times.boundary
+          : 0;
+  return std::max(alone, AnsweredSeconds(times, answering) + before_answers +
+                             2 * times.latency);
 }
 
 double RoughRoundSeconds(const RunShape& shape) {

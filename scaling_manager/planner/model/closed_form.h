@@ -7,14 +7,17 @@
 // Quadrat 1992, "Synchronization and linearity", theorem 3.23), which are
 // written out in docs/cost_model.md section 6. The simulation has to agree.
 //
-// Of fleets it is rough: rank 0's part of the work on the slowest host, what a
-// host with several ranks sends, and of sums the last part, or what half of the
-// computing does not hide; who of a fleet waits for whom it does not know. That
-// serves to put plans in an order, at a small part of what it takes to simulate
-// them.
+// Of steps that are cut it is rough: n parts that go through several stages
+// take all of the longest one, and 1 / n of each other. Of fleets it is rough,
+// too: rank 0's part of the work on the slowest host, what a host with several
+// ranks sends, and of sums the last part, or what half of the computing does
+// not hide; who of a fleet waits for whom it does not know. That serves to put
+// plans in an order, at a small part of what it takes to simulate them.
 //
 // Thread safety: pure functions.
 #pragma once
+
+#include <cstdint>
 
 #include "exchange/schedule.h"
 #include "scaling_manager/planner/model/run_shape.h"
@@ -24,6 +27,8 @@ namespace gandem {
 // Seconds of a round's parts.
 struct PipelineTimes {
   double generator = 0;
+  // Of the generator's work what makes images.
+  double forward = 0;
   // The discriminator's steps; of them what comes before it takes generated
   // images, and from there until the last answer of FUSED leaves.
   double discriminator = 0;
@@ -38,6 +43,12 @@ struct PipelineTimes {
   double latency = 0;
   // How long the sums of both fleets keep the link of a host of both.
   double sums_link = 0;
+  // In so many parts images leave while others are made, the discriminator
+  // takes them, and the generator takes answers while others are computed. 1:
+  // all at once.
+  int64_t sent_parts = 1;
+  int64_t image_parts = 1;
+  int64_t answer_parts = 1;
 };
 
 PipelineTimes PipelineTimesOf(const RunShape& shape);

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "common/process/ring_limits.h"
 #include "common/status.h"
 
 namespace gandem {

@@ -29,12 +29,6 @@ struct LinkLine {
   }
 };
 
-// Small and short sums, as docs/collective.md has them: what a rank sends of
-// its buffer, bytes of a segment, and ranks from which on short ones differ.
-inline constexpr int64_t kSmallSumBytes = 64 << 10;
-inline constexpr int64_t kShortSegmentBytes = 16 << 10;
-inline constexpr int kFewRanks = 4;
-
 struct LinkTimes {
   LinkLine memory = {};       // within a process
   LinkLine socket = {};       // between two processes of a host

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/config/role_name.h"
+#include "common/process/ring_limits.h"
 #include "common/status.h"
 
 namespace gandem {
@@ -144,15 +145,12 @@ int64_t BucketBytes(const RoleShape& role) {
                       role.sums.wire_factor);
 }
 
-// Ranks of one host pass them in shared memory, what they write and what they
-// read; at most as many chunks of 1 MiB as may be under way to one rank and
-// from one (collective/ring_core.cc).
+// Ranks of one host pass them in shared memory: what they write to one rank,
+// and what they read from one.
 int64_t SharedMemoryBytes(const RunShape& shape, const RoleShape& role) {
-  constexpr int64_t kChunk = int64_t{1} << 20;
-  constexpr int64_t kSendWindow = 4;
   if (std::ranges::max(shape.RanksByHost(role)) < 2) return 0;
-  return std::min(BucketBytes(role),
-                  2 * kChunk * kSendWindow * (role.size() + 2));
+  const auto chunks = static_cast<int64_t>(MostChunksUnderWay(role.size()));
+  return std::min(BucketBytes(role), 2 * chunks * kRingChunkBytes);
 }
 
 }  // namespace

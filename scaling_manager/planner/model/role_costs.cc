@@ -297,18 +297,12 @@ ComputeCost CostOf(const GeneratorOp& op, const Schedule& schedule,
   const int64_t images = op.range.count;
   switch (op.kind) {
     case Kind::kMakeImages:
-      return times.Of(OperationTime::MAKE_IMAGES, images) +
-             times.Of(OperationTime::ENCODE, images);
+      return times.Of(OperationTime::MAKE_IMAGES, images);
     case Kind::kForward:
-      return times.Of(OperationTime::FORWARD, images) +
-             (schedule.SendsStepImages()
-                  ? times.Of(OperationTime::ENCODE, images)
-                  : ComputeCost());
+      return times.Of(OperationTime::FORWARD, images);
     case Kind::kTakeCritic:
       // Its cost does not depend on images.
       return times.Of(OperationTime::LOAD_CRITIC, 1);
-    case Kind::kTakeFeedback:
-      return times.Of(OperationTime::DECODE, images);
     case Kind::kBackward:
       return times.Of(OperationTime::BACKWARD, images) +
              (schedule.AnswersImages()
@@ -316,6 +310,7 @@ ComputeCost CostOf(const GeneratorOp& op, const Schedule& schedule,
                   : times.Of(OperationTime::JUDGE, images));
     case Kind::kUpdate:
       return times.Of(OperationTime::UPDATE, 1);
+    case Kind::kTakeFeedback:
     case Kind::kSendImages:
     case Kind::kSendForward:
       return {};
@@ -323,19 +318,14 @@ ComputeCost CostOf(const GeneratorOp& op, const Schedule& schedule,
   return {};
 }
 
-ComputeCost CostOf(const DiscriminatorOp& op, const Schedule& schedule,
-                   const RoleCosts& times) {
+ComputeCost CostOf(const DiscriminatorOp& op, const RoleCosts& times) {
   using Kind = DiscriminatorOp::Kind;
   const int64_t images = op.range.count;
   switch (op.kind) {
     case Kind::kReal:
       return times.Of(OperationTime::REAL, images);
     case Kind::kGenerated:
-      return times.Of(OperationTime::DECODE, images) +
-             times.Of(OperationTime::GENERATED, images) +
-             (schedule.JudgesInTraining()
-                  ? times.Of(OperationTime::ENCODE, images)
-                  : ComputeCost());
+      return times.Of(OperationTime::GENERATED, images);
     case Kind::kUpdate:
       return times.Of(OperationTime::UPDATE, 1);
     case Kind::kTake:
@@ -365,16 +355,14 @@ double ProbedRoundSeconds(Role role, const ProbeSettings& settings,
     return sum.alone;
   }
   for (const DiscriminatorOp& op : DiscriminatorRound(schedule, 0, 1)) {
-    sum += CostOf(op, schedule, times);
+    sum += CostOf(op, times);
   }
   if (!schedule.AnswersImages()) {
     sum += times.Of(OperationTime::CAPTURE_CRITIC, batch);
   } else if (!schedule.JudgesInTraining()) {
     for (const IndexRange& piece :
          MicroBatches({.count = batch}, settings.micro_batch())) {
-      sum += times.Of(OperationTime::ANSWER, piece.count) +
-             times.Of(OperationTime::DECODE, piece.count) +
-             times.Of(OperationTime::ENCODE, piece.count);
+      sum += times.Of(OperationTime::ANSWER, piece.count);
     }
   }
   return sum.alone;

@@ -80,8 +80,7 @@ class RoleCosts {
 // What a rank computes for an operation of its round; waiting costs nothing.
 ComputeCost CostOf(const GeneratorOp& op, const Schedule& schedule,
                    const RoleCosts& times);
-ComputeCost CostOf(const DiscriminatorOp& op, const Schedule& schedule,
-                   const RoleCosts& times);
+ComputeCost CostOf(const DiscriminatorOp& op, const RoleCosts& times);
 
 // Of a role's whole round in a probe, which is one step, from its operations.
 double ProbedRoundSeconds(Role role, const ProbeSettings& settings,

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "common/config/optimism.h"
 #include "common/config/optimizer_validate.h"
 #include "common/config/run_config.h"
@@ -16,23 +15,9 @@ namespace gandem {
 namespace {
 
 constexpr double kTwoSided95 = 1.96;
-// A standard deviation doubles with everything that the study did not have.
-constexpr double kWidening = 2;
-
-// A mean and its standard deviation, of logarithms.
-struct LogFactor {
-  double mean = 0;
-  double sd = 0;
-};
-
-// Of two that know nothing of each other: weights by precision.
-LogFactor Combined(const LogFactor& a, const LogFactor& b) {
-  const double weight_a = 1 / (a.sd * a.sd);
-  const double weight_b = 1 / (b.sd * b.sd);
-  const double sum = weight_a + weight_b;
-  return {.mean = (a.mean * weight_a + b.mean * weight_b) / sum,
-          .sd = std::sqrt(1 / sum)};
-}
+// Networks, data and optimizers that the study did not have vary more than its
+// own: twice as much (chosen, for want of a second study).
+constexpr double kLogSd = 2 * quality::kPredictionSd;
 
 // beta1 or momentum of whatever family it is.
 double MomentumOf(const OptimizerConfig& optimizer) {
@@ -47,86 +32,6 @@ double MomentumOf(const OptimizerConfig& optimizer) {
     }
   }
   return 0;
-}
-
-bool IsAdam(const OptimizerConfig& optimizer) {
-  return optimizer.family_case() == OptimizerConfig::kAdam ||
-         optimizer.family_case() == OptimizerConfig::kAdamw ||
-         optimizer.family_case() == OptimizerConfig::FAMILY_NOT_SET;
-}
-
-// What of `config` the study has not seen.
-std::vector<std::string> Unknowns(const RunConfig& config,
-                                  const QualitySetting& setting) {
-  std::vector<std::string> unknowns;
-  double largest_lag = 0;
-  double largest_optimism = 0;
-  for (const quality::MeasuredSetting& one : quality::kMeasured) {
-    largest_lag = std::max(largest_lag, one.lag);
-    largest_optimism = std::max(largest_optimism, one.optimism);
-  }
-  const auto add_if = [&](bool is_unknown, std::string what) {
-    if (is_unknown) unknowns.push_back(std::move(what));
-  };
-  add_if(setting.lag > largest_lag, absl::StrCat("a lag above ", largest_lag));
-  add_if(std::max(setting.generator_optimism, setting.discriminator_optimism) >
-             largest_optimism,
-         absl::StrCat("optimism above ", largest_optimism));
-  add_if(setting.steps != 1, "several discriminator steps a round");
-  add_if(setting.generator_optimism != setting.discriminator_optimism ||
-             setting.generator_momentum != setting.discriminator_momentum,
-         "roles with unlike optimism or beta1");
-  add_if(!IsAdam(config.generator().optimizer()) ||
-             !IsAdam(config.discriminator().optimizer()),
-         "another optimizer than Adam");
-  add_if(config.schedule().consistency() == ScheduleConfig::BOUNDED,
-         "consistency BOUNDED");
-  add_if(!config.discriminator().network().has_sndcgan(),
-         "another network than SN-DCGAN");
-  return unknowns;
-}
-
-// The fit, and the setting itself where the study has it.
-LogFactor OfStudy(const QualitySetting& setting, size_t unknowns) {
-  const double excess = setting.Excess();
-  const LogFactor fit = {
-      .mean = quality::kExcessSquared * excess * excess +
-              quality::kOptimismNoise * setting.Noise(),
-      .sd = quality::kPredictionSd *
-            std::pow(kWidening,
-                     static_cast<double>(std::min<size_t>(unknowns, 3)))};
-  for (const quality::MeasuredSetting& one : quality::kMeasured) {
-    const QualitySetting same = {.lag = one.lag,
-                                 .steps = 1,
-                                 .generator_optimism = one.optimism,
-                                 .discriminator_optimism = one.optimism,
-                                 .generator_momentum = one.beta1,
-                                 .discriminator_momentum = one.beta1};
-    if (setting != same || unknowns > 0) continue;
-    return Combined(fit, {.mean = one.mean_log_factor,
-                          .sd = quality::kSeedSd / std::sqrt(one.seeds)});
-  }
-  return fit;
-}
-
-// Of all that have its numbers and no other batches.
-LogFactor WithTrials(LogFactor known, const RunConfig& config,
-                     const QualityEvidence& evidence, std::string& why) {
-  const QualitySetting setting = QualitySettingOf(config);
-  int found = 0;
-  for (const MeasuredQuality& trial : evidence.trials) {
-    if (QualitySettingOf(trial.config) != setting ||
-        StepBatch(trial.config.generator()) != StepBatch(config.generator()) ||
-        StepBatch(trial.config.discriminator()) !=
-            StepBatch(config.discriminator()) ||
-        !(trial.sd > 0)) {
-      continue;
-    }
-    known = Combined(known, {.mean = trial.log_factor, .sd = trial.sd});
-    ++found;
-  }
-  if (found > 0) absl::StrAppend(&why, "; measured in trials as well");
-  return known;
 }
 
 struct BatchRange {
@@ -199,36 +104,26 @@ QualitySetting QualitySettingOf(const RunConfig& config) {
           .discriminator_momentum = MomentumOf(discriminator)};
 }
 
-ImagesNeeded PredictImagesNeeded(const RunConfig& config) {
-  return PredictImagesNeeded(config, {});
-}
-
 ImagesNeeded PredictImagesNeeded(const RunConfig& config,
-                                 const QualityEvidence& evidence) {
+                                 const NoiseScales& noise) {
   const QualitySetting setting = QualitySettingOf(config);
-  const std::vector<std::string> unknowns = Unknowns(config, setting);
+  const double excess = setting.Excess();
   ImagesNeeded needed;
   needed.why = absl::StrFormat(
       "lag %g, of which optimism leaves %.3g (momentum included)", setting.lag,
-      setting.Excess());
-  if (!unknowns.empty()) {
-    absl::StrAppend(&needed.why,
-                    "; not in the study, so the interval is wide: ",
-                    absl::StrJoin(unknowns, ", "));
-  }
-  const LogFactor known = WithTrials(OfStudy(setting, unknowns.size()), config,
-                                     evidence, needed.why);
-  const BatchRange generator = OfBatch(config.generator(), "generator",
-                                       evidence.generator_noise, needed.why);
-  const BatchRange discriminator =
-      OfBatch(config.discriminator(), "discriminator",
-              evidence.discriminator_noise, needed.why);
+      excess);
+  const double mean = quality::kExcessSquared * excess * excess +
+                      quality::kOptimismNoise * setting.Noise();
+  const BatchRange generator =
+      OfBatch(config.generator(), "generator", noise.generator, needed.why);
+  const BatchRange discriminator = OfBatch(
+      config.discriminator(), "discriminator", noise.discriminator, needed.why);
   // The role that needs more decides.
   needed.factor =
-      std::exp(known.mean) * std::max(generator.factor, discriminator.factor);
-  needed.low = std::exp(known.mean - kTwoSided95 * known.sd) *
+      std::exp(mean) * std::max(generator.factor, discriminator.factor);
+  needed.low = std::exp(mean - kTwoSided95 * kLogSd) *
                std::max(generator.low, discriminator.low);
-  needed.high = std::exp(known.mean + kTwoSided95 * known.sd) *
+  needed.high = std::exp(mean + kTwoSided95 * kLogSd) *
                 std::max(generator.high, discriminator.high);
   return needed;
 }

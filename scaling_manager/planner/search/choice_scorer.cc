@@ -16,8 +16,6 @@
 namespace gandem {
 namespace {
 
-// More would take longer than a user waits.
-constexpr size_t kMostScores = 20'000;
 constexpr size_t kMostThreads = 16;
 
 // Of a size above 0: work(0) to work(size - 1), the first `alone` of them
@@ -38,34 +36,26 @@ void ForEachInParallel(size_t size, size_t alone,
 
 }  // namespace
 
-void ChoiceScorer::ScoreAll(std::span<const SearchChoice> choices) {
-  std::vector<Scores::value_type*> asked;
-  for (const SearchChoice& choice : choices) {
-    if (is_full()) break;
-    const auto [at, is_new] = scores_.try_emplace(choice);
-    if (is_new) asked.push_back(&*at);
-  }
-  if (asked.empty()) return;
-  std::vector<Answer> answers(asked.size());
+std::vector<ScoredChoice> ChoiceScorer::ScoreAll(
+    std::span<const SearchChoice> choices) {
+  std::vector<ScoredChoice> scored;
+  if (choices.empty()) return scored;
+  std::vector<Answer> answers(choices.size());
   // What libraries make when they are first used (defaults of messages) is
   // there before other threads.
   const size_t alone = has_scored_ ? 0 : 1;
-  ForEachInParallel(asked.size(), alone,
-                    [&](size_t i) { answers[i] = Ask(asked[i]->first); });
-  for (size_t i = 0; i < asked.size(); ++i) {
-    has_scored_ = has_scored_ || answers[i].scored.has_value();
-    asked[i]->second = std::move(answers[i].scored);
-    if (invalid_.empty()) invalid_ = std::move(answers[i].invalid);
-    if (unpredicted_.ok()) unpredicted_ = std::move(answers[i].unpredicted);
+  ForEachInParallel(choices.size(), alone,
+                    [&](size_t i) { answers[i] = Ask(choices[i]); });
+  for (Answer& answer : answers) {
+    if (answer.scored.has_value()) {
+      scored.push_back(*std::move(answer.scored));
+      continue;
+    }
+    if (invalid_.empty()) invalid_ = std::move(answer.invalid);
+    if (unpredicted_.ok()) unpredicted_ = std::move(answer.unpredicted);
   }
-}
-
-bool ChoiceScorer::is_full() const { return scores_.size() >= kMostScores; }
-
-const ScoredChoice* ChoiceScorer::Score(const SearchChoice& choice) {
-  ScoreAll({&choice, 1});
-  const auto at = scores_.find(choice);
-  return at != scores_.end() && at->second.has_value() ? &*at->second : nullptr;
+  has_scored_ = has_scored_ || !scored.empty();
+  return scored;
 }
 
 ChoiceScorer::Answer ChoiceScorer::Ask(const SearchChoice& choice) const {

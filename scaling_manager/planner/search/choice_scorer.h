@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the models say of the choices that a search looks at, each asked once.
+// What the models say of the choices that a search looks at.
 //
 // Owner: the search. Thread safety: one thread; the models are asked by several
 // at a time.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "scaling_manager/planner/model/profile_costs.h"
@@ -20,21 +20,14 @@ namespace gandem {
 
 class ChoiceScorer {
  public:
-  using Scores = std::map<SearchChoice, std::optional<ScoredChoice>>;
-
   // `request` and the costs of its profile outlive it.
   ChoiceScorer(const PlanRequest& request, const ProfileCosts& costs,
                PlanModels models)
       : request_(request), costs_(costs), models_(std::move(models)) {}
 
-  // Asks for all of them, on all cores.
-  void ScoreAll(std::span<const SearchChoice> choices);
-  // Null: it cannot be run or predicted, or too much was asked already.
-  const ScoredChoice* Score(const SearchChoice& choice);
-
-  const Scores& scores() const { return scores_; }
-  // Nothing more is asked.
-  bool is_full() const;
+  // Asks on all cores; without those that cannot be run or predicted, else in
+  // their order.
+  std::vector<ScoredChoice> ScoreAll(std::span<const SearchChoice> choices);
 
   // Why the first choice that could not be predicted could not, else why the
   // first one was no config. OK: all were both.
@@ -52,7 +45,6 @@ class ChoiceScorer {
   const PlanRequest& request_;
   const ProfileCosts& costs_;
   const PlanModels models_;
-  Scores scores_;
   bool has_scored_ = false;
   std::string invalid_;
   absl::Status unpredicted_;

@@ -2,8 +2,10 @@
 #include "scaling_manager/planner/search/search.h"
 
 #include <algorithm>
+#include <deque>
 #include <limits>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -11,6 +13,7 @@
 #include "common/config/run_config.h"
 #include "common/status.h"
 #include "scaling_manager/planner/search/choice_scorer.h"
+#include "scaling_manager/planner/search/enumeration.h"
 #include "scaling_manager/planner/search/scored_choice.h"
 #include "scaling_manager/planner/search/search_reasons.h"
 
@@ -18,20 +21,20 @@ namespace gandem {
 namespace {
 
 constexpr size_t kMostCandidates = 10;
-// Choices that are changed step by step, of those that fit and of those that do
-// not yet.
-constexpr size_t kBeam = 12;
-constexpr int kMostSteps = 12;
-// Of each feedback and lag so many first choices are predicted, the best by a
-// rough prediction;
-constexpr size_t kMostOfAKind = 24;
-// what so many of them become by the best changes,
-constexpr size_t kRoughStarts = 8;
-// and of a choice the changes that are by it not this much worse.
-constexpr double kRoughlyAsGood = 1.2;
+// Of so many shapes that fit all ways to run them are ranked, and of so many
+// that may be made to fit.
+constexpr size_t kMostShapes = 24;
+constexpr size_t kMostTooLarge = 8;
+// So many of the ranked are simulated: the best shapes first, then the best of
+// each fleet, and then whatever is best with one of the batches.
+constexpr size_t kMostSimulated = 20;
+constexpr size_t kMostSimulatedShapes = 11;
+constexpr size_t kMostSimulatedFleets = 17;
 // The cost model is right to about 5 %.
 constexpr double kSameCost = 0.02;
 constexpr double kSameMemoryNeed = 0.005;
+// Ways to run one shape are worth the same to this part of their cost.
+constexpr double kSameWay = 0.005;
 
 // What the user sees as one way to run: the rest is fine tuning.
 auto ShapeKey(const SearchChoice& choice) {
@@ -39,8 +42,13 @@ auto ShapeKey(const SearchChoice& choice) {
                     choice.discriminator.workers, choice.feedback, choice.lag);
 }
 
-int NumWorkers(const SearchChoice& choice) {
-  return choice.generator.workers + choice.discriminator.workers;
+auto FleetKey(const SearchChoice& choice) {
+  return std::tuple(choice.colocated, choice.generator.workers,
+                    choice.discriminator.workers);
+}
+
+auto ShapeAndBatchKey(const SearchChoice& choice) {
+  return std::pair(ShapeKey(choice), choice.batch_doublings);
 }
 
 // With the recipe's batch.
@@ -48,23 +56,35 @@ bool IsSynchronous(const SearchChoice& choice) {
   return choice.lag == 0 && choice.batch_doublings == 0;
 }
 
-PlanModels RoughModels(PlanModels models) {
-  if (models.predict_roughly) models.predict = models.predict_roughly;
+// The ranking's, in place of the simulation.
+PlanModels RankingModels(PlanModels models) {
+  models.predict = models.predict_roughly;
   return models;
+}
+
+// Larger batches are worth a look if they are cheaper when a step of them takes
+// no longer: all that a step may save.
+std::vector<int> PromisingBatches(const PlanRequest& request,
+                                  const PlanModels& models) {
+  const auto images_at = [&](int doublings) {
+    SearchChoice choice = ChoiceOf(request.recipe, request.space);
+    choice.batch_doublings = doublings;
+    RunConfig config = ConfigOf(request.recipe, choice);
+    models.choose_optimizers(config);
+    return models.images_needed(config);
+  };
+  std::vector<int> promising = request.space.batch_doublings;
+  if (request.objective != Plan::TIME_TO_QUALITY) return promising;
+  const double base = images_at(0).factor;
+  std::erase_if(promising, [&](int doublings) {
+    return doublings > 0 &&
+           images_at(doublings).high >= base * (int64_t{1} << doublings);
+  });
+  return promising;
 }
 
 bool IsBetter(const ScoredChoice* a, const ScoredChoice* b) {
   if (a->Rank() != b->Rank()) return a->Rank() < b->Rank();
-  return IsSimpler(a->choice, b->choice);
-}
-
-// Of those that need as little memory the fastest, where that is the cost.
-bool IsCheaper(const ScoredChoice* a, const ScoredChoice* b) {
-  const auto key = [](const ScoredChoice* scored) {
-    return std::pair(scored->cost,
-                     -scored->candidate.prediction().images_per_second());
-  };
-  if (key(a) != key(b)) return key(a) < key(b);
   return IsSimpler(a->choice, b->choice);
 }
 
@@ -73,185 +93,177 @@ class PlanSearch {
   PlanSearch(const PlanRequest& request, const PlanModels& models)
       : request_(request),
         models_(models),
-        base_(ChoiceOf(request.recipe, request.space)),
         costs_(request.profile),
-        exact_(request, costs_, models),
-        rough_(request, costs_, RoughModels(models)) {}
+        enumeration_(request, costs_, PromisingBatches(request, models)),
+        ranking_(request, costs_, RankingModels(models)),
+        simulation_(request, costs_, models) {}
 
   absl::StatusOr<Plan> Run();
 
  private:
+  using Scores = std::deque<ScoredChoice>;  // stay where they are
   using Row = std::vector<const ScoredChoice*>;
 
-  // Of `choices` those that are worth a prediction.
-  std::vector<SearchChoice> Promising(std::vector<SearchChoice> choices);
-  // Without those that are clearly worse than `from`.
-  void RemoveWorse(const SearchChoice& from, std::vector<SearchChoice>& moves);
-  void Explore();
-  // The first of `ranked`, and whatever is the best for half of the devices,
-  // for a quarter of them, and so on: more of them that seem to be better as
-  // they are must not hide what fewer become.
-  static Row WithFewerWorkers(const Row& ranked, size_t first);
-  Row Starts() const;
-  // Changes one decision after the other while that helps; `shape`: also those
-  // on how many workers there are.
-  const ScoredChoice* Improve(const ScoredChoice* from, bool shape,
-                              ChoiceScorer& scorer);
-  // The best of each shape, the best shape first.
-  Row BestOfShapes(bool fits) const;
-  // Without those beyond the first ten, but with a colocated and a decoupled
-  // one.
-  static Row TopTen(const Row& ranked);
-  // Of those that cost about as much as the first, the simplest comes first.
-  // Of those that need about as little memory, the fastest does.
-  void PreferSimple(Row& ranked) const;
+  // Adds to ranked_ what the closed form says of `choices`, once each.
+  void Rank(const std::vector<SearchChoice>& choices);
+  void RankAll();
+  // Less memory may be worth its time.
+  bool WantsLess(const ScoredChoice& scored) const {
+    return request_.objective == Plan::MEMORY || !scored.Fits();
+  }
+  // The shapes of which all ways are ranked, without regard to batches and
+  // cuts.
+  std::vector<SearchChoice> BestShapes() const;
+  void SimulateBest();
+  // The best way to run each shape, the best shape first.
+  Row BestOfShapes(const Scores& scores, bool fits) const {
+    return BestOf(ShapeKey, scores, fits);
+  }
+  // The best of those that have the same key.
+  template <typename Key>
+  Row BestOf(Key key_of, const Scores& scores, bool fits) const;
+  // The fastest of those that all are compared with; null: none fits.
+  const ScoredChoice* BestSynchronous(const Scores& scores) const;
   double BestSynchronousCost() const;
+  // The first `most`, with a colocated and a decoupled one.
+  static Row First(const Row& ranked, size_t most);
+  // Of those that cost as much as the first, or at most `same` of it more, the
+  // simplest comes first. Of those that need as little memory, the fastest
+  // does.
+  void PreferSimple(double same, Row& ranked) const;
   absl::Status WhyNone() const;
 
   const PlanRequest& request_;
   const PlanModels& models_;
-  const SearchChoice base_;
   const ProfileCosts costs_;
-  ChoiceScorer exact_;
-  ChoiceScorer rough_;
+  const Enumeration enumeration_;
+  ChoiceScorer ranking_;
+  ChoiceScorer simulation_;
+  std::set<SearchChoice> seen_;
+  Scores ranked_;
+  Scores simulated_;
 };
 
-std::vector<SearchChoice> PlanSearch::Promising(
-    std::vector<SearchChoice> choices) {
-  if (!models_.predict_roughly) return choices;
-  const auto kind = [](const ScoredChoice& scored) {
-    return std::tuple(!scored.Fits(), scored.choice.colocated,
-                      scored.choice.feedback, scored.choice.lag);
-  };
-  std::map<decltype(kind(ScoredChoice())), Row> kinds;
-  rough_.ScoreAll(choices);
+void PlanSearch::Rank(const std::vector<SearchChoice>& choices) {
+  std::vector<SearchChoice> fresh;
   for (const SearchChoice& choice : choices) {
-    const ScoredChoice* const scored = rough_.Score(choice);
-    if (scored != nullptr) kinds[kind(*scored)].push_back(scored);
+    if (seen_.insert(choice).second) fresh.push_back(choice);
   }
+  for (ScoredChoice& scored : ranking_.ScoreAll(fresh)) {
+    // There are thousands.
+    scored.candidate.clear_config();
+    scored.candidate.clear_placement();
+    ranked_.push_back(std::move(scored));
+  }
+}
+
+void PlanSearch::RankAll() {
+  Rank(enumeration_.Shapes());
+  std::vector<SearchChoice> choices;
+  for (const ScoredChoice& scored : ranked_) {
+    if (WantsLess(scored)) {
+      choices.push_back(enumeration_.CutMost(scored.choice));
+    }
+  }
+  Rank(choices);
+  const std::vector<SearchChoice> shapes = BestShapes();
   choices.clear();
-  for (auto& [key, row] : kinds) {
-    std::ranges::sort(row, IsCheaper);
-    for (const ScoredChoice* const scored :
-         WithFewerWorkers(row, kMostOfAKind)) {
-      choices.push_back(scored->choice);
-    }
-    for (size_t i = 0; i < std::min(row.size(), kRoughStarts); ++i) {
-      choices.push_back(Improve(row[i], /*shape=*/true, rough_)->choice);
-    }
-    if (!IsSynchronous(row.front()->choice)) continue;
-    // What all are compared with is fast, whatever the objective.
-    const auto cost = [](const ScoredChoice* scored) {
-      return CostOf(Plan::TIME_TO_QUALITY, *scored);
-    };
-    std::ranges::sort(row, {}, cost);
-    row.resize(std::min(row.size(), kBeam));
-    for (const ScoredChoice* const scored : row) {
-      choices.push_back(scored->choice);
-    }
+  for (const SearchChoice& shape : shapes) {
+    const auto ways = enumeration_.WaysOf(shape);
+    choices.insert(choices.end(), ways.begin(), ways.end());
   }
-  return choices;
-}
-
-void PlanSearch::RemoveWorse(const SearchChoice& from,
-                             std::vector<SearchChoice>& moves) {
-  if (!models_.predict_roughly) return;
-  rough_.ScoreAll(moves);
-  if (rough_.is_full()) return;
-  const ScoredChoice* const now = rough_.Score(from);
-  std::erase_if(moves, [&](const SearchChoice& move) {
-    const ScoredChoice* const then = rough_.Score(move);
-    if (now == nullptr || then == nullptr) return then == nullptr;
-    if (!now->Fits()) return false;
-    // What would be better if it fitted is said, too.
-    return then->cost > (then->Fits() ? kRoughlyAsGood : 1) * now->cost;
-  });
-}
-
-void PlanSearch::Explore() {
-  exact_.ScoreAll(
-      Promising(FirstChoices(base_, request_.space, request_.machines)));
-  for (const ScoredChoice* const start : Starts()) {
-    const ScoredChoice* const tuned = Improve(start, /*shape=*/false, exact_);
-    Improve(tuned, /*shape=*/true, exact_);
+  Rank(choices);
+  const std::set<SearchChoice> ways(choices.begin(), choices.end());
+  choices.clear();
+  for (const ScoredChoice& scored : ranked_) {
+    if (!WantsLess(scored) || !ways.contains(scored.choice)) continue;
+    const auto lean = enumeration_.LeanWaysOf(scored.choice);
+    choices.insert(choices.end(), lean.begin(), lean.end());
   }
+  Rank(choices);
 }
 
-PlanSearch::Row PlanSearch::Starts() const {
-  Row starts;
-  for (const bool fits : {true, false}) {
-    Row row = BestOfShapes(fits);
-    // What does not fit yet may be made to: the fastest first.
-    std::ranges::stable_sort(row, {}, &ScoredChoice::cost);
-    const Row some = WithFewerWorkers(row, kBeam);
-    starts.insert(starts.end(), some.begin(), some.end());
-    // All are compared with a synchronous one.
-    const auto synchronous =
-        std::ranges::find_if(row, [](const ScoredChoice* scored) {
-          return IsSynchronous(scored->choice);
-        });
-    if (synchronous != row.end()) starts.push_back(*synchronous);
+std::vector<SearchChoice> PlanSearch::BestShapes() const {
+  Row fitting;
+  Row too_large;
+  for (const ScoredChoice& scored : ranked_) {
+    (scored.Fits() ? fitting : too_large).push_back(&scored);
   }
-  return starts;
-}
-
-PlanSearch::Row PlanSearch::WithFewerWorkers(const Row& ranked, size_t first) {
-  Row row;
-  int fewest = std::numeric_limits<int>::max();
-  for (size_t i = 0; i < ranked.size(); ++i) {
-    const SearchChoice& choice = ranked[i]->choice;
-    const int workers = NumWorkers(choice);
-    // Colocated ones are worth knowing in any case.
-    if (i >= first && !choice.colocated && workers > fewest / 2) continue;
-    row.push_back(ranked[i]);
-    if (!choice.colocated) fewest = std::min(fewest, workers);
-  }
-  return row;
-}
-
-const ScoredChoice* PlanSearch::Improve(const ScoredChoice* from, bool shape,
-                                        ChoiceScorer& scorer) {
-  for (int step = 0; step < kMostSteps; ++step) {
-    std::vector<SearchChoice> moves =
-        TuningMoves(from->choice, request_.recipe, request_.space);
-    if (shape) {
-      const auto more = ShapeMoves(from->choice, request_.space);
-      moves.insert(moves.end(), more.begin(), more.end());
+  std::ranges::sort(fitting, IsBetter);
+  std::ranges::sort(too_large, IsBetter);
+  std::vector<SearchChoice> shapes;
+  const auto add = [&](const ScoredChoice& scored) {
+    SearchChoice shape = scored.choice;
+    shape.batch_doublings = 0;
+    shape.discriminator.micro_batch =
+        enumeration_.base().discriminator.micro_batch;
+    if (std::ranges::find(shapes, shape) == shapes.end()) {
+      shapes.push_back(shape);
     }
-    if (&scorer == &exact_) RemoveWorse(from->choice, moves);
-    scorer.ScoreAll(moves);
-    const ScoredChoice* best = from;
-    for (const SearchChoice& choice : moves) {
-      const ScoredChoice* const scored = scorer.Score(choice);
-      if (scored != nullptr && IsBetter(scored, best)) best = scored;
-    }
-    if (best == from) break;
-    from = best;
+  };
+  for (const ScoredChoice* const scored : fitting) {
+    if (shapes.size() < kMostShapes || scored->choice.colocated) add(*scored);
   }
-  return from;
+  const ScoredChoice* const synchronous = BestSynchronous(ranked_);
+  if (synchronous != nullptr) add(*synchronous);
+  const size_t most = shapes.size() + kMostTooLarge;
+  for (const ScoredChoice* const scored : too_large) {
+    if (shapes.size() < most) add(*scored);
+  }
+  return shapes;
 }
 
-PlanSearch::Row PlanSearch::BestOfShapes(bool fits) const {
-  std::map<decltype(ShapeKey({})), Row> shapes;
-  for (const auto& [choice, scored] : exact_.scores()) {
-    if (!scored.has_value() || scored->Fits() != fits) continue;
-    shapes[ShapeKey(choice)].push_back(&*scored);
+void PlanSearch::SimulateBest() {
+  const Row fitting = BestOfShapes(ranked_, /*fits=*/true);
+  if (fitting.empty()) return;
+  std::set<SearchChoice> choices;
+  const auto add = [&choices](const Row& ranked, size_t most) {
+    for (const ScoredChoice* const scored : ranked) {
+      if (choices.size() < most) choices.insert(scored->choice);
+    }
+  };
+  add(First(fitting, kMostSimulatedShapes), kMostSimulatedShapes);
+  // Where one role is in the way of all, modes and lags make no difference, and
+  // would leave no room for other fleets.
+  add(BestOf(FleetKey, ranked_, /*fits=*/true), kMostSimulatedFleets);
+  add(BestOf(ShapeAndBatchKey, ranked_, /*fits=*/true), kMostSimulated);
+  const ScoredChoice* const synchronous = BestSynchronous(ranked_);
+  if (synchronous != nullptr) choices.insert(synchronous->choice);
+  // What would be better with a little more memory.
+  for (const ScoredChoice* const scored :
+       BestOfShapes(ranked_, /*fits=*/false)) {
+    if (scored->cost >= fitting.front()->cost) continue;
+    choices.insert(scored->choice);
+    break;
+  }
+  for (ScoredChoice& scored : simulation_.ScoreAll(
+           std::vector<SearchChoice>(choices.begin(), choices.end()))) {
+    simulated_.push_back(std::move(scored));
+  }
+}
+
+template <typename Key>
+PlanSearch::Row PlanSearch::BestOf(Key key_of, const Scores& scores,
+                                   bool fits) const {
+  std::map<decltype(key_of(SearchChoice())), Row> groups;
+  for (const ScoredChoice& scored : scores) {
+    if (scored.Fits() != fits) continue;
+    groups[key_of(scored.choice)].push_back(&scored);
   }
   Row row;
-  for (auto& [key, ways] : shapes) {
+  for (auto& [key, ways] : groups) {
     std::ranges::sort(ways, IsBetter);
     // What does not fit is to fit as nearly as it can.
-    if (fits) PreferSimple(ways);
+    if (fits) PreferSimple(kSameWay, ways);
     row.push_back(ways.front());
   }
   std::ranges::sort(row, IsBetter);
   return row;
 }
 
-void PlanSearch::PreferSimple(Row& ranked) const {
+void PlanSearch::PreferSimple(double same, Row& ranked) const {
   const bool is_memory = request_.objective == Plan::MEMORY;
-  const double most =
-      ranked.front()->cost * (1 + (is_memory ? kSameMemoryNeed : kSameCost));
+  const double most = ranked.front()->cost * (1 + same);
   const auto end = std::ranges::find_if(
       ranked,
       [most](const ScoredChoice* scored) { return scored->cost > most; });
@@ -265,10 +277,9 @@ void PlanSearch::PreferSimple(Row& ranked) const {
   std::rotate(ranked.begin(), simplest, simplest + 1);
 }
 
-PlanSearch::Row PlanSearch::TopTen(const Row& ranked) {
+PlanSearch::Row PlanSearch::First(const Row& ranked, size_t most) {
   Row row(ranked.begin(),
-          ranked.begin() +
-              static_cast<int64_t>(std::min(ranked.size(), kMostCandidates)));
+          ranked.begin() + static_cast<int64_t>(std::min(ranked.size(), most)));
   for (const bool colocated : {false, true}) {
     const auto is_such = [colocated](const ScoredChoice* scored) {
       return scored->choice.colocated == colocated;
@@ -281,24 +292,37 @@ PlanSearch::Row PlanSearch::TopTen(const Row& ranked) {
   return row;
 }
 
-double PlanSearch::BestSynchronousCost() const {
-  double best = 0;
-  double any = 0;
-  for (const auto& [choice, scored] : exact_.scores()) {
-    if (!scored.has_value() || !scored->Fits()) continue;
-    const double cost = CostOf(Plan::TIME_TO_QUALITY, *scored);
-    if (any == 0 || cost < any) any = cost;
-    if (IsSynchronous(choice) && (best == 0 || cost < best)) best = cost;
+const ScoredChoice* PlanSearch::BestSynchronous(const Scores& scores) const {
+  const ScoredChoice* best = nullptr;
+  for (const ScoredChoice& scored : scores) {
+    if (!scored.Fits() || !IsSynchronous(scored.choice)) continue;
+    const auto cost = [](const ScoredChoice& other) {
+      return CostOf(Plan::TIME_TO_QUALITY, other);
+    };
+    if (best == nullptr || cost(scored) < cost(*best)) best = &scored;
   }
-  return best > 0 ? best : any;
+  return best;
+}
+
+// That of the fastest run of all where lag 0 is not allowed.
+double PlanSearch::BestSynchronousCost() const {
+  const ScoredChoice* const best = BestSynchronous(simulated_);
+  if (best != nullptr) return CostOf(Plan::TIME_TO_QUALITY, *best);
+  double least = std::numeric_limits<double>::infinity();
+  for (const ScoredChoice& scored : simulated_) {
+    if (!scored.Fits()) continue;
+    least = std::min(least, CostOf(Plan::TIME_TO_QUALITY, scored));
+  }
+  return least;
 }
 
 absl::Status PlanSearch::WhyNone() const {
-  const Row nearly = BestOfShapes(/*fits=*/false);
-  if (!nearly.empty()) return NoneFits(*nearly.front(), base_, request_);
-  GANDEM_RETURN_IF_ERROR(exact_.WhyNot());
-  // What cannot be predicted roughly was not predicted.
-  GANDEM_RETURN_IF_ERROR(rough_.WhyNot());
+  GANDEM_RETURN_IF_ERROR(simulation_.WhyNot());
+  const Row nearly = BestOfShapes(ranked_, /*fits=*/false);
+  if (!nearly.empty()) {
+    return NoneFits(*nearly.front(), enumeration_.base(), request_);
+  }
+  GANDEM_RETURN_IF_ERROR(ranking_.WhyNot());
   return absl::InvalidArgumentError(absl::StrCat(
       "no worker fits the machines: the profile's least number of threads is ",
       request_.space.discriminator_threads.front(),
@@ -307,11 +331,13 @@ absl::Status PlanSearch::WhyNone() const {
 }
 
 absl::StatusOr<Plan> PlanSearch::Run() {
-  Explore();
-  Row ranked = BestOfShapes(/*fits=*/true);
+  RankAll();
+  SimulateBest();
+  Row ranked = BestOfShapes(simulated_, /*fits=*/true);
   if (ranked.empty()) return WhyNone();
-  PreferSimple(ranked);
-  const Row top = TopTen(ranked);
+  PreferSimple(request_.objective == Plan::MEMORY ? kSameMemoryNeed : kSameCost,
+               ranked);
+  const Row top = First(ranked, kMostCandidates);
   const double synchronous = BestSynchronousCost();
   Plan plan;
   plan.set_objective(request_.objective);
@@ -320,7 +346,8 @@ absl::StatusOr<Plan> PlanSearch::Run() {
   for (const ScoredChoice* const scored : top) {
     shown.push_back(*scored);
     Candidate& candidate = shown.back().candidate;
-    candidate.set_name(NameOf(request_.recipe, scored->choice, base_));
+    candidate.set_name(
+        NameOf(request_.recipe, scored->choice, enumeration_.base()));
     Prediction& prediction = *candidate.mutable_prediction();
     prediction.set_time_to_quality(
         scored->images.factor / prediction.images_per_second() / synchronous);
@@ -328,7 +355,8 @@ absl::StatusOr<Plan> PlanSearch::Run() {
     *plan.add_candidates() = candidate;
   }
   for (std::string& reason :
-       ReasonsFor(shown, BestOfShapes(/*fits=*/false), request_, models_)) {
+       ReasonsFor(shown, BestOfShapes(simulated_, /*fits=*/false), request_,
+                  models_)) {
     plan.add_reasons(std::move(reason));
   }
   return plan;

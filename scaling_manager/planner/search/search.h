@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Finds the plan: which shape, batches, feedback, lag, threads, precision and
-// placement serve the objective best on some machines. Shapes are put
-// in an order by a rough prediction with every feedback mode; the best of them
-// are predicted, and changed in one decision after the other while that helps.
-// The same request has the same plan.
+// placement serve the objective best on some machines. All shapes, and all ways
+// to run the best of them, are ranked by the closed form; the best twenty are
+// simulated, and the best of these is the plan. The same request has the same
+// plan.
 //
 // What a candidate is good for is said by functions, so that tests have models
 // with answers in closed form.
@@ -32,9 +32,8 @@ struct PlanModels {
   std::function<absl::StatusOr<Prediction>(const ProfileCosts&, const Machines&,
                                            const RunConfig&, const Placement&)>
       predict;
-  // The same, right to a fifth or so and much cheaper: what by it is far behind
-  // is not predicted. Null: everything is.
-  decltype(predict) predict_roughly = {};
+  // The same, right to a fifth or so and much cheaper: it ranks all choices.
+  decltype(predict) predict_roughly;
   // planner/quality/quality.h
   std::function<ImagesNeeded(const RunConfig&)> images_needed;
   // planner/quality/optimizer_rules.h

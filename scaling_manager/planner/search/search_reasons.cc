@@ -85,7 +85,7 @@ std::string Doubt(std::span<const ScoredChoice> shown) {
     return "";
   }
   return "the intervals of images needed overlap: that it is better than "
-         "colocated is likely, not certain (`gandem plan --trials` measures)";
+         "colocated is likely, not certain (`gandem trials` tries it)";
 }
 
 // The profile of a machine that computes a role twice as fast.

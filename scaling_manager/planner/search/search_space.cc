@@ -106,8 +106,6 @@ SearchSpace SpaceOf(const RunConfig& recipe, const Profile& profile,
                                          recipe.generator().threads(), cores),
       .discriminator_threads = ProbedThreads(
           profile, DISCRIMINATOR, recipe.discriminator().threads(), cores),
-      .feedbacks = {ScheduleConfig::SNAPSHOT, ScheduleConfig::IMAGE_GRADIENT,
-                    ScheduleConfig::FUSED},
       .generator_computes =
           ProbedComputes(profile, GENERATOR, recipe.generator()),
       .discriminator_computes =
@@ -115,8 +113,6 @@ SearchSpace SpaceOf(const RunConfig& recipe, const Profile& profile,
       .batch_doublings = BatchDoublings(recipe, objective, limits.max_batch),
       .averages = {0},
       .spreads = {WorkerSpread::kDiscriminatorsFirst}};
-  // Two networks need two devices.
-  space.has_decoupled = NumDevices(machines) > 1;
   for (int64_t lag = limits.least_lag; lag <= limits.most_lag; ++lag) {
     space.lags.push_back(lag);
   }
@@ -125,32 +121,6 @@ SearchSpace SpaceOf(const RunConfig& recipe, const Profile& profile,
   if (machines.hosts_size() > 1) {
     space.spreads = {WorkerSpread::kDiscriminatorsFirst,
                      WorkerSpread::kGeneratorsFirst, WorkerSpread::kMixed};
-  }
-  return space;
-}
-
-SearchSpace SpaceOfResume(const RunConfig& config, bool colocated,
-                          const Machines& machines) {
-  const auto compute = [](const RoleConfig& role) {
-    return RoleChoice{.precision = role.precision(), .layout = role.layout()};
-  };
-  SearchSpace space = {
-      .has_colocated = colocated,
-      .has_decoupled = !colocated,
-      .workers = WorkerCounts(NumDevices(machines)),
-      .generator_threads = {config.generator().threads()},
-      .discriminator_threads = {config.discriminator().threads()},
-      .lags = {config.schedule().lag()},
-      .feedbacks = {config.schedule().feedback()},
-      .generator_computes = {compute(config.generator())},
-      .discriminator_computes = {compute(config.discriminator())},
-      .batch_doublings = {0},
-      .averages = {0},
-      .spreads = {WorkerSpread::kDiscriminatorsFirst},
-      .has_micro_batches = false};
-  if (machines.hosts_size() > 1) {
-    space.spreads.push_back(WorkerSpread::kGeneratorsFirst);
-    space.spreads.push_back(WorkerSpread::kMixed);
   }
   return space;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which decisions there are for a plan, and the way through them.
+// Which values the decisions of a plan may have.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -17,20 +17,16 @@ namespace gandem {
 
 // Values to choose from; each list has one at least.
 struct SearchSpace {
-  bool has_colocated = true;
-  bool has_decoupled = true;
   std::vector<int> workers = {};
   std::vector<int> generator_threads = {};
   std::vector<int> discriminator_threads = {};
   std::vector<int64_t> lags = {};
-  std::vector<ScheduleConfig::FeedbackMode> feedbacks = {};
   // Precision and layout only.
   std::vector<RoleChoice> generator_computes = {};
   std::vector<RoleChoice> discriminator_computes = {};
   std::vector<int> batch_doublings = {};
   std::vector<int64_t> averages = {};
   std::vector<WorkerSpread> spreads = {};
-  bool has_micro_batches = true;
 };
 
 struct SearchLimits {
@@ -46,27 +42,7 @@ SearchSpace SpaceOf(const RunConfig& recipe, const Profile& profile,
                     const Machines& machines, Plan::Objective objective,
                     const SearchLimits& limits);
 
-// What may change when a run is resumed: the numbers of workers only.
-SearchSpace SpaceOfResume(const RunConfig& config, bool colocated,
-                          const Machines& machines);
-
 // The choice that the recipe itself is, one worker a role.
 SearchChoice ChoiceOf(const RunConfig& recipe, const SearchSpace& space);
-
-// Where the search starts: every shape of few workers, and those of many that
-// leave few devices or about half of them, with every feedback, at few lags,
-// with as many threads as fit and with the fewest.
-std::vector<SearchChoice> FirstChoices(const SearchChoice& base,
-                                       const SearchSpace& space,
-                                       const Machines& machines);
-
-// All that differ from `choice` in one decision: of how its workers compute and
-// where they are,
-std::vector<SearchChoice> TuningMoves(const SearchChoice& choice,
-                                      const RunConfig& recipe,
-                                      const SearchSpace& space);
-// or of how many there are, the lag and the batch.
-std::vector<SearchChoice> ShapeMoves(const SearchChoice& choice,
-                                     const SearchSpace& space);
 
 }  // namespace gandem

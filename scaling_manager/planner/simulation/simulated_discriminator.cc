@@ -62,7 +62,7 @@ void SimulatedDiscriminator::PlanRound() {
     const bool is_last = is_pass && ops[i + 1].kind == Kind::kUpdate;
     switch (op.kind) {
       case Kind::kReal: {
-        const ComputeCost cost = CostOf(op, schedule, role_->times);
+        const ComputeCost cost = CostOf(op, role_->times);
         if (is_last) {
           ComputeNow(kForwardPart * cost);
           ComputeLaunching((1 - kForwardPart) * cost);
@@ -145,9 +145,7 @@ bool SimulatedDiscriminator::HasAnswered(int64_t last_round) {
   const size_t asker = around_.shape->generator.processes[request->generator];
   const size_t mine = role_->processes[rank_];
   const ComputeCost cost =
-      role_->times.Of(OperationTime::DECODE, images) +
       role_->times.Of(OperationTime::ANSWER, images) +
-      role_->times.Of(OperationTime::ENCODE, images) +
       NetworkCost(mine, asker, images * around_.shape->feedback_bytes) +
       NetworkCost(asker, mine, images * around_.shape->image_bytes);
   First(factor_ * cost, [this, request = *request] {
@@ -217,7 +215,7 @@ void SimulatedDiscriminator::PlanGenerated(const DiscriminatorOp& op,
   const RunShape& shape = *around_.shape;
   const size_t mine = role_->processes[rank_];
   const int64_t images = op.range.count;
-  const ComputeCost cost = CostOf(op, shape.schedule, role_->times);
+  const ComputeCost cost = CostOf(op, role_->times);
   const bool answers = shape.schedule.JudgesInTraining();
   ComputeNow(NetworkCost(maker_process_, mine, images * shape.image_bytes));
   const auto answer = [this, round = round_, range = op.range] {

@@ -5,23 +5,15 @@
 
 #include "common/check.h"
 #include "exchange/exchange_options.h"
+#include "exchange/outbox.h"
 
 namespace gandem {
-namespace {
-
-// BOUNDED: images are used while they are younger than this.
-int64_t MaxAge(const Schedule& schedule) {
-  return std::max<int64_t>(1, schedule.lag);
-}
-
-}  // namespace
 
 SimulatedExchange::SimulatedExchange(const RunShape* shape,
                                      SimulatedNetwork* network)
     : shape_(shape),
       network_(network),
-      outbox_room_(std::max(shape->schedule.TrainImagesPerRound(),
-                            shape->schedule.generator_batch)),
+      outbox_room_(Outbox::MaxImages(shape->schedule)),
       critic_takers_(shape->discriminator.size()) {
   const Schedule& schedule = shape->schedule;
   const int num_generators = shape->generator.size();
@@ -39,7 +31,7 @@ SimulatedExchange::SimulatedExchange(const RunShape* shape,
              {.max_images = std::max<int64_t>(1, shape->cache_images),
               .max_bytes = 1,
               .max_samples_per_image = shape->max_samples_per_image,
-              .max_age = MaxAge(schedule)}),
+              .max_age = MaxImageAge(schedule)}),
          .critic = CriticSlot(schedule.consistency, takers)});
   }
 }
@@ -83,9 +75,11 @@ void SimulatedExchange::Arrive(int generator, int discriminator,
 bool SimulatedExchange::HasRoom(int discriminator,
                                 const ImageBatch& batch) const {
   const DiscriminatorSide& side = discriminators_[discriminator];
-  if (batch.round > side.oldest_unfinished + shape_->schedule.lag) return false;
-  return !IsTrained(batch.use) ||
-         (IsAnswered(batch.use) && batch.round <= side.wanted_feedback_round) ||
+  if (batch.round >
+      ImageLedger::NewestAccepted(shape_->schedule, side.oldest_unfinished)) {
+    return false;
+  }
+  return !NeedsRoom(batch.use, batch.round, side.wanted_feedback_round) ||
          side.cache.HasRoom(batch);
 }
 
@@ -148,7 +142,7 @@ void SimulatedExchange::FinishRound(int discriminator, int64_t round) {
   side.oldest_unfinished = std::max(side.oldest_unfinished, round + 1);
   side.cache.DropBefore(shape_->schedule.IsExact()
                             ? round + 1
-                            : round + 2 - MaxAge(shape_->schedule));
+                            : round + 2 - MaxImageAge(shape_->schedule));
   AcceptWaiting(discriminator);
 }
 

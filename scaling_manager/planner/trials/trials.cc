@@ -87,47 +87,6 @@ std::string StandingLine(const Standing& standing, const Trials& trials) {
                                                  : "inside the seeds' noise");
 }
 
-// Images (in rounds) after which the reference with this seed is at `distance`:
-// linear in the logarithm of the distance between rungs and on beyond them.
-// None: fewer than two rungs, or it does not fall.
-std::optional<double> RoundsTo(const std::map<int64_t, double>& curve,
-                               double distance) {
-  if (curve.size() < 2 || !(distance > 0)) return std::nullopt;
-  auto after = std::next(curve.begin());
-  while (std::next(after) != curve.end() && after->second > distance) ++after;
-  const auto before = std::prev(after);
-  const double slope = std::log(before->second / after->second);
-  if (!(slope > 0) || !std::isfinite(slope)) return std::nullopt;
-  const double share = std::log(before->second / distance) / slope;
-  const double rounds =
-      static_cast<double>(before->first) +
-      share * static_cast<double>(after->first - before->first);
-  return rounds > 0 && std::isfinite(rounds) ? std::optional(rounds)
-                                             : std::nullopt;
-}
-
-// log(images needed / the reference's), by seed, at the trial's last rung.
-std::vector<double> LogFactors(const Trial& trial, const Trial& reference) {
-  std::map<uint64_t, std::map<int64_t, double>> curves;
-  for (const TrialScore& score : reference.scores()) {
-    curves[score.seed()][score.rounds()] = score.distance();
-  }
-  std::map<uint64_t, const TrialScore*> last;
-  for (const TrialScore& score : trial.scores()) {
-    const TrialScore*& kept = last[score.seed()];
-    if (kept == nullptr || score.rounds() > kept->rounds()) kept = &score;
-  }
-  std::vector<double> factors;
-  for (const auto& [seed, score] : last) {
-    const auto rounds = RoundsTo(curves[seed], score->distance());
-    if (rounds.has_value() && score->rounds() > 0) {
-      factors.push_back(
-          std::log(static_cast<double>(score->rounds()) / *rounds));
-    }
-  }
-  return factors;
-}
-
 }  // namespace
 
 std::optional<TrialRun> NextRun(const Trials& trials) {
@@ -208,31 +167,6 @@ std::string TrialsText(const Trials& trials) {
     absl::StrAppend(&text, " --set ", set);
   }
   return text + "\n";
-}
-
-std::vector<MeasuredQuality> EvidenceOf(const Trials& trials) {
-  const auto reference =
-      std::ranges::find_if(trials.trials(), &Trial::is_reference);
-  std::vector<MeasuredQuality> evidence;
-  if (reference == trials.trials().end()) return evidence;
-  for (const Trial& trial : trials.trials()) {
-    const std::vector<double> factors = LogFactors(trial, *reference);
-    const auto config = ConfigOf(trial, trials.recipe());
-    // A spread needs two.
-    if (trial.is_reference() || !config.ok() || factors.size() < 2) continue;
-    const auto n = static_cast<double>(factors.size());
-    const double mean =
-        std::accumulate(factors.begin(), factors.end(), 0.0) / n;
-    double squares = 0;
-    for (const double factor : factors) squares += std::pow(factor - mean, 2);
-    // Few seeds that agree by chance are not certain.
-    constexpr double kLeastSd = 0.02;
-    evidence.push_back(
-        {.config = *config,
-         .log_factor = mean,
-         .sd = std::max(kLeastSd, std::sqrt(squares / (n - 1) / n))});
-  }
-  return evidence;
 }
 
 absl::Status CheckSameStudy(const Trials& found, const Trials& wanted) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A study of trials as arithmetic on its file (Trials of proto/plan.proto):
-// which run comes next, what the scores say, what the planner may take from
-// them.
+// which run comes next, and what the scores say.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -14,7 +13,6 @@
 
 #include "absl/status/status.h"
 #include "proto/plan.pb.h"
-#include "scaling_manager/planner/quality/quality.h"
 #include "scaling_manager/planner/trials/halving.h"
 
 namespace gandem {
@@ -46,10 +44,6 @@ int WinnerOf(const Trials& trials);
 
 // A table with uncertainties, the verdict, and the flags that take the winner.
 std::string TrialsText(const Trials& trials);
-
-// What each trial needs in images against the reference; nothing from
-// references with fewer than two rungs.
-std::vector<MeasuredQuality> EvidenceOf(const Trials& trials);
 
 //   FAILED_PRECONDITION  `found`, a folder's file, is of another study than
 //                        `wanted`; names what differs.

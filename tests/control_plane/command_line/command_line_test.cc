@@ -83,7 +83,7 @@ TEST_F(CommandLineTest, TheFlagsAreFrozen) {
           "gandem -h,--help", "gandem --version", "train -h,--help",
           "train RECIPE", "train --plan", "train --candidate",
           "train --devices", "train --hosts", "train --memory", "train --link",
-          "train --replan", "train --auto_replan", "train --python",
+          "train --python",
           "train --accept_changed_code", "train --run_dir", "train --data",
           "train --set", "train --init_generator", "train --init_discriminator",
           "train --colocated", "train --external", "train --listen",
@@ -146,7 +146,7 @@ TEST_F(CommandLineTest, TheFlagsAreFrozen) {
           "profile --fresh", "plan -h,--help", "plan RECIPE", "plan --data",
           "plan --set", "plan --devices", "plan --hosts", "plan --memory",
           "plan --link", "plan --objective", "plan --profile", "plan --lag",
-          "plan --max_batch", "plan --trials", "plan --noise_of",
+          "plan --max_batch", "plan --noise_of",
           "plan --ignore_machine", "plan --as_it_is", "plan --colocated",
           "plan -o,--output", "simulate -h,--help", "simulate PLAN",
           "simulate --profile", "simulate --devices", "simulate --jitter",
@@ -291,18 +291,15 @@ TEST_F(CommandLineTest, TrainFollowsAPlanOrARecipe) {
   EXPECT_EQ(file.recipe, "");
   const auto automatic =
       std::get<TrainOptions>(Parse({"train", "a", "--plan", "AUTO", "--devices",
-                                    "2", "--run_dir", "r", "--auto_replan"}));
+                                    "2", "--run_dir", "r"}));
   EXPECT_TRUE(automatic.plan.is_auto());
   EXPECT_EQ(automatic.plan.machines.devices, 2);
-  EXPECT_TRUE(automatic.plan.auto_replan);
   EXPECT_EQ(ExitCode(Parse({"train", "--run_dir", "r"})), kExitUsage);
   EXPECT_THAT(err_.str(), HasSubstr("RECIPE"));
   EXPECT_EQ(ExitCode(Parse({"train", "a", "--plan", "p", "--run_dir", "r"})),
             kExitUsage);
   EXPECT_THAT(err_.str(), HasSubstr("leave RECIPE (a) out"));
   EXPECT_EQ(ExitCode(Parse({"train", "a", "--devices", "2", "--run_dir", "r"})),
-            kExitUsage);
-  EXPECT_EQ(ExitCode(Parse({"train", "a", "--replan", "--run_dir", "r"})),
             kExitUsage);
 }
 

@@ -235,7 +235,6 @@ class PlanningTest(RunTest):
                  "REUSED", "generator.batch_size=48"),
                 (["--hosts", hosts], "hosts[1].name 'a' is there twice",
                  "link is missing"),
-                (["--trials", self.folder], "trials.textproto"),
                 (["--noise_of", self.folder], "no metrics")):
             with self.subTest(flags):
                 text = self.gandem("plan", SMOKE, "--profile", self.profile,

@@ -61,7 +61,7 @@ class ProfileTest(RunTest):
                       'name: "mlp_smoke"', "kind: EXCHANGE_SOCKET",
                       "kind: COLLECTIVE_MEMORY", "operation: FORWARD",
                       "operation: JUDGE", "operation: REAL",
-                      "operation: CAPTURE_CRITIC", "operation: ENCODE"):
+                      "operation: CAPTURE_CRITIC"):
             self.assertIn(field, profile)
         for probe in self.probes():
             if "outcome: MEASURED" not in probe:

@@ -73,7 +73,7 @@ std::string TextOf(const Plan& plan) {
 
 Plan MustPlan(const ProfileBuilder& networks, const Machines& machines,
               const RunConfig& recipe = Recipe(),
-              const QualityEvidence& evidence = {}) {
+              const NoiseScales& noise = {}) {
   const Profile profile = networks.Build();
   const auto plan = FindPlan(
       {.recipe = recipe,
@@ -83,8 +83,8 @@ Plan MustPlan(const ProfileBuilder& networks, const Machines& machines,
       {.predict = Predict,
        .predict_roughly = PredictRoughly,
        .images_needed =
-           [&evidence](const RunConfig& config) {
-             return PredictImagesNeeded(config, evidence);
+           [&noise](const RunConfig& config) {
+             return PredictImagesNeeded(config, noise);
            },
        .choose_optimizers = ChooseOptimizers});
   EXPECT_OK(plan);
@@ -278,9 +278,8 @@ TEST(ScenariosTest, ABatchBeyondTheNoiseScaleIsNotTaken) {
   const auto batch_at = [&networks](double scale) {
     const NoiseScale noise = {
         .images = scale, .low = 0.8 * scale, .high = 1.25 * scale};
-    const Plan plan =
-        MustPlan(networks, HostsOf(1, 2), Recipe(),
-                 {.generator_noise = noise, .discriminator_noise = noise});
+    const Plan plan = MustPlan(networks, HostsOf(1, 2), Recipe(),
+                               {.generator = noise, .discriminator = noise});
     EXPECT_GT(plan.candidates_size(), 0);
     return ChosenConfig(plan).discriminator().batch_size();
   };

@@ -38,25 +38,6 @@ Probe ProbeOf(const ProbeSettings& settings, Probe::Outcome outcome) {
   return probe;
 }
 
-TEST(KnownProbesTest, WhatIsNotSettledIsAskedAgain) {
-  const ProbeSettings settings = Asked();
-  ProbeSettings other = settings;
-  other.set_threads(7);
-  Profile profile;
-  *profile.add_probes() = ProbeOf(other, Probe::MEASURED);
-  EXPECT_FALSE(IsAnswered(profile, settings, 1));
-  *profile.add_probes() = ProbeOf(settings, Probe::MEASURED);
-  EXPECT_TRUE(IsAnswered(profile, settings, 1));
-  EXPECT_FALSE(IsAnswered(profile, settings, 2));
-  *profile.add_probes() = ProbeOf(settings, Probe::MEASURED);
-  EXPECT_TRUE(IsAnswered(profile, settings, 2));
-  EXPECT_FALSE(IsAnswered(profile, settings, 3));
-  profile.mutable_probes(1)->set_is_settled(true);
-  EXPECT_TRUE(IsAnswered(profile, settings, 3));
-  profile.mutable_probes(0)->set_outcome(Probe::TIMED_OUT);
-  EXPECT_TRUE(IsAnswered(profile, other, 3));
-}
-
 TEST(KnownProbesTest, APrecisionThatWasFarTooSlowIsHopeless) {
   ProbeSettings settings = Asked();
   settings.set_precision(RoleConfig::FLOAT32);

@@ -54,12 +54,6 @@ Operations WantedOperations(Role role, ScheduleConfig::FeedbackMode feedback) {
     if (snapshot) wanted.insert(Time::CAPTURE_CRITIC);
     if (feedback == ScheduleConfig::IMAGE_GRADIENT) wanted.insert(Time::ANSWER);
   }
-  if (role == GENERATOR || (role == DISCRIMINATOR && !snapshot)) {
-    wanted.insert(Time::ENCODE);
-  }
-  if (role == DISCRIMINATOR || (role == GENERATOR && !snapshot)) {
-    wanted.insert(Time::DECODE);
-  }
   return wanted;
 }
 

@@ -21,64 +21,6 @@ RunConfig RulesConfig(const std::string& text) {
   return config;
 }
 
-RunConfig WithDiscriminator(const std::string& network,
-                            const std::string& more = "") {
-  return RulesConfig("discriminator { network { " + network +
-                     " } batch_size: 64 } " + more);
-}
-
-RunConfig WithBatch(const std::string& network, int64_t batch) {
-  RunConfig config = WithDiscriminator(network);
-  config.mutable_generator()->set_batch_size(batch);
-  config.mutable_discriminator()->set_batch_size(batch);
-  return config;
-}
-
-TEST(OptimizerRulesTest, TheFirstRowThatFits) {
-  const auto name = [](const RunConfig& config) {
-    return std::string(OptimizerRowOf(config).name);
-  };
-  EXPECT_EQ(name(WithDiscriminator("dcgan {}")),
-            "batch norm or no normalization");
-  EXPECT_EQ(name(WithDiscriminator("dcgan {}", "loss: LEAST_SQUARES")),
-            "least squares");
-  EXPECT_EQ(name(WithDiscriminator("sndcgan {}", "loss: HINGE")),
-            "spectral norm");
-  EXPECT_EQ(name(WithDiscriminator("sndcgan { spectral_norm: false }")),
-            "batch norm or no normalization");
-  EXPECT_EQ(name(WithBatch("sagan {}", 256)),
-            "spectral norm, batches of 256 and more");
-  EXPECT_EQ(name(WithBatch("biggan {}", 2048)),
-            "spectral norm, batches of 1024 and more");
-  EXPECT_EQ(name(WithDiscriminator(
-                "wgan_gp {}",
-                "loss: WASSERSTEIN penalties { gradient_penalty: 10 }")),
-            "Wasserstein with gradient penalty");
-  EXPECT_EQ(
-      name(WithDiscriminator("sngan { norm: NONE }", "penalties { r1: 10 }")),
-      "R1 or R2");
-  EXPECT_EQ(name(WithDiscriminator("mlp {}", "loss: WASSERSTEIN")),
-            "Wasserstein without a penalty");
-}
-
-// TTUR's two rates, and the lag's.
-TEST(OptimizerRulesTest, ARoleWithoutAFamilyGetsTheTables) {
-  RunConfig config = WithBatch("sagan {}", 256);
-  config.mutable_schedule()->set_lag(2);
-  const std::vector<std::string> reasons = ChooseOptimizers(config);
-  EXPECT_EQ(config.generator().optimizer().adam().learning_rate(), 1e-4);
-  EXPECT_EQ(config.discriminator().optimizer().adam().learning_rate(), 4e-4);
-  EXPECT_EQ(config.discriminator().optimizer().adam().beta2(), 0.9);
-  EXPECT_EQ(config.discriminator().optimizer().batch_scaling(), BATCH_NONE);
-  EXPECT_EQ(EffectiveConfig(config).generator().optimizer().optimism(), 1);
-  EXPECT_THAT(reasons, Contains(HasSubstr("SAGAN, Zhang et al. 2019")));
-  EXPECT_THAT(reasons, Contains(HasSubstr("make up for lag 2")));
-  // What was chosen is chosen again.
-  const std::string text = config.DebugString();
-  ChooseOptimizers(config);
-  EXPECT_EQ(config.DebugString(), text);
-}
-
 TEST(OptimizerRulesTest, WhatARecipeHasStaysButForTheLag) {
   RunConfig config = RulesConfig(R"(
     schedule { lag: 1 }
@@ -100,9 +42,26 @@ TEST(OptimizerRulesTest, WhatARecipeHasStaysButForTheLag) {
             OptimizerConfig::LAG_MATCHED);
   EXPECT_THAT(reasons,
               Contains(HasSubstr("generator: beta1 0 in place of 0.5")));
-  EXPECT_THAT(reasons,
-              Contains(HasSubstr("discriminator: the family and the rate are "
-                                 "those of the recipe")));
+  EXPECT_THAT(reasons, Contains(HasSubstr("make up for lag 1")));
+  EXPECT_OK(ValidateRunConfig(config));
+  // What was chosen is chosen again.
+  const std::string text = config.DebugString();
+  ChooseOptimizers(config);
+  EXPECT_EQ(config.DebugString(), text);
+}
+
+// Without a family it is Adam.
+TEST(OptimizerRulesTest, ARoleWithoutAFamilyFollowsAsAdamDoes) {
+  RunConfig config = RulesConfig(R"(
+    schedule { lag: 2 }
+    generator { network { mlp {} } batch_size: 64 }
+    discriminator { network { mlp {} } batch_size: 64 })");
+  RememberBatches(config);
+  config.mutable_generator()->set_batch_size(128);
+  config.mutable_discriminator()->set_batch_size(128);
+  ChooseOptimizers(config);
+  EXPECT_EQ(config.generator().optimizer().batch_scaling(), BATCH_SQRT);
+  EXPECT_EQ(EffectiveConfig(config).generator().optimizer().optimism(), 1);
   EXPECT_OK(ValidateRunConfig(config));
 }
 

@@ -43,10 +43,15 @@ inline double SlowestThread(const Machines& machines,
   return slowest;
 }
 
-inline int64_t PassImages(const RoleConfig& role) {
-  const int64_t rank =
-      (role.batch_size() + role.workers() - 1) / role.workers();
-  return role.micro_batch() == 0 ? rank : std::min(role.micro_batch(), rank);
+inline int64_t RankImages(const RoleConfig& role) {
+  return (role.batch_size() + role.workers() - 1) / role.workers();
+}
+
+// A generator holds what it made of all parts of its step.
+inline int64_t PassImages(const RoleConfig& discriminator) {
+  const int64_t rank = RankImages(discriminator);
+  const int64_t micro_batch = discriminator.micro_batch();
+  return micro_batch == 0 ? rank : std::min(micro_batch, rank);
 }
 
 // Where a test wants another answer it changes `Prediction`.
@@ -84,7 +89,7 @@ inline Prediction FakePrediction(const FakeNumbers& numbers,
   prediction.set_generator_wait(colocated ? 0 : 1 - g_work / round);
   prediction.set_discriminator_wait(colocated ? 0 : 1 - d_work / round);
   prediction.set_generator_bytes(numbers.fixed_bytes +
-                                 numbers.pass_bytes * PassImages(g));
+                                 numbers.pass_bytes * RankImages(g));
   prediction.set_discriminator_bytes(numbers.fixed_bytes +
                                      numbers.pass_bytes * PassImages(d));
   prediction.set_bottleneck(round > std::max(g_work, d_work) * 1.001 ? "link"
@@ -104,19 +109,20 @@ inline ImagesNeeded FakeImagesNeeded(const FakeNumbers& numbers,
 }
 
 inline PlanModels FakeModels(const FakeNumbers& numbers) {
-  return {
-      .predict = [numbers](
-                     const ProfileCosts&, const Machines& machines,
-                     const RunConfig& config,
-                     const Placement& placement) -> absl::StatusOr<Prediction> {
-        return FakePrediction(numbers, machines, config, placement);
-      },
-      .images_needed =
-          [numbers](const RunConfig& config) {
-            return FakeImagesNeeded(numbers, config);
-          },
-      .choose_optimizers =
-          [](RunConfig&) { return std::vector<std::string>(); }};
+  const auto predict =
+      [numbers](const ProfileCosts&, const Machines& machines,
+                const RunConfig& config,
+                const Placement& placement) -> absl::StatusOr<Prediction> {
+    return FakePrediction(numbers, machines, config, placement);
+  };
+  return {.predict = predict,
+          .predict_roughly = predict,
+          .images_needed =
+              [numbers](const RunConfig& config) {
+                return FakeImagesNeeded(numbers, config);
+              },
+          .choose_optimizers =
+              [](RunConfig&) { return std::vector<std::string>(); }};
 }
 
 inline RunConfig FakeRecipe(int64_t batch = 64) {

@@ -103,42 +103,40 @@ TEST(SearchTest, AHeavyDiscriminatorGetsMoreWorkers) {
   EXPECT_THAT(plan.reasons(0), StartsWith("decouple: "));
 }
 
-// A rough prediction that is wrong by a sixth from one to the next.
-TEST(SearchTest, WhatIsRoughlyFarBehindIsNotPredicted) {
+// A ranking that is wrong by a sixth from one to the next.
+TEST(SearchTest, TheBestTwentyOfTheRankingArePredicted) {
   for (const double discriminator : {0.3e-3, 5e-3}) {
     const FakeNumbers numbers = {.discriminator = discriminator};
+    const Machines machines = FakeMachines(2, /*hosts=*/12);
+    ASSERT_OK_AND_ASSIGN(const Plan right,
+                         FindPlan(FakeRequest(machines), FakeModels(numbers)));
     PlanModels models = FakeModels(numbers);
     std::atomic<int> asked = 0;
-    models.predict = [&](const ProfileCosts&, const Machines& machines,
+    models.predict = [&](const ProfileCosts&, const Machines& hosts,
                          const RunConfig& config, const Placement& placement) {
       ++asked;
-      return FakePrediction(numbers, machines, config, placement);
+      return FakePrediction(numbers, hosts, config, placement);
     };
-    const PlanRequest request = FakeRequest(FakeMachines(2, /*hosts=*/12));
-    ASSERT_OK_AND_ASSIGN(const Plan all, FindPlan(request, models));
-    const int asked_for_all = asked;
-    asked = 0;
-    models.predict_roughly = [&](const ProfileCosts&, const Machines& machines,
+    models.predict_roughly = [&](const ProfileCosts&, const Machines& hosts,
                                  const RunConfig& config,
                                  const Placement& placement) {
-      Prediction prediction =
-          FakePrediction(numbers, machines, config, placement);
+      Prediction prediction = FakePrediction(numbers, hosts, config, placement);
       const int workers = config.generator().workers();
       prediction.set_images_per_second(prediction.images_per_second() *
                                        (1 + 0.08 * (workers % 3 - 1)));
       return prediction;
     };
-    ASSERT_OK_AND_ASSIGN(const Plan plan, FindPlan(request, models));
-    EXPECT_LT(asked.load(), asked_for_all / 2);
-    EXPECT_EQ(First(plan).name(), First(all).name());
-    EXPECT_NEAR(First(plan).prediction().time_to_quality(),
-                First(all).prediction().time_to_quality(), 1e-9);
+    ASSERT_OK_AND_ASSIGN(const Plan plan,
+                         FindPlan(FakeRequest(machines), models));
+    // With the best synchronous one; those of the reasons come on top.
+    EXPECT_LE(asked.load(), 21 + 6);
+    EXPECT_LE(First(plan).prediction().time_to_quality(),
+              1.03 * First(right).prediction().time_to_quality());
   }
 }
 
 TEST(SearchTest, WhyNothingCanBePredictedExactlyIsSaid) {
   PlanModels models = FakeModels({});
-  models.predict_roughly = models.predict;
   models.predict = [](const ProfileCosts&, const Machines&, const RunConfig&,
                       const Placement&) -> absl::StatusOr<Prediction> {
     return absl::InternalError("the simulation is stuck");
@@ -277,7 +275,7 @@ TEST(SearchTest, ASlowHostIsLeftOut) {
 TEST(SearchTest, MemoryIsNeverExceeded) {
   Machines machines = FakeMachines(4);
   // Four workers need 400 MiB and 1 MiB for each image of their passes.
-  machines.mutable_hosts(0)->set_memory_bytes(int64_t{472} << 20);
+  machines.mutable_hosts(0)->set_memory_bytes(int64_t{540} << 20);
   ASSERT_OK_AND_ASSIGN(const Plan plan,
                        FindPlan(FakeRequest(machines), FakeModels({})));
   for (const Candidate& candidate : plan.candidates()) {
@@ -288,33 +286,26 @@ TEST(SearchTest, MemoryIsNeverExceeded) {
                    : candidate.prediction().discriminator_bytes();
     }
     // With the reserve of 8 %.
-    EXPECT_LE(1.08 * bytes, int64_t{472} << 20) << candidate.name();
+    EXPECT_LE(1.08 * bytes, int64_t{540} << 20) << candidate.name();
   }
   EXPECT_EQ(First(plan).placement().workers_size(), 4);
   EXPECT_THAT(First(plan).name(), HasSubstr("micro-batch"));
 }
 
-// A gain that the model cannot know is no reason to cut steps.
-TEST(SearchTest, MicroBatchesHaveToPay) {
-  for (const double gain : {0.99, 0.9}) {
-    PlanModels models = FakeModels({});
-    models.predict =
-        [gain, fake = models.predict](
-            const ProfileCosts& costs, const Machines& machines,
-            const RunConfig& config,
-            const Placement& placement) -> absl::StatusOr<Prediction> {
-      auto prediction = fake(costs, machines, config, placement);
-      if (prediction.ok() && config.discriminator().micro_batch() > 0) {
-        prediction->set_images_per_second(prediction->images_per_second() /
-                                          gain);
-      }
-      return prediction;
-    };
-    ASSERT_OK_AND_ASSIGN(const Plan plan,
-                         FindPlan(FakeRequest(FakeMachines(2)), models));
-    EXPECT_EQ(First(plan).config().discriminator().micro_batch() > 0,
-              gain == 0.9);
+// Steps are cut only where memory asks for it.
+TEST(SearchTest, AStepThatFitsIsNotCut) {
+  ASSERT_OK_AND_ASSIGN(const Plan plan,
+                       FindPlan(FakeRequest(FakeMachines(2)), FakeModels({})));
+  for (const Candidate& candidate : plan.candidates()) {
+    EXPECT_EQ(candidate.config().discriminator().micro_batch(), 0);
   }
+  RunConfig recipe = FakeRecipe();
+  recipe.mutable_discriminator()->set_micro_batch(16);
+  ASSERT_OK_AND_ASSIGN(
+      const Plan whole,
+      FindPlan(FakeRequest(FakeMachines(2), Plan::THROUGHPUT, {}, recipe),
+               FakeModels({})));
+  EXPECT_EQ(First(whole).config().discriminator().micro_batch(), 0);
 }
 
 TEST(SearchTest, WhatIsBindingIsNamedWithTheNearestValue) {
@@ -322,18 +313,19 @@ TEST(SearchTest, WhatIsBindingIsNamedWithTheNearestValue) {
   machines.mutable_hosts(0)->set_memory_bytes(50 << 20);
   const absl::Status status =
       FindPlan(FakeRequest(machines), FakeModels({})).status();
-  // One process with passes of 8 images: 108 MiB and a reserve of 8 %.
+  // One process with half of the batch, which a generator holds as a whole: 132
+  // MiB and a reserve of 8 %.
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
                                AllOf(HasSubstr("host0 has 50.0 MiB"),
                                      HasSubstr("colocated"),
-                                     HasSubstr("--memory 117MiB, or "
+                                     HasSubstr("--memory 143MiB, or "
                                                "memory_bytes of --hosts"))));
-  machines.mutable_hosts(0)->set_memory_bytes(117 << 20);
+  machines.mutable_hosts(0)->set_memory_bytes(143 << 20);
   EXPECT_OK(FindPlan(FakeRequest(machines), FakeModels({})).status());
-  machines.mutable_hosts(0)->set_memory_bytes(116 << 20);
+  machines.mutable_hosts(0)->set_memory_bytes(142 << 20);
   EXPECT_THAT(FindPlan(FakeRequest(machines), FakeModels({})).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("--memory 117MiB")));
+                       HasSubstr("--memory 143MiB")));
   machines.mutable_hosts(0)->set_device("cuda");
   machines.mutable_hosts(0)->set_devices(2);
   machines.mutable_hosts(0)->set_device_memory_bytes(50 << 20);
@@ -356,7 +348,7 @@ TEST(SearchTest, AHostThatIsTooSmallIsLeftOut) {
   }
 }
 
-// Two processes of 108 MiB are more on a host than one of 172.
+// Two processes of 164 MiB are more on a host than one.
 TEST(SearchTest, TheLeastMemoryIsThatOfAHost) {
   SearchLimits limits;
   PlanRequest request = FakeRequest(FakeMachines(4), Plan::MEMORY, limits);
@@ -434,11 +426,13 @@ TEST(SearchTest, ABatchBeyondTheKneeIsNotTaken) {
 }
 
 TEST(SearchTest, TheLeastMemoryIsThatOfSmallPasses) {
+  // Three generators of 22 images each; a discriminator of 64 needs no more.
   ASSERT_OK_AND_ASSIGN(
       const Plan plan,
-      FindPlan(FakeRequest(FakeMachines(4), Plan::MEMORY), FakeModels({})));
-  EXPECT_EQ(First(plan).prediction().generator_bytes(), 108 << 20);
-  EXPECT_EQ(First(plan).prediction().discriminator_bytes(), 108 << 20);
+      FindPlan(FakeRequest(FakeMachines(1, /*hosts=*/4), Plan::MEMORY),
+               FakeModels({})));
+  EXPECT_EQ(First(plan).prediction().generator_bytes(), 122 << 20);
+  EXPECT_LE(First(plan).prediction().discriminator_bytes(), 122 << 20);
 }
 
 TEST(SearchTest, OfTwoThatAreWorthTheSameTheSimplerIsFirst) {

@@ -18,7 +18,6 @@ namespace {
 
 using ::gandem::testing::StatusIs;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 constexpr double kFailedTrial = std::numeric_limits<double>::infinity();
@@ -170,25 +169,6 @@ TEST(TrialsTest, GoesOnWhereItWas) {
   EXPECT_EQ(read_again.DebugString(), whole.DebugString());
   EXPECT_THAT(TrialsText(Study(6, TrialRecipe())),
               HasSubstr("no two trials can be compared yet"));
-}
-
-// A trial that is where the reference was at 0.8 of its rounds needs 1.25 times
-// the images.
-TEST(TrialsTest, WhatThePlannerTakesFromThem) {
-  Trials trials = Study(3, TrialRecipe());
-  Play(trials, [](const TrialRun& run) {
-    const double seeds[] = {0, 1, 1.4, 0.8};
-    const double slower = run.trial == 1 ? 1 : 1.25;
-    return 1000 * seeds[run.seed] *
-           std::exp(-static_cast<double>(run.rounds) / slower / 200);
-  });
-  const std::vector<MeasuredQuality> evidence = EvidenceOf(trials);
-  ASSERT_THAT(evidence, SizeIs(2));
-  EXPECT_NEAR(std::exp(evidence[0].log_factor), 1.25, 1e-6);
-  EXPECT_GT(evidence[0].sd, 0);
-  EXPECT_EQ(evidence[1].config.generator().optimizer().optimism_rule(),
-            OptimizerConfig::LAG_MATCHED);
-  EXPECT_THAT(EvidenceOf(Study(3, TrialRecipe())), IsEmpty());
 }
 
 TEST(TrialsTest, AnotherStudyIsNamed) {

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/planner/search/enumeration.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "common/config/role_device.h"
+#include "scaling_manager/planner/model/role_costs.h"
+
+namespace gandem {
+namespace {
+
+// A pass of fewer images is slow, and batch norm needs about as many (Wu and He
+// 2018, figure 1).
+constexpr int64_t kLeastPass = 8;
+// A generator's step in up to eight parts and a discriminator's in up to four:
+// more hardly save more time.
+constexpr size_t kMostGeneratorCuts = 3;
+constexpr size_t kMostDiscriminatorCuts = 2;
+// Up to this sum every pair of numbers of workers is a shape.
+constexpr int kFewWorkers = 16;
+// Up to here every lag is tried, above it powers of two.
+constexpr int64_t kEveryLag = 4;
+
+void SetCompute(const RoleChoice& compute, RoleChoice& role) {
+  role.precision = compute.precision;
+  role.layout = compute.layout;
+}
+
+// A step of the recipe takes the least time with these kernels; the first of
+// `computes` where the profile does not tell.
+RoleChoice FastestCompute(const ProfileCosts& costs, const RunConfig& recipe,
+                          Role role, int threads,
+                          const std::vector<RoleChoice>& computes) {
+  const RoleConfig& config =
+      role == GENERATOR ? recipe.generator() : recipe.discriminator();
+  ProbeSettings step;
+  step.set_batch_size(config.batch_size());
+  step.set_feedback(recipe.schedule().feedback());
+  step.set_image_source(recipe.schedule().image_source());
+  RoleChoice fastest = computes.front();
+  double least = std::numeric_limits<double>::infinity();
+  for (const RoleChoice& compute : computes) {
+    const absl::StatusOr<RoleCosts>& times =
+        costs.Of({.role = role,
+                  .precision = compute.precision,
+                  .layout = compute.layout,
+                  .threads = IsOnGpu(config) ? 0 : threads,
+                  .feedback = step.feedback(),
+                  .image_source = step.image_source()});
+    if (!times.ok()) continue;
+    const double seconds = ProbedRoundSeconds(role, step, *times);
+    if (seconds >= least) continue;
+    least = seconds;
+    fastest = compute;
+  }
+  return fastest;
+}
+
+std::map<int, RoleChoice> FastestByThreads(
+    const ProfileCosts& costs, const RunConfig& recipe, Role role,
+    const std::vector<int>& threads, const std::vector<RoleChoice>& computes) {
+  std::map<int, RoleChoice> fastest;
+  for (const int count : threads) {
+    fastest[count] = FastestCompute(costs, recipe, role, count, computes);
+  }
+  return fastest;
+}
+
+std::vector<int64_t> LagsToTry(const SearchSpace& space) {
+  std::vector<int64_t> lags;
+  for (const int64_t lag : space.lags) {
+    const bool is_power = (lag & (lag - 1)) == 0;
+    if (lag <= kEveryLag || is_power || lag == space.lags.front()) {
+      lags.push_back(lag);
+    }
+  }
+  return lags;
+}
+
+// Of many workers only those that take nearly all of the machines, nearly half
+// of them, nearly a quarter and so on.
+bool IsWorthRanking(const SearchChoice& shape, const Machines& machines) {
+  const RoleChoice& generator = shape.generator;
+  const RoleChoice& discriminator = shape.discriminator;
+  if (generator.workers + discriminator.workers <= kFewWorkers) return true;
+  const auto part_of = [&machines](const RoleChoice& role) {
+    return static_cast<double>(role.workers) /
+           MostWorkers(machines, role.threads);
+  };
+  double part = part_of(generator) + part_of(discriminator);
+  while (part <= 0.5) part *= 2;
+  return part > 7.0 / 8;
+}
+
+}  // namespace
+
+Enumeration::Enumeration(const PlanRequest& request, const ProfileCosts& costs,
+                         std::vector<int> batch_doublings)
+    : request_(request),
+      space_(request.space),
+      batch_doublings_(std::move(batch_doublings)),
+      base_(ChoiceOf(request.recipe, request.space)),
+      generator_fastest_(FastestByThreads(costs, request.recipe, GENERATOR,
+                                          space_.generator_threads,
+                                          space_.generator_computes)),
+      discriminator_fastest_(FastestByThreads(
+          costs, request.recipe, DISCRIMINATOR, space_.discriminator_threads,
+          space_.discriminator_computes)) {}
+
+void Enumeration::AddModes(SearchChoice shape,
+                           std::vector<SearchChoice>& shapes) const {
+  // One process computes with the threads that both roles were measured with.
+  const auto generator = generator_fastest_.find(shape.generator.threads);
+  if (generator != generator_fastest_.end()) {
+    SetCompute(generator->second, shape.generator);
+  }
+  SetCompute(discriminator_fastest_.at(shape.discriminator.threads),
+             shape.discriminator);
+  const int most = std::ranges::max(batch_doublings_);
+  for (const auto feedback :
+       {ScheduleConfig::SNAPSHOT, ScheduleConfig::IMAGE_GRADIENT,
+        ScheduleConfig::FUSED}) {
+    shape.feedback = feedback;
+    for (const int64_t lag : LagsToTry(space_)) {
+      const bool is_fused = feedback == ScheduleConfig::FUSED;
+      if (is_fused && lag != 1) continue;
+      // One process never waits: a lag gains nothing.
+      if (shape.colocated && !is_fused && lag > space_.lags.front()) break;
+      shape.lag = lag;
+      shape.batch_doublings = 0;
+      shapes.push_back(shape);
+      if (most == 0) continue;
+      shape.batch_doublings = most;
+      shapes.push_back(shape);
+    }
+  }
+}
+
+// Pairs of threads that fit, with nothing larger that fits, too; and the
+// fewest, with which most workers share a host: no message of theirs travels.
+std::vector<SearchChoice> Enumeration::WithThreads(SearchChoice shape) const {
+  std::vector<SearchChoice> result;
+  int most = 0;  // of the discriminator beside more threads of the generator
+  for (size_t i = space_.generator_threads.size(); i-- > 0;) {
+    shape.generator.threads = space_.generator_threads[i];
+    for (size_t j = space_.discriminator_threads.size(); j-- > 0;) {
+      shape.discriminator.threads = space_.discriminator_threads[j];
+      if (shape.discriminator.threads <= most) break;
+      if (PlaceWorkers(request_.machines, shape).workers_size() == 0) continue;
+      most = shape.discriminator.threads;
+      result.push_back(shape);
+      break;
+    }
+  }
+  shape.generator.threads = space_.generator_threads.front();
+  shape.discriminator.threads = space_.discriminator_threads.front();
+  if (!result.empty() && std::ranges::find(result, shape) == result.end()) {
+    result.push_back(shape);
+  }
+  return result;
+}
+
+std::vector<SearchChoice> Enumeration::Shapes() const {
+  std::vector<SearchChoice> shapes;
+  SearchChoice shape = base_;
+  shape.colocated = true;
+  for (const int threads : space_.discriminator_threads) {
+    shape.generator.threads = threads;
+    shape.discriminator.threads = threads;
+    AddModes(shape, shapes);
+  }
+  shape = base_;
+  const int devices = NumDevices(request_.machines);
+  for (const int generators : space_.workers) {
+    for (const int discriminators : space_.workers) {
+      if (generators + discriminators > devices) break;
+      shape.generator.workers = generators;
+      shape.discriminator.workers = discriminators;
+      for (const SearchChoice& fitting : WithThreads(shape)) {
+        if (IsWorthRanking(fitting, request_.machines)) {
+          AddModes(fitting, shapes);
+        }
+      }
+    }
+  }
+  return shapes;
+}
+
+std::vector<SearchChoice> Enumeration::WaysOf(const SearchChoice& shape) const {
+  const bool averages =
+      shape.generator.workers + shape.discriminator.workers > 2;
+  std::vector<SearchChoice> ways;
+  for (const int doublings : batch_doublings_) {
+    SearchChoice way = shape;
+    way.batch_doublings = doublings;
+    for (const int64_t every : space_.averages) {
+      if (every > 0 && !averages) continue;
+      way.average_every = every;
+      for (const WorkerSpread spread : space_.spreads) {
+        if (shape.colocated && spread != shape.spread) continue;
+        way.spread = spread;
+        ways.push_back(way);
+      }
+    }
+    way.average_every = shape.average_every;
+    way.spread = shape.spread;
+    AddCuts(way, ways);
+  }
+  return ways;
+}
+
+void Enumeration::AddCuts(SearchChoice way,
+                          std::vector<SearchChoice>& ways) const {
+  way.generator.micro_batch = 0;
+  way.discriminator.micro_batch = 0;
+  // Nothing travels within a process.
+  if (way.colocated) return ways.push_back(way);
+  const auto first_cuts = [&](Role role, size_t most) {
+    std::vector<int64_t> cuts = Cuts(role, way);
+    cuts.resize(std::min(cuts.size(), most));
+    cuts.push_back(0);
+    return cuts;
+  };
+  const std::vector<int64_t> discriminators =
+      first_cuts(DISCRIMINATOR, kMostDiscriminatorCuts);
+  for (const int64_t generator : first_cuts(GENERATOR, kMostGeneratorCuts)) {
+    for (const int64_t discriminator : discriminators) {
+      way.generator.micro_batch = generator;
+      way.discriminator.micro_batch = discriminator;
+      ways.push_back(way);
+    }
+  }
+}
+
+std::vector<int64_t> Enumeration::Cuts(Role role,
+                                       const SearchChoice& way) const {
+  const bool generates = role == GENERATOR;
+  const RoleChoice& choice = generates ? way.generator : way.discriminator;
+  const RoleConfig& recipe =
+      generates ? request_.recipe.generator() : request_.recipe.discriminator();
+  const int64_t batch = ScaledBatch(recipe.batch_size(), way.batch_doublings);
+  const int64_t rank_batch = (batch + choice.workers - 1) / choice.workers;
+  int64_t pass = choice.micro_batch == 0
+                     ? rank_batch
+                     : std::min(choice.micro_batch, rank_batch);
+  std::vector<int64_t> cuts;
+  for (pass /= 2; pass > kLeastPass; pass /= 2) cuts.push_back(pass);
+  if (rank_batch > kLeastPass) cuts.push_back(kLeastPass);
+  return cuts;
+}
+
+std::vector<SearchChoice> Enumeration::LeanWaysOf(
+    const SearchChoice& way) const {
+  std::vector<int64_t> passes = Cuts(DISCRIMINATOR, way);
+  passes.push_back(way.discriminator.micro_batch);
+  std::vector<SearchChoice> lean;
+  for (const RoleChoice& generator : space_.generator_computes) {
+    for (const RoleChoice& discriminator : space_.discriminator_computes) {
+      for (const int64_t pass : passes) {
+        SearchChoice other = way;
+        SetCompute(generator, other.generator);
+        SetCompute(discriminator, other.discriminator);
+        other.discriminator.micro_batch = pass;
+        lean.push_back(other);
+      }
+    }
+  }
+  return lean;
+}
+
+SearchChoice Enumeration::CutMost(SearchChoice way) const {
+  const std::vector<int64_t> cuts = Cuts(DISCRIMINATOR, way);
+  if (!cuts.empty()) way.discriminator.micro_batch = cuts.back();
+  return way;
+}
+
+}  // namespace gandem
