@@ -346,7 +346,8 @@ function(gandem_fuzz_target name)
     COMMAND ${name} -seed=1 -max_total_time=${GANDEM_FUZZ_SECONDS}
             -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 ${found} ${seeds})
   math(EXPR timeout "${GANDEM_FUZZ_SECONDS} + 60")
+  _gandem_labels(labels fuzz)
   set_tests_properties(${name} PROPERTIES
     TIMEOUT ${timeout} WORKING_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz
-    LABELS fuzz)
+    LABELS "${labels}")
 endfunction()

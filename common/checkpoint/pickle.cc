@@ -60,10 +60,11 @@ enum PickleOperation : uint8_t {
   kByteArray8 = 0x96,
 };
 
-// A byte of a pickle can cost a hundred of memory. 65536 tensors of ten
+// One byte of a pickle can take 100 bytes of memory. 65536 tensors of ten
 // dimensions stay below this limit, and so do CIFAR's 50000 images.
 constexpr size_t kMaxValues = size_t{1} << 21;  // also on the stack, remembered
-// Names are copied, and a reference to one has two bytes. Python's have fewer.
+// Names are copied, and a reference to one has two bytes. Names in Python are
+// shorter than this.
 constexpr size_t kMaxNameBytes = 256;
 
 absl::Status DamagedPickle(absl::string_view what) {

@@ -45,6 +45,7 @@ constexpr StorageClass kStorageClasses[] = {
 
 // A tensor copies them from the pickle, to which it may be one of many
 // references of two bytes.
+constexpr size_t kMaxTensors = size_t{1} << 18;  // chosen; no network has more
 constexpr size_t kMaxStorageKeyBytes = 64;
 constexpr size_t kMaxPickleRank = 64;  // PyTorch's own limit
 
@@ -66,6 +67,11 @@ class PlaceReader {
     if (dict.kind != Kind::kDict) {
       return absl::InvalidArgumentError(
           "it holds no dict: save the module's state_dict()");
+    }
+    // One object may stand in many entries, and each copies its shape.
+    if (dict.items.size() / 2 > kMaxTensors) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("it holds more than ", kMaxTensors, " tensors"));
     }
     std::vector<NamedPlace> places;
     std::set<absl::string_view> names;
@@ -107,7 +113,7 @@ class PlaceReader {
     }
     if (tensor->kind != Kind::kObject ||
         FunctionOf(*tensor) != "torch._utils._rebuild_tensor_v2") {
-      return NotATensor(object);
+      return NotATensor(tensor->kind == Kind::kObject ? *tensor : object);
     }
     const std::vector<size_t>& arguments = ArgumentsOf(*tensor);
     if (arguments.size() < 4 ||

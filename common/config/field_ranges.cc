@@ -46,7 +46,7 @@ FieldRange ParseRange(absl::string_view text) {
   return range;
 }
 
-// Of a list the value at `index`.
+// Checks the value of `field`, or the one at `index` if the field is a list.
 bool CheckNumber(const FieldRange& range, const std::string& path,
                  const Message& message, const FieldDescriptor& field,
                  int index, Faults& faults) {

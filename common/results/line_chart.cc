@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -115,7 +116,8 @@ class PanelDrawing {
         "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" "
         "fill=\"%s\">%s</text>\n",
         x, y, anchor, color,
-        absl::StrReplaceAll(text, {{"&", "&amp;"}, {"<", "&lt;"}}));
+        absl::StrReplaceAll(text,
+                            {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}}));
   }
 
   void XTick(double x) {
@@ -131,8 +133,12 @@ class PanelDrawing {
     }
     if (!panel_.doubling) {
       for (const double tick : TicksOf(x_.low, x_.high, 6)) XTick(tick);
-    } else if (!panel_.lines.empty()) {
-      for (const ChartPoint& point : panel_.lines[0].points) XTick(point.x);
+    } else {
+      std::set<double> ticks;
+      for (const ChartLine& line : panel_.lines) {
+        for (const ChartPoint& point : line.points) ticks.insert(point.x);
+      }
+      for (const double tick : ticks) XTick(tick);
     }
     Line(kLeft, kTop, kLeft, kBottom, "black", 1);
     Line(kLeft, kBottom, kRight, kBottom, "black", 1);

@@ -22,7 +22,7 @@ struct ChartPoint {
 };
 
 struct ChartLine {
-  std::string name = {};                // in the legend; empty: in none
+  std::string name = {};                // in the legend; empty: not shown there
   std::vector<ChartPoint> points = {};  // x ascending, all finite
 };
 

@@ -134,6 +134,10 @@ int Run(const EvaluationOptions& options) {
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
   execv(binary.c_str(), pointers.data());
+  if (errno == ENOENT) {
+    return End(absl::NotFoundError(absl::StrCat(
+        "there is no program '", binary, "': scripts/build.sh builds it")));
+  }
   return End(FileError(errno, "cannot execute", binary));
 }
 

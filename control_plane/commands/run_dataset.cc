@@ -84,8 +84,9 @@ absl::Status KnowExcludeList(DataConfig& data) {
   }
   absl::Status probed = CheckIsFileOrFolder(data.exclude());
   if (!probed.ok()) return Annotate(probed, "data.exclude");
-  GANDEM_ASSIGN_OR_RETURN(*data.mutable_exclude_sha256(),
-                          Sha256OfFile(data.exclude()));
+  absl::StatusOr<std::string> sha256 = Sha256OfFile(data.exclude());
+  if (!sha256.ok()) return Annotate(sha256.status(), "data.exclude");
+  data.set_exclude_sha256(*std::move(sha256));
   return absl::OkStatus();
 }
 

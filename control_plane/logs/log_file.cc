@@ -24,6 +24,8 @@ namespace gandem {
 namespace {
 
 constexpr int64_t kPieceBytes = 64 << 10;
+// Bytes by which a file that was emptied and grew again is recognized; chosen.
+constexpr size_t kBefore = 256;
 
 // 0 is the newest file.
 std::string NameOf(const std::string& path, int number) {
@@ -84,9 +86,14 @@ void LogFile::Read(bool ended, std::vector<LogEntry>& entries) {
 std::string LogFile::ReadPiece() {
   while (true) {
     if (fd_ >= 0) {
+      // RotateOpenFile has copied the file and emptied it: the copy has the
+      // rest.
+      if (WasEmptied() && !Open(1, offset_)) Open(0, 0);
       auto bytes = ReadAt(fd_, path_, offset_, kPieceBytes);
       if (bytes.ok() && !bytes->empty()) {
         offset_ += static_cast<int64_t>(bytes->size());
+        before_ =
+            bytes->substr(bytes->size() - std::min(bytes->size(), kBefore));
         return *std::move(bytes);
       }
     }
@@ -99,9 +106,7 @@ bool LogFile::OpenNext() {
   int number = kOlderLogs + 1;
   if (struct stat open = {}; fd_ >= 0 && fstat(fd_, &open) == 0) {
     number = NumberOf(path_, open);
-    // A file that became shorter was copied and then emptied (RotateOpenFile):
-    // the copy has the rest.
-    if (number == 0) return open.st_size < offset_ && Open(1, offset_);
+    if (number == 0) return false;
     // All files that are left are newer than one that was removed.
     if (number < 0) number = kOlderLogs + 1;
   }
@@ -111,6 +116,14 @@ bool LogFile::OpenNext() {
   return false;
 }
 
+// Whether what was read last is no longer there: it may be longer again.
+bool LogFile::WasEmptied() const {
+  const auto size = static_cast<int64_t>(before_.size());
+  if (size == 0) return false;
+  const auto bytes = ReadAt(fd_, path_, offset_ - size, size);
+  return bytes.ok() && *bytes != before_;
+}
+
 bool LogFile::Open(int number, int64_t offset) {
   const auto fd =
       OpenPlainFile(NameOf(path_, number), "cannot open", O_RDONLY | O_CLOEXEC);
@@ -118,6 +131,7 @@ bool LogFile::Open(int number, int64_t offset) {
   if (fd_ >= 0) close(fd_);
   fd_ = *fd;
   offset_ = offset;
+  if (offset == 0) before_.clear();
   return true;
 }
 

@@ -6,7 +6,8 @@
 //
 // Owner: the reader of a run's logs. Thread safety: one thread.
 // Errors: a file that cannot be read has no lines; a later read may find some.
-// A file that is rotated by a copy twice between two reads may lose lines.
+// A file that is rotated by a copy before its first read, or twice between two
+// reads, may lose lines.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +38,7 @@ class LogFile {
  private:
   std::string ReadPiece();
   bool OpenNext();
+  bool WasEmptied() const;
   bool Open(int number, int64_t offset);
   void AddLine(const std::string& line, std::vector<LogEntry>& entries);
   void TakeNewest(std::vector<LogEntry>& entries);
@@ -46,9 +48,10 @@ class LogFile {
   const absl::TimeZone zone_;
   int fd_ = -1;  // the file that is being read
   int64_t offset_ = 0;
-  std::string part_ = {};  // of a line that has not ended
+  std::string before_ = {};  // the last bytes before offset_
+  std::string part_ = {};    // of a line that has not ended
   std::optional<LogEntry> newest_ = {};
-  // Of the last line that had a stamp.
+  // Time and level of the last line with a time stamp.
   absl::Time last_time_ = absl::InfinitePast();
   LogLevel last_level_ = LogLevel::kError;
 };

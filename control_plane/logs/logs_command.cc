@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -74,10 +75,14 @@ absl::Status LogReader::FindFiles() {
 void LogReader::Show(bool ended) {
   const std::optional<LogEntry> newest =
       held_.empty() ? std::nullopt : std::optional(held_.back());
-  for (auto& [source, file] : files_) file.Read(ended, held_);
-  std::erase_if(held_, [this](const LogEntry& entry) {
-    return entry.time < since_ || entry.level < level_;
-  });
+  for (auto& [source, file] : files_) {
+    std::vector<LogEntry> entries;
+    file.Read(ended, entries);
+    for (LogEntry& entry : entries) {
+      if (entry.time < since_ || entry.level < level_) continue;
+      held_.push_back(std::move(entry));
+    }
+  }
   std::ranges::stable_sort(held_, IsBefore);
   auto end = ended ? held_.end() : held_.begin();
   if (!ended && newest.has_value()) {

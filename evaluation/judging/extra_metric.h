@@ -26,7 +26,7 @@ struct MetricInput {
   const at::Tensor& images_ND;
   // Undefined where the metric needs no features of the reference.
   const at::Tensor& reference_ND;
-  // Of a metric that needs moments of the reference; else null and 0.
+  // Moments of the reference; null if the metric does not need them.
   const FrechetReference* reference = nullptr;
   int64_t num_reference = 0;
 };
@@ -34,7 +34,8 @@ struct MetricInput {
 struct ExtraMetric {
   absl::string_view name;  // of --metric, "cmmd"
   absl::StatusOr<Metric> (*compute)(const MetricInput& input);
-  // What is wrong with so few images; "": nothing. Null: any number will do.
+  // Returns why `num_images` is too small, or an empty string. Null: any number
+  // will do.
   std::string (*too_few)(int64_t num_images) = nullptr;
   // Adds what the card has to warn of. Null: nothing.
   void (*warn)(int64_t num_images, int64_t feature_dim,

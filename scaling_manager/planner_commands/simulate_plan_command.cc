@@ -7,6 +7,7 @@
 #include <ostream>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -233,6 +234,10 @@ std::string ScalingCsv(const std::vector<ScalingRow>& weak,
 
 absl::Status SimulatePlan(const SimulatePlanOptions& options,
                           std::ostream& out) {
+  if (!options.chart.empty() && !absl::EndsWith(options.chart, ".svg")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--chart '", options.chart, "': the chart is SVG: name a file .svg"));
+  }
   GANDEM_ASSIGN_OR_RETURN(const StudyOptions study, StudyOf(options));
   GANDEM_ASSIGN_OR_RETURN(const Plan plan, ReadPlan(options.plan));
   GANDEM_ASSIGN_OR_RETURN(const Profile profile, ProfileOf(options, plan));

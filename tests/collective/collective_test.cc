@@ -387,9 +387,9 @@ TEST(CollectiveTest, LeavingTakesNothingAway) {
 }
 
 TEST(CollectiveTest, CanBeDestroyedWithOperationsInFlight) {
-  Fleet fleet = MakeInProcessFleet(2, {});
-  Bytes bytes(100);
-  fleet[0]->Broadcast(bytes, 1);
+  // Rank 2 submits nothing, so that nothing can end before.
+  Fleet fleet = MakeInProcessFleet(3, {});
+  fleet[0]->Barrier();
   const auto waiting = fleet[1]->Barrier();
   fleet[0].reset();
   EXPECT_THAT(WaitLong(*fleet[1], waiting),

@@ -24,11 +24,9 @@ for script in "$scripts"/*.sh; do
 done
 # The batch script that the build embeds is one before it is filled in, too.
 deploy=$scripts/../deploy
-if [[ -n $(command -v shellcheck) ]]; then
-  shellcheck --severity=warning --external-sources --source-path="$scripts" \
-    "$scripts"/*.sh "$deploy"/container/*.sh "$deploy/slurm/job.sbatch" ||
-    failures=$((failures + 1))
-fi
+shellcheck --severity=warning --external-sources --source-path="$scripts" \
+  "$scripts"/*.sh "$deploy"/container/*.sh "$deploy/slurm/job.sbatch" ||
+  failures=$((failures + 1))
 
 bootstrap=("$scripts/bootstrap.sh" --skip-packages)
 expect 0 "usage:" "${bootstrap[@]}" --help

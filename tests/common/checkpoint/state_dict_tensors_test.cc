@@ -162,5 +162,22 @@ TEST(StateDictTensorsTest, ANameTwice) {
       StatusIs(absl::StatusCode::kDataLoss, HasSubstr("'a' stands twice")));
 }
 
+TEST(StateDictTensorsTest, OneTensorInVeryManyEntriesIsRefused) {
+  constexpr int kMostTensors = 1 << 18;
+  std::string file =
+      "\x80\x02}U\x01"
+      "a" +
+      PickledTensor(0, {1}, {1}) + "q\x01s";
+  for (int i = 0; i < kMostTensors; ++i)
+    file +=
+        "U\x01"
+        "ah\x01s";
+  file +=
+      ".\x80\x02]U\x01"
+      "0a.";
+  EXPECT_THAT(Parse(file), StatusIs(absl::StatusCode::kInvalidArgument,
+                                    HasSubstr("more than 262144 tensors")));
+}
+
 }  // namespace
 }  // namespace gandem

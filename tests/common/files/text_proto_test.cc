@@ -88,6 +88,23 @@ TEST(TextProtoTest, UnknownEnumValuesComeWithTheList) {
                                          HasSubstr("loss has no value '7'")));
 }
 
+TEST(TextProtoTest, CommentsBehindAWrongValueAreNotItsPlace) {
+  EXPECT_THAT(Parse("loss: WGAN  # WGAN-GP is another WGAN\n# WGAN\nseed: 1"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("run.textproto:1:7: loss has no value")));
+  EXPECT_THAT(
+      Parse("name: \"lose\" lose: 1 # lose\nseed: 1"),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("run.textproto:1:14: RunConfig has no field")));
+}
+
+TEST(TextProtoTest, NumbersHaveNoQuotes) {
+  EXPECT_THAT(
+      Parse("rounds: \"5\""),
+      Fails("run.textproto:1:9: rounds is a whole number without quotes, "
+            "not \"5\""));
+}
+
 TEST(TextProtoTest, ValuesOfEnumsHaveNoQuotes) {
   EXPECT_THAT(Parse("loss: \"HINGE\""),
               StatusIs(absl::StatusCode::kInvalidArgument,

@@ -83,11 +83,10 @@ TEST_F(CommandLineTest, TheFlagsAreFrozen) {
           "gandem -h,--help", "gandem --version", "train -h,--help",
           "train RECIPE", "train --plan", "train --candidate",
           "train --devices", "train --hosts", "train --memory", "train --link",
-          "train --python",
-          "train --accept_changed_code", "train --run_dir", "train --data",
-          "train --set", "train --init_generator", "train --init_discriminator",
-          "train --colocated", "train --external", "train --listen",
-          "train --metrics_listen", "train --certificates",
+          "train --python", "train --accept_changed_code", "train --run_dir",
+          "train --data", "train --set", "train --init_generator",
+          "train --init_discriminator", "train --colocated", "train --external",
+          "train --listen", "train --metrics_listen", "train --certificates",
           "train --insecure_network", "train --trace", "train --log_format",
           "train --bind_cores", "train --evaluate_every",
           "train --evaluate_cores", "train --evaluate_args",
@@ -146,17 +145,17 @@ TEST_F(CommandLineTest, TheFlagsAreFrozen) {
           "profile --fresh", "plan -h,--help", "plan RECIPE", "plan --data",
           "plan --set", "plan --devices", "plan --hosts", "plan --memory",
           "plan --link", "plan --objective", "plan --profile", "plan --lag",
-          "plan --max_batch", "plan --noise_of",
-          "plan --ignore_machine", "plan --as_it_is", "plan --colocated",
-          "plan -o,--output", "simulate -h,--help", "simulate PLAN",
-          "simulate --profile", "simulate --devices", "simulate --jitter",
-          "simulate --mtbf_hours", "simulate --checkpoint_seconds",
-          "simulate --restart_seconds", "simulate --chart", "simulate --csv",
-          "trials -h,--help", "trials RECIPE", "trials -o,--output",
-          "trials --set", "trials --trials", "trials --trial_hours",
-          "trials --seeds", "trials --rounds", "sample -h,--help",
-          "export -h,--help", "evaluate -h,--help", "train-features -h,--help",
-          "models -h,--help", "explain -h,--help", "explain FIELD"));
+          "plan --max_batch", "plan --noise_of", "plan --ignore_machine",
+          "plan --as_it_is", "plan --colocated", "plan -o,--output",
+          "simulate -h,--help", "simulate PLAN", "simulate --profile",
+          "simulate --devices", "simulate --jitter", "simulate --mtbf_hours",
+          "simulate --checkpoint_seconds", "simulate --restart_seconds",
+          "simulate --chart", "simulate --csv", "trials -h,--help",
+          "trials RECIPE", "trials -o,--output", "trials --set",
+          "trials --trials", "trials --trial_hours", "trials --seeds",
+          "trials --rounds", "sample -h,--help", "export -h,--help",
+          "evaluate -h,--help", "train-features -h,--help", "models -h,--help",
+          "explain -h,--help", "explain FIELD"));
 }
 
 TEST_F(CommandLineTest, Coordinate) {
@@ -289,9 +288,8 @@ TEST_F(CommandLineTest, TrainFollowsAPlanOrARecipe) {
   EXPECT_TRUE(file.plan.is_file());
   EXPECT_EQ(file.plan.candidate, 3);
   EXPECT_EQ(file.recipe, "");
-  const auto automatic =
-      std::get<TrainOptions>(Parse({"train", "a", "--plan", "AUTO", "--devices",
-                                    "2", "--run_dir", "r"}));
+  const auto automatic = std::get<TrainOptions>(Parse(
+      {"train", "a", "--plan", "AUTO", "--devices", "2", "--run_dir", "r"}));
   EXPECT_TRUE(automatic.plan.is_auto());
   EXPECT_EQ(automatic.plan.machines.devices, 2);
   EXPECT_EQ(ExitCode(Parse({"train", "--run_dir", "r"})), kExitUsage);

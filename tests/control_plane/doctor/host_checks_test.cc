@@ -38,7 +38,7 @@ TEST(HostChecksTest, AHostWithTooLittleMemoryForItsWorkers) {
   EXPECT_THAT(FindingLine(CheckMemory(&plan, 6 * kGiB)), StartsWith("ok "));
   EXPECT_THAT(FindingLine(CheckMemory(nullptr, kGiB)),
               AllOf(StartsWith("ok "), HasSubstr("no plan says")));
-  // Of who has a GPU its memory was predicted.
+  // The plan predicts the GPU's memory for a worker on a GPU.
   Candidate on_gpus = plan;
   on_gpus.mutable_config()->mutable_discriminator()->set_device("cuda");
   EXPECT_THAT(FindingLine(CheckMemory(&on_gpus, 5 * kGiB)), StartsWith("ok "));

@@ -122,6 +122,19 @@ TEST_F(LogFileTest, NothingIsLostWhenTheFileIsEmptied) {
   EXPECT_THAT(ReadToTheEnd(), ElementsAre("c"));
 }
 
+TEST_F(LogFileTest, AFileThatIsLongerAgainAfterItWasEmptied) {
+  Append(LineAt(1, "a"));
+  EXPECT_THAT(Read(), IsEmpty());
+  Append(LineAt(2, "b"));
+  ASSERT_OK(RotateOpenFile(path_, kOlderLogs));
+  Append(LineAt(3, "long enough to be longer than the file was") +
+         LineAt(4, "d"));
+  EXPECT_THAT(Read(), ElementsAre("a", "b",
+                                  "long enough to be longer than "
+                                  "the file was"));
+  EXPECT_THAT(ReadToTheEnd(), ElementsAre("d"));
+}
+
 TEST_F(LogFileTest, NothingIsLostWhenTheFileIsRenamedTwice) {
   Append(LineAt(1, "a"));
   EXPECT_THAT(Read(), IsEmpty());

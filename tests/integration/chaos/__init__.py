@@ -6,5 +6,6 @@ be read, and no process, socket or shared memory of it is left.
 
 table.py has the faults; play.py one run with faults; accidents.py those that come
 from outside of its processes; stage.py many runs; recovery.py how long it takes
-until a run goes on. scripts/chaos.sh plays all of them, chaos_test.py thirty.
+until a run goes on. scripts/chaos.sh plays all of them, chaos_test.py
+eight or thirty.
 """

@@ -132,6 +132,10 @@ TEST_F(SimulatePlanTest, DrawsAChart) {
   ASSERT_OK(SimulatePlan(options_, out_));
   ASSERT_OK_AND_ASSIGN(const std::string svg, ReadFile(options_.chart));
   EXPECT_THAT(svg, StartsWith("<svg "));
+  options_.chart = dir_ / "a.png";
+  EXPECT_THAT(SimulatePlan(options_, out_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("name a file .svg")));
 }
 
 TEST_F(SimulatePlanTest, WhatIsWrongIsNamed) {
