@@ -16,6 +16,7 @@
 #include "common/files/png.h"
 #include "common/files/proto_json.h"
 #include "control_plane/reports/report_command.h"
+#include "proto/metrics.pb.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
