@@ -125,12 +125,11 @@ TEST_F(CommandLineTest, TheFlagsAreFrozen) {
           "report --html", "compare -h,--help", "compare RUN_DIR",
           "compare --metric", "compare --checkpoint", "compare --json",
           "watch-eval -h,--help", "watch-eval RUN_DIR", "watch-eval --every",
-          "watch-eval --once", "certificates -h,--help", "certificates DIR",
-          "certificates --host", "certificates --days", "certificates --revoke",
-          "doctor -h,--help", "doctor RECIPE", "doctor --run_dir",
-          "doctor --host", "doctor --listen", "doctor --token_file",
-          "doctor --certificates", "doctor --insecure_network",
-          "dataset -h,--help", "dataset show -h,--help", "dataset show SOURCE",
+          "watch-eval --once", "doctor -h,--help", "doctor RECIPE",
+          "doctor --run_dir", "doctor --host", "doctor --listen",
+          "doctor --token_file", "doctor --certificates",
+          "doctor --insecure_network", "dataset -h,--help",
+          "dataset show -h,--help", "dataset show SOURCE",
           "dataset show --exclude", "dataset show --member",
           "dataset show --recipe", "dataset show --image_size",
           "dataset show -o,--output", "dataset verify -h,--help",
@@ -440,28 +439,6 @@ TEST_F(CommandLineTest, WatchHandsArgumentsBehindTwoDashesOn) {
   EXPECT_EQ(ExitCode(Parse({"watch-eval", "runs/a", "--every", "0"})),
             kExitUsage);
   EXPECT_THAT(err_.str(), HasSubstr("'0' is not a whole number from 1 on"));
-}
-
-TEST_F(CommandLineTest, Certificates) {
-  const Command made = Parse({"certificates", "certs", "--host", "a,10.0.0.1",
-                              "--host", "b", "--days", "30"});
-  const auto& options = std::get<CertificatesOptions>(made);
-  EXPECT_EQ(options.folder, "certs");
-  EXPECT_THAT(options.hosts, ElementsAre("a,10.0.0.1", "b"));
-  EXPECT_EQ(options.days, 30);
-  EXPECT_THAT(options.revoke, IsEmpty());
-  const auto revoked = std::get<CertificatesOptions>(
-      Parse({"certificates", "certs", "--revoke", "b"}));
-  EXPECT_EQ(revoked.revoke, "b");
-  EXPECT_EQ(revoked.days, 397);
-  for (const char* const days : {"0", "-1", "3651", "soon"}) {
-    EXPECT_EQ(ExitCode(Parse({"certificates", "certs", "--days", days})),
-              kExitUsage)
-        << days;
-  }
-  EXPECT_EQ(ExitCode(Parse(
-                {"certificates", "certs", "--host", "a", "--revoke", "b"})),
-            kExitUsage);
 }
 
 TEST_F(CommandLineTest, ANetworkIsEncryptedOrTrusted) {
