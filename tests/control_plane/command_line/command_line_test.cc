@@ -116,20 +116,19 @@ TEST_F(CommandLineTest, TheFlagsAreFrozen) {
           "launch kubernetes --image", "launch kubernetes --pvc",
           "launch kubernetes --storage_class",
           "launch kubernetes --storage_size", "launch kubernetes --memory",
-          "launch kubernetes --secret", "launch kubernetes --metrics_port",
-          "launch kubernetes --log_format", "launch kubernetes --jobset",
-          "status -h,--help", "status RUN_DIR", "status --certificates",
-          "status --json", "logs -h,--help", "logs RUN_DIR", "logs --follow",
-          "logs --since", "logs --role", "logs --rank", "logs --level",
-          "logs --json", "report -h,--help", "report RUN_DIR", "report --json",
-          "report --html", "compare -h,--help", "compare RUN_DIR",
-          "compare --metric", "compare --checkpoint", "compare --json",
-          "watch-eval -h,--help", "watch-eval RUN_DIR", "watch-eval --every",
-          "watch-eval --once", "doctor -h,--help", "doctor RECIPE",
-          "doctor --run_dir", "doctor --host", "doctor --listen",
-          "doctor --token_file", "doctor --certificates",
-          "doctor --insecure_network", "dataset -h,--help",
-          "dataset show -h,--help", "dataset show SOURCE",
+          "launch kubernetes --metrics_port", "launch kubernetes --log_format",
+          "launch kubernetes --jobset", "status -h,--help", "status RUN_DIR",
+          "status --certificates", "status --json", "logs -h,--help",
+          "logs RUN_DIR", "logs --follow", "logs --since", "logs --role",
+          "logs --rank", "logs --level", "logs --json", "report -h,--help",
+          "report RUN_DIR", "report --json", "report --html",
+          "compare -h,--help", "compare RUN_DIR", "compare --metric",
+          "compare --checkpoint", "compare --json", "watch-eval -h,--help",
+          "watch-eval RUN_DIR", "watch-eval --every", "watch-eval --once",
+          "doctor -h,--help", "doctor RECIPE", "doctor --run_dir",
+          "doctor --host", "doctor --listen", "doctor --token_file",
+          "doctor --certificates", "doctor --insecure_network",
+          "dataset -h,--help", "dataset show -h,--help", "dataset show SOURCE",
           "dataset show --exclude", "dataset show --member",
           "dataset show --recipe", "dataset show --image_size",
           "dataset show -o,--output", "dataset verify -h,--help",
@@ -252,8 +251,6 @@ TEST_F(CommandLineTest, LaunchKubernetes) {
                                                                "p",
                                                                "--namespace",
                                                                "n",
-                                                               "--secret",
-                                                               "s",
                                                                "--set",
                                                                "rounds=4",
                                                                "--set",
@@ -269,7 +266,6 @@ TEST_F(CommandLineTest, LaunchKubernetes) {
   EXPECT_EQ(launch.image, "i");
   EXPECT_EQ(launch.pvc, "p");
   EXPECT_EQ(launch.name_space, "n");
-  EXPECT_EQ(launch.secret, "s");
   EXPECT_THAT(launch.sets, ElementsAre("rounds=4", "name=a"));
   EXPECT_TRUE(launch.dry_run);
   EXPECT_EQ(launch.output, "d");
