@@ -28,9 +28,6 @@ constexpr absl::Duration kShutdown = absl::Seconds(1);
 // After a failure: streams of a rank that is gone do not end, and those who are
 // left wait for this one to begin again.
 constexpr absl::Duration kShutdownAfterFailure = absl::Milliseconds(200);
-// A peer needs one call; a stranger gets no more than this many on a
-// connection.
-constexpr int kMaxCallsPerConnection = 4;
 
 class Service final
     : public Ring::WithRawCallbackMethod_Connect<Ring::Service> {
@@ -91,14 +88,9 @@ class Listener : public RingListener {
   absl::StatusOr<std::unique_ptr<RpcServer>> Listen(const std::string& address,
                                                     Service& service) {
     if (address.empty()) return nullptr;
-    return RpcServer::Start({.address = address,
-                             .rpc = TheRpcOptions(),
-                             .connections = streams_->connections()},
+    return RpcServer::Start({.address = address, .rpc = TheRpcOptions()},
                             [&](grpc::ServerBuilder& builder) {
                               builder.RegisterService(&service);
-                              builder.AddChannelArgument(
-                                  GRPC_ARG_MAX_CONCURRENT_STREAMS,
-                                  kMaxCallsPerConnection);
                             });
   }
 

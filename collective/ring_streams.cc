@@ -46,9 +46,7 @@ class IncomingStream : public FrameStream<ServerReactor, RingCodec> {
  public:
   IncomingStream(std::shared_ptr<RingStreams> streams,
                  const grpc::CallbackServerContext& call)
-      : FrameStream(kMaxRingMessageBytes, call),
-        streams_(std::move(streams)),
-        peer_(call.peer()) {}
+      : FrameStream(kMaxRingMessageBytes, call), streams_(std::move(streams)) {}
 
   void Begin(std::shared_ptr<IncomingStream> self) {
     streams_->Add(self);
@@ -64,7 +62,6 @@ class IncomingStream : public FrameStream<ServerReactor, RingCodec> {
       GANDEM_FAILPOINT("ring.admitted");
       from_ = frame.rank;
       core.NoteOpen(frame.rank, /*is_outgoing=*/false);
-      streams_->connections()->NoteKnown(peer_);
       accept_ = core.AcceptFrame(frame.rank);
       streams_->SetPeer(*from_, this);
       return true;
@@ -98,7 +95,6 @@ class IncomingStream : public FrameStream<ServerReactor, RingCodec> {
   }
 
   const std::shared_ptr<RingStreams> streams_;
-  const std::string peer_;  // of the connection
   // In the strand only.
   std::optional<int> from_;  // since it was admitted
   std::optional<RingFrame> accept_;

@@ -16,7 +16,6 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "collective/ring_core.h"
-#include "common/rpc/connection_table.h"
 
 namespace gandem {
 
@@ -31,9 +30,6 @@ inline constexpr int64_t kMaxRingMessageBytes =
 class RingStreams {
  public:
   RingCore& core() { return core_; }
-  const std::shared_ptr<ConnectionTable>& connections() const {
-    return connections_;
-  }
 
   // Begins to serve a call, or to connect with a peer.
   static grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Serve(
@@ -64,8 +60,6 @@ class RingStreams {
   std::map<int, Outgoing> AllOutgoing();
 
   RingCore core_;
-  const std::shared_ptr<ConnectionTable> connections_ =
-      std::make_shared<ConnectionTable>();
   absl::Mutex mu_;
   std::map<IncomingStream*, Incoming> incoming_ ABSL_GUARDED_BY(mu_);
   std::map<int, Incoming> admitted_ ABSL_GUARDED_BY(mu_);  // by rank

@@ -148,7 +148,7 @@ EOF
 }
 
 try_validate() {
-  render strict --secret certificates --metrics_port 9400
+  render strict --metrics_port 9400
   check "strict: the server takes every field of the manifests" \
     k apply --dry-run=server --validate=true -k "$work/strict"
   sed -i 's/terminationGracePeriodSeconds/terminationGraceSeconds/' \
@@ -296,44 +296,34 @@ image_is_missed() {
   k get pods -l gandem/run=image | grep -qE 'ErrImagePull|ImagePullBackOff'
 }
 
-# A Secret with a certificate for each pod, as docs/kubernetes.md has it.
-try_secret() {
-  local key=$work/certs/secret-generator-0
-  check "secret: certificates are made" make_secret
-  check "secret: manifests are taken" \
-    start secret --secret certificates --set rounds=20000
-  check "secret: it trains" until_ 300 beyond secret 20
-  check "secret: a certificate opens the coordinator's door" \
-    greets -cert "$key.crt" -key "$key.key"
-  check "secret: and none does not" not greets
-  until_ 600 job_done secret-coordinator
-  check "secret: the coordinator's Job is complete" job_done secret-coordinator
-  check "secret: and the workers' Jobs end by themselves" \
-    until_ 60 job_done secret-generator-0
-  stop_all secret
+# Connections between pods show the run's certificate, which is on the volume.
+try_tls() {
+  local own=$volume/runs/tls/state/certificates.pem
+  check "tls: manifests are taken" start tls --set rounds=20000
+  check "tls: it trains" until_ 300 beyond tls 20
+  check "tls: the run's certificate opens the coordinator's door" \
+    greets "$own" -cert "$own" -key "$own"
+  check "tls: and none does not" not greets "$own"
+  until_ 600 job_done tls-coordinator
+  check "tls: the coordinator's Job is complete" job_done tls-coordinator
+  check "tls: and the workers' Jobs end by themselves" \
+    until_ 60 job_done tls-generator-0
+  stop_all tls
 }
-# greets FLAGS...: whether the coordinator does, with its own certificate. With
-# TLS 1.2 the handshake itself fails where the other one is missing.
+# greets AUTHORITY FLAGS...: whether the coordinator does, with its own
+# certificate. With TLS 1.2 the handshake itself fails where the other one is
+# missing.
 greets() {
-  local address
-  address=$(k get "$(pod_of secret-coordinator)" -o 'jsonpath={.status.podIP}')
+  local address authority=$1
+  shift
+  address=$(k get "$(pod_of tls-coordinator)" -o 'jsonpath={.status.podIP}')
   in_cluster openssl s_client -connect "$address:7000" -alpn h2 -tls1_2 \
-    -CAfile "$work/certs/ca.crt" -verify_hostname secret-coordinator \
-    -verify_return_error "$@" </dev/null
-}
-make_secret() {
-  local pod hosts=() files=(--from-file="$work/certs/ca.crt")
-  for pod in secret-{coordinator,generator-0,discriminator-0}; do
-    hosts+=(--host "$pod")
-    files+=(--from-file="$work/certs/$pod".{crt,key})
-  done
-  HOME=$work "$gandem" certificates "$work/certs" "${hosts[@]}" &&
-    k create secret generic certificates "${files[@]}"
+    -CAfile "$authority" -verify_return_error "$@" </dev/null
 }
 
 tests=("$@")
 ((${#tests[@]} > 0)) ||
-  tests=(validate train secret delete drain node elastic image)
+  tests=(validate train tls delete drain node elastic image)
 set +e
 set_up
 for name in "${tests[@]}"; do

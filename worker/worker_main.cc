@@ -52,7 +52,7 @@ struct Flags {
   int rank = 0;
   std::string run_dir;
   std::string token_file;
-  std::string certificates;  // empty: none
+  std::string certificates;  // empty: the run's
   bool insecure_network = false;
   std::string exchange_listen;
   std::string fleet_listen;
@@ -94,14 +94,13 @@ void DefineFlags(CLI::App& app, Role role, Flags& flags) {
                  "Where this machine sees the run folder, if elsewhere than "
                  "the coordinator");
   app.add_option("--token_file", flags.token_file,
-                 "The run's token [RUN_DIR/state/token, where --run_dir or the "
-                 "socket of --control tells the folder]");
-  CLI::Option* const certificates = app.add_option(
-      "--certificates", flags.certificates,
-      "Folder with ca.crt, NAME.crt and NAME.key, or FOLDER/NAME: connections "
-      "with other hosts are encrypted, and show them (`gandem certificates`)");
+                 "File with the run's token; the run's certificates are beside "
+                 "it (default: RUN_DIR/state/token, where --run_dir or the "
+                 "socket of --control names the folder)");
+  CLI::Option* const certificates =
+      app.add_option("--certificates", flags.certificates, kCertificatesHelp);
   app.add_flag("--insecure_network", flags.insecure_network,
-               "Connect with other hosts unencrypted")
+               kInsecureNetworkHelp)
       ->excludes(certificates);
   if (role == DISCRIMINATOR) {
     app.add_option("--listen", flags.exchange_listen,
@@ -276,13 +275,19 @@ absl::Status TakeCredentials(const Flags& flags) {
       FindTokenFile(flags.token_file, flags.run_dir, flags.control);
   if (token_file.empty()) {
     return absl::InvalidArgumentError(
-        "a worker shows the token of its run: pass --token_file with "
-        "RUN_DIR/state/token of the run");
+        "a worker shows the token of its run: pass --run_dir with the run "
+        "folder as this host sees it, or --token_file RUN_DIR/state/token");
   }
-  GANDEM_ASSIGN_OR_RETURN(
-      Credentials credentials,
-      LoadCredentials(token_file, flags.certificates, flags.insecure_network));
-  SetProcessCredentials(std::move(credentials));
+  absl::StatusOr<Credentials> credentials =
+      LoadCredentials(token_file, flags.certificates, flags.insecure_network);
+  if (absl::IsNotFound(credentials.status())) {
+    return absl::NotFoundError(absl::StrCat(
+        credentials.status().message(),
+        ": does this host see the run folder? Start the worker when `gandem "
+        "train` runs, with --run_dir naming its folder as this host sees it"));
+  }
+  GANDEM_RETURN_IF_ERROR(credentials);
+  SetProcessCredentials(*std::move(credentials));
   return absl::OkStatus();
 }
 

@@ -49,21 +49,6 @@ bool IsWildcard(const Address& address) {
          std::memcmp(&v6, &in6addr_any, sizeof(v6)) == 0;
 }
 
-absl::Status NoWildcard(const Address& address) {
-  std::vector<std::string> instead;
-  for (const std::string& host : AddressesForOthers()) {
-    instead.push_back(absl::StrCat(host, ":", address.port));
-  }
-  if (instead.empty()) {
-    instead.push_back(absl::StrCat("HOST:", address.port, " with its name"));
-  }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "will not listen on ", ToString(address),
-      ": the others are told this address and cannot connect to it; give one "
-      "of this host: ",
-      absl::StrJoin(instead, " or ")));
-}
-
 }  // namespace
 
 // Names are not looked up here: they may exist on the host that connects only.
@@ -129,15 +114,20 @@ bool StaysOnThisHost(const Address& address) {
          std::memcmp(&v6, &in6addr_loopback, sizeof(v6)) == 0;
 }
 
-absl::Status CheckListenAddress(const Address& address, bool network) {
-  if (network && IsWildcard(address)) return NoWildcard(address);
-  if (network || StaysOnThisHost(address)) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
+absl::Status CheckNoWildcard(const Address& address) {
+  if (!IsWildcard(address)) return absl::OkStatus();
+  std::vector<std::string> instead;
+  for (const std::string& host : AddressesForOthers()) {
+    instead.push_back(absl::StrCat(host, ":", address.port));
+  }
+  if (instead.empty()) {
+    instead.push_back(absl::StrCat("HOST:", address.port, " with its name"));
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
       "will not listen on ", ToString(address),
-      ": other hosts reach it, and the traffic would not be encrypted; pass "
-      "--certificates DIR (`gandem certificates` makes them), or "
-      "--insecure_network in a network that you trust, or listen on "
-      "127.0.0.1"));
+      ": the others are told this address and cannot connect to it; give one "
+      "of this host: ",
+      absl::StrJoin(instead, " or ")));
 }
 
 }  // namespace gandem

@@ -40,11 +40,8 @@ std::vector<std::string> AddressesForOthers();
 // is said to be trusted.
 bool StaysOnThisHost(const Address& address);
 
-// Whether a server may listen there. `network` says that other hosts may
-// connect, because there are certificates or their network is trusted.
-//   FAILED_PRECONDITION  an address that they reach, without that.
-//   INVALID_ARGUMENT     0.0.0.0 or [::]: peers are told the address, and
-//                        cannot connect to this one; names those that they can.
-absl::Status CheckListenAddress(const Address& address, bool network);
+// INVALID_ARGUMENT for 0.0.0.0 and [::]: peers are told the address where a
+// server listens, and cannot connect to these. Names those that they can.
+absl::Status CheckNoWildcard(const Address& address);
 
 }  // namespace gandem

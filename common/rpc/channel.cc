@@ -6,7 +6,6 @@
 #include <grpcpp/ext/health_check_service_server_builder_option.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/health_check_service_interface.h>
-#include <grpcpp/resource_quota.h>
 
 #include <algorithm>
 #include <utility>
@@ -27,13 +26,10 @@ namespace gandem {
 namespace {
 
 constexpr absl::Duration kKeepaliveInterval = absl::Seconds(30);
-// Of a TCP connection: until it speaks HTTP/2, and without a call.
-constexpr absl::Duration kHandshakeTimeout = absl::Seconds(10);
-constexpr absl::Duration kMaxIdle = absl::Minutes(2);
+// How long to wait for a TCP connection before the name is looked up again.
+constexpr absl::Duration kConnectTimeout = absl::Seconds(10);
 // Between two looks for the address of a name.
 constexpr absl::Duration kResolveInterval = absl::Seconds(2);
-// Of a server that has a thread for each call.
-constexpr int kMaxThreads = 16;
 
 absl::Status Check(const RpcOptions& options) {
   Faults faults("rpc");
@@ -147,11 +143,6 @@ void Prepare(const RpcOptions& options, bool is_unix,
       GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
       Milliseconds(kKeepaliveInterval / 2));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  // gRPC would end a connection after the third ping too early, but not while
-  // its peer takes no answer: until then each ping adds an error to the one
-  // before. ConnectionTable ends strangers
-  // who talk too much, and gRPC those to whom 10,000 answers are due.
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
   if (is_unix) {
     builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE,
                                options.probes_bandwidth ? 1 : 0);
@@ -166,19 +157,6 @@ void Prepare(const RpcOptions& options, bool is_unix,
 void LeaveHealthOut(grpc::ServerBuilder& builder) {
   builder.SetOption(
       std::make_unique<grpc::HealthCheckServiceServerBuilderOption>(nullptr));
-}
-
-// On a network anybody may connect.
-void LimitStrangers(int64_t memory_bytes, grpc::ServerBuilder& builder) {
-  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
-                             Milliseconds(kHandshakeTimeout));
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
-                             Milliseconds(kMaxIdle));
-  if (memory_bytes == 0) return;
-  grpc::ResourceQuota quota("gandem");
-  quota.Resize(static_cast<size_t>(memory_bytes));
-  quota.SetMaxThreads(kMaxThreads);
-  builder.SetResourceQuota(quota);
 }
 
 }  // namespace
@@ -218,7 +196,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(
     arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS,
                      Milliseconds(kResolveInterval));
     arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS,
-                     Milliseconds(kHandshakeTimeout));
+                     Milliseconds(kConnectTimeout));
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS,
                      Milliseconds(kKeepaliveInterval));
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
@@ -243,53 +221,28 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   StartGrpc();
   grpc::ServerBuilder builder;
   Prepare(options.rpc, address.is_unix(), builder);
-  const std::shared_ptr<grpc::ServerCredentials> guard =
+  int port = 0;
+  builder.AddListeningPort(
+      ToGrpcTarget(address),
       GuardedServerCredentials(address, std::move(credentials),
-                               options.offers_health);
-  std::unique_ptr<TcpListener> listener;
-  std::unique_ptr<TcpListener::Acceptor> acceptor;
-  if (address.is_unix()) {
-    builder.AddListeningPort(ToGrpcTarget(address), guard);
-  } else {
-    GANDEM_ASSIGN_OR_RETURN(listener, TcpListener::Listen(address));
-    address.port = listener->port();
-    LimitStrangers(options.memory_bytes, builder);
-    acceptor = builder.experimental().AddExternalConnectionAcceptor(
-        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-        guard);
-  }
+                               options.offers_health),
+      &port);
   if (!options.offers_health) LeaveHealthOut(builder);
   builder.experimental().SetInterceptorCreators(ReplyDamage());
   add_services(builder);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  if (server == nullptr) {
-    listener.reset();
-    return WhyNoServer(address);
-  }
-  std::unique_ptr<RpcServer> result(new RpcServer(
-      std::move(address), std::move(server), std::move(listener)));
-  if (acceptor != nullptr) {
-    std::shared_ptr<ConnectionTable> connections = options.connections;
-    if (connections == nullptr) {  // nobody is known, who may send anything
-      connections = std::make_shared<ConnectionTable>(
-          ConnectionTable::Limits{.unknown_bytes = 0});
-    }
-    GANDEM_RETURN_IF_ERROR(
-        result->listener_->Accept(std::move(acceptor), std::move(connections)));
-  }
-  return result;
+  if (server == nullptr) return WhyNoServer(address);
+  if (!address.is_unix()) address.port = port;
+  return std::unique_ptr<RpcServer>(
+      new RpcServer(std::move(address), std::move(server)));
 }
 
-RpcServer::RpcServer(Address address, std::unique_ptr<grpc::Server> server,
-                     std::unique_ptr<TcpListener> listener)
-    : address_(std::move(address)),
-      server_(std::move(server)),
-      listener_(std::move(listener)) {}
+RpcServer::RpcServer(Address address, std::unique_ptr<grpc::Server> server)
+    : address_(std::move(address)), server_(std::move(server)) {}
 
 RpcServer::~RpcServer() { Shutdown(absl::InfinitePast()); }
 
 void RpcServer::Shutdown(absl::Time deadline) {
-  listener_.reset();
   server_->Shutdown(ToGrpcDeadline(deadline));
   server_->Wait();
 }

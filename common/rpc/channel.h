@@ -20,8 +20,6 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/rpc/address.h"
-#include "common/rpc/connection_table.h"
-#include "common/rpc/tcp_listener.h"
 #include "common/security/credentials.h"
 
 namespace gandem {
@@ -57,12 +55,6 @@ class RpcServer {
   struct Options {
     std::string address;
     RpcOptions rpc = {};
-    // On TCP: what gRPC may hold of messages that are arriving. Above that it
-    // ends calls, strangers' and others' alike; 0: no limit.
-    int64_t memory_bytes = 0;
-    // On TCP: where to tell whose connection is known. Null: a table of the
-    // server's own, where all are strangers.
-    std::shared_ptr<ConnectionTable> connections = nullptr;
     // grpc.health.v1.Health, for those who watch the process: SERVING while it
     // answers. Its Check takes no token (server_guard.h).
     bool offers_health = false;
@@ -71,8 +63,7 @@ class RpcServer {
   // `add_services` registers what the server offers; the services must outlive
   // it.
   //   INVALID_ARGUMENT     a bad address or option.
-  //   FAILED_PRECONDITION  an address that other hosts reach, without
-  //                        certificates for it (CheckListenAddress).
+  //   FAILED_PRECONDITION  see CheckMayListen.
   //   INTERNAL             the process has set no credentials.
   //   ALREADY_EXISTS       the port or socket is in use.
   //   the system's error   any other reason why it cannot listen.
@@ -92,12 +83,10 @@ class RpcServer {
   void Shutdown(absl::Time deadline);
 
  private:
-  RpcServer(Address address, std::unique_ptr<grpc::Server> server,
-            std::unique_ptr<TcpListener> listener);
+  RpcServer(Address address, std::unique_ptr<grpc::Server> server);
 
   const Address address_;
   const std::unique_ptr<grpc::Server> server_;
-  std::unique_ptr<TcpListener> listener_;  // of TCP; ends first
 };
 
 }  // namespace gandem

@@ -16,6 +16,7 @@
 #include "common/rpc/server_guard.h"
 #include "common/rpc/shared_slices.h"
 #include "common/rpc/tls_options.h"
+#include "common/security/certificate_authority.h"
 #include "common/security/refusals.h"
 
 namespace gandem {
@@ -94,21 +95,25 @@ absl::Status CheckConnectAddress(const Address& address,
       credentials.certificates != nullptr) {
     return absl::OkStatus();
   }
-  return absl::FailedPreconditionError(absl::StrCat(
-      "will not connect to ", ToString(address),
-      ": the token of the run and all data would travel unencrypted; pass "
-      "--certificates DIR (`gandem certificates` makes them), or "
-      "--insecure_network in a network that you trust"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("will not connect to ", ToString(address), ": ",
+                   WhyUnencrypted(credentials)));
 }
 
 std::shared_ptr<grpc::Channel> GuardedChannel(
     const std::string& target, const Address& address,
-    const grpc::ChannelArguments& arguments,
+    grpc::ChannelArguments arguments,
     std::shared_ptr<const Credentials> credentials) {
-  const auto channel_credentials =
-      credentials->certificates == nullptr || StaysOnThisHost(address)
-          ? grpc::InsecureChannelCredentials()
-          : TlsChannel(address, credentials->certificates);
+  const auto& certificates = credentials->certificates;
+  const bool encrypts = certificates != nullptr && !StaysOnThisHost(address);
+  const auto channel_credentials = encrypts
+                                       ? TlsChannel(address, certificates)
+                                       : grpc::InsecureChannelCredentials();
+  if (encrypts && certificates->are_of_run()) {
+    // Else the server is asked for a certificate of the host, and logs that it
+    // has none.
+    arguments.SetSslTargetNameOverride(kRunCertificateName);
+  }
   std::vector<std::unique_ptr<ClientInterceptorFactoryInterface>> interceptors;
   if (internal::failpoint_armed.load(std::memory_order_relaxed)) {
     interceptors.push_back(std::make_unique<DamageRequestsFactory>());

@@ -18,8 +18,8 @@
 
 namespace gandem {
 
-//   FAILED_PRECONDITION  the address is of another host, and there are no
-//                        certificates: the token would travel unencrypted.
+//   FAILED_PRECONDITION  the address is of another host, and the traffic would
+//                        not be encrypted.
 absl::Status CheckConnectAddress(const Address& address,
                                  const Credentials& credentials);
 
@@ -27,7 +27,7 @@ absl::Status CheckConnectAddress(const Address& address,
 // refused is counted and logged (common/security/refusals.h).
 std::shared_ptr<grpc::Channel> GuardedChannel(
     const std::string& target, const Address& address,
-    const grpc::ChannelArguments& arguments,
+    grpc::ChannelArguments arguments,
     std::shared_ptr<const Credentials> credentials);
 
 }  // namespace gandem

@@ -7,8 +7,7 @@
 // stays where it is, and gRPC's flow control makes the sender wait.
 //
 // The first frame of a call says who calls and travels in its metadata
-// (opening.h). A server's end reads nothing before Receive has accepted it:
-// gRPC keeps no message of a stranger.
+// (opening.h). A server's end reads nothing before Receive has accepted it.
 //
 // `Codec` is a struct:
 //   using Frame = ...;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/rpc/listen_check.h"
 
+#include <netdb.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -14,7 +15,6 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "common/files/sha256.h"
-#include "common/rpc/tcp_listener.h"
 #include "common/status.h"
 
 namespace gandem {
@@ -55,8 +55,43 @@ int BindClaim(int fd, const Address& address) {
   return result == 0 ? 0 : errno;
 }
 
+// 0, or the error's number.
+int TryAddress(const addrinfo& address) {
+  const int fd = socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return errno;
+  const absl::Cleanup close_socket = [fd] { close(fd); };
+  // As gRPC does: connections in TIME_WAIT do not count.
+  const int yes = 1;
+  const bool listens =
+      setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) == 0 &&
+      bind(fd, address.ai_addr, address.ai_addrlen) == 0 && listen(fd, 1) == 0;
+  return listens ? 0 : errno;
+}
+
+// A name may stand for several addresses, of which one has to work.
 absl::Status TryTcp(const Address& address) {
-  return TcpListener::Listen(address).status();
+  addrinfo hints = {};
+  hints.ai_flags = AI_PASSIVE;
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* list = nullptr;
+  const int failed = getaddrinfo(
+      address.host.c_str(), absl::StrCat(address.port).c_str(), &hints, &list);
+  if (failed != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(CannotListen(address), ": the name '", address.host,
+                     "' has no address here (", gai_strerror(failed),
+                     "); give an address or a name of this machine"));
+  }
+  const absl::Cleanup free_list = [list] { freeaddrinfo(list); };
+  int first_error = 0;
+  for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
+    const int error = TryAddress(*entry);
+    if (error == 0) return absl::OkStatus();
+    if (first_error == 0) first_error = error;
+  }
+  if (first_error == EADDRINUSE) return AddressInUse(address);
+  return absl::ErrnoToStatus(first_error, CannotListen(address));
 }
 
 }  // namespace
@@ -96,13 +131,16 @@ absl::Status TryToListen(const Address& address) {
 
 absl::Status CheckMayListen(const Address& address,
                             const Credentials& credentials) {
+  if (StaysOnThisHost(address)) return absl::OkStatus();
   const Certificates* const certificates = credentials.certificates.get();
-  GANDEM_RETURN_IF_ERROR(CheckListenAddress(
-      address, certificates != nullptr || credentials.insecure_network));
-  if (certificates == nullptr || StaysOnThisHost(address)) {
-    return absl::OkStatus();
+  if (certificates == nullptr && !credentials.insecure_network) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("will not listen on ", ToString(address), ": ",
+                     WhyUnencrypted(credentials)));
   }
-  return certificates->CheckServes(address.host);
+  GANDEM_RETURN_IF_ERROR(CheckNoWildcard(address));
+  return certificates == nullptr ? absl::OkStatus()
+                                 : certificates->CheckServes(address.host);
 }
 
 absl::StatusOr<ListenClaim> ListenClaim::Take(absl::string_view address,

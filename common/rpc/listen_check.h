@@ -20,7 +20,9 @@
 namespace gandem {
 
 // Whether a server with these credentials is allowed to; asks nobody.
-//   FAILED_PRECONDITION  see CheckListenAddress and Certificates::CheckServes.
+//   FAILED_PRECONDITION  other hosts reach the address, and the traffic would
+//                        not be encrypted; or see Certificates::CheckServes.
+//   INVALID_ARGUMENT     see CheckNoWildcard.
 absl::Status CheckMayListen(const Address& address,
                             const Credentials& credentials);
 

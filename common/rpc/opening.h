@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The first words of a call, in its metadata: who calls. gRPC takes a message
-// into memory as a whole, up to 4 GiB of it, before it looks at its size or
-// hands it out; metadata has at most 8 KiB. So a server that hears its callers
-// there and reads nothing before it knows them keeps nothing of strangers.
+// of up to 4 GiB into memory before it looks at its size; metadata has at most
+// 8 KiB. So a server knows its caller before it reads a message.
 //
 // Owner: the calls' metadata. Thread safety: as the calls.
 // Errors: INVALID_ARGUMENT for a call without an opening, or with a wrong one.

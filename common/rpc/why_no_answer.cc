@@ -118,16 +118,15 @@ absl::StatusOr<Speaks> Ask(const Address& address, absl::Time deadline) {
 
 std::string Compared(Speaks there, bool here_tls) {
   if (there == Speaks::kTls && !here_tls) {
-    return "it demands certificates: pass --certificates DIR, as to `gandem "
-           "train`";
+    return "it encrypts its connections: leave out --insecure_network here";
   }
   if (there == Speaks::kPlain && here_tls) {
-    return "it does not speak TLS: give it --certificates DIR, too, or leave "
-           "that out here";
+    return "it does not encrypt its connections: leave out --insecure_network "
+           "there, or pass it here, too";
   }
   if (there == Speaks::kTls) {
-    return "one side refuses the other's certificate: the log of the one that "
-           "does says why";
+    return "one side refuses the other's certificate, and says why in its log: "
+           "do both have the same run folder?";
   }
   return "something listens there, but does not answer in time";
 }

@@ -2,7 +2,7 @@
 //
 // Why nobody answers at an address, as far as a look at it tells. gRPC tries
 // again for as long as it takes and says nothing, and some of the reasons are
-// somebody's mistake: one side has certificates, the other has not.
+// somebody's mistake, such as --insecure_network on one side only.
 //
 // Thread safety: any thread.
 #pragma once

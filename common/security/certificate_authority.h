@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes the certificates of a run: an authority (ca.crt, ca.key) and one
-// certificate with its key for each host, all of elliptic curve P-256. Nothing
-// is ever overwritten.
+// Makes certificates, of elliptic curve P-256.
 //
-// Owner: `gandem certificates`. Thread safety: one process at a time.
-// Errors: those of common/files/file.h, INVALID_ARGUMENT for a name that makes
-// no sense, and
-//   ALREADY_EXISTS  a file is there; says what to do.
+// Owner: the process that starts a run. Thread safety: pure functions.
+// Errors: INTERNAL says what OpenSSL could not do.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/security/x509.h"
 
 namespace gandem {
 
@@ -24,21 +20,34 @@ struct Validity {
   absl::Time until;
 };
 
-// ca.crt and ca.key; true: made, false: both were there.
-absl::StatusOr<bool> EnsureAuthority(const std::string& folder,
-                                     Validity validity);
+struct CertificateAndKey {
+  X509Ptr certificate;
+  KeyPtr key;
+};
 
-// The files of a host are named by the first of its names and addresses.
-std::string CertificateName(const std::vector<std::string>& hosts);
+// An extension of X.509 version 3; `value` is OpenSSL's notation.
+struct CertificateExtension {
+  int nid;
+  std::string value;
+};
 
-// NAME.crt and NAME.key, for all `hosts`, names or IP addresses.
-absl::Status IssueCertificate(const std::string& folder,
-                              const std::vector<std::string>& hosts,
-                              Validity validity);
+// Extensions of a certificate that signs others, and of one that a server or a
+// client shows.
+std::vector<CertificateExtension> AuthorityExtensions();
+std::vector<CertificateExtension> PeerExtensions();
 
-// Adds NAME.crt to the list of revoked ones. Repeating it changes nothing.
-//   NOT_FOUND  there is no such certificate.
-absl::Status RevokeCertificate(const std::string& folder,
-                               const std::string& name);
+// A new certificate signed by `issuer`, or by itself if that is null.
+absl::StatusOr<CertificateAndKey> MakeCertificate(
+    const std::string& common_name, Validity validity,
+    const std::vector<CertificateExtension>& extensions,
+    const CertificateAndKey* issuer);
+
+// The name that a run's certificate has in place of hosts.
+inline constexpr char kRunCertificateName[] = "gandem-run";
+
+// The text of a run's certificates, as Certificates::LoadOfRun reads it: one
+// certificate for all hosts, its key, and the new authority that has signed it.
+// The authority's own key is kept nowhere, so that it signs nothing else.
+absl::StatusOr<std::string> NewRunCertificates(absl::Time now);
 
 }  // namespace gandem

@@ -5,6 +5,7 @@
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -14,7 +15,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/files/file.h"
 #include "common/security/private_file.h"
@@ -25,8 +25,8 @@ namespace gandem {
 namespace {
 
 constexpr int64_t kMaxPemBytes = 64 << 10;
-constexpr int64_t kMaxRevokedBytes = 1 << 20;
 constexpr char kAuthority[] = "ca";
+constexpr char kPemBegin[] = "-----BEGIN CERTIFICATE-----";
 
 bool IsFolder(const std::string& path) {
   std::error_code ignored;
@@ -54,8 +54,8 @@ absl::StatusOr<std::string> OnlyPairIn(const std::string& folder) {
   if (names.size() == 1) return names.front();
   if (names.empty()) {
     return absl::NotFoundError(
-        absl::StrCat("'", folder, "' holds no NAME.key: `gandem certificates ",
-                     folder, "` makes some"));
+        absl::StrCat("'", folder, "' holds no NAME.key; it needs ca.crt and ",
+                     "this host's NAME.crt and NAME.key"));
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "'", folder, "' holds several certificates: say which one is this ",
@@ -84,38 +84,7 @@ std::string IpText(const ASN1_OCTET_STRING* bytes) {
   return text;
 }
 
-// OpenSSL's reasons in our words, where ours say more.
-std::string WhyRefused(int error, X509* certificate) {
-  switch (error) {
-    case X509_V_ERR_CERT_HAS_EXPIRED:
-      return absl::StrCat("it has expired at ",
-                          absl::FormatTime(NotAfter(certificate)));
-    case X509_V_ERR_CERT_NOT_YET_VALID:
-      return absl::StrCat("it is valid from ",
-                          absl::FormatTime(NotBefore(certificate)),
-                          " on only; or a clock is wrong");
-    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
-    case X509_V_ERR_CERT_SIGNATURE_FAILURE:
-      return "it is of another authority than this run's ca.crt";
-    default:
-      return X509_verify_cert_error_string(error);
-  }
-}
-
-}  // namespace
-
-bool IsIpAddress(const std::string& host) {
-  in6_addr address;
-  return inet_pton(AF_INET, host.c_str(), &address) == 1 ||
-         inet_pton(AF_INET6, host.c_str(), &address) == 1;
-}
-
-std::string RevokedPath(const std::string& folder) {
-  return folder + "/revoked";
-}
-
+// The hosts that a certificate is for, as "alpha, 10.0.0.1".
 std::string HostsOf(X509* certificate) {
   auto* const names = static_cast<GENERAL_NAMES*>(
       X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
@@ -135,87 +104,111 @@ std::string HostsOf(X509* certificate) {
   return hosts.empty() ? "no host" : absl::StrJoin(hosts, ", ");
 }
 
-Certificates::Certificates(std::string folder, std::string name)
-    : folder_(std::move(folder)), path_(absl::StrCat(folder_, "/", name)) {}
-
-std::string Certificates::File(absl::string_view ending) const {
-  return absl::StrCat(path_, ending);
+// OpenSSL's reasons in our words, where ours say more.
+std::string WhyRefused(int error, X509* certificate) {
+  switch (error) {
+    case X509_V_ERR_CERT_HAS_EXPIRED:
+      return absl::StrCat("it has expired at ",
+                          absl::FormatTime(NotAfter(certificate)));
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+      return absl::StrCat("it is valid from ",
+                          absl::FormatTime(NotBefore(certificate)),
+                          " on only; or a clock is wrong");
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+    case X509_V_ERR_CERT_SIGNATURE_FAILURE:
+      return "another authority has signed it, not the one of this run";
+    default:
+      return X509_verify_cert_error_string(error);
+  }
 }
+
+}  // namespace
+
+bool IsIpAddress(const std::string& host) {
+  in6_addr address;
+  return inet_pton(AF_INET, host.c_str(), &address) == 1 ||
+         inet_pton(AF_INET6, host.c_str(), &address) == 1;
+}
+
+Certificates::Certificates(std::string path, bool are_of_run)
+    : path_(std::move(path)), are_of_run_(are_of_run) {}
 
 absl::StatusOr<std::shared_ptr<const Certificates>> Certificates::Load(
     const std::string& path) {
-  std::string folder(absl::StripSuffix(path, "/"));
-  std::string name;
-  if (IsFolder(folder)) {
-    GANDEM_ASSIGN_OR_RETURN(name, OnlyPairIn(folder));
-  } else {
-    if (absl::IsNotFound(ReadFile(folder + ".crt", kMaxPemBytes).status())) {
-      return absl::NotFoundError(absl::StrCat(
-          "'", path, "' is no folder, and there is no '", folder,
-          ".crt': name what `gandem certificates` has made, or a copy of it"));
-    }
-    name = folder.substr(folder.find_last_of('/') + 1);
-    folder = ParentOf(folder);
+  std::string pair(absl::StripSuffix(path, "/"));
+  if (IsFolder(pair)) {
+    GANDEM_ASSIGN_OR_RETURN(const std::string name, OnlyPairIn(pair));
+    absl::StrAppend(&pair, "/", name);
+  } else if (!PathExists(pair + ".crt")) {
+    return absl::NotFoundError(absl::StrCat(
+        "'", path, "' is no folder, and there is no '", pair,
+        ".crt': give a folder with ca.crt, NAME.crt and NAME.key, or ",
+        "FOLDER/NAME"));
   }
-  std::shared_ptr<Certificates> loaded(
-      new Certificates(std::move(folder), std::move(name)));
-  GANDEM_RETURN_IF_ERROR(loaded->ReadFiles());
-  GANDEM_RETURN_IF_ERROR(loaded->CheckOwn());
-  return loaded;
+  const std::string ca = absl::StrCat(ParentOf(pair), "/", kAuthority, ".crt");
+  GANDEM_ASSIGN_OR_RETURN(std::string authority, ReadFile(ca, kMaxPemBytes));
+  GANDEM_ASSIGN_OR_RETURN(std::string certificate,
+                          ReadFile(pair + ".crt", kMaxPemBytes));
+  GANDEM_ASSIGN_OR_RETURN(std::string key,
+                          ReadPrivateFile(pair + ".key", kMaxPemBytes));
+  return Parse(pair, /*are_of_run=*/false, {std::move(authority), ca},
+               {std::move(certificate), pair + ".crt"},
+               {std::move(key), pair + ".key"});
 }
 
-absl::Status Certificates::ReadFiles() {
-  const std::string authority = absl::StrCat(folder_, "/", kAuthority, ".crt");
-  GANDEM_ASSIGN_OR_RETURN(authority_pem_, ReadFile(authority, kMaxPemBytes));
-  GANDEM_ASSIGN_OR_RETURN(authority_,
-                          ParseCertificate(authority_pem_, authority));
-  GANDEM_ASSIGN_OR_RETURN(certificate_pem_,
-                          ReadFile(File(".crt"), kMaxPemBytes));
-  GANDEM_ASSIGN_OR_RETURN(certificate_,
-                          ParseCertificate(certificate_pem_, File(".crt")));
-  GANDEM_ASSIGN_OR_RETURN(key_pem_,
-                          ReadPrivateFile(File(".key"), kMaxPemBytes));
-  GANDEM_ASSIGN_OR_RETURN(const KeyPtr key, ParseKey(key_pem_, File(".key")));
-  if (X509_check_private_key(certificate_.get(), key.get()) == 1) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", File(".key"), "' is not the key of '", File(".crt"),
-                   "': copy both from where they were made"));
+absl::StatusOr<std::shared_ptr<const Certificates>> Certificates::LoadOfRun(
+    const std::string& path) {
+  GANDEM_ASSIGN_OR_RETURN(const std::string text,
+                          ReadPrivateFile(path, kMaxPemBytes));
+  // The authority's certificate comes last.
+  const size_t last = std::min(text.rfind(kPemBegin), text.size());
+  auto parsed = Parse(path, /*are_of_run=*/true, {text.substr(last), path},
+                      {text, path}, {text, path});
+  if (parsed.ok()) return parsed;
+  return absl::Status(
+      parsed.status().code(),
+      absl::StrCat(parsed.status().message(), "; stop the run and remove the ",
+                   "file: the next `gandem train` makes a new one"));
 }
 
-absl::Status Certificates::CheckOwn() const {
+absl::StatusOr<std::shared_ptr<const Certificates>> Certificates::Parse(
+    std::string path, bool are_of_run, const Source& authority,
+    const Source& certificate, const Source& key) {
+  std::shared_ptr<Certificates> parsed(
+      new Certificates(std::move(path), are_of_run));
+  GANDEM_ASSIGN_OR_RETURN(parsed->authority_,
+                          ParseCertificate(authority.text, authority.name));
+  GANDEM_ASSIGN_OR_RETURN(parsed->certificate_,
+                          ParseCertificate(certificate.text, certificate.name));
+  GANDEM_ASSIGN_OR_RETURN(const KeyPtr own_key, ParseKey(key.text, key.name));
+  X509* const own = parsed->certificate_.get();
+  if (X509_check_private_key(own, own_key.get()) != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", key.name, "' is not the key of '", certificate.name,
+                     "': copy both from where they were made"));
+  }
   const std::string why =
-      WhyNotGood(certificate_.get(), X509_PURPOSE_SSL_CLIENT, absl::Now());
-  if (why.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("certificate '", File(".crt"), "': ", why,
-                   "; make another one with `gandem certificates`"));
+      parsed->WhyNotGood(own, X509_PURPOSE_SSL_CLIENT, absl::Now());
+  if (!why.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("certificate '", certificate.name, "': ", why));
+  }
+  parsed->authority_pem_ = ToPem(parsed->authority_.get());
+  parsed->certificate_pem_ = ToPem(own);
+  parsed->key_pem_ = ToPem(own_key.get());
+  return parsed;
 }
 
 absl::Status Certificates::CheckServes(const std::string& host) const {
-  if (IsForHost(certificate_.get(), host)) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "certificate '", File(".crt"), "' is not for ", host, " but for ",
-      HostsOf(certificate_.get()), ": listen there, or make one with ",
-      "`gandem certificates ", folder_, " --host ", host, "`"));
-}
-
-// A file that cannot be read lets nobody in.
-std::string Certificates::WhyRevoked(X509* certificate) const {
-  const std::string path = RevokedPath(folder_);
-  const absl::StatusOr<std::string> list = ReadFile(path, kMaxRevokedBytes);
-  if (absl::IsNotFound(list.status())) return "";
-  if (!list.ok()) return std::string(list.status().message());
-  const std::string serial = SerialOf(certificate);
-  for (const absl::string_view line : absl::StrSplit(*list, '\n')) {
-    const std::vector<absl::string_view> words =
-        absl::StrSplit(line, absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
-    if (!words.empty() && absl::EqualsIgnoreCase(words.front(), serial)) {
-      return absl::StrCat("it is revoked (", serial, " stands in ", path, ")");
-    }
+  if (are_of_run_ || IsForHost(certificate_.get(), host)) {
+    return absl::OkStatus();
   }
-  return "";
+  return absl::FailedPreconditionError(absl::StrCat(
+      "certificate '", path_, ".crt' is not for ", host, " but for ",
+      HostsOf(certificate_.get()), ": listen there, or name a certificate ",
+      "that is for ", host));
 }
 
 std::string Certificates::WhyNotGood(X509* certificate, int purpose,
@@ -238,7 +231,7 @@ std::string Certificates::WhyNotGood(X509* certificate, int purpose,
     return WhyRefused(X509_STORE_CTX_get_error(context),
                       faulty == nullptr ? certificate : faulty);
   }
-  return WhyRevoked(certificate);
+  return "";
 }
 
 absl::Status Certificates::CheckPeer(absl::string_view certificate_pem,
@@ -270,7 +263,8 @@ absl::Status Certificates::CheckClient(absl::string_view certificate_pem,
 absl::Status Certificates::CheckServer(absl::string_view certificate_pem,
                                        const std::string& host,
                                        absl::Time now) const {
-  return CheckPeer(certificate_pem, X509_PURPOSE_SSL_SERVER, host, now);
+  return CheckPeer(certificate_pem, X509_PURPOSE_SSL_SERVER,
+                   are_of_run_ ? "" : host, now);
 }
 
 }  // namespace gandem

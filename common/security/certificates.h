@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The certificate that this process shows on addresses that other hosts reach,
-// and the check of the one that a peer shows: signed by the authority of the
-// run, in time, not revoked, and for the host that was asked for.
-//
-// A folder holds ca.crt, NAME.crt, NAME.key, and `revoked` if something is: a
-// serial number a line. That list is read for every connection, so that a line
-// in it counts at once; the rest is read at the start.
+// and the check of the one that a peer shows: the same authority has signed it,
+// and it is valid now. Certificates are those that gandem has made for the run,
+// which serve at any host, or the user's own, which serve at the hosts that
+// they name.
 //
 // Owner: the process. Thread safety: any thread; it never changes.
 #pragma once
@@ -17,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/security/x509.h"
@@ -25,29 +24,40 @@ namespace gandem {
 
 class Certificates {
  public:
-  // `path` is the folder, or FOLDER/NAME where it holds several.
+  // Those of the user, in files that never change while the process runs.
+  // `path` is a folder with ca.crt, NAME.crt and NAME.key, or FOLDER/NAME where
+  // it holds several pairs.
   //   NOT_FOUND            a file is missing, or the folder is.
   //   INVALID_ARGUMENT     a file is not what its name says, a key is another
   //                        certificate's, or NAME is needed.
   //   FAILED_PRECONDITION  others can read the key; or the certificate is of
-  //                        another authority, not yet or no longer valid, or
-  //                        revoked.
+  //                        another authority, not yet or no longer valid.
   // Each names the file and says what to do.
   static absl::StatusOr<std::shared_ptr<const Certificates>> Load(
       const std::string& path);
 
+  // Those of the run, in one file with the text of NewRunCertificates().
+  // Errors: as above.
+  static absl::StatusOr<std::shared_ptr<const Certificates>> LoadOfRun(
+      const std::string& path);
+
+  // What LoadOfRun reads.
+  std::string Text() const {
+    return absl::StrCat(certificate_pem_, key_pem_, authority_pem_);
+  }
   const std::string& authority_pem() const { return authority_pem_; }
   const std::string& certificate_pem() const { return certificate_pem_; }
   const std::string& key_pem() const { return key_pem_; }
-  // FOLDER/NAME, as Load takes it.
+  // FOLDER/NAME, as Load takes it, or the file of the run.
   const std::string& path() const { return path_; }
+  bool are_of_run() const { return are_of_run_; }
 
   // Whether this process may serve at `host`.
   //   FAILED_PRECONDITION  its certificate is for other hosts.
   absl::Status CheckServes(const std::string& host) const;
 
-  // Of a client: any certificate of the run; of a server: one for `host`.
-  // Empty: the peer has shown none.
+  // A client may show any certificate of the authority, a server one for
+  // `host`. An empty one means that the peer has shown none.
   //   UNAUTHENTICATED  why it is refused, in one line.
   absl::Status CheckClient(absl::string_view certificate_pem,
                            absl::Time now) const;
@@ -55,18 +65,22 @@ class Certificates {
                            const std::string& host, absl::Time now) const;
 
  private:
-  Certificates(std::string folder, std::string name);
-  std::string File(absl::string_view ending) const;
-  absl::Status ReadFiles();
-  absl::Status CheckOwn() const;
-  // Signature, time and revocation; empty: it is good.
+  // A text that holds PEM, and what messages call it.
+  struct Source {
+    std::string text;
+    std::string name;
+  };
+  Certificates(std::string path, bool are_of_run);
+  static absl::StatusOr<std::shared_ptr<const Certificates>> Parse(
+      std::string path, bool are_of_run, const Source& authority,
+      const Source& certificate, const Source& key);
+  // Why its signature or its time is not good; empty: it is good.
   std::string WhyNotGood(X509* certificate, int purpose, absl::Time now) const;
-  std::string WhyRevoked(X509* certificate) const;
   absl::Status CheckPeer(absl::string_view certificate_pem, int purpose,
                          const std::string& host, absl::Time now) const;
 
-  const std::string folder_;
   const std::string path_;
+  const bool are_of_run_;
   std::string authority_pem_;
   std::string certificate_pem_;
   std::string key_pem_;
@@ -75,11 +89,5 @@ class Certificates {
 };
 
 bool IsIpAddress(const std::string& host);
-
-// The list of revoked certificates in a folder.
-std::string RevokedPath(const std::string& folder);
-
-// "alpha, 10.0.0.1": the hosts that a certificate is for.
-std::string HostsOf(X509* certificate);
 
 }  // namespace gandem

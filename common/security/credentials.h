@@ -5,6 +5,9 @@
 // log: main sets them before it connects or listens, and no service can forget
 // them (common/rpc/channel.h).
 //
+// A run has two secrets in RUN_DIR/state, files with mode 0600: `token`, which
+// every call shows, and `certificates.pem`, for connections between hosts.
+//
 // Owner: the process. Thread safety: any thread; they never change once set.
 #pragma once
 
@@ -25,11 +28,33 @@ struct Credentials {
   bool insecure_network = false;
 };
 
-// Reads both; `certificates` is as Certificates::Load takes it, or empty.
+// What --certificates and --insecure_network mean to every program that has
+// them.
+inline constexpr char kCertificatesHelp[] =
+    "Your own certificates in place of the run's: a folder with ca.crt, "
+    "NAME.crt and NAME.key, or FOLDER/NAME";
+inline constexpr char kInsecureNetworkHelp[] =
+    "Do not encrypt connections between hosts: whoever listens in can read "
+    "and change what they carry, take the token and join the run";
+
+// The certificates of a run are beside its token.
+std::string RunCertificatesPath(const std::string& token_file);
+
+// Makes the token and the certificates of a run where there are none, the token
+// last. Neither is ever replaced.
+absl::Status EnsureRunSecrets(const std::string& run_dir);
+
+// Reads the token and the certificates: those that `certificates` names, as
+// Certificates::Load takes it; where that is empty and the network is not
+// trusted, those of the run. Without any, only addresses of this host work.
 // Errors: those of ReadToken and Certificates::Load.
 absl::StatusOr<Credentials> LoadCredentials(const std::string& token_file,
                                             const std::string& certificates,
                                             bool insecure_network);
+
+// Why `credentials` do not encrypt connections between hosts, and what to do,
+// for a message that begins with what is refused.
+std::string WhyUnencrypted(const Credentials& credentials);
 
 // Where the token of a worker is that was started by hand: --token_file, else
 // in its --run_dir, else beside the socket that it is to connect to; empty: it

@@ -54,10 +54,6 @@ absl::StatusOr<std::string> ReadOrCreateToken(const std::string& path) {
   return ReadToken(path);
 }
 
-absl::Status RestoreToken(const std::string& path, absl::string_view token) {
-  return CreatePrivateFile(path, absl::StrCat(token, "\n"));
-}
-
 bool IsToken(absl::string_view token, absl::string_view given) {
   return !token.empty() && token.size() == given.size() &&
          CRYPTO_memcmp(token.data(), given.data(), token.size()) == 0;

@@ -29,9 +29,6 @@ absl::StatusOr<std::string> ReadToken(const std::string& path);
 // once all return the same.
 absl::StatusOr<std::string> ReadOrCreateToken(const std::string& path);
 
-// Puts the token of a running training back where somebody has removed it.
-absl::Status RestoreToken(const std::string& path, absl::string_view token);
-
 // Takes the same time whatever `given` is, its length excepted.
 bool IsToken(absl::string_view token, absl::string_view given);
 

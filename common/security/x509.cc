@@ -2,13 +2,11 @@
 #include "common/security/x509.h"
 
 #include <openssl/bio.h>
-#include <openssl/bn.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 
 #include <ctime>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 
@@ -79,15 +77,6 @@ std::string ToPem(EVP_PKEY* key) {
   GANDEM_CHECK(PEM_write_bio_PrivateKey(bio.get(), key, nullptr, nullptr, 0,
                                         nullptr, nullptr) == 1);
   return TextIn(bio.get());
-}
-
-std::string SerialOf(X509* certificate) {
-  BIGNUM* const number =
-      ASN1_INTEGER_to_BN(X509_get0_serialNumber(certificate), nullptr);
-  const absl::Cleanup free_number = [number] { BN_free(number); };
-  char* const digits = number == nullptr ? nullptr : BN_bn2hex(number);
-  const absl::Cleanup free_digits = [digits] { OPENSSL_free(digits); };
-  return digits == nullptr ? "" : digits;
 }
 
 std::string CommonNameOf(X509* certificate) {

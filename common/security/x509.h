@@ -34,8 +34,6 @@ absl::StatusOr<KeyPtr> ParseKey(absl::string_view pem, absl::string_view name);
 std::string ToPem(X509* certificate);
 std::string ToPem(EVP_PKEY* key);
 
-// In upper case hexadecimal digits.
-std::string SerialOf(X509* certificate);
 // The common name; of a stranger, so escape it.
 std::string CommonNameOf(X509* certificate);
 absl::Time NotBefore(X509* certificate);

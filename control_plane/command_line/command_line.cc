@@ -68,11 +68,6 @@ constexpr char kWatchExamples[] =
     "  gandem watch-eval runs/a\n"
     "  gandem watch-eval runs/a --every 1000 -- --metric fid,kid --num 10000\n";
 
-constexpr char kCertificatesExamples[] =
-    "Examples:\n"
-    "  gandem certificates certs --host alpha,10.0.0.1 --host beta,10.0.0.2\n"
-    "  gandem certificates certs --revoke beta\n";
-
 constexpr char kExplainExamples[] =
     "Examples:\n"
     "  gandem explain                  lists all fields of a recipe\n"
@@ -103,7 +98,6 @@ struct Parser {
     AddReport();
     AddCompare();
     AddWatch();
-    AddCertificates();
     doctor.emplace(app);
     dataset.emplace(app);
     planning.emplace(app);
@@ -142,33 +136,8 @@ struct Parser {
         ->required();
     status_command->add_option(
         "--certificates", status.certificates,
-        "This host's, where those of `gandem train` cannot be read");
+        "This host's own, where `gandem train` was given others");
     status_command->add_flag("--json", status.json, "Print JSON");
-  }
-
-  void AddCertificates() {
-    certificates_command = app.add_subcommand(
-        "certificates",
-        "Make the certificates that hosts of a run show each other");
-    certificates_command->footer(kCertificatesExamples);
-    certificates_command
-        ->add_option("DIR", certificates.folder, "Folder for them")
-        ->required();
-    CLI::Option* const host =
-        certificates_command
-            ->add_option("--host", certificates.hosts,
-                         "A host by all names and addresses that others use, "
-                         "as in alpha,10.0.0.1; again for each [this one]")
-            ->take_all()
-            ->allow_extra_args(false);
-    certificates_command
-        ->add_option("--days", certificates.days, "Valid for so long")
-        ->check(CLI::Range(1, 3650))
-        ->capture_default_str();
-    certificates_command
-        ->add_option("--revoke", certificates.revoke,
-                     "Refuse the certificate of this NAME from now on")
-        ->excludes(host);
   }
 
   void AddReport() {
@@ -217,7 +186,6 @@ struct Parser {
     if (report_command->parsed()) return report;
     if (compare_command->parsed()) return compare;
     if (watch_command->parsed()) return watch;
-    if (certificates_command->parsed()) return certificates;
     return explain;
   }
 
@@ -229,7 +197,6 @@ struct Parser {
   CLI::App* report_command = nullptr;
   CLI::App* compare_command = nullptr;
   CLI::App* watch_command = nullptr;
-  CLI::App* certificates_command = nullptr;
   CLI::App* explain_command = nullptr;
   // In the order of the help, and so after some of the above are there.
   std::optional<TrainArguments> train;
@@ -244,7 +211,6 @@ struct Parser {
   ReportOptions report;
   CompareOptions compare;
   WatchOptions watch;
-  CertificatesOptions certificates;
   ExplainOptions explain;
 };
 

@@ -39,7 +39,7 @@ struct TrainOptions {
   std::string listen;          // empty: a unix socket
   std::string start_by;        // a program that starts workers on other hosts
   std::string metrics_listen;  // for Prometheus; empty: nowhere
-  std::string certificates;    // empty: none
+  std::string certificates;    // empty: the run's
   bool insecure_network = false;
   bool bind_cores = true;  // each worker to its own
   std::string python;  // for networks of the user's own; empty: $VIRTUAL_ENV
@@ -73,14 +73,6 @@ struct EvaluationOptions {
   std::vector<std::string> arguments;  // the command is the first
 };
 
-struct CertificatesOptions {
-  std::string folder = {};
-  // Each "NAME,ADDRESS..."; empty: this host.
-  std::vector<std::string> hosts = {};
-  int64_t days = 397;
-  std::string revoke = {};  // the name of a certificate; empty: make some
-};
-
 enum class DatasetAction { kShow, kVerify, kPack };
 
 // `gandem dataset show SOURCE`, `verify SOURCE` and `pack SOURCE`.
@@ -109,13 +101,11 @@ struct NoCommand {
   int exit_code = 0;
 };
 
-using Command =
-    std::variant<NoCommand, TrainOptions, StatusOptions, ReportOptions,
-                 CompareOptions, WatchOptions, EvaluationOptions,
-                 CertificatesOptions, DatasetOptions, SimulatePlanOptions,
-                 ProfileOptions, PlanOptions, TrialsOptions, LaunchSlurmOptions,
-                 LaunchKubernetesOptions, DoctorOptions, LogsOptions,
-                 ExplainOptions>;
+using Command = std::variant<
+    NoCommand, TrainOptions, StatusOptions, ReportOptions, CompareOptions,
+    WatchOptions, EvaluationOptions, DatasetOptions, SimulatePlanOptions,
+    ProfileOptions, PlanOptions, TrialsOptions, LaunchSlurmOptions,
+    LaunchKubernetesOptions, DoctorOptions, LogsOptions, ExplainOptions>;
 
 // Help goes to `out`, errors to `err`.
 Command ParseCommandLine(int argc, const char* const* argv, std::ostream& out,

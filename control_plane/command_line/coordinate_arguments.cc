@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "common/security/credentials.h"
 #include "control_plane/command_line/argument_checks.h"
 
 namespace gandem {
@@ -15,9 +16,9 @@ constexpr char kCoordinateExamples[] =
     "\n"
     "Examples:\n"
     "  gandem coordinate recipes/mlp_smoke.textproto --run_dir /nfs/a \\\n"
-    "      --listen alpha:7000 --certificates certs/alpha\n"
+    "      --listen alpha:7000\n"
     "  gandem coordinate recipes/mlp_smoke.textproto --run_dir /nfs/a \\\n"
-    "      --listen alpha:7000 --insecure_network --start_by ./by_ssh.sh\n";
+    "      --listen alpha:7000 --start_by ./by_ssh.sh\n";
 
 }  // namespace
 
@@ -57,11 +58,10 @@ CoordinateArguments::CoordinateArguments(CLI::App& app)
           options_.sets);
   AddOwnNetworks(&command_, options_.python, options_.accept_changed_code);
   CLI::Option* const certificates = command_.add_option(
-      "--certificates", options_.certificates,
-      "Folder with ca.crt, NAME.crt and NAME.key, or FOLDER/NAME");
+      "--certificates", options_.certificates, kCertificatesHelp);
   command_
       .add_flag("--insecure_network", options_.insecure_network,
-                "Let --listen be reached from other hosts, unencrypted")
+                kInsecureNetworkHelp)
       ->excludes(certificates);
   command_.add_flag("--trace", options_.trace,
                     "Write a timeline of each worker to RUN_DIR/trace");

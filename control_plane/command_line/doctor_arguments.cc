@@ -3,6 +3,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "common/security/credentials.h"
+
 namespace gandem {
 namespace {
 
@@ -13,9 +15,9 @@ constexpr char kDoctorExamples[] =
     "\n"
     "Examples:\n"
     "  gandem doctor recipes/mlp_smoke.textproto --run_dir runs/a\n"
-    "  gandem doctor --run_dir runs/a --listen beta:7100 --certificates certs\n"
+    "  gandem doctor --run_dir runs/a --listen beta:7100\n"
     "  gandem doctor plan.textproto --run_dir runs/a \\\n"
-    "      --listen alpha:7100 --host beta:7100 --certificates certs/alpha\n";
+    "      --listen alpha:7100 --host beta:7100\n";
 
 }  // namespace
 
@@ -40,13 +42,13 @@ DoctorArguments::DoctorArguments(CLI::App& app)
                       "HOST:PORT to answer the others' at; with --host they "
                       "try the way back to it");
   command_.add_option("--token_file", options_.token_file,
-                      "The run's token [RUN_DIR/state/token]");
+                      "File with the run's token (default: "
+                      "RUN_DIR/state/token)");
   CLI::Option* const certificates = command_.add_option(
-      "--certificates", options_.certificates,
-      "Folder with ca.crt, NAME.crt and NAME.key, or FOLDER/NAME");
+      "--certificates", options_.certificates, kCertificatesHelp);
   command_
       .add_flag("--insecure_network", options_.insecure_network,
-                "Connect with other hosts unencrypted")
+                kInsecureNetworkHelp)
       ->excludes(certificates);
 }
 

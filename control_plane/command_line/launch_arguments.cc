@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "common/security/credentials.h"
 #include "control_plane/command_line/argument_checks.h"
 
 namespace gandem {
@@ -59,7 +60,7 @@ void LaunchArguments::AddRun() {
           options_.sets);
   AddOwnNetworks(slurm_, options_.python, options_.accept_changed_code);
   slurm_->add_flag("--insecure_network", options_.insecure_network,
-                   "Connections between nodes are not encrypted");
+                   kInsecureNetworkHelp);
   slurm_->add_flag("--dry_run", options_.dry_run,
                    "Print the batch script, write and submit nothing");
   slurm_->add_flag("--no_follow", options_.no_follow,

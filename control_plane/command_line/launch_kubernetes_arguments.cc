@@ -17,7 +17,7 @@ constexpr char kLaunchKubernetesExamples[] =
     "      --data /gandem/data/photos\n"
     "  gandem launch kubernetes plan.textproto --namespace gans \\\n"
     "      --image registry.example/gandem:0.1 --storage_class nfs \\\n"
-    "      --secret certificates --data s3://images/photos\n";
+    "      --data s3://images/photos\n";
 
 }  // namespace
 
@@ -65,9 +65,6 @@ LaunchKubernetesArguments::LaunchKubernetesArguments(CLI::App& launch)
       "--memory", options_.memory,
       "That each worker asks for and is limited to, as in 4GiB "
       "[a plan's prediction and a quarter; without a plan none]");
-  command_.add_option("--secret", options_.secret,
-                      "Secret with the certificates of the pods; without it "
-                      "connections between them are not encrypted");
   AddMetricsPort(&command_, "of the coordinator's pod, as in 9400",
                  options_.metrics_port);
   AddLogFormat(&command_, options_.log_format);

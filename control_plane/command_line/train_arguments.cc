@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "common/security/credentials.h"
 #include "common/trace/trace_writer.h"
 #include "control_plane/command_line/argument_checks.h"
 
@@ -85,12 +86,10 @@ TrainArguments::TrainArguments(CLI::App& app)
       "HOST:PORT for workers to connect to, in place of a unix socket");
   AddMetricsListen(&command_, options_.metrics_listen);
   CLI::Option* const certificates = command_.add_option(
-      "--certificates", options_.certificates,
-      "Folder with ca.crt, NAME.crt and NAME.key, or FOLDER/NAME: other "
-      "hosts connect to --listen encrypted and show theirs");
+      "--certificates", options_.certificates, kCertificatesHelp);
   command_
       .add_flag("--insecure_network", options_.insecure_network,
-                "Let --listen be reached from other hosts, unencrypted")
+                kInsecureNetworkHelp)
       ->excludes(certificates);
   command_.add_flag(
       "--trace", options_.trace,

@@ -128,10 +128,10 @@ std::vector<std::string> RunFolderMender::Tend(absl::Time now) {
   }
   // Somebody who is about to be refused holds it for a moment.
   const bool lock_is_well = lock.ok() || absl::IsAlreadyExists(lock);
-  const absl::StatusOr<bool> token = MendToken(run_dir_);
+  const absl::StatusOr<bool> secrets = MendSecrets(run_dir_);
   const absl::StatusOr<bool> mended =
-      token.ok() ? endpoint_->Mend() : token.status();
-  if (mended.ok() && (*mended || *token)) {
+      secrets.ok() ? endpoint_->Mend() : secrets.status();
+  if (mended.ok() && (*mended || *secrets)) {
     lines.push_back(absl::StrCat("somebody has removed the socket or ",
                                  run_dir_, "/state: listening at ",
                                  endpoint_->address(), " again"));

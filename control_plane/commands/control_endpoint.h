@@ -65,8 +65,8 @@ class ControlEndpoint {
 };
 
 // Looks after what others may remove under a running training, who clean /tmp
-// or mistake state/ for something else: socket, token and lock. Says which logs
-// of workers are lost.
+// or mistake state/ for something else: socket, secrets and lock. Says which
+// logs of workers are lost.
 class RunFolderMender {
  public:
   // `lock` and `endpoint` outlive this.

@@ -35,7 +35,6 @@
 #include "common/stalls/file_patience.h"
 #include "common/status.h"
 #include "control_plane/command_line/command_line.h"
-#include "control_plane/commands/certificates_command.h"
 #include "control_plane/commands/dataset_command.h"
 #include "control_plane/commands/load_recipe.h"
 #include "control_plane/commands/open_run.h"
@@ -115,10 +114,6 @@ int Run(const CompareOptions& options) {
 
 int Run(const WatchOptions& options) {
   return End(RunWatch(options, stdout), "gandem watch-eval");
-}
-
-int Run(const CertificatesOptions& options) {
-  return End(RunCertificates(options, std::cout), "gandem certificates");
 }
 
 int Run(const EvaluationOptions& options) {

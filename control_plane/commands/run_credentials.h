@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The credentials of a run: its token in RUN_DIR/state/token, and the
-// certificates that `gandem train` was given, whose place it leaves in the run
-// folder for `gandem status`.
+// The credentials of a run: the secrets in RUN_DIR/state, and what `gandem
+// train` was told to use in place of the run's certificates, which it notes in
+// the run folder for `gandem status`.
 //
 // Owner: `gandem train`; `gandem status` reads. Thread safety: one thread.
 // Errors: those of ReadToken, Certificates::Load and of files.
@@ -18,8 +18,9 @@
 
 namespace gandem {
 
-// Makes the token if the run has none, and sets the credentials of this
-// process. `certificates` is as Certificates::Load takes it; empty: none.
+// Makes the secrets that the run does not have yet, and sets the credentials of
+// this process. `certificates` is as Certificates::Load takes it; empty: those
+// of the run.
 absl::Status TakeRunCredentials(const std::string& run_dir,
                                 const std::string& certificates,
                                 bool insecure_network);
@@ -27,8 +28,9 @@ absl::Status TakeRunCredentials(const std::string& run_dir,
 // What a worker of this `gandem train` gets to see them: arguments of it.
 std::vector<std::string> CredentialFlags();
 
-// Writes the token again where somebody has removed it; true: it was.
-absl::StatusOr<bool> MendToken(const std::string& run_dir);
+// Writes the secrets that this process uses again where somebody has removed
+// them; true: one was missing.
+absl::StatusOr<bool> MendSecrets(const std::string& run_dir);
 
 // Those of a run that a `gandem train` works on. Empty `certificates`: those
 // that it was given.

@@ -169,6 +169,10 @@ absl::Status TrainCommand::Start() {
   Say(setup_.notices);
   GANDEM_RETURN_IF_ERROR(TakeRunCredentials(
       setup_.run_dir, options_.certificates, options_.insecure_network));
+  if (options_.insecure_network) {
+    Say("--insecure_network: connections between hosts are not encrypted. "
+        "Whoever listens in can read and change them, and join the run.");
+  }
   GANDEM_RETURN_IF_ERROR(RemoveRunFailure(setup_.run_dir));
   GANDEM_ASSIGN_OR_RETURN(metrics_, MetricsWriter::Open(setup_.run_dir));
   GANDEM_RETURN_IF_ERROR(StartWatcher(setup_.program.binary_folder));

@@ -7,25 +7,13 @@
 #include "common/status.h"
 
 namespace gandem {
-namespace {
-
-// Of messages that are arriving, from all who connect over a network.
-constexpr int64_t kMemoryBytes = int64_t{32} << 20;
-// On a connection. A worker has two at most, `gandem status` one.
-constexpr int kMaxCallsPerConnection = 8;
-
-}  // namespace
 
 template <typename Request, typename Reply>
 grpc::Status ControlService::Answer(
     grpc::ServerContext& context, const Request& request,
     absl::StatusOr<Reply> (Coordinator::*method)(const Request&),
     Reply* reply) {
-  const auto handle = [&] {
-    absl::StatusOr<Reply> result = (coordinator_->*method)(request);
-    if (result.ok()) connections_->NoteKnown(context.peer());
-    return result;
-  };
+  const auto handle = [&] { return (coordinator_->*method)(request); };
   return AnswerChecked(context, request, handle, reply);
 }
 
@@ -72,13 +60,9 @@ grpc::Status ControlService::Status(grpc::ServerContext* context,
 
 absl::StatusOr<std::unique_ptr<RpcServer>> StartControlServer(
     RpcServer::Options options, ControlService* service) {
-  options.memory_bytes = kMemoryBytes;
-  options.connections = service->connections();
   options.offers_health = true;
   return RpcServer::Start(options, [service](grpc::ServerBuilder& builder) {
     builder.SetMaxReceiveMessageSize(kMaxControlRequestBytes);
-    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
-                               kMaxCallsPerConnection);
     builder.RegisterService(service);
   });
 }

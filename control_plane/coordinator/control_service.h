@@ -34,11 +34,6 @@ class ControlService final : public Control::Service {
   ControlService(Coordinator* coordinator, Observer observer)
       : coordinator_(coordinator), observer_(std::move(observer)) {}
 
-  // Of its servers: who has said something that the coordinator accepted.
-  const std::shared_ptr<ConnectionTable>& connections() const {
-    return connections_;
-  }
-
   grpc::Status Register(grpc::ServerContext* context,
                         const RegisterRequest* request,
                         RegisterReply* reply) override;
@@ -64,8 +59,6 @@ class ControlService final : public Control::Service {
 
   Coordinator* const coordinator_;
   const Observer observer_;
-  const std::shared_ptr<ConnectionTable> connections_ =
-      std::make_shared<ConnectionTable>();
 };
 
 // Of a request. The largest is a heartbeat with all the metrics that one may

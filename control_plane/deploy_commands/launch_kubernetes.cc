@@ -157,30 +157,16 @@ absl::StatusOr<int> Kubectl(std::vector<std::string> arguments) {
 }
 
 // kubectl itself has said what it got for an answer.
-absl::Status CheckThere(const std::string& kind, const std::string& name,
-                        const std::string& name_space,
-                        const std::string& advice) {
+absl::Status CheckClaim(const KubernetesRun& run) {
   GANDEM_ASSIGN_OR_RETURN(
       const int exit_code,
-      Kubectl({"get", kind, name, "--namespace", name_space, "--output", "name",
-               "--request-timeout=20s"}));
+      Kubectl({"get", "persistentvolumeclaim", run.volume.claim, "--namespace",
+               run.name_space, "--output", "name", "--request-timeout=20s"}));
   if (exit_code == 0) return absl::OkStatus();
-  return absl::NotFoundError(absl::StrCat("the cluster gives no ", kind, " '",
-                                          name, "' in namespace '", name_space,
-                                          "': ", advice));
-}
-
-std::string SecretAdvice(const KubernetesRun& run) {
-  std::string hosts;
-  std::string files = " --from-file=certs/ca.crt";
-  for (const std::string& pod : PodNames(run)) {
-    absl::StrAppend(&hosts, " --host ", pod);
-    absl::StrAppend(&files, " --from-file=certs/", pod, ".crt",
-                    " --from-file=certs/", pod, ".key");
-  }
-  return absl::StrCat("make it by\n  gandem certificates certs", hosts,
-                      "\n  kubectl create secret generic ", run.secret,
-                      " --namespace ", run.name_space, files);
+  return absl::NotFoundError(absl::StrCat(
+      "the cluster gives no persistentvolumeclaim '", run.volume.claim,
+      "' in namespace '", run.name_space, "': name one that exists by --pvc, ",
+      "or have one made by --storage_class"));
 }
 
 absl::Status CheckHasJobSets(const std::string& name_space) {
@@ -210,14 +196,7 @@ absl::Status CheckCluster(const KubernetesRun& run) {
         run.name_space, "` work? KUBECONFIG names the cluster"));
   }
   if (run.as_jobset) GANDEM_RETURN_IF_ERROR(CheckHasJobSets(run.name_space));
-  if (!run.secret.empty()) {
-    GANDEM_RETURN_IF_ERROR(
-        CheckThere("secret", run.secret, run.name_space, SecretAdvice(run)));
-  }
-  if (!run.volume.storage_class.empty()) return absl::OkStatus();
-  return CheckThere("persistentvolumeclaim", run.volume.claim, run.name_space,
-                    "name one that exists by --pvc, or have one made by "
-                    "--storage_class");
+  return run.volume.storage_class.empty() ? CheckClaim(run) : absl::OkStatus();
 }
 
 absl::Status Apply(const KubernetesRun& run, const std::string& folder) {
@@ -282,7 +261,6 @@ absl::StatusOr<KubernetesRun> KubernetesRunOf(
       .volume = {.claim = options.pvc,
                  .storage_class = options.storage_class,
                  .size = options.storage_size},
-      .secret = options.secret,
       .grace = absl::Seconds(given.config.control().grace_seconds()),
       .metrics_port = options.metrics_port,
       .log_format = options.log_format,

@@ -34,7 +34,6 @@ struct LaunchKubernetesOptions {
   std::string storage_size = "50Gi";
   std::string memory =
       {};  // "4GiB", of each worker; empty: the plan's, or none
-  std::string secret = {};               // empty: unencrypted
   std::optional<int> metrics_port = {};  // for Prometheus
   std::string log_format = "text";       // or "json"
   bool jobset = false;                   // one JobSet in place of the Jobs
@@ -49,8 +48,8 @@ absl::StatusOr<KubernetesRun> KubernetesRunOf(
 // Prints the manifests, or writes the folder, asks the cluster for what the run
 // needs of it, and gives it the manifests.
 //   UNAVAILABLE          the cluster does not answer, or not to this user.
-//   NOT_FOUND            the Secret, the claim or the kind JobSet is not in the
-//                        cluster, or there is no kubectl.
+//   NOT_FOUND            the claim or the kind JobSet is not in the cluster, or
+//                        there is no kubectl.
 //   DEADLINE_EXCEEDED    kubectl does not end.
 //   FAILED_PRECONDITION  the cluster refuses the manifests; kubectl has said
 //                        why.

@@ -58,8 +58,7 @@ absl::Status TakeCredentials(const DoctorOptions& options) {
   std::string token_file = options.token_file;
   if (token_file.empty()) {
     token_file = TokenPath(options.run_dir);
-    GANDEM_RETURN_IF_ERROR(CreateDirectories(options.run_dir + "/state"));
-    GANDEM_RETURN_IF_ERROR(ReadOrCreateToken(token_file));
+    GANDEM_RETURN_IF_ERROR(EnsureRunSecrets(options.run_dir));
   }
   GANDEM_ASSIGN_OR_RETURN(Credentials credentials,
                           LoadCredentials(token_file, options.certificates,
@@ -116,7 +115,7 @@ absl::StatusOr<Findings> CheckOthers(const DoctorOptions& options,
 Findings CheckHere(const DoctorOptions& options, const DoctorHooks& hooks) {
   Findings findings = {CheckDescriptors(DescriptorLimit()),
                        CheckRunFolder(options.run_dir),
-                       CheckToken(options.run_dir)};
+                       CheckSecrets(options.run_dir)};
   absl::Duration length;
   if (!options.recipe.empty()) {
     const absl::StatusOr<DoctorSubject> subject = hooks.check_run();
@@ -150,7 +149,7 @@ absl::StatusOr<int> RunDoctor(const DoctorOptions& options,
                               const DoctorHooks& hooks, std::ostream& out) {
   const Findings here = CheckHere(options, hooks);
   Print(here, out);
-  // The token and the proof that a folder is shared are in the run folder.
+  // The run's secrets and the proof that a folder is shared are in it.
   const bool has_folder =
       std::ranges::none_of(here, [](const Finding& finding) {
         return finding.check == kRunFolderCheck &&

@@ -18,7 +18,7 @@ struct DoctorOptions {
   // HOST:PORT; without a recipe and hosts this process only answers others.
   std::string listen = {};
   std::string token_file = {};    // empty: the run folder's
-  std::string certificates = {};  // empty: none
+  std::string certificates = {};  // empty: the run's
   bool insecure_network = false;
 };
 

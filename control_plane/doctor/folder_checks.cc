@@ -12,6 +12,7 @@
 #include "common/files/quantities.h"
 #include "common/random_text.h"
 #include "common/security/certificates.h"
+#include "common/security/credentials.h"
 #include "common/security/token.h"
 #include "common/security/x509.h"
 #include "common/status.h"
@@ -48,9 +49,7 @@ Finding LifeOf(const std::string& path, absl::Time until, absl::Duration needed,
   const std::string text = absl::StrCat(
       path, " is valid until ",
       absl::FormatTime("%Y-%m-%d %H:%M UTC", until, absl::UTCTimeZone()));
-  const std::string advice =
-      "move its two files away and make it again with gandem certificates "
-      "--days";
+  const std::string advice = "renew it before the run starts";
   if (left < needed) {
     return Fault(
         "certificates",
@@ -116,14 +115,18 @@ Finding CheckDisk(const RunConfig& config, const CheckpointSize& checkpoint,
   return needed > free_bytes ? Fault("disk", text, advice) : Fine("disk", text);
 }
 
-Finding CheckToken(const std::string& run_dir) {
+Finding CheckSecrets(const std::string& run_dir) {
   const std::string path = TokenPath(run_dir);
   if (!PathExists(path)) {
-    return Fine("token", "gandem train will make " + path);
+    return Fine("secrets", "gandem train will make " + path);
   }
-  const auto token = ReadToken(path);
-  if (token.ok()) return Fine("token", path + " is private");
-  return Fault("token", std::string(token.status().message()),
+  const auto credentials = LoadCredentials(path, /*certificates=*/"",
+                                           /*insecure_network=*/false);
+  if (credentials.ok()) {
+    return Fine("secrets",
+                "token and certificates in " + ParentOf(path) + " are private");
+  }
+  return Fault("secrets", std::string(credentials.status().message()),
                "or remove it while nothing runs: gandem train makes another");
 }
 
@@ -132,7 +135,7 @@ Finding CheckCertificates(const std::string& path, absl::Duration needed,
   const auto certificates = Certificates::Load(path);
   if (!certificates.ok()) {
     return Fault("certificates", std::string(certificates.status().message()),
-                 "docs/security.md has the five lines that make them");
+                 "docs/security.md says what the folder holds");
   }
   const auto own = ParseCertificate((*certificates)->certificate_pem(), path);
   const auto authority =

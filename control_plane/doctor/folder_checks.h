@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whether a run folder can hold a run: it is written, synced and renamed in as
-// checkpoints are, it has room for them, its token is private, and the
-// certificates last as long as the run.
+// checkpoints are, it has room for them, its secrets are private, and the
+// user's own certificates last as long as the run.
 //
 // Owner: `gandem doctor`. Thread safety: any thread. What is written is
 // removed again.
@@ -37,11 +37,11 @@ Finding CheckDisk(const RunConfig& config, const CheckpointSize& checkpoint,
 // Free in the folder, for this user; 0: not known.
 int64_t FreeDisk(const std::string& folder);
 
-// The token is made with the first `gandem train`.
-Finding CheckToken(const std::string& run_dir);
+// The token and the certificates of a run are made by the first `gandem train`.
+Finding CheckSecrets(const std::string& run_dir);
 
-// `path` is as Certificates::Load takes it. `needed`: how long the run will
-// take; zero: not known.
+// The user's own; `path` is as Certificates::Load takes it. `needed`: how long
+// the run will take; zero: not known.
 Finding CheckCertificates(const std::string& path, absl::Duration needed,
                           absl::Time now);
 

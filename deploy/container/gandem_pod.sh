@@ -3,24 +3,14 @@
 # How a process of a run starts in a pod:
 #   gandem_pod coordinator COMMAND...
 #   gandem_pod worker RUN_DIR COMMAND...
-# Certificates of a Secret become files that only their owner can read, as
-# gandem demands. A worker waits for its coordinator's token; it leaves TERM to
-# the coordinator, who ends the run with a checkpoint, and to the process that
-# takes its place. Exit code 2: the coordinator answers, and what it writes into
+# A worker waits for its coordinator's token; it leaves TERM to the coordinator,
+# who ends the run with a checkpoint, and to the process that takes its place. Exit code 2: the coordinator answers, and what it writes into
 # the run folder is not seen here. Exit code 0 of a worker without a coordinator: the run is
 # over, so that its Job is, too.
 set -eu
-# Where the manifests mount the Secret, and memory for its copy.
-secret=${GANDEM_SECRET:-/secret}
-certificates=${GANDEM_CERTIFICATES:-/certificates}
 wait_seconds=${GANDEM_WAIT_SECONDS:-900}
 # A network's file system may show a new file so much later.
 shared_seconds=${GANDEM_SHARED_SECONDS:-10}
-
-if [ -d "$secret" ]; then
-  cp -L "$secret"/* "$certificates"/
-  chmod 600 "$certificates"/*
-fi
 
 kind=${1:-}
 [ $# -eq 0 ] || shift

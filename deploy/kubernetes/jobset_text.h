@@ -4,8 +4,8 @@
 // have its controller: what becomes of the run when a Job has failed is said by
 // role, and when the coordinator is done all is.
 //
-// Its Jobs are those of pod_text.h, a replicatedJob each, so that pods have the
-// names that their certificates are for.
+// Its Jobs are those of pod_text.h, a replicatedJob each, so that the pods keep
+// their names.
 //
 // Thread safety: pure functions. The run has been checked.
 #pragma once

@@ -99,10 +99,6 @@ absl::Status CheckKubernetesRun(const KubernetesRun& run) {
             "an image such as registry.example/gandem:0.1 "
             "(scripts/build_container.sh makes one)",
             faults);
-  if (!run.secret.empty()) {
-    CheckName("--secret", run.secret, IsSubdomain(run.secret),
-              "a name of a Secret", faults);
-  }
   CheckVolume(run.volume, faults);
   if (run.metrics_port.has_value()) {
     CheckMetricsPort(*run.metrics_port, faults);
@@ -138,14 +134,6 @@ std::string CoordinatorName(const KubernetesRun& run) {
 
 std::string PodName(const KubernetesRun& run, const KubernetesWorker& worker) {
   return absl::StrCat(run.name, "-", RoleName(worker.role), "-", worker.rank);
-}
-
-std::vector<std::string> PodNames(const KubernetesRun& run) {
-  std::vector<std::string> names = {CoordinatorName(run)};
-  for (const KubernetesWorker& worker : run.workers) {
-    names.push_back(PodName(run, worker));
-  }
-  return names;
 }
 
 }  // namespace gandem

@@ -41,9 +41,6 @@ struct KubernetesRun {
   std::vector<std::string> train_arguments = {};  // "--set", "a=b", ...
   std::vector<KubernetesWorker> workers = {};     // required
   KubernetesVolume volume = {};
-  // A Secret with ca.crt and, for each of PodNames(), NAME.crt and NAME.key.
-  // Empty: connections are not encrypted, and the network is trusted.
-  std::string secret = {};
   absl::Duration grace = absl::Seconds(30);  // control.grace_seconds
   // Of the coordinator's pod, where Prometheus reads the run.
   std::optional<int> metrics_port = {};
@@ -69,9 +66,8 @@ absl::Status CheckKubernetesRun(const KubernetesRun& run);
 std::string KubernetesName(const std::string& text);
 
 // "mnist-coordinator", and of a worker "mnist-discriminator-1": the names of
-// its Job, of its Service and of its host, and so that in its certificate.
+// its Job and of its host, and of the coordinator's Service.
 std::string CoordinatorName(const KubernetesRun& run);
 std::string PodName(const KubernetesRun& run, const KubernetesWorker& worker);
-std::vector<std::string> PodNames(const KubernetesRun& run);
 
 }  // namespace gandem

@@ -32,31 +32,16 @@ std::string VolumeText(const KubernetesRun& run) {
                  {"size", run.volume.size}});
 }
 
-// Its name leads to its address, also before it is ready.
-std::string ServiceText(const KubernetesRun& run, const std::string& pod,
-                        const NamedPorts& ports) {
-  std::string lines;
-  for (const auto& [name, port] : ports) {
-    absl::StrAppend(&lines, "- name: ", name, "\n  port: ", port, "\n");
+// The coordinator's name leads to its address, also before it is ready. Workers
+// tell theirs when they register.
+std::string ServiceText(const KubernetesRun& run) {
+  std::string ports;
+  for (const auto& [name, port] : CoordinatorPorts(run)) {
+    absl::StrAppend(&ports, "- name: ", name, "\n  port: ", port, "\n");
   }
-  return FillIn(internal::kServiceYaml,
-                {{"run", run.name}, {"pod", pod}, {"ports", lines}});
-}
-
-// Workers that are not asked for by name tell their address when they register.
-std::string ServicesText(const KubernetesRun& run) {
-  std::string text =
-      ServiceText(run, CoordinatorName(run), CoordinatorPorts(run));
-  if (run.secret.empty()) return text;
-  for (const KubernetesWorker& worker : run.workers) {
-    NamedPorts ports = {{"fleet", kFleetPort}};
-    if (worker.role == DISCRIMINATOR) {
-      ports.insert(ports.begin(), {"exchange", kExchangePort});
-    }
-    absl::StrAppend(&text, kSeparator,
-                    ServiceText(run, PodName(run, worker), ports));
-  }
-  return text;
+  return FillIn(
+      internal::kServiceYaml,
+      {{"run", run.name}, {"pod", CoordinatorName(run)}, {"ports", ports}});
 }
 
 // Nobody knows where the cluster's Prometheus is, so all pods of the cluster
@@ -123,7 +108,7 @@ absl::StatusOr<std::vector<ManifestFile>> RenderManifests(
     const KubernetesRun& run) {
   GANDEM_RETURN_IF_ERROR(CheckKubernetesRun(run));
   std::vector<ManifestFile> files = {{"recipe.yaml", RecipeText(run)}};
-  files.push_back({"services.yaml", ServicesText(run)});
+  files.push_back({"services.yaml", ServiceText(run)});
   for (ManifestFile& file : JobFiles(run)) files.push_back(std::move(file));
   files.push_back({"network_policy.yaml", NetworkPolicyText(run)});
   files.push_back({"disruption_budget.yaml", DisruptionBudgetText(run)});

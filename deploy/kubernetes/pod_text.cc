@@ -41,13 +41,6 @@ std::string ArgumentLines(const std::vector<std::string>& arguments) {
   return lines;
 }
 
-// How this pod shows who it is. $(NAME) in an argument is Kubernetes' own.
-std::vector<std::string> NetworkFlags(const KubernetesRun& run,
-                                      const std::string& pod) {
-  if (run.secret.empty()) return {"--insecure_network"};
-  return {"--certificates", "/certificates/" + pod};
-}
-
 void AddLogFlags(const KubernetesRun& run,
                  std::vector<std::string>& arguments) {
   if (run.log_format == "text") return;
@@ -60,9 +53,7 @@ std::string Literal(const std::string& argument) {
 }
 
 // `values` are those in which the pods of a run differ. User 10001 is the
-// image's (deploy/container). A key that others could read is refused, and the
-// group's access to what a Secret holds cannot be switched off: the start
-// copies the files of the Secret into a volume in memory.
+// image's (deploy/container).
 PodJob Render(const KubernetesRun& run, const std::string& pod,
               const std::string& component, TemplateValues values) {
   values.insert({{"run", run.name},
@@ -70,7 +61,6 @@ PodJob Render(const KubernetesRun& run, const std::string& pod,
                  {"component", component},
                  {"image", YamlQuoted(run.image)},
                  {"claim", run.volume.claim},
-                 {"secret", run.secret},
                  {"grace", absl::StrCat(absl::ToInt64Seconds(absl::Ceil(
                                run.grace + kLeaveTime, absl::Seconds(1))))}});
   return {.pod = pod,
@@ -105,9 +95,6 @@ std::vector<std::string> CoordinatorArguments(const KubernetesRun& run) {
         {"--metrics_listen", absl::StrCat(pod, ":", *run.metrics_port)});
   }
   AddLogFlags(run, arguments);
-  for (std::string& flag : NetworkFlags(run, pod)) {
-    arguments.push_back(std::move(flag));
-  }
   for (const std::string& argument : run.train_arguments) {
     arguments.push_back(Literal(argument));
   }
@@ -119,7 +106,7 @@ std::vector<std::string> CoordinatorArguments(const KubernetesRun& run) {
 // A cluster's Prometheus that looks for pods looks at the annotations. Workers
 // have no probes: the coordinator hears their heartbeats and sees their
 // progress, and a Service must know a pod before it is ready. A probe connects
-// and says nothing, which the server takes for a stranger and forgets.
+// and says nothing, which needs no certificate.
 PodJob CoordinatorJob(const KubernetesRun& run) {
   return Render(
       run, CoordinatorName(run), "coordinator",
@@ -137,16 +124,12 @@ PodJob CoordinatorJob(const KubernetesRun& run) {
 
 namespace {
 
-// A pod's address is told to the others when it registers, so that nobody has
-// to look it up; a certificate is for its name.
-std::string ListenAt(const KubernetesRun& run, const std::string& pod,
-                     int port) {
-  return absl::StrCat(run.secret.empty() ? "$(POD_IP)" : pod, ":", port);
-}
+// Kubernetes puts a pod's address in the place of $(POD_IP). The others are
+// told it when the worker registers, so that nobody has to look it up.
+std::string ListenAt(int port) { return absl::StrCat("$(POD_IP):", port); }
 
 std::vector<std::string> WorkerArguments(const KubernetesRun& run,
                                          const KubernetesWorker& worker) {
-  const std::string pod = PodName(run, worker);
   std::vector<std::string> arguments = {
       absl::StrCat(RoleName(worker.role), "_worker"),
       "--control",
@@ -157,16 +140,13 @@ std::vector<std::string> WorkerArguments(const KubernetesRun& run,
       RunFolderInPod(run) + "/state/token"};
   if (worker.role == DISCRIMINATOR) {
     arguments.insert(arguments.end(),
-                     {"--listen", ListenAt(run, pod, kExchangePort)});
+                     {"--listen", ListenAt(kExchangePort)});
   }
   if (worker.role != COLOCATED) {
     arguments.insert(arguments.end(),
-                     {"--fleet_listen", ListenAt(run, pod, kFleetPort)});
+                     {"--fleet_listen", ListenAt(kFleetPort)});
   }
   AddLogFlags(run, arguments);
-  for (std::string& flag : NetworkFlags(run, pod)) {
-    arguments.push_back(std::move(flag));
-  }
   return arguments;
 }
 
@@ -196,7 +176,7 @@ PodJob WorkerJob(const KubernetesRun& run, const KubernetesWorker& worker) {
        {"retries", absl::StrCat(kWorkerRetries)},
        {"command", YamlList({"gandem_pod", "worker", RunFolderInPod(run)})},
        {"arguments", ArgumentLines(WorkerArguments(run, worker))},
-       {"tells_address", run.secret.empty() ? "yes" : ""},
+       {"tells_address", "yes"},
        {"ports", PortLines(ports)},
        {"requests", requests},
        {"limits", limits}});

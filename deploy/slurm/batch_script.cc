@@ -105,7 +105,7 @@ std::string BatchScript(const SlurmJob& job) {
        {"gpus", job.gpus_per_worker > 0
                     ? absl::StrCat(" --gpus-per-task=", job.gpus_per_worker)
                     : ""},
-       {"insecure_network", job.insecure_network ? "yes" : ""},
+       {"network", job.insecure_network ? " --insecure_network" : ""},
        {"watching", WatchingFlags(job)}});
 }
 

@@ -13,10 +13,6 @@
 namespace gandem {
 namespace {
 
-// A generator needs four calls at once; a stranger gets no more than this many
-// on one connection.
-constexpr int kMaxCallsPerConnection = 32;
-
 template <typename Base>
 using RawStreams = Exchange::WithRawCallbackMethod_PutImages<
     Exchange::WithRawCallbackMethod_Feedback<
@@ -68,9 +64,6 @@ class ExchangeServer::Service final
       : context_(std::make_shared<ServerContext>(options, end)) {}
 
   const std::shared_ptr<ServerContext>& context() const { return context_; }
-  const std::shared_ptr<ConnectionTable>& connections() const {
-    return connections_;
-  }
 
  private:
   grpc::ServerBidiReactor<HelloRequest, HelloReply>* Hello(
@@ -88,13 +81,10 @@ class ExchangeServer::Service final
 
   absl::Status Greet(const grpc::CallbackServerContext& call) {
     GANDEM_ASSIGN_OR_RETURN(const HelloRequest request, HearHello(call));
-    GANDEM_RETURN_IF_ERROR(
-        context_->peers().Greet({.run_epoch = request.run_epoch(),
-                                 .incarnation = request.incarnation(),
-                                 .rank = request.rank()},
-                                request.config_hash()));
-    connections_->NoteKnown(call.peer());
-    return absl::OkStatus();
+    return context_->peers().Greet({.run_epoch = request.run_epoch(),
+                                    .incarnation = request.incarnation(),
+                                    .rank = request.rank()},
+                                   request.config_hash());
   }
 
   ServerReactor* PutImages(grpc::CallbackServerContext* call) override {
@@ -108,18 +98,7 @@ class ExchangeServer::Service final
   }
 
   const std::shared_ptr<ServerContext> context_;
-  const std::shared_ptr<ConnectionTable> connections_ =
-      std::make_shared<ConnectionTable>();
 };
-
-// What is on its way at once: of each generator a message that arrives, two
-// that wait and the one that is handled.
-int64_t MemoryFor(const ExchangeOptions& options) {
-  constexpr int64_t kForStrangers = int64_t{64} << 20;
-  constexpr int64_t kMessages = 4;
-  return kForStrangers +
-         kMessages * options.num_generators * options.max_message_bytes;
-}
 
 ExchangeServer::ExchangeServer(DiscriminatorEnd* end,
                                std::unique_ptr<Service> service)
@@ -135,13 +114,9 @@ absl::StatusOr<std::unique_ptr<ExchangeServer>> ExchangeServer::Start(
       result->server_,
       RpcServer::Start(
           {.address = options.address,
-           .rpc = {.max_message_bytes = options.exchange.max_message_bytes},
-           .memory_bytes = MemoryFor(options.exchange),
-           .connections = service->connections()},
+           .rpc = {.max_message_bytes = options.exchange.max_message_bytes}},
           [service](grpc::ServerBuilder& builder) {
             builder.RegisterService(service);
-            builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
-                                       kMaxCallsPerConnection);
           }));
   end->SetListener([context = service->context()] { context->PokeAll(); });
   return result;

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may take part in a run: holders of its token, and across hosts of a
-certificate. Runs over mutual TLS end with the same bits; strangers are told
-why they are refused, and change nothing."""
+"""Who may take part in a run: holders of its token, and across hosts of its
+certificate, which it makes itself. Runs over mutual TLS end with the same bits;
+strangers are told why they are refused, and change nothing."""
 
 import contextlib
 import json
 import pathlib
+import shutil
 import socket
 import subprocess
+import unittest
 
 import harness
 
@@ -32,19 +34,70 @@ def gandem(*arguments):
         capture_output=True, text=True, timeout=harness.DEADLINE)
 
 
+def openssl(*arguments):
+    subprocess.run(["openssl", *map(str, arguments)], check=True,
+                   capture_output=True, timeout=harness.DEADLINE)
+
+
+@unittest.skipIf(shutil.which("openssl") is None, "there is no openssl")
+class OwnCertificatesTest(harness.RunTest):
+    """Certificates that the user brings."""
+
+    def setUp(self):
+        super().setUp()
+        self.address = address_of_this_host()
+        self.folder_of_keys = self.folder / "certs"
+        self.folder_of_keys.mkdir()
+        self.issue("ca")  # openssl makes an authority of it
+
+    def issue(self, name, *extensions, signed_by=()):
+        path = self.folder_of_keys / name
+        added = [word for text in extensions for word in ("-addext", text)]
+        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt",
+                "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
+                "-days", 2, "-keyout", f"{path}.key", "-out", f"{path}.crt",
+                *added, *signed_by)
+
+    def issue_for(self, host):
+        kind = "IP" if host[0].isdigit() else "DNS"
+        ca = self.folder_of_keys / "ca"
+        self.issue(host, f"subjectAltName={kind}:{host}",
+                   "extendedKeyUsage=serverAuth,clientAuth",
+                   signed_by=["-CA", f"{ca}.crt", "-CAkey", f"{ca}.key"])
+        return self.folder_of_keys / host
+
+    def test_they_replace_those_of_the_run(self):
+        plain = self.train("plain", sets=SETS)
+        own, guest = self.issue_for(self.address), self.issue_for("guest")
+        listen = ["--listen", f"{self.address}:0", "--certificates", own]
+        by_hand = self.start("by-hand", sets=SETS,
+                             flags=["--external", *listen])
+        workers = [by_hand.start_worker("generator", ["--certificates", guest]),
+                   by_hand.start_worker("discriminator", listen)]
+        self.assertEqual(by_hand.wait(), 0, by_hand.text())
+        for worker in workers:
+            self.assertEqual(worker.wait(), 0, worker.text())
+        self.assert_same_state(by_hand, plain)
+
+    def test_bad_ones_are_found_at_the_start(self):
+        own, guest = self.issue_for(self.address), self.issue_for("guest")
+        cases = {
+            "several": (own.parent, "say which one is this host's"),
+            "missing": (own.parent / "nobody", "nobody.crt"),
+            "host": (guest, f"is not for {self.address}"),
+        }
+        for name, (path, message) in cases.items():
+            with self.subTest(name):
+                run = self.train(name, code=2, sets=SETS, flags=[
+                    "--listen", f"{self.address}:0", "--certificates", path])
+                self.assertIn(message, run.text())
+
+
 class CredentialsTest(harness.RunTest):
     def setUp(self):
         super().setUp()
         self.address = address_of_this_host()
-
-    def make_certificates(self, name="certs"):
-        """A folder with two hosts' certificates: this one's, and `guest`."""
-        folder = self.folder / name
-        made = gandem("certificates", folder, "--host", self.address,
-                      "--host", "guest")
-        self.assertEqual(made.returncode, 0, made.stderr)
-        self.assertIn(f"{folder}/ca.key here", made.stdout)
-        return folder
+        self.listen = ["--listen", f"{self.address}:0"]
 
     def stranger(self, run, name, *flags):
         """A generator that comes by hand; its exit code and what it says."""
@@ -63,18 +116,13 @@ class CredentialsTest(harness.RunTest):
 
     def test_a_run_over_tls_ends_with_the_same_bits(self):
         plain = self.train("plain", sets=SETS)
-        certs = self.make_certificates()
-        own = certs / self.address
-        listen = ["--listen", f"{self.address}:0", "--certificates", own]
-        children = self.train("children", sets=SETS, flags=listen)
+        children = self.train("children", sets=SETS, flags=self.listen)
         self.assert_same_state(children, plain)
 
         by_hand = self.start("by-hand", sets=SETS,
-                             flags=["--external", *listen])
-        workers = [
-            by_hand.start_worker("generator",
-                                 ["--certificates", certs / "guest"]),
-            by_hand.start_worker("discriminator", listen)]
+                             flags=["--external", *self.listen])
+        workers = [by_hand.start_worker("generator"),
+                   by_hand.start_worker("discriminator", self.listen)]
         self.assertEqual(by_hand.wait(), 0, by_hand.text())
         for worker in workers:
             self.assertEqual(worker.wait(), 0, worker.text())
@@ -82,62 +130,78 @@ class CredentialsTest(harness.RunTest):
 
     def test_strangers_on_the_network_change_nothing(self):
         plain = self.train("plain", sets=SETS)
-        certs = self.make_certificates()
-        others = self.make_certificates("others")
-        own = ["--certificates", certs / self.address]
-        listen = ["--listen", f"{self.address}:0", *own]
-        run = self.start("run", sets=SETS, flags=["--external", *listen])
+        run = self.start("run", sets=SETS, flags=["--external", *self.listen])
         run.control_address()
-        token = run.dir / "state" / "token"
-        wrong = self.folder / "wrong"
-        wrong.write_text("0" * 64 + "\n")
-        wrong.chmod(0o600)
+        secrets = run.dir / "state"
+        others = plain.dir / "state"
 
-        code, text = self.stranger(run, "no-token", *own)
+        def with_files(name, token, certificates):
+            """The token file of a folder with these two."""
+            folder = self.folder / name
+            folder.mkdir()
+            for text, file in ((token, "token"),
+                               (certificates, "certificates.pem")):
+                if text is not None:
+                    (folder / file).write_text(text)
+                    (folder / file).chmod(0o600)
+            return folder / "token"
+
+        token = (secrets / "token").read_text()
+        certificates = (secrets / "certificates.pem").read_text()
+
+        code, text = self.stranger(run, "no-token")
         self.assertEqual(code, 2, text)
-        self.assertIn("pass --token_file with RUN_DIR/state/token", text)
+        self.assertIn("or --token_file RUN_DIR/state/token", text)
 
-        code, text = self.stranger(run, "token", "--token_file", wrong, *own)
+        code, text = self.stranger(run, "no-folder", "--run_dir",
+                                   self.folder / "nowhere")
+        self.assertEqual(code, 2, text)
+        self.assertIn("does this host see the run folder?", text)
+
+        wrong = with_files("wrong", "0" * 64 + "\n", certificates)
+        code, text = self.stranger(run, "token", "--token_file", wrong)
         self.assertEqual(code, 2, text)
         self.assertIn(f"refused the token of '{wrong}'", text)
 
-        code, text = self.stranger(run, "plain", "--token_file", token)
+        code, text = self.stranger(run, "plain", "--token_file",
+                                   with_files("bare", token, None))
         self.assertNotEqual(code, 0, text)
-        self.assertIn("would travel unencrypted", text)
+        self.assertIn("no certificates to encrypt the connection", text)
 
-        code, text = self.stranger(run, "insecure", "--token_file", token,
-                                   "--insecure_network")
+        code, text = self.stranger(run, "insecure", "--insecure_network",
+                                   "--token_file", secrets / "token")
         self.assertEqual(code, 75, text)
-        self.assertIn("it demands certificates: pass --certificates", text)
+        self.assertIn("leave out --insecure_network here", text)
 
-        code, text = self.stranger(run, "other", "--token_file", token,
-                                   "--certificates", others / "guest")
+        code, text = self.stranger(
+            run, "other", "--token_file", with_files(
+                "foreign", token, (others / "certificates.pem").read_text()))
         self.assertEqual(code, 75, text)
         self.assertIn("another authority", text)
-
-        revoked = gandem("certificates", certs, "--revoke", "guest")
-        self.assertEqual(revoked.returncode, 0, revoked.stderr)
-        code, text = self.stranger(run, "revoked", "--token_file", token,
-                                   "--certificates", certs / "guest")
-        self.assertEqual(code, 2, text)
-        self.assertIn("it is revoked", text)
 
         refused = int(self.status(run)["refused_connections"])
         self.assertGreaterEqual(refused, 2)
         log = (run.dir / "logs" / "gandem.log").read_text()
         self.assertIn("refused a call of /gandem.Control/Register", log)
-        for name in ("generator", "discriminator"):
-            run.start_worker(name, listen if name == "discriminator" else own)
+        run.start_worker("generator")
+        run.start_worker("discriminator", self.listen)
         self.assertEqual(run.wait(), 0, run.text())
         self.assert_same_state(run, plain)
 
-    def test_the_token_is_nobodys_but_the_owners(self):
+    def test_a_network_that_is_trusted_is_not_encrypted(self):
+        run = self.train("run", sets=SETS,
+                         flags=[*self.listen, "--insecure_network"])
+        self.assertIn("connections between hosts are not encrypted", run.text())
+
+    def test_the_secrets_are_nobodys_but_the_owners(self):
         run = self.start("run", sets=["rounds=1000000"])
         harness.wait_for(lambda: run.rounds() >= 1, "a round")
         file = run.dir / "state" / "token"
+        certificates = run.dir / "state" / "certificates.pem"
         token = file.read_text().strip()
         self.assertEqual(len(token), 64)
-        self.assertEqual(file.stat().st_mode & 0o7777, 0o600)
+        for secret in (file, certificates):
+            self.assertEqual(secret.stat().st_mode & 0o7777, 0o600)
         family = harness.family(run.token)
         self.assertGreaterEqual(len(family), 3)
         for pid in family:
@@ -145,8 +209,12 @@ class CredentialsTest(harness.RunTest):
                 seen = pathlib.Path("/proc", str(pid), name).read_bytes()
                 self.assertNotIn(token.encode(), seen, f"{name} of {pid}")
         # What somebody removes comes back, the same.
+        before = certificates.read_text()
         file.unlink()
-        harness.wait_for(file.exists, "the token")
+        certificates.unlink()
+        harness.wait_for(lambda: file.exists() and certificates.exists(),
+                         "the secrets")
+        self.assertEqual(certificates.read_text(), before)
         self.assertEqual(file.read_text().strip(), token)
         self.assertEqual(self.status(run)["state"], "RUNNING")
         run.process.terminate()
@@ -166,23 +234,6 @@ class CredentialsTest(harness.RunTest):
         self.assertEqual(file.read_text().strip(), token)
         again.process.terminate()
         self.assertEqual(again.wait(), 75, again.text())
-
-    def test_bad_certificates_are_found_at_the_start(self):
-        certs = self.make_certificates()
-        listen = ["--listen", f"{self.address}:0", "--certificates"]
-        cases = {
-            "several": (certs, "say which one is this host's"),
-            "missing": (certs / "nobody", "nobody.crt"),
-            "host": (certs / "guest", f"is not for {self.address}"),
-        }
-        for name, (path, message) in cases.items():
-            with self.subTest(name):
-                run = self.train(name, code=2, sets=SETS,
-                                 flags=[*listen, path])
-                self.assertIn(message, run.text())
-        again = gandem("certificates", certs, "--host", "guest")
-        self.assertEqual(again.returncode, 2)
-        self.assertIn("is not overwritten", again.stderr)
 
 
 if __name__ == "__main__":

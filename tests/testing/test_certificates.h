@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Certificates of a run for tests, made by the code that users have.
+// Certificates as their users have them: a folder with ca.crt and ca.key, and
+// NAME.crt and NAME.key for each host.
 //
 // Thread safety: one thread.
 #pragma once
 
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "common/check.h"
 #include "common/security/certificate_authority.h"
 #include "common/security/certificates.h"
 
@@ -26,22 +24,18 @@ inline Validity AroundNow() {
   return {absl::Now() - absl::Hours(1), absl::Now() + absl::Hours(1)};
 }
 
-inline void MakeAuthority(const std::string& folder) {
-  GANDEM_CHECK_OK(EnsureAuthority(folder, AroundNow()).status());
-}
+void MakeAuthority(const std::string& folder, Validity validity = AroundNow());
 
-// For the first of `hosts` the files are named.
-inline void MakeCertificate(const std::string& folder,
-                            const std::vector<std::string>& hosts,
-                            Validity validity = AroundNow()) {
-  GANDEM_CHECK_OK(IssueCertificate(folder, hosts, validity));
-}
+// The files are named after the first of `hosts`. The folder's authority signs.
+void IssueCertificate(const std::string& folder,
+                      const std::vector<std::string>& hosts,
+                      Validity validity = AroundNow());
 
-inline std::shared_ptr<const Certificates> LoadedCertificates(
-    const std::string& folder, const std::string& name) {
-  auto loaded = Certificates::Load(absl::StrCat(folder, "/", name));
-  GANDEM_CHECK_OK(loaded.status());
-  return *std::move(loaded);
-}
+std::shared_ptr<const Certificates> LoadedCertificates(
+    const std::string& folder, const std::string& name);
+
+// New ones of a run, whose file is `path`.
+std::shared_ptr<const Certificates> NewCertificatesOfRun(
+    const std::string& path);
 
 }  // namespace gandem::testing

@@ -16,12 +16,12 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
-#include "common/files/file.h"
 #include "common/monotonic_time.h"
 #include "common/rpc/address.h"
 #include "common/rpc/channel.h"
@@ -43,10 +43,11 @@ namespace gandem {
 namespace {
 
 using ::gandem::testing::Eventually;
+using ::gandem::testing::IssueCertificate;
 using ::gandem::testing::kHostOfOthers;
 using ::gandem::testing::LoadedCertificates;
 using ::gandem::testing::MakeAuthority;
-using ::gandem::testing::MakeCertificate;
+using ::gandem::testing::NewCertificatesOfRun;
 using ::gandem::testing::SocketProxy;
 using ::gandem::testing::StatusIs;
 using ::gandem::testing::TempDir;
@@ -253,11 +254,14 @@ TEST_F(CredentialsOfCallsTest, AProcessWithoutATokenNeitherServesNorCalls) {
 
 TEST_F(CredentialsOfCallsTest, TheTokenDoesNotLeaveTheHostUnencrypted) {
   const auto plain = With({.token = TestToken()});
-  EXPECT_THAT(
-      CreateChannel("10.0.0.1:7000", {.credentials = plain}),
-      StatusIs(absl::StatusCode::kFailedPrecondition,
-               AllOf(HasSubstr("10.0.0.1:7000"), HasSubstr("--certificates"),
-                     HasSubstr("--insecure_network"))));
+  EXPECT_THAT(CreateChannel("10.0.0.1:7000", {.credentials = plain}),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("10.0.0.1:7000"), HasSubstr("--run_dir"),
+                             HasSubstr("--certificates"),
+                             HasSubstr("--insecure_network"))));
+  EXPECT_THAT(Serve("10.0.0.1:0", plain),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("10.0.0.1:0"), HasSubstr("--run_dir"))));
   EXPECT_OK(CreateChannel(
       "10.0.0.1:7000",
       {.credentials = With({.token = TestToken(), .insecure_network = true})}));
@@ -274,84 +278,83 @@ TEST_F(CredentialsOfCallsTest, AnInsecureNetworkStillNeedsTheToken) {
               StatusIs(absl::StatusCode::kUnauthenticated));
 }
 
+// The certificates that a run makes for itself.
 class TlsTest : public CredentialsOfCallsTest {
  protected:
-  TlsTest() {
-    MakeAuthority(folder_);
-    MakeCertificate(folder_, {"server", kHostOfOthers});
-    MakeCertificate(folder_, {"client"});
-  }
-
-  std::shared_ptr<const Credentials> Of(const std::string& name) {
+  // A process of the run, or of another one.
+  std::shared_ptr<const Credentials> OfRun() { return With(run_); }
+  std::shared_ptr<const Credentials> OfAnotherRun() {
     return With({.token = TestToken(),
-                 .certificates = LoadedCertificates(folder_, name)});
+                 .certificates = NewCertificatesOfRun(dir_ / "other.pem")});
   }
-  void StartServer() {
-    auto server = Serve(absl::StrCat(kHostOfOthers, ":0"), Of("server"));
+  void StartServer(std::shared_ptr<const Credentials> credentials) {
+    auto server =
+        Serve(absl::StrCat(kHostOfOthers, ":0"), std::move(credentials));
     ASSERT_OK(server);
     server_ = *std::move(server);
     address_ = server_->address();
   }
-  std::string Pem(const std::string& folder, const std::string& file) {
-    return ReadFile(absl::StrCat(folder, "/", file)).value_or("");
+  void StartServer() { StartServer(OfRun()); }
+  // What another program shows that trusts the server's authority; null: no
+  // certificate. It even knows the token.
+  static grpc::SslCredentialsOptions ByHand(const Certificates& authority,
+                                            const Certificates* shown) {
+    return {.pem_root_certs = authority.authority_pem(),
+            .pem_private_key = shown == nullptr ? "" : shown->key_pem(),
+            .pem_cert_chain = shown == nullptr ? "" : shown->certificate_pem()};
   }
-  // As another program would connect that trusts the run's authority; with the
-  // pair `name` of `folder`, if any. It even knows the token.
-  absl::Status AskByHand(const std::string& folder, const std::string& name) {
-    grpc::SslCredentialsOptions options;
-    options.pem_root_certs = Pem(folder_, "ca.crt");
-    if (!name.empty()) {
-      options.pem_private_key = Pem(folder, name + ".key");
-      options.pem_cert_chain = Pem(folder, name + ".crt");
-    }
-    return Call(Stranger(address_, grpc::SslCredentials(options)), TestToken());
+  absl::Status AskByHand(const Certificates* shown) {
+    return Call(
+        Stranger(address_,
+                 grpc::SslCredentials(ByHand(*run_.certificates, shown)),
+                 kRunCertificateName),
+        TestToken());
   }
-  // One more connection is refused and counted.
-  void ExpectRefused(const std::string& folder, const std::string& name) {
+  // One more connection is refused and counted, and no call gets through.
+  void ExpectRefused(const Certificates* shown) {
     const int64_t before = NumRefusals();
-    EXPECT_FALSE(AskByHand(folder, name).ok()) << name;
-    EXPECT_GT(NumRefusals(), before) << name;
+    const int calls = service_.num_calls_;
+    EXPECT_FALSE(AskByHand(shown).ok());
+    EXPECT_GT(NumRefusals(), before);
+    EXPECT_EQ(service_.num_calls_, calls);
   }
 
   const TempDir dir_;
-  const std::string folder_ = dir_ / "certs";
+  const Credentials run_ = {
+      .token = TestToken(),
+      .certificates = NewCertificatesOfRun(dir_ / "certificates.pem")};
   std::unique_ptr<RpcServer> server_;
   std::string address_;
 };
 
-TEST_F(TlsTest, HoldersOfACertificateTalk) {
+TEST_F(TlsTest, ProcessesOfARunTalkWhateverTheirHostsAre) {
   StartServer();
-  EXPECT_OK(Ask(address_, Of("client")));
-  EXPECT_OK(Ask(address_, Of("server")));
-  EXPECT_OK(AskByHand(folder_, "client"));
+  const int64_t before = NumRefusals();
+  EXPECT_OK(Ask(address_, OfRun()));
+  EXPECT_EQ(NumRefusals(), before);
 }
 
 TEST_F(TlsTest, ACertificateDoesNotReplaceTheToken) {
   StartServer();
   EXPECT_THAT(Ask(address_, With({.token = std::string(64, 'b'),
-                                  .certificates =
-                                      LoadedCertificates(folder_, "client")})),
+                                  .certificates = run_.certificates})),
               StatusIs(absl::StatusCode::kUnauthenticated));
 }
 
-TEST_F(TlsTest, ClientsWithoutAGoodCertificateAreRefused) {
-  const std::string other = dir_ / "other";
-  MakeAuthority(other);
-  MakeCertificate(other, {"client"});
-  const absl::Time now = absl::Now();
-  MakeCertificate(folder_, {"old"},
-                  {now - absl::Hours(48), now - absl::Hours(24)});
-  MakeCertificate(folder_, {"new"},
-                  {now + absl::Hours(24), now + absl::Hours(48)});
+TEST_F(TlsTest, StrangersChangeNothing) {
   StartServer();
-  ExpectRefused(folder_, "");
-  ExpectRefused(other, "client");
-  ExpectRefused(folder_, "old");
-  ExpectRefused(folder_, "new");
-  EXPECT_OK(AskByHand(folder_, "client"));
-  ASSERT_OK(RevokeCertificate(folder_, "client"));
-  ExpectRefused(folder_, "client");
-  EXPECT_OK(AskByHand(folder_, "server"));
+  ExpectRefused(nullptr);
+  ExpectRefused(OfAnotherRun()->certificates.get());
+  EXPECT_OK(Ask(address_, OfRun()));
+}
+
+TEST_F(TlsTest, AServerOfAnotherRunIsRefused) {
+  StartServer(OfAnotherRun());
+  const int64_t before = NumRefusals();
+  EXPECT_THAT(Ask(address_, OfRun()), StatusIs(absl::StatusCode::kUnavailable,
+                                               HasSubstr("another authority")));
+  EXPECT_GT(NumRefusals(), before);
+  EXPECT_EQ(service_.num_calls_, 0);
 }
 
 // Who has listened in has the bytes of a good certificate and of the token, but
@@ -362,13 +365,11 @@ TEST_F(TlsTest, WhatWasRecordedAndIsSentAgainIsRefused) {
   const std::string path = sockets_->path() + "/proxy";
   ASSERT_OK_AND_ASSIGN(const auto proxy,
                        SocketProxy::StartToPort(path, server.port));
-  grpc::SslCredentialsOptions options;
-  options.pem_root_certs = Pem(folder_, "ca.crt");
-  options.pem_private_key = Pem(folder_, "client.key");
-  options.pem_cert_chain = Pem(folder_, "client.crt");
-  ASSERT_OK(Call(
-      Stranger("unix:" + path, grpc::SslCredentials(options), kHostOfOthers),
-      TestToken()));
+  const Certificates& own = *run_.certificates;
+  ASSERT_OK(
+      Call(Stranger("unix:" + path, grpc::SslCredentials(ByHand(own, &own)),
+                    kRunCertificateName),
+           TestToken()));
   const std::string recorded = proxy->recorded();
   EXPECT_EQ(service_.num_calls_, 1);
   EXPECT_FALSE(absl::StrContains(recorded, TestToken()));
@@ -377,69 +378,20 @@ TEST_F(TlsTest, WhatWasRecordedAndIsSentAgainIsRefused) {
   SendRaw(server.port, recorded);
   EXPECT_TRUE(Eventually([&] { return NumRefusals() > before; }));
   EXPECT_EQ(service_.num_calls_, 1);
-  EXPECT_OK(AskByHand(folder_, "client"));
-}
-
-TEST_F(TlsTest, ServersWithoutAGoodCertificateAreRefused) {
-  const auto client = Of("client");
-  StartServer();
-  EXPECT_OK(Ask(address_, client));
-  const int64_t before = NumRefusals();
-  ASSERT_OK(RevokeCertificate(folder_, "server"));
-  EXPECT_THAT(Ask(address_, client),
-              StatusIs(absl::StatusCode::kUnavailable,
-                       HasSubstr("certificate of server: it is revoked")));
-  EXPECT_GT(NumRefusals(), before);
-  ASSERT_OK(RemoveAll(RevokedPath(folder_)));
-  EXPECT_OK(Ask(address_, client));
-
-  const std::string other = dir_ / "other";
-  MakeAuthority(other);
-  MakeCertificate(other, {"client"});
-  EXPECT_THAT(
-      Ask(address_,
-          With({.token = TestToken(),
-                .certificates = LoadedCertificates(other, "client")})),
-      StatusIs(absl::StatusCode::kUnavailable, HasSubstr("another authority")));
-}
-
-// Another host of the run in the place of the one that was asked for.
-TEST_F(TlsTest, AServerMustBeTheHostThatWasAskedFor) {
-  StartServer();
-  MakeCertificate(folder_, {"beta"});
-  EXPECT_THAT(Serve(absl::StrCat(kHostOfOthers, ":0"), Of("beta")),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       AllOf(HasSubstr("not for LOCALHOST but for beta"),
-                             HasSubstr("--host LOCALHOST"))));
-  EXPECT_THAT(ListenClaim::Take(absl::StrCat(kHostOfOthers, ":0"), *Of("beta")),
-              StatusIs(absl::StatusCode::kFailedPrecondition));
-  grpc::SslServerCredentialsOptions options;
-  options.pem_key_cert_pairs.push_back(
-      {Pem(folder_, "beta.key"), Pem(folder_, "beta.crt")});
-  grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort("localhost:0", grpc::SslServerCredentials(options),
-                           &port);
-  builder.RegisterService(&service_);
-  const auto server = builder.BuildAndStart();
-  ASSERT_NE(server, nullptr);
-  EXPECT_THAT(Ask(absl::StrCat(kHostOfOthers, ":", port), Of("client")),
-              StatusIs(absl::StatusCode::kUnavailable,
-                       HasSubstr("it is not for LOCALHOST but for beta")));
-  server->Shutdown();
+  EXPECT_OK(AskByHand(&own));
 }
 
 // Loopback and unix sockets cost nothing, with certificates, too.
 TEST_F(TlsTest, NothingIsEncryptedWithinTheHost) {
   for (const std::string& address :
        {sockets_->AddressOf("control"), std::string("127.0.0.1:0")}) {
-    ASSERT_OK_AND_ASSIGN(const auto server, Serve(address, Of("client")));
+    ASSERT_OK_AND_ASSIGN(const auto server, Serve(address, OfRun()));
     EXPECT_OK(Ask(server->address(), With({.token = TestToken()})));
-    EXPECT_OK(Ask(server->address(), Of("client")));
+    EXPECT_OK(Ask(server->address(), OfRun()));
   }
 }
 
-TEST_F(TlsTest, OneSideWithoutCertificatesIsToldSo) {
+TEST_F(TlsTest, OneSideThatDoesNotEncryptIsToldSo) {
   StartServer();
   const auto plain = With({.token = TestToken(), .insecure_network = true});
   const absl::Time soon = MonotonicNow() + kBound;
@@ -447,16 +399,16 @@ TEST_F(TlsTest, OneSideWithoutCertificatesIsToldSo) {
   EXPECT_THAT(Ask(address_, plain), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_GT(NumRefusals(), before) << "of a connection without TLS";
   EXPECT_THAT(WhyNoAnswer(address_, *plain, soon),
-              HasSubstr("pass --certificates DIR"));
-  EXPECT_THAT(WhyNoAnswer(address_, *Of("client"), soon),
+              HasSubstr("leave out --insecure_network here"));
+  EXPECT_THAT(WhyNoAnswer(address_, run_, soon),
               HasSubstr("refuses the other's certificate"));
 
   ASSERT_OK_AND_ASSIGN(const auto server,
                        Serve(absl::StrCat(kHostOfOthers, ":0"), plain));
-  EXPECT_THAT(Ask(server->address(), Of("client")),
+  EXPECT_THAT(Ask(server->address(), OfRun()),
               StatusIs(absl::StatusCode::kUnavailable));
-  EXPECT_THAT(WhyNoAnswer(server->address(), *Of("client"), soon),
-              HasSubstr("does not speak TLS"));
+  EXPECT_THAT(WhyNoAnswer(server->address(), run_, soon),
+              HasSubstr("leave out --insecure_network there"));
   EXPECT_THAT(WhyNoAnswer(sockets_->AddressOf("x"), *plain, soon),
               HasSubstr("nobody answers"));
 }
@@ -471,6 +423,55 @@ TEST_F(TlsTest, WhereNobodyListensItSaysSo) {
               AllOf(HasSubstr("nobody answers"), HasSubstr("refused")));
   EXPECT_THAT(WhyNoAnswer("nonsense", {}, MonotonicNow() + kBound),
               Not(HasSubstr("nobody answers")));
+}
+
+// Certificates that the user brings.
+class OwnCertificatesTest : public TlsTest {
+ protected:
+  OwnCertificatesTest() {
+    MakeAuthority(folder_);
+    IssueCertificate(folder_, {"server", kHostOfOthers});
+    IssueCertificate(folder_, {"client"});
+  }
+  std::shared_ptr<const Credentials> Of(const std::string& name) {
+    return With({.token = TestToken(),
+                 .certificates = LoadedCertificates(folder_, name)});
+  }
+
+  const std::string folder_ = dir_ / "certs";
+};
+
+TEST_F(OwnCertificatesTest, ReplaceThoseOfTheRun) {
+  StartServer(Of("server"));
+  EXPECT_OK(Ask(address_, Of("client")));
+  EXPECT_OK(Ask(address_, Of("server")));
+  EXPECT_THAT(Ask(address_, OfRun()), StatusIs(absl::StatusCode::kUnavailable,
+                                               HasSubstr("another authority")));
+}
+
+// Another host of the run in the place of the one that was asked for.
+TEST_F(OwnCertificatesTest, AServerMustBeTheHostThatWasAskedFor) {
+  IssueCertificate(folder_, {"beta"});
+  const auto beta = Of("beta");
+  EXPECT_THAT(Serve(absl::StrCat(kHostOfOthers, ":0"), beta),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("not for LOCALHOST but for beta")));
+  EXPECT_THAT(ListenClaim::Take(absl::StrCat(kHostOfOthers, ":0"), *beta),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  grpc::SslServerCredentialsOptions options;
+  options.pem_key_cert_pairs.push_back(
+      {beta->certificates->key_pem(), beta->certificates->certificate_pem()});
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("localhost:0", grpc::SslServerCredentials(options),
+                           &port);
+  builder.RegisterService(&service_);
+  const auto server = builder.BuildAndStart();
+  ASSERT_NE(server, nullptr);
+  EXPECT_THAT(Ask(absl::StrCat(kHostOfOthers, ":", port), Of("client")),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("it is not for LOCALHOST but for beta")));
+  server->Shutdown();
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/files/file.h"
-#include "common/security/certificate_authority.h"
+#include "common/security/private_file.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 #include "tests/testing/test_certificates.h"
@@ -17,10 +17,10 @@
 namespace gandem {
 namespace {
 
-using ::gandem::testing::AroundNow;
+using ::gandem::testing::IssueCertificate;
 using ::gandem::testing::LoadedCertificates;
 using ::gandem::testing::MakeAuthority;
-using ::gandem::testing::MakeCertificate;
+using ::gandem::testing::NewCertificatesOfRun;
 using ::gandem::testing::StatusIs;
 using ::gandem::testing::TempDir;
 using ::testing::AllOf;
@@ -30,8 +30,8 @@ class CertificatesTest : public ::testing::Test {
  protected:
   CertificatesTest() {
     MakeAuthority(folder_);
-    MakeCertificate(folder_,
-                    {"alpha", "alpha.example.org", "10.0.0.1", "fd00::1"});
+    IssueCertificate(folder_,
+                     {"alpha", "alpha.example.org", "10.0.0.1", "fd00::1"});
   }
   std::string File(const std::string& name) const {
     return absl::StrCat(folder_, "/", name);
@@ -71,14 +71,14 @@ TEST_F(CertificatesTest, AreGoodForTheirHostsAndAsClients) {
                              "fd00::1"))));
     EXPECT_THAT(own->CheckServes(host),
                 StatusIs(absl::StatusCode::kFailedPrecondition,
-                         AllOf(HasSubstr(host), HasSubstr("--host"))));
+                         HasSubstr(absl::StrCat("that is for ", host))));
   }
 }
 
 TEST_F(CertificatesTest, OfAnotherAuthorityOrNoneAreRefused) {
   const std::string other = dir_ / "other";
   MakeAuthority(other);
-  MakeCertificate(other, {"alpha"});
+  IssueCertificate(other, {"alpha"});
   const auto own = LoadedCertificates(folder_, "alpha");
   const auto refused = [](const char* why) {
     return StatusIs(absl::StatusCode::kUnauthenticated, HasSubstr(why));
@@ -93,17 +93,17 @@ TEST_F(CertificatesTest, OfAnotherAuthorityOrNoneAreRefused) {
   // The authority's own, of either.
   EXPECT_THAT(
       own->CheckServer(ReadFile(other + "/ca.crt").value_or(""), "alpha", now),
-      refused("certificate of gandem run"));
+      refused("certificate of test authority"));
   EXPECT_THAT(own->CheckClient("", now), refused("shows no certificate"));
   EXPECT_THAT(own->CheckClient("-----BEGIN", now), refused("no certificate"));
 }
 
 TEST_F(CertificatesTest, CountOnlyInTheirTime) {
   const absl::Time now = absl::Now();
-  MakeCertificate(folder_, {"old"},
-                  {now - absl::Hours(48), now - absl::Hours(24)});
-  MakeCertificate(folder_, {"new"},
-                  {now + absl::Hours(24), now + absl::Hours(48)});
+  IssueCertificate(folder_, {"old"},
+                   {now - absl::Hours(48), now - absl::Hours(24)});
+  IssueCertificate(folder_, {"new"},
+                   {now + absl::Hours(24), now + absl::Hours(48)});
   const auto own = LoadedCertificates(folder_, "alpha");
   EXPECT_THAT(own->CheckClient(Pem("old.crt"), now),
               StatusIs(absl::StatusCode::kUnauthenticated,
@@ -123,42 +123,15 @@ TEST_F(CertificatesTest, CountOnlyInTheirTime) {
                        AllOf(HasSubstr("new.crt"), HasSubstr("valid from"))));
 }
 
-TEST_F(CertificatesTest, RevokingCountsAtOnce) {
-  MakeCertificate(folder_, {"beta"});
-  const auto own = LoadedCertificates(folder_, "alpha");
-  const absl::Time now = absl::Now();
-  EXPECT_OK(own->CheckClient(Pem("beta.crt"), now));
-  ASSERT_OK(RevokeCertificate(folder_, "beta"));
-  ASSERT_OK(RevokeCertificate(folder_, "beta"));
-  EXPECT_THAT(own->CheckClient(Pem("beta.crt"), now),
-              StatusIs(absl::StatusCode::kUnauthenticated,
-                       AllOf(HasSubstr("certificate of beta: it is revoked"),
-                             HasSubstr("/revoked"))));
-  EXPECT_OK(own->CheckClient(Pem("alpha.crt"), now));
-  EXPECT_THAT(
-      Certificates::Load(File("beta")),
-      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("revoked")));
-  EXPECT_THAT(RevokeCertificate(folder_, "gamma"),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("gamma.crt")));
-  EXPECT_THAT(
-      RevokeCertificate(dir_ / "other", "../certificates/alpha"),
-      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is a path")));
-  // A list that cannot be read lets nobody in.
-  ASSERT_OK(RemoveAll(RevokedPath(folder_)));
-  ASSERT_OK(CreateDirectories(RevokedPath(folder_)));
-  EXPECT_FALSE(own->CheckClient(Pem("alpha.crt"), now).ok());
-}
-
 TEST_F(CertificatesTest, BadFilesAreNamed) {
   const std::string copy = dir_ / "copy";
   const auto load = [&] { return Certificates::Load(copy).status(); };
   EXPECT_THAT(load(), StatusIs(absl::StatusCode::kNotFound,
                                AllOf(HasSubstr("/copy' is no folder"),
-                                     HasSubstr("/copy.crt'"),
-                                     HasSubstr("gandem certificates"))));
+                                     HasSubstr("/copy.crt'"))));
   ASSERT_OK(CreateDirectories(copy));
   EXPECT_THAT(load(), StatusIs(absl::StatusCode::kNotFound,
-                               HasSubstr("gandem certificates")));
+                               HasSubstr("holds no NAME.key")));
   Copy(File("alpha.key"), copy + "/alpha.key");
   EXPECT_THAT(load(),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("/ca.crt")));
@@ -189,50 +162,12 @@ TEST_F(CertificatesTest, BadFilesAreNamed) {
 }
 
 TEST_F(CertificatesTest, SeveralNeedAName) {
-  MakeCertificate(folder_, {"beta"});
+  IssueCertificate(folder_, {"beta"});
   EXPECT_THAT(
       Certificates::Load(folder_),
       StatusIs(absl::StatusCode::kInvalidArgument,
                AllOf(HasSubstr("alpha, beta"), HasSubstr(folder_ + "/alpha"))));
   EXPECT_OK(Certificates::Load(File("beta")));
-}
-
-TEST_F(CertificatesTest, NothingIsOverwritten) {
-  const std::string authority = Pem("ca.crt");
-  const std::string certificate = Pem("alpha.crt");
-  ASSERT_OK_AND_ASSIGN(const bool made, EnsureAuthority(folder_, AroundNow()));
-  EXPECT_FALSE(made);
-  EXPECT_THAT(IssueCertificate(folder_, {"alpha"}, AroundNow()),
-              StatusIs(absl::StatusCode::kAlreadyExists,
-                       AllOf(HasSubstr("alpha.crt"), HasSubstr("move it"))));
-  EXPECT_EQ(Pem("ca.crt"), authority);
-  EXPECT_EQ(Pem("alpha.crt"), certificate);
-  ASSERT_OK(RemoveAll(File("ca.key")));
-  EXPECT_THAT(EnsureAuthority(folder_, AroundNow()),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr("without its ca.key")));
-}
-
-TEST_F(CertificatesTest, NamesOfHostsAreChecked) {
-  for (const char* const host :
-       {"", "a b", "a/b", "../x", "a,DNS:b", "ca", "-x", ".x", "a\n"}) {
-    EXPECT_THAT(IssueCertificate(folder_, {host}, AroundNow()),
-                StatusIs(absl::StatusCode::kInvalidArgument))
-        << host;
-  }
-  EXPECT_THAT(IssueCertificate(folder_, {}, AroundNow()),
-              StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_EQ(CertificateName({"fd00::2", "x"}), "fd00--2");
-  EXPECT_OK(IssueCertificate(folder_, {"fd00::2", "x"}, AroundNow()));
-  EXPECT_OK(Certificates::Load(File("fd00--2")));
-}
-
-TEST_F(CertificatesTest, KeysAreForTheirOwnerOnly) {
-  for (const char* const key : {"ca.key", "alpha.key"}) {
-    struct stat info = {};
-    ASSERT_EQ(stat(File(key).c_str(), &info), 0);
-    EXPECT_EQ(info.st_mode & 07777, 0600u) << key;
-  }
 }
 
 // Whoever has a host's key cannot make certificates with it.
@@ -241,11 +176,62 @@ TEST_F(CertificatesTest, AHostIsNoAuthority) {
   ASSERT_OK(CreateDirectories(other));
   Copy(File("alpha.crt"), other + "/ca.crt");
   Copy(File("alpha.key"), other + "/ca.key");
-  MakeCertificate(other, {"evil"});
+  IssueCertificate(other, {"evil"});
   const auto own = LoadedCertificates(folder_, "alpha");
   EXPECT_THAT(
       own->CheckClient(ReadFile(other + "/evil.crt").value_or(""), absl::Now()),
       StatusIs(absl::StatusCode::kUnauthenticated));
+}
+
+class CertificatesOfRunTest : public ::testing::Test {
+ protected:
+  const TempDir dir_;
+  const std::string path_ = dir_ / "certificates.pem";
+};
+
+TEST_F(CertificatesOfRunTest, AreForAllHostsAndForYears) {
+  const auto own = NewCertificatesOfRun(path_);
+  EXPECT_EQ(own->path(), path_);
+  EXPECT_TRUE(own->are_of_run());
+  EXPECT_OK(own->CheckServes("alpha"));
+  const std::string& shown = own->certificate_pem();
+  for (const absl::Duration age :
+       {absl::Hours(-23), absl::ZeroDuration(), absl::Hours(24 * 365 * 19)}) {
+    EXPECT_OK(own->CheckClient(shown, absl::Now() + age));
+    EXPECT_OK(own->CheckServer(shown, "10.0.0.1", absl::Now() + age));
+  }
+  ASSERT_OK_AND_ASSIGN(const std::string text, ReadFile(path_));
+  EXPECT_EQ(own->Text(), text);
+}
+
+TEST_F(CertificatesOfRunTest, OfTwoRunsRefuseEachOther) {
+  const auto one = NewCertificatesOfRun(path_);
+  const auto other = NewCertificatesOfRun(dir_ / "other.pem");
+  const auto refused = StatusIs(absl::StatusCode::kUnauthenticated,
+                                HasSubstr("another authority"));
+  EXPECT_THAT(one->CheckClient(other->certificate_pem(), absl::Now()), refused);
+  EXPECT_THAT(other->CheckServer(one->certificate_pem(), "alpha", absl::Now()),
+              refused);
+}
+
+TEST_F(CertificatesOfRunTest, BadFilesAreNamedWithTheRemedy) {
+  const std::string good = NewCertificatesOfRun(path_)->Text();
+  const auto load = [&] { return Certificates::LoadOfRun(path_).status(); };
+  ASSERT_EQ(chmod(path_.c_str(), 0640), 0);
+  EXPECT_THAT(load(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                               AllOf(HasSubstr(path_), HasSubstr("chmod"))));
+  for (const std::string& text :
+       {std::string(), std::string("garbage"), good.substr(0, good.size() / 2),
+        good.substr(good.size() / 2)}) {
+    ASSERT_OK(RemoveAll(path_));
+    ASSERT_OK(CreatePrivateFile(path_, text));
+    EXPECT_THAT(load(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr(path_), HasSubstr("remove the file"))))
+        << text;
+  }
+  ASSERT_OK(RemoveAll(path_));
+  EXPECT_THAT(load(), StatusIs(absl::StatusCode::kNotFound));
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
+using ::testing::UnorderedElementsAre;
 
 mode_t ModeOf(const std::string& path) {
   struct stat info = {};
@@ -131,18 +132,6 @@ TEST_F(TokenTest, AllWhoMakeItAtOnceHaveTheSame) {
   }
 }
 
-TEST_F(TokenTest, NothingIsReplaced) {
-  ASSERT_OK_AND_ASSIGN(const std::string token, ReadOrCreateToken(path_));
-  EXPECT_THAT(RestoreToken(path_, NewToken()),
-              StatusIs(absl::StatusCode::kAlreadyExists));
-  ASSERT_OK_AND_ASSIGN(const std::string still, ReadToken(path_));
-  EXPECT_EQ(still, token);
-  ASSERT_OK(RemoveAll(path_));
-  ASSERT_OK(RestoreToken(path_, token));
-  ASSERT_OK_AND_ASSIGN(const std::string restored, ReadToken(path_));
-  EXPECT_EQ(restored, token);
-}
-
 TEST_F(TokenTest, IsCompared) {
   const std::string token = NewToken();
   EXPECT_TRUE(IsToken(token, token));
@@ -162,6 +151,45 @@ TEST(CredentialsTest, FindsTheTokenWhereItCanBe) {
             "/r/state/token");
   EXPECT_EQ(FindTokenFile("", "", "unix:/tmp/gandem-1/control"), "");
   EXPECT_EQ(FindTokenFile("", "", "10.0.0.1:7000"), "");
+}
+
+TEST(CredentialsTest, ARunMakesItsSecretsOnce) {
+  const TempDir run_dir;
+  const std::string token = TokenPath(run_dir.path());
+  const std::string certificates = RunCertificatesPath(token);
+  const mode_t before = umask(0);
+  EXPECT_OK(EnsureRunSecrets(run_dir.path()));
+  umask(before);
+  std::vector<std::string> texts;
+  for (const std::string& path : {token, certificates}) {
+    EXPECT_EQ(ModeOf(path), 0600u) << path;
+    texts.push_back(ReadFile(path).value_or(""));
+  }
+  EXPECT_OK(EnsureRunSecrets(run_dir.path()));
+  EXPECT_EQ(ReadFile(token).value_or(""), texts[0]);
+  EXPECT_EQ(ReadFile(certificates).value_or(""), texts[1]);
+  ASSERT_OK_AND_ASSIGN(const auto names, ListDirectory(ParentOf(token)));
+  EXPECT_THAT(names, UnorderedElementsAre("certificates.pem", "token"));
+}
+
+TEST(CredentialsTest, CertificatesAreBesideTheToken) {
+  const TempDir run_dir;
+  const std::string token = TokenPath(run_dir.path());
+  ASSERT_OK(EnsureRunSecrets(run_dir.path()));
+  ASSERT_OK_AND_ASSIGN(const Credentials found,
+                       LoadCredentials(token, "", false));
+  ASSERT_NE(found.certificates, nullptr);
+  EXPECT_EQ(found.certificates->path(), RunCertificatesPath(token));
+  ASSERT_OK_AND_ASSIGN(const Credentials insecure,
+                       LoadCredentials(token, "", true));
+  EXPECT_EQ(insecure.certificates, nullptr);
+  ASSERT_OK(RemoveAll(RunCertificatesPath(token)));
+  ASSERT_OK_AND_ASSIGN(const Credentials none,
+                       LoadCredentials(token, "", false));
+  EXPECT_EQ(none.certificates, nullptr);
+  EXPECT_THAT(WhyUnencrypted(none),
+              AllOf(HasSubstr(RunCertificatesPath(token)),
+                    HasSubstr("--run_dir"), HasSubstr("--insecure_network")));
 }
 
 }  // namespace

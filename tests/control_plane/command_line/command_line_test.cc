@@ -116,17 +116,15 @@ TEST_F(CommandLineTest, TheFlagsAreFrozen) {
           "launch kubernetes --image", "launch kubernetes --pvc",
           "launch kubernetes --storage_class",
           "launch kubernetes --storage_size", "launch kubernetes --memory",
-          "launch kubernetes --secret", "launch kubernetes --metrics_port",
-          "launch kubernetes --log_format", "launch kubernetes --jobset",
-          "status -h,--help", "status RUN_DIR", "status --certificates",
-          "status --json", "logs -h,--help", "logs RUN_DIR", "logs --follow",
-          "logs --since", "logs --role", "logs --rank", "logs --level",
-          "logs --json", "report -h,--help", "report RUN_DIR", "report --json",
-          "report --html", "compare -h,--help", "compare RUN_DIR",
-          "compare --metric", "compare --checkpoint", "compare --json",
-          "watch-eval -h,--help", "watch-eval RUN_DIR", "watch-eval --every",
-          "watch-eval --once", "certificates -h,--help", "certificates DIR",
-          "certificates --host", "certificates --days", "certificates --revoke",
+          "launch kubernetes --metrics_port", "launch kubernetes --log_format",
+          "launch kubernetes --jobset", "status -h,--help", "status RUN_DIR",
+          "status --certificates", "status --json", "logs -h,--help",
+          "logs RUN_DIR", "logs --follow", "logs --since", "logs --role",
+          "logs --rank", "logs --level", "logs --json", "report -h,--help",
+          "report RUN_DIR", "report --json", "report --html",
+          "compare -h,--help", "compare RUN_DIR", "compare --metric",
+          "compare --checkpoint", "compare --json", "watch-eval -h,--help",
+          "watch-eval RUN_DIR", "watch-eval --every", "watch-eval --once",
           "doctor -h,--help", "doctor RECIPE", "doctor --run_dir",
           "doctor --host", "doctor --listen", "doctor --token_file",
           "doctor --certificates", "doctor --insecure_network",
@@ -253,8 +251,6 @@ TEST_F(CommandLineTest, LaunchKubernetes) {
                                                                "p",
                                                                "--namespace",
                                                                "n",
-                                                               "--secret",
-                                                               "s",
                                                                "--set",
                                                                "rounds=4",
                                                                "--set",
@@ -270,7 +266,6 @@ TEST_F(CommandLineTest, LaunchKubernetes) {
   EXPECT_EQ(launch.image, "i");
   EXPECT_EQ(launch.pvc, "p");
   EXPECT_EQ(launch.name_space, "n");
-  EXPECT_EQ(launch.secret, "s");
   EXPECT_THAT(launch.sets, ElementsAre("rounds=4", "name=a"));
   EXPECT_TRUE(launch.dry_run);
   EXPECT_EQ(launch.output, "d");
@@ -440,28 +435,6 @@ TEST_F(CommandLineTest, WatchHandsArgumentsBehindTwoDashesOn) {
   EXPECT_EQ(ExitCode(Parse({"watch-eval", "runs/a", "--every", "0"})),
             kExitUsage);
   EXPECT_THAT(err_.str(), HasSubstr("'0' is not a whole number from 1 on"));
-}
-
-TEST_F(CommandLineTest, Certificates) {
-  const Command made = Parse({"certificates", "certs", "--host", "a,10.0.0.1",
-                              "--host", "b", "--days", "30"});
-  const auto& options = std::get<CertificatesOptions>(made);
-  EXPECT_EQ(options.folder, "certs");
-  EXPECT_THAT(options.hosts, ElementsAre("a,10.0.0.1", "b"));
-  EXPECT_EQ(options.days, 30);
-  EXPECT_THAT(options.revoke, IsEmpty());
-  const auto revoked = std::get<CertificatesOptions>(
-      Parse({"certificates", "certs", "--revoke", "b"}));
-  EXPECT_EQ(revoked.revoke, "b");
-  EXPECT_EQ(revoked.days, 397);
-  for (const char* const days : {"0", "-1", "3651", "soon"}) {
-    EXPECT_EQ(ExitCode(Parse({"certificates", "certs", "--days", days})),
-              kExitUsage)
-        << days;
-  }
-  EXPECT_EQ(ExitCode(Parse(
-                {"certificates", "certs", "--host", "a", "--revoke", "b"})),
-            kExitUsage);
 }
 
 TEST_F(CommandLineTest, ANetworkIsEncryptedOrTrusted) {

@@ -17,8 +17,8 @@
 namespace gandem {
 namespace {
 
+using ::gandem::testing::IssueCertificate;
 using ::gandem::testing::MakeAuthority;
-using ::gandem::testing::MakeCertificate;
 using ::gandem::testing::StatusIs;
 using ::gandem::testing::TempDir;
 using ::testing::ElementsAre;
@@ -27,9 +27,8 @@ using ::testing::HasSubstr;
 class RunCredentialsTest : public ::testing::Test {
  protected:
   RunCredentialsTest() {
-    EXPECT_OK(CreateDirectories(run_dir_ + "/state"));
     MakeAuthority(certs_);
-    MakeCertificate(certs_, {"alpha"});
+    IssueCertificate(certs_, {"alpha"});
   }
   // Those of the process are the other tests', too.
   ~RunCredentialsTest() override { gandem::testing::UseTestCredentials(); }
@@ -52,39 +51,51 @@ TEST_F(RunCredentialsTest, WorkersGetTheNamesOfFiles) {
       ElementsAre("--token_file", token_, "--certificates", certs_ + "/alpha"));
 }
 
-TEST_F(RunCredentialsTest, TheTokenIsKeptAndComesBack) {
+TEST_F(RunCredentialsTest, TheSecretsAreKeptAndComeBack) {
   ASSERT_OK(TakeRunCredentials(run_dir_, "", false));
-  ASSERT_OK_AND_ASSIGN(const std::string token, ReadToken(token_));
-  EXPECT_EQ(ProcessCredentials()->token, token);
+  const auto first = ProcessCredentials();
+  ASSERT_NE(first->certificates, nullptr);
   ASSERT_OK(TakeRunCredentials(run_dir_, "", false));
-  EXPECT_EQ(ProcessCredentials()->token, token);
-  ASSERT_OK_AND_ASSIGN(const bool nothing, MendToken(run_dir_));
+  EXPECT_EQ(ProcessCredentials()->token, first->token);
+  EXPECT_EQ(ProcessCredentials()->certificates->Text(),
+            first->certificates->Text());
+  ASSERT_OK_AND_ASSIGN(const bool nothing, MendSecrets(run_dir_));
   EXPECT_FALSE(nothing);
-  ASSERT_OK(RemoveAll(run_dir_ + "/state"));
-  ASSERT_OK_AND_ASSIGN(const bool mended, MendToken(run_dir_));
-  EXPECT_TRUE(mended);
-  ASSERT_OK_AND_ASSIGN(const std::string again, ReadToken(token_));
-  EXPECT_EQ(again, token);
+  for (const std::string& lost :
+       {run_dir_ + "/state", token_, RunCertificatesPath(token_)}) {
+    ASSERT_OK(RemoveAll(lost));
+    ASSERT_OK_AND_ASSIGN(const bool mended, MendSecrets(run_dir_));
+    EXPECT_TRUE(mended) << lost;
+    ASSERT_OK_AND_ASSIGN(const Credentials again,
+                         LoadCredentials(token_, "", false));
+    EXPECT_EQ(again.token, first->token);
+    EXPECT_EQ(again.certificates->Text(), first->certificates->Text());
+  }
 }
 
 TEST_F(RunCredentialsTest, StatusUsesWhatTheTrainingWasGiven) {
   EXPECT_THAT(CredentialsOfRun(run_dir_, ""),
               StatusIs(absl::StatusCode::kNotFound));
-  ASSERT_OK(TakeRunCredentials(run_dir_, certs_, false));
+  ASSERT_OK(TakeRunCredentials(run_dir_, "", false));
   ASSERT_OK_AND_ASSIGN(auto found, CredentialsOfRun(run_dir_, ""));
   ASSERT_NE(found->certificates, nullptr);
+  EXPECT_TRUE(found->certificates->are_of_run());
+  ASSERT_OK(TakeRunCredentials(run_dir_, certs_, false));
+  ASSERT_OK_AND_ASSIGN(found, CredentialsOfRun(run_dir_, ""));
+  ASSERT_NE(found->certificates, nullptr);
+  EXPECT_EQ(found->certificates->path(), certs_ + "/alpha");
   EXPECT_FALSE(found->insecure_network);
   // On a host that keeps its own elsewhere.
   const std::string other = dir_ / "other";
   MakeAuthority(other);
-  MakeCertificate(other, {"beta"});
+  IssueCertificate(other, {"beta"});
   ASSERT_OK_AND_ASSIGN(found, CredentialsOfRun(run_dir_, other));
   EXPECT_EQ(found->certificates->path(), other + "/beta");
   ASSERT_OK(RemoveAll(certs_));
   EXPECT_THAT(
       CredentialsOfRun(run_dir_, ""),
       StatusIs(absl::StatusCode::kNotFound, HasSubstr("pass --certificates")));
-  // The next training has none.
+  // The next start does not encrypt.
   ASSERT_OK(TakeRunCredentials(run_dir_, "", true));
   ASSERT_OK_AND_ASSIGN(found, CredentialsOfRun(run_dir_, ""));
   EXPECT_EQ(found->certificates, nullptr);

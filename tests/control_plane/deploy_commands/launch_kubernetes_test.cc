@@ -77,10 +77,9 @@ TEST_F(LaunchKubernetesTest, ARecipeIsARun) {
   options_.metrics_port = 9400;
   options_.log_format = "json";
   ASSERT_OK_AND_ASSIGN(const KubernetesRun run, KubernetesRunOf(options_));
-  EXPECT_THAT(
-      PodNames(run),
-      ElementsAre("mlp-smoke-coordinator", "mlp-smoke-generator-0",
-                  "mlp-smoke-discriminator-0", "mlp-smoke-discriminator-1"));
+  ASSERT_EQ(run.workers.size(), 3u);
+  EXPECT_EQ(PodName(run, run.workers[0]), "mlp-smoke-generator-0");
+  EXPECT_EQ(PodName(run, run.workers[2]), "mlp-smoke-discriminator-1");
   EXPECT_EQ(run.workers[0].gpus, 1);
   EXPECT_EQ(run.workers[1].gpus, 0);
   EXPECT_EQ(run.workers[1].memory_bytes, int64_t{2} << 30);
@@ -170,13 +169,10 @@ TEST_F(LaunchKubernetesTest, ADryRunAsksNoCluster) {
 
 TEST_F(LaunchKubernetesTest, GivesTheRunToTheCluster) {
   PlayKubectl("exit 0\n");
-  options_.secret = "certificates";
   ASSERT_OK(LaunchKubernetes(options_, out_));
   EXPECT_EQ(
       Calls(),
       absl::StrCat(kAsksFirst,
-                   "get secret certificates --namespace default --output "
-                   "name --request-timeout=20s\n",
                    "get persistentvolumeclaim shared --namespace default "
                    "--output name --request-timeout=20s\n",
                    "apply --request-timeout=30s -k ", options_.output, "\n"));
@@ -217,18 +213,14 @@ TEST_F(LaunchKubernetesTest, AClusterThatDoesNotAnswerIsNoMissingClaim) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("does not answer"));
 }
 
-TEST_F(LaunchKubernetesTest, AMissingSecretIsNamedWithHowToMakeIt) {
+TEST_F(LaunchKubernetesTest, AMissingClaimIsNamed) {
   PlayKubectl("[ \"$1\" = auth ]\n");
-  options_.secret = "certificates";
   const absl::Status status = LaunchKubernetes(options_, out_);
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(
-      std::string(status.message()),
-      AllOf(HasSubstr("no secret 'certificates' in namespace 'default'"),
-            HasSubstr("gandem certificates certs --host mlp-smoke-coordinator "
-                      "--host mlp-smoke-generator-0"),
-            HasSubstr("--from-file=certs/mlp-smoke-discriminator-0.key"),
-            Not(HasSubstr("ca.key"))));
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("no persistentvolumeclaim 'shared' in namespace "
+                              "'default'"),
+                    HasSubstr("--storage_class")));
 }
 
 TEST_F(LaunchKubernetesTest, ARefusalSaysHowToTakeItBack) {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What manifests say, read by PyYAML: an independent reader of the goldens.
 
-Usage: check_manifests.py encrypted|plain FOLDER
+Usage: check_manifests.py full|plain FOLDER
 """
 
 import pathlib
@@ -10,7 +10,7 @@ import sys
 
 import yaml
 
-ENCRYPTED, PLAIN = "encrypted", "plain"
+FULL, PLAIN = "full", "plain"
 PODS = ["faces-coordinator", "faces-generator-0", "faces-discriminator-0",
         "faces-discriminator-1"]
 
@@ -31,7 +31,7 @@ def container(job):
     return only
 
 
-def check_pod(job, kind):
+def check_pod(job):
     name = job["metadata"]["name"]
     spec = job["spec"]["template"]["spec"]
     labels = job["spec"]["template"]["metadata"]["labels"]
@@ -49,21 +49,16 @@ def check_pod(job, kind):
     volumes = {v["name"]: v for v in spec["volumes"]}
     assert set(mounts) == set(volumes), "a mount without a volume, or reverse"
     assert mounts["volume"] == "/gandem" and mounts["tmp"] == "/tmp"
-    if kind == ENCRYPTED:
-        assert arguments_after(job, "--certificates") == f"/certificates/{name}"
-        keys = [i["key"] for i in volumes["secret"]["secret"]["items"]]
-        assert keys == ["ca.crt", f"{name}.crt", f"{name}.key"], keys
-        assert "--insecure_network" not in container(job)["args"]
-    else:
-        assert "secret" not in volumes
-        assert "--insecure_network" in container(job)["args"]
+    # Pods find the run's certificates in the run folder.
+    for flag in ("--certificates", "--insecure_network"):
+        assert flag not in container(job)["args"]
 
 
 def check_watching(jobs, found, kind):
-    """Only encrypted has --metrics_port 9400 --log_format json."""
+    """Only full has --metrics_port 9400 --log_format json."""
     name = "faces-coordinator"
     for job in jobs.values():
-        if kind == ENCRYPTED:
+        if kind == FULL:
             assert arguments_after(job, "--log_format") == "json"
         else:
             assert "--log_format" not in container(job)["args"]
@@ -72,7 +67,7 @@ def check_watching(jobs, found, kind):
     ports = [{"name": "control", "containerPort": 7000}]
     service = [{"name": "control", "port": 7000}]
     expected = dict.fromkeys(PODS)
-    if kind == ENCRYPTED:
+    if kind == FULL:
         assert arguments_after(jobs[name], "--metrics_listen") == f"{name}:9400"
         expected[name] = {"prometheus.io/scrape": "true",
                           "prometheus.io/port": "9400"}
@@ -112,7 +107,7 @@ def check_scrape_config(labels, ports):
     assert rename["source_labels"][1] in written, written
 
 
-def check_workers(jobs, kind):
+def check_workers(jobs):
     for name, job in jobs.items():
         if name == "faces-coordinator":
             continue
@@ -123,14 +118,12 @@ def check_workers(jobs, kind):
         assert arguments_after(job, "--rank") == rank
         assert container(job)["command"] == [
             "gandem_pod", "worker", "/gandem/runs/faces"]
-        host = name if kind == ENCRYPTED else "$(POD_IP)"
-        assert arguments_after(job, "--fleet_listen") == f"{host}:7002"
+        assert arguments_after(job, "--fleet_listen") == "$(POD_IP):7002"
         if role == "discriminator":
-            assert arguments_after(job, "--listen") == f"{host}:7001"
+            assert arguments_after(job, "--listen") == "$(POD_IP):7001"
         else:
             assert "--listen" not in arguments
-        named = [e["name"] for e in container(job).get("env", [])]
-        assert ("POD_IP" in named) == (kind == PLAIN)
+        assert [e["name"] for e in container(job)["env"]] == ["POD_IP"]
     generator = container(jobs["faces-generator-0"])["resources"]
     assert generator == {"requests": {"cpu": 4},
                          "limits": {"nvidia.com/gpu": 1}}, generator
@@ -147,8 +140,8 @@ def main(kind, folder):
     jobs = found["Job"]
     assert sorted(jobs) == sorted(PODS), sorted(jobs)
     for job in jobs.values():
-        check_pod(job, kind)
-    check_workers(jobs, kind)
+        check_pod(job)
+    check_workers(jobs)
     check_watching(jobs, found, kind)
 
     coordinator = container(jobs["faces-coordinator"])
@@ -156,18 +149,17 @@ def main(kind, folder):
         "gandem", "train", "/recipe/recipe.textproto"]
     listen = arguments_after(jobs["faces-coordinator"], "--listen")
     assert listen == "faces-coordinator:7000"
-    if kind == ENCRYPTED:
+    if kind == FULL:
         # Kubernetes makes $( of $$(.
         assert coordinator["args"][-2:] == ["--set", "name=\"$$(HOME): it's\""]
     assert coordinator["readinessProbe"]["tcpSocket"]["port"] == "control"
 
-    # A name that is asked for leads to one pod.
-    services = found["Service"]
-    assert sorted(services) == sorted(PODS if kind == ENCRYPTED else PODS[:1])
-    for name, service in services.items():
-        assert service["spec"]["selector"] == {"gandem/pod": name}
-        assert service["spec"]["clusterIP"] == "None"
-        assert service["spec"]["publishNotReadyAddresses"] is True
+    # The coordinator's name leads to its pod.
+    ((name, service),) = found["Service"].items()
+    assert name == PODS[0]
+    assert service["spec"]["selector"] == {"gandem/pod": name}
+    assert service["spec"]["clusterIP"] == "None"
+    assert service["spec"]["publishNotReadyAddresses"] is True
 
     recipe = found["ConfigMap"]["faces-recipe"]["data"]["recipe.textproto"]
     assert recipe == '# A recipe.\nname: "faces"\nrounds: 4\n', recipe
@@ -183,8 +175,8 @@ def main(kind, folder):
     listed = set(kustomization["resources"])
     files = {path.name for path in folder.glob("*.yaml")}
     assert files - listed - {"kustomization.yaml"} == (
-        {"volume.yaml"} if kind == ENCRYPTED else set()), files ^ listed
-    if kind == ENCRYPTED:
+        {"volume.yaml"} if kind == FULL else set()), files ^ listed
+    if kind == FULL:
         claim = found["PersistentVolumeClaim"]["faces-run"]
         assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
         assert claim["metadata"]["namespace"] == "gans"

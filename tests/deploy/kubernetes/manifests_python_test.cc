@@ -13,7 +13,7 @@ namespace gandem {
 namespace {
 
 TEST(ManifestsPythonTest, AnotherReaderFindsWhatTheyShouldSay) {
-  for (const std::string name : {"encrypted", "plain"}) {
+  for (const std::string name : {"full", "plain"}) {
     EXPECT_EQ(testing::RunPython(
                   "tests/deploy/kubernetes/check_manifests.py",
                   absl::StrCat(name, " ", std::getenv("GANDEM_SOURCE_DIR"),
@@ -25,10 +25,10 @@ TEST(ManifestsPythonTest, AnotherReaderFindsWhatTheyShouldSay) {
 TEST(ManifestsPythonTest, AJobSetIsTheSameJobs) {
   const std::string goldens = absl::StrCat(std::getenv("GANDEM_SOURCE_DIR"),
                                            "/tests/deploy/kubernetes/goldens/");
-  EXPECT_EQ(testing::RunPython(
-                "tests/deploy/kubernetes/check_jobset.py",
-                absl::StrCat(goldens, "encrypted ", goldens, "jobset")),
-            0);
+  EXPECT_EQ(
+      testing::RunPython("tests/deploy/kubernetes/check_jobset.py",
+                         absl::StrCat(goldens, "full ", goldens, "jobset")),
+      0);
 }
 
 }  // namespace

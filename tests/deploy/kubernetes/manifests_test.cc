@@ -22,7 +22,7 @@ using ::testing::Not;
 
 using Files = std::map<std::string, std::string>;
 
-KubernetesRun Encrypted() {
+KubernetesRun Full() {
   KubernetesRun run = {
       .name = "faces",
       .name_space = "gans",
@@ -38,7 +38,6 @@ KubernetesRun Encrypted() {
                    .threads = 2,
                    .memory_bytes = int64_t{3} << 30}},
       .volume = {.claim = "faces-run", .storage_class = "nfs", .size = "10Gi"},
-      .secret = "certificates",
       .grace = absl::Seconds(45.5),
       .metrics_port = 9400,
       .log_format = "json"};
@@ -46,8 +45,7 @@ KubernetesRun Encrypted() {
 }
 
 KubernetesRun Plain() {
-  KubernetesRun run = Encrypted();
-  run.secret = "";
+  KubernetesRun run = Full();
   run.volume = {.claim = "shared"};
   run.train_arguments.clear();
   run.metrics_port.reset();
@@ -56,7 +54,7 @@ KubernetesRun Plain() {
 }
 
 KubernetesRun AsJobSet() {
-  KubernetesRun run = Encrypted();
+  KubernetesRun run = Full();
   run.as_jobset = true;
   return run;
 }
@@ -97,14 +95,14 @@ void ExpectGolden(const std::string& name, const Files& files) {
 }
 
 TEST(ManifestsTest, AreTheirGoldens) {
-  ExpectGolden("encrypted", Render(Encrypted()));
+  ExpectGolden("full", Render(Full()));
   ExpectGolden("plain", Render(Plain()));
   ExpectGolden("jobset", Render(AsJobSet()));
 }
 
 // Who deletes the run keeps its checkpoints.
 TEST(ManifestsTest, TheClaimIsNoneOfTheRun) {
-  const Files files = Render(Encrypted());
+  const Files files = Render(Full());
   EXPECT_THAT(files, Contains(Key(kVolumeFile)));
   EXPECT_THAT(files.at("kustomization.yaml"), Not(HasSubstr(kVolumeFile)));
   EXPECT_THAT(files.at(kVolumeFile), HasSubstr("namespace: gans"));

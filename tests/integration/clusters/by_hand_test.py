@@ -39,7 +39,7 @@ class ByHandTest(harness.RunTest):
 
     def test_the_lines_of_the_page_train_to_the_end(self):
         lines = hosts.block(PAGE, "## By hand")
-        self.assertTrue(any("--certificates" in line for line in lines))
+        self.assertFalse(any("insecure" in line for line in lines))
         codes, text = self.hosts.play(lines, harness.DEADLINE)
         self.assertEqual(codes, [0] * len(lines), text[-4000:])
         self.assert_state_of(self.train("here", recipe=self.recipe), "a")
@@ -64,6 +64,7 @@ class ByHandTest(harness.RunTest):
             [*lines, lonely, 'kill "${started[0]}"'], harness.DEADLINE)
         self.assertEqual(codes, [0] * (len(lines) - 1) + [2, 0, 75], text[-4000:])
         self.assertIn("cannot open '/mnt/a/state/token'", text)
+        self.assertIn("does this host see the run folder?", text)
 
     def test_a_link_that_is_closed_in_one_direction_ends_the_run(self):
         # The generator reaches the coordinator's socket and no port of the host.

@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import signal
-import stat
 import subprocess
 import unittest
 import urllib.request
@@ -223,25 +222,6 @@ class KubernetesPodsTest(RunTest):
                  "the wait")
         worker.process.send_signal(signal.SIGTERM)
         self.assertEqual(worker.wait(), STOPPED)
-
-    # As Kubernetes mounts it for a group; gandem refuses a key like that.
-    def test_keys_are_copied_for_their_owner_alone(self):
-        secret, certificates = self.folder / "secret", self.folder / "copy"
-        for folder in (secret, certificates):
-            folder.mkdir()
-        for name in ("ca.crt", "pod.crt", "pod.key"):
-            (secret / name).write_text(name)
-            (secret / name).chmod(0o440)
-        pod = Worker([self.programs / "gandem_pod", "coordinator", "true"],
-                     self.folder / "pod.log",
-                     {"GANDEM_SECRET": str(secret),
-                      "GANDEM_CERTIFICATES": str(certificates)})
-        self.pods.append(pod)
-        self.assertEqual(pod.wait(), 0, pod.text())
-        for name in ("ca.crt", "pod.crt", "pod.key"):
-            copy = certificates / name
-            self.assertEqual(copy.read_text(), name)
-            self.assertEqual(stat.S_IMODE(copy.stat().st_mode), 0o600)
 
     def test_an_unknown_kind_is_a_usage_error(self):
         pod = Worker([self.programs / "gandem_pod", "pause"],

@@ -173,14 +173,14 @@ class LaunchFaultsTest(RunTest):
         self.assertIn(f"#SBATCH --comment=gandem:{self.folder.resolve()}/run\n",
                       script)
 
-    def test_a_missing_secret_is_told_before_anything_starts(self):
+    def test_a_missing_claim_is_told_before_anything_starts(self):
         self.play("kubectl", '[ "$1" = auth ]')
         launch = self.launch("kubernetes", "--image", "gandem:test", "--pvc",
-                             "shared", "--data", "/gandem/data", "--secret",
-                             "certs", "-o", self.folder / "manifests")
+                             "shared", "--data", "/gandem/data",
+                             "-o", self.folder / "manifests")
         self.assertEqual(launch.wait(), USAGE, launch.text())
-        self.assertIn("no secret 'certs' in namespace 'default'", launch.text())
-        self.assertIn("gandem certificates certs --host", launch.text())
+        self.assertIn("no persistentvolumeclaim 'shared' in namespace 'default'",
+                      launch.text())
         self.assertEqual([call for call in self.asked("kubectl")
                           if "apply" in call], [])
 
