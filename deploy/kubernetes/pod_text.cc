@@ -139,12 +139,10 @@ std::vector<std::string> WorkerArguments(const KubernetesRun& run,
       "--token_file",
       RunFolderInPod(run) + "/state/token"};
   if (worker.role == DISCRIMINATOR) {
-    arguments.insert(arguments.end(),
-                     {"--listen", ListenAt(kExchangePort)});
+    arguments.insert(arguments.end(), {"--listen", ListenAt(kExchangePort)});
   }
   if (worker.role != COLOCATED) {
-    arguments.insert(arguments.end(),
-                     {"--fleet_listen", ListenAt(kFleetPort)});
+    arguments.insert(arguments.end(), {"--fleet_listen", ListenAt(kFleetPort)});
   }
   AddLogFlags(run, arguments);
   return arguments;

@@ -45,10 +45,9 @@ class FusedGiverTest : public ::testing::Test {
   }
 
   void Use(DiscriminatorExchange* exchange) {
-    giver_ = MakeFeedbackGiver({.options = {.schedule = kTwoSteps,
-                                            .objective = {.loss = WASSERSTEIN},
-                                            .compute = {.dtype = at::kDouble},
-                                            .sent_format = kPairFormat},
+    giver_ = MakeFeedbackGiver({.plan = plan_,
+                                .place = {},
+                                .compute = {.dtype = at::kDouble},
                                 .network = critic_,
                                 .new_critic = {},
                                 .condition = NoCondition,
@@ -118,6 +117,10 @@ class FusedGiverTest : public ::testing::Test {
   bool one_pass_ = false;
   const std::shared_ptr<LinearCritic> critic_ = std::make_shared<LinearCritic>(
       torch::tensor({3.0, 4.0}, torch::kFloat64));
+  const RunPlan plan_ = {.exchange = {.schedule = kTwoSteps,
+                                      .image_format = kPairFormat,
+                                      .feedback_format = kPairFormat},
+                         .objective = {.loss = WASSERSTEIN}};
   RoundGate gate_{0, 100};
   RoundTimer timer_;
   std::unique_ptr<DiscriminatorEnd> end_;

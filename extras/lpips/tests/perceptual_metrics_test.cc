@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "evaluation/images/generated_images.h"
 #include "models/torch.h"
 #include "tests/testing/status_matchers.h"
 

@@ -24,7 +24,7 @@ namespace {
 using gandem::testing::StatusIs;
 using ::testing::HasSubstr;
 
-constexpr absl::Duration kBound = absl::Seconds(60);
+constexpr absl::Duration kReplyBound = absl::Seconds(60);
 
 class MeasureServiceTest : public ::testing::Test, public MeasureHandler {
  protected:
@@ -57,7 +57,7 @@ class MeasureServiceTest : public ::testing::Test, public MeasureHandler {
   }
 
   absl::StatusOr<PrepareReply> CallPrepare(const std::string& config,
-                                           absl::Duration limit = kBound) {
+                                           absl::Duration limit = kReplyBound) {
     grpc::ClientContext context;
     PrepareRequest request;
     request.set_config_text(config);
@@ -67,7 +67,7 @@ class MeasureServiceTest : public ::testing::Test, public MeasureHandler {
   absl::Status CallMeasure() {
     grpc::ClientContext context;
     return CallIn(context, *stub_, &Measuring::Stub::Measure, MeasureRequest(),
-                  MonotonicNow() + kBound)
+                  MonotonicNow() + kReplyBound)
         .status();
   }
 

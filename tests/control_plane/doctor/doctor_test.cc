@@ -81,8 +81,9 @@ TEST_F(DoctorTest, ADiskThatWillNotHoldTheFirstCheckpoints) {
 
 TEST_F(DoctorTest, EveryCheckHasOneLine) {
   const std::string said = Run({.recipe = "r"});
-  for (const char* const check : {" descriptors: ", " run folder: ", " secrets: ",
-                                  " run: ", " disk: ", " memory: "}) {
+  for (const char* const check :
+       {" descriptors: ", " run folder: ", " secrets: ", " run: ", " disk: ",
+        " memory: "}) {
     EXPECT_THAT(said, HasSubstr(check));
   }
 }

@@ -284,6 +284,7 @@ TEST_P(FollowTest, ConditionsFollowTheImages) {
                                  .max_samples_per_image = bounded ? 2 : 1,
                                  .image_format = format,
                                  .feedback_format = format};
+  const RunPlan plan{.exchange = exchange};
   ASSERT_OK_AND_ASSIGN(const auto ends,
                        ExchangeEnds::Create(COLOCATED, exchange, {}));
   RoundGate gate(0, kRounds);
@@ -307,9 +308,10 @@ TEST_P(FollowTest, ConditionsFollowTheImages) {
   const auto generator = std::make_shared<Painter>();
   const auto average = std::make_shared<Painter>();
   GeneratorRole generator_role(
-      {.schedule = schedule, .compute = compute, .sent_format = format},
+      plan, {},
       {.network = generator,
        .average = average,
+       .compute = compute,
        .new_critic = new_critic,
        .ema = std::make_unique<Ema>(Ema::Options{}, *generator, *average),
        .optimizer = AdamFor(*generator),
@@ -318,8 +320,9 @@ TEST_P(FollowTest, ConditionsFollowTheImages) {
       ends->generator(), services);
   const auto discriminator = std::make_shared<ConditionsReader>(&counts);
   DiscriminatorRole discriminator_role(
-      {.schedule = schedule, .compute = compute, .sent_format = format},
+      plan, {},
       {.network = discriminator,
+       .compute = compute,
        .new_critic = new_critic,
        .optimizer = AdamFor(*discriminator),
        .real_images = [pairs = pairs](int64_t step, absl::Time)
