@@ -56,7 +56,7 @@ TEST(LineChartTest, EachPanelHasItsPointsAndOneMark) {
   // Three points, and the mark of the best around its own.
   EXPECT_EQ(CountOf("<circle", svg), 3 + 2);
   EXPECT_THAT(svg, HasSubstr(">best 4<"));
-  EXPECT_THAT(svg, HasSubstr(">FD&lt;a &amp; b><"));
+  EXPECT_THAT(svg, HasSubstr(">FD&lt;a &amp; b&gt;<"));
   // Two parts between points, and one bar.
   EXPECT_EQ(CountOf("stroke-width=\"2\"", svg), 3);
 }
