@@ -17,7 +17,7 @@
 
 # All binaries together: what a user runs, without tests and benchmarks.
 add_custom_target(gandem_programs)
-add_custom_target(gandem_tests)
+add_custom_target(gandem_tests ALL)
 
 function(_gandem_flags target torch)
   target_link_libraries(${target} PRIVATE gandem_flags)
