@@ -57,7 +57,7 @@ class PickleReader {
   absl::StatusOr<size_t> Read();
 
   const PickleValue& value(size_t number) const { return values_[number]; }
-  // What follows the pickles that have been read.
+  // The bytes behind the pickles that have been read.
   std::span<const std::byte> rest() const {
     return std::as_bytes(std::span(rest_.data(), rest_.size()));
   }

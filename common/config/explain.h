@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the fields of a RunConfig mean: type, range, default, whether they may
+// Explains the fields of a RunConfig: type, range, default, whether they may
 // change, and comment of proto/config.proto, which is part of the binary.
 //
 // Thread safety: any thread.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the fields of an OptimizerConfig have to do with each other.
+// Checks that the fields of an OptimizerConfig go together.
 // ValidateRunConfig asks it for both roles, MakeOptimizer (training/optimizers)
 // for the one that it makes. Ranges are in field_ranges.h.
 //

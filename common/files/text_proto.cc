@@ -84,8 +84,8 @@ absl::string_view FieldBefore(absl::string_view text, size_t offset) {
   return before.substr(static_cast<size_t>(before.rend() - start));
 }
 
-// What is wrong with the value at which the parser stopped: a sign where the
-// field has none, or an enum value in quotes. Else what the parser says.
+// Explains the value at which the parser stopped: a sign where the field has
+// none, or quotes that do not belong there. Otherwise the parser has said it.
 std::string ExplainValue(absl::string_view text, const Descriptor& root,
                          const Fault& fault) {
   constexpr absl::string_view kGot = ", got: ";

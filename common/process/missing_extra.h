@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a build without an extra (extras/README.md) answers to a user who needs
-// it.
+// The error for a user who needs an extra (extras/README.md) that this build
+// lacks.
 //
 // Thread safety: a pure function.
 #pragma once

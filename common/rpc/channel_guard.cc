@@ -110,8 +110,8 @@ std::shared_ptr<grpc::Channel> GuardedChannel(
                                        ? TlsChannel(address, certificates)
                                        : grpc::InsecureChannelCredentials();
   if (encrypts && certificates->are_of_run()) {
-    // Else the server is asked for a certificate of the host, and logs that it
-    // has none.
+    // Without this the client asks for a certificate of the host, and the
+    // server logs that it has none.
     arguments.SetSslTargetNameOverride(kRunCertificateName);
   }
   std::vector<std::unique_ptr<ClientInterceptorFactoryInterface>> interceptors;

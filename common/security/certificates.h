@@ -24,7 +24,7 @@ namespace gandem {
 
 class Certificates {
  public:
-  // Those of the user, in files that never change while the process runs.
+  // The user's certificates, in files that never change while the process runs.
   // `path` is a folder with ca.crt, NAME.crt and NAME.key, or FOLDER/NAME where
   // it holds several pairs.
   //   NOT_FOUND            a file is missing, or the folder is.
@@ -36,12 +36,12 @@ class Certificates {
   static absl::StatusOr<std::shared_ptr<const Certificates>> Load(
       const std::string& path);
 
-  // Those of the run, in one file with the text of NewRunCertificates().
+  // The run's certificates, in one file with the text of NewRunCertificates().
   // Errors: as above.
   static absl::StatusOr<std::shared_ptr<const Certificates>> LoadOfRun(
       const std::string& path);
 
-  // What LoadOfRun reads.
+  // The text that LoadOfRun reads.
   std::string Text() const {
     return absl::StrCat(certificate_pem_, key_pem_, authority_pem_);
   }

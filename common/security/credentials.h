@@ -28,8 +28,8 @@ struct Credentials {
   bool insecure_network = false;
 };
 
-// What --certificates and --insecure_network mean to every program that has
-// them.
+// Help texts of --certificates and --insecure_network, for every program that
+// has these flags.
 inline constexpr char kCertificatesHelp[] =
     "Your own certificates in place of the run's: a folder with ca.crt, "
     "NAME.crt and NAME.key, or FOLDER/NAME";

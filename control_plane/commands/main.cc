@@ -241,8 +241,8 @@ int Run(const LaunchKubernetesOptions& options) {
   return End(LaunchKubernetes(options, std::cout), "gandem launch kubernetes");
 }
 
-// What `gandem train` would check. Workers on other hosts may see what this
-// host does not.
+// Runs the checks of `gandem train`. Workers on other hosts may see data that
+// this host does not.
 absl::StatusOr<DoctorSubject> CheckSubject(const DoctorOptions& options) {
   TrainOptions train;
   train.run_dir = options.run_dir;

@@ -18,8 +18,8 @@ constexpr int64_t kMaxPathBytes = 8192;
 // In place of the certificates' path where there are none. No path is relative.
 constexpr char kInsecure[] = "insecure_network";
 
-// What the running `gandem train` uses in place of the run's certificates: the
-// path of others, or kInsecure; absent: nothing.
+// The file that names what the running `gandem train` uses in place of its own
+// certificates: the path of others, or kInsecure. Absent: nothing.
 std::string NotePath(const std::string& run_dir) {
   return run_dir + "/state/control.certificates";
 }

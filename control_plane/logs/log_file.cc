@@ -151,8 +151,8 @@ void LogFile::AddLine(const std::string& line, std::vector<LogEntry>& entries) {
   }
 }
 
-// What comes before the first stamp has the time of that stamp, and in a file
-// without any stamp that of the file.
+// Lines before the first time stamp get the time of that stamp, or the time of
+// the file if it has no stamp.
 void LogFile::TakeNewest(std::vector<LogEntry>& entries) {
   if (!newest_.has_value()) return;
   if (newest_->time == absl::InfinitePast()) newest_->time = last_time_;

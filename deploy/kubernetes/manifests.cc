@@ -44,7 +44,7 @@ std::string ServiceText(const KubernetesRun& run) {
       {{"run", run.name}, {"pod", CoordinatorName(run)}, {"ports", ports}});
 }
 
-// Nobody knows where the cluster's Prometheus is, so all pods of the cluster
+// The place of the cluster's Prometheus is unknown, so all pods of the cluster
 // may read the metrics. No other pod of the run listens at this port.
 std::string NetworkPolicyText(const KubernetesRun& run) {
   return FillIn(

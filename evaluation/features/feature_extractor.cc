@@ -94,7 +94,7 @@ absl::Status CheckOwnInput(absl::string_view what,
       "weights of the FID Inception"));
 }
 
-// What a user may name in every build, and the extra that brings it.
+// A family that a user may name in every build, and the extra that brings it.
 struct KnownFamily {
   absl::string_view name;
   absl::string_view extra;

@@ -48,8 +48,8 @@ struct FeatureNet {
   std::string compute = {};   // ComputeText()
 };
 
-// What `--features clip:FILE`, `dinov2:FILE` and `lpips:FILE` name. The
-// features of the last are of pairs of images.
+// The names in `--features clip:FILE`, `dinov2:FILE` and `lpips:FILE`. LPIPS
+// has features of pairs of images.
 inline constexpr char kClipFamily[] = "clip";
 inline constexpr char kDinov2Family[] = "dinov2";
 inline constexpr char kLpipsFamily[] = "lpips";

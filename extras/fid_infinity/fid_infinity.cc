@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What this extra adds to the core: `fid_infinity`.
+// This extra adds the metric `fid_infinity` to the core.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/status.h"

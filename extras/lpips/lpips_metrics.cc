@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What this extra adds to the core: weights of LPIPS, `lpips` and `ppl`.
+// This extra adds weights of LPIPS, `lpips` and `ppl` to the core.
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "evaluation/features/weights_family.h"

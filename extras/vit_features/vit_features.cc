@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What this extra adds to the core: weights of CLIP and DINOv2, and `cmmd`.
+// This extra adds weights of CLIP and DINOv2, and `cmmd`, to the core.
 #include <utility>
 
 #include "common/status.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a data set may keep of units that are read as a whole
+// The memory that a data set may use for units that are read as a whole
 // (ImageStore::reads_whole_units), such as row groups of Parquet.
 //
 // Thread safety: any thread.
