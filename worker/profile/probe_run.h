@@ -29,8 +29,8 @@
 #include "training/roles/role_parts.h"
 #include "training/roles/round_gate.h"
 #include "worker/exchange_ends.h"
-#include "worker/profile/median_interval.h"
 #include "worker/profile/operation_times.h"
+#include "worker/profile/repetitions.h"
 
 namespace gandem {
 

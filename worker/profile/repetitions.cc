@@ -2,12 +2,31 @@
 #include "worker/profile/repetitions.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "common/check.h"
 #include "common/config/loss_needs.h"
 
 namespace gandem {
+namespace {
+
+// Values on either side that can be left out: the largest k with
+// P(Binomial(n, 1/2) < k) <= 0.025.
+int64_t LeftOut(int64_t n) {
+  double below = 0;                                         // P(X < k)
+  double probability = std::exp2(-static_cast<double>(n));  // P(X = k)
+  for (int64_t k = 0;; ++k) {
+    if (below + probability > 0.025) return k;
+    below += probability;
+    probability *= static_cast<double>(n - k) / static_cast<double>(k + 1);
+  }
+}
+
+// exp2(-n) is a number up to here; so many values are more than enough.
+constexpr int64_t kMostValues = 1000;
+
+}  // namespace
 
 int64_t RoundsOfTurn(Role role, const ScheduleConfig& schedule) {
   return role == COLOCATED ? schedule.lag() + 1 : 1;
@@ -34,6 +53,21 @@ std::vector<double> MeansOfRepetitions(const std::vector<double>& values,
                     static_cast<double>(size));
   }
   return means;
+}
+
+MedianInterval MedianIntervalOf(std::vector<double> values) {
+  GANDEM_CHECK(!values.empty());
+  if (std::ssize(values) > kMostValues) {
+    values.erase(values.begin(), values.end() - kMostValues);
+  }
+  std::ranges::sort(values);
+  const int64_t n = std::ssize(values);
+  // The interval is between the values number k and n + 1 - k, counted from 1.
+  const int64_t out = std::max<int64_t>(1, LeftOut(n)) - 1;
+  return {.median = (values[(n - 1) / 2] + values[n / 2]) / 2,
+          .low = values[out],
+          .high = values[n - 1 - out],
+          .values = n};
 }
 
 }  // namespace gandem

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which rounds of a probe are one repetition: so many that every repetition
-// holds the same work.
+// holds the same work. And how well the median of repetitions is known.
 //
 // Two roles of a process take turns: each works until it has to wait for the
 // other, which is for up to lag + 1 rounds. From one of the discriminator's
@@ -30,5 +30,28 @@ int64_t RoundsOfRepetition(Role role, const RunConfig& config);
 // without; of fewer values that of all. At least one value; rounds >= 1.
 std::vector<double> MeansOfRepetitions(const std::vector<double>& values,
                                        int64_t rounds);
+
+// An interval between two of the values, which holds the true median with a
+// probability that needs no assumption on how they are distributed (Conover
+// 1999, Practical Nonparametric Statistics, section 3.2: the number of values
+// below the median is binomial).
+struct MedianInterval {
+  double median = 0;
+  // Covers the median in 95 of 100 cases; of fewer than six values, of which
+  // none could, the least and the largest.
+  double low = 0;
+  double high = 0;
+  int64_t values = 0;
+
+  // Six values or more, and an interval that is narrower than `part` of the
+  // median.
+  bool IsWithin(double part) const {
+    return values >= 6 && high - low < part * median;
+  }
+};
+
+// Of at least one value. The median of an even number is the mean of the middle
+// two.
+MedianInterval MedianIntervalOf(std::vector<double> values);
 
 }  // namespace gandem

@@ -52,7 +52,6 @@ class DiscriminatorStandIn : public GeneratorExchange {
                        : SharedBytes()) {}
 
   absl::Status PutImages(const ImageBatch& batch, absl::Time) override {
-    GANDEM_RETURN_IF_ERROR(closed_);
     GANDEM_RETURN_IF_ERROR(CheckImageBatch(options_, batch));
     if (IsAnswered(batch.use)) waiting_[batch.first_index] = batch.count;
     return absl::OkStatus();
@@ -60,7 +59,6 @@ class DiscriminatorStandIn : public GeneratorExchange {
 
   absl::StatusOr<FeedbackBatch> TakeFeedback(int64_t round, int64_t first_index,
                                              absl::Time) override {
-    GANDEM_RETURN_IF_ERROR(closed_);
     const auto asked = waiting_.find(first_index);
     if (asked == waiting_.end()) {
       return absl::InternalError(absl::StrCat("no images from ", first_index,
@@ -82,22 +80,18 @@ class DiscriminatorStandIn : public GeneratorExchange {
   }
 
   absl::StatusOr<CriticState> TakeCritic(int64_t version, absl::Time) override {
-    GANDEM_RETURN_IF_ERROR(closed_);
     return CriticState{.version = version, .bytes = critic_};
   }
 
-  absl::Status Finish(absl::Time) override { return closed_; }
+  absl::Status Finish(absl::Time) override { return absl::OkStatus(); }
   int64_t messages_damaged() const override { return 0; }
-  void Close(absl::Status reason) override {
-    if (closed_.ok()) closed_ = std::move(reason);
-  }
+  void Close(absl::Status) override {}  // nothing waits
 
  private:
   const ExchangeOptions options_;
   const SharedBytes critic_;
   const SharedBytes gradients_;         // of a whole batch
   std::map<int64_t, int64_t> waiting_;  // images sent, by first index
-  absl::Status closed_;
 };
 
 class GeneratorStandIn : public DiscriminatorExchange {
@@ -114,7 +108,6 @@ class GeneratorStandIn : public DiscriminatorExchange {
 
   absl::StatusOr<TakenImages> TakeImages(int64_t round, int64_t first,
                                          int64_t count, absl::Time) override {
-    GANDEM_RETURN_IF_ERROR(closed_);
     const Schedule& schedule = options_.schedule;
     const ImageUse use = schedule.image_source == ImageSource::kReused
                              ? schedule.StepImageUse()
@@ -131,7 +124,6 @@ class GeneratorStandIn : public DiscriminatorExchange {
 
   absl::StatusOr<ImageBatch> NextFeedbackRequest(int64_t last_round,
                                                  absl::Time) override {
-    GANDEM_RETURN_IF_ERROR(closed_);
     const Schedule& schedule = options_.schedule;
     if (!schedule.AnswersImages() ||
         asking_round_ > std::min(last_round, schedule.LastRoundJudgedBy(
@@ -148,25 +140,20 @@ class GeneratorStandIn : public DiscriminatorExchange {
   }
 
   absl::Status AnswerFeedback(FeedbackBatch answer) override {
-    GANDEM_RETURN_IF_ERROR(closed_);
     return CheckFeedbackBatch(options_, answer);
   }
 
   absl::Status PublishCritic(CriticState critic, absl::Time) override {
-    GANDEM_RETURN_IF_ERROR(closed_);
     critic_ = std::move(critic);
     return absl::OkStatus();
   }
 
   absl::StatusOr<WaitEnd> WaitForGenerators(absl::Time) override {
-    GANDEM_RETURN_IF_ERROR(closed_);
     return WaitEnd::kDone;
   }
 
   ExchangeStats stats() const override { return {}; }
-  void Close(absl::Status reason) override {
-    if (closed_.ok()) closed_ = std::move(reason);
-  }
+  void Close(absl::Status) override {}  // nothing waits
 
  private:
   ImageBatch Images(ImageUse use, int64_t round, IndexRange range) const {
@@ -189,7 +176,6 @@ class GeneratorStandIn : public DiscriminatorExchange {
   int64_t asking_round_;
   size_t next_ = 0;
   CriticState critic_;  // the slot of a real exchange holds one, too
-  absl::Status closed_;
 };
 
 }  // namespace

@@ -8,7 +8,7 @@
 //
 // Owner: who measures; outlives the role. Thread safety: one compute thread.
 // Errors: those of the run's options; DEADLINE_EXCEEDED for a feedback request
-// that is not due, and Close()'s reason from then on.
+// that is not due.
 #pragma once
 
 #include <memory>

@@ -19,7 +19,7 @@
 #include "exchange/discriminator_end.h"
 #include "exchange/rpc/exchange_client.h"
 #include "exchange/rpc/exchange_server.h"
-#include "worker/profile/median_interval.h"
+#include "worker/profile/repetitions.h"
 
 namespace gandem {
 namespace {

@@ -135,15 +135,5 @@ TEST(StandInExchangeTest, NobodyAsksWhereGeneratorsJudgeThemselves) {
   EXPECT_EQ(taken.pieces[0].use, ImageUse::kTrain);
 }
 
-TEST(StandInExchangeTest, TheFirstReasonToCloseStays) {
-  ASSERT_OK_AND_ASSIGN(
-      const auto exchange,
-      StandInForGenerators(OptionsOf(FeedbackMode::kSnapshot)));
-  exchange->Close(absl::AbortedError("first"));
-  exchange->Close(absl::CancelledError("second"));
-  EXPECT_THAT(exchange->TakeImages(0, 0, 1, kNow),
-              StatusIs(absl::StatusCode::kAborted, HasSubstr("first")));
-}
-
 }  // namespace
 }  // namespace gandem
