@@ -2,7 +2,6 @@
 #include "gandem/scaling_manager.h"
 
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -15,13 +14,14 @@
 #include "common/files/text_proto.h"
 #include "common/process/binary_folder.h"
 #include "common/process/exit_code.h"
+#include "common/results/round_history.h"
+#include "common/results/time_report.h"
 #include "common/status.h"
 #include "library/program_run.h"
 
 namespace gandem {
 namespace {
 
-constexpr absl::Duration kReportLimit = absl::Minutes(5);
 constexpr double kOf95Percent = 1.96;
 
 [[noreturn]] void Throw(const absl::Status& status) {
@@ -104,32 +104,16 @@ absl::Duration AtMost(std::chrono::seconds limit) {
   return absl::FromChrono(limit);
 }
 
-// Of the generators in what `gandem report --json` prints; 0: it says none.
-double GeneratedPerSecond(const std::string& text) {
-  const auto json = nlohmann::json::parse(text, nullptr,
-                                          /*allow_exceptions=*/false);
-  if (!json.is_object()) return 0;
-  try {
-    for (const auto& role : json.at("runs").at(0).at("roles")) {
-      if (role.at("role") == "generator") return role.at("images_per_second");
-    }
-  } catch (const nlohmann::json::exception&) {
-    // Of another version.
+// Of the generators, in the rounds that count; 0: there is none.
+double ImagesPerSecond(const std::string& run_dir) {
+  const absl::StatusOr<RoundHistory> history = RoundHistory::Read(run_dir);
+  if (!history.ok()) return 0;
+  const absl::StatusOr<TimeReport> report = MakeTimeReport({}, *history);
+  if (!report.ok()) return 0;
+  for (const RoleTimes& role : report->roles) {
+    if (role.role == GENERATOR) return role.row.images_per_second;
   }
   return 0;
-}
-
-// 0: the report knows no round that counts.
-double ImagesPerSecond(const std::string& programs,
-                       const std::string& run_dir) {
-  const std::string log = run_dir + "/logs/report.json";
-  ThrowIfError(RemoveAll(log));
-  const auto reported = RunProgram(
-      {.arguments = {programs + "/gandem", "report", run_dir, "--json"},
-       .log_path = log,
-       .limit = kReportLimit});
-  if (!reported.ok() || reported->exit_code != kExitOk) return 0;
-  return GeneratedPerSecond(ReadPrefix(log, 16 << 20).value_or(""));
 }
 
 }  // namespace
@@ -237,7 +221,7 @@ TrainResult ScalingManager::ResultOf(const std::string& exit_reason) const {
       ValueOrThrow(LoadRunConfig(run_dir_ + "/config.textproto", {}));
   result.rounds = newest->step;
   result.images = newest->step * StepBatch(config.generator());
-  result.images_per_second = ImagesPerSecond(programs_, run_dir_);
+  result.images_per_second = ImagesPerSecond(run_dir_);
   result.checkpoint = newest->path;
   return result;
 }

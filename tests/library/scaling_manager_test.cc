@@ -16,7 +16,9 @@
 #include "common/crc32c.h"
 #include "common/files/file.h"
 #include "common/files/metric_card.h"
+#include "common/files/proto_json.h"
 #include "proto/checkpoint.pb.h"
+#include "proto/metrics.pb.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -157,9 +159,20 @@ TEST_F(ScalingManagerTest, TheResultIsThatOfTheNewestCheckpoint) {
   ASSERT_OK(CreateDirectories(pending));
   ASSERT_OK(WriteFile(pending + "/generator-0.safetensors", "state"));
   ASSERT_OK(CommitCheckpoint(run_dir_, manifest));
-  PlayGandem(R"(case $1 in report) echo '{"runs": [{"roles": [
-    {"role": "generator", "images_per_second": 12.5},
-    {"role": "discriminator", "images_per_second": 99}]}]}';; esac)");
+  std::string rounds;
+  for (int round = 0; round < 5; ++round) {
+    RoundMetrics metrics;
+    metrics.set_run_epoch(1);
+    metrics.set_round(round);
+    metrics.set_workers(1);
+    metrics.set_round_seconds(2);
+    for (const Role role : {GENERATOR, DISCRIMINATOR}) {
+      metrics.set_role(role);
+      metrics.set_images(role == GENERATOR ? 25 : 99);
+      absl::StrAppend(&rounds, ProtoJson(metrics), "\n");
+    }
+  }
+  ASSERT_OK(WriteFile(run_dir_ + "/metrics.jsonl", rounds));
   const TrainResult result = Manager(Recipe::FromText(kText)).Train({});
   EXPECT_EQ(result.rounds, 5);
   EXPECT_EQ(result.images, 5 * 24);
