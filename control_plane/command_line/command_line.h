@@ -22,7 +22,6 @@
 #include "scaling_manager/planner_commands/plan_options.h"
 #include "scaling_manager/planner_commands/simulate_plan_command.h"
 #include "scaling_manager/planner_commands/trials_command.h"
-#include "scaling_manager/profiler/profile_options.h"
 
 namespace gandem {
 

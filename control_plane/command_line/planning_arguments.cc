@@ -3,8 +3,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "control_plane/command_line/argument_checks.h"
 
 namespace gandem {
@@ -38,7 +36,7 @@ constexpr char kSimulateExamples[] =
     "docs/cost_model.md explains the tables and what they leave out.\n"
     "\n"
     "Example:\n"
-    "  gandem simulate plan.textproto --devices 1..1024 --mtbf_hours 50000\n";
+    "  gandem simulate plan.textproto --devices 1..1024\n";
 
 constexpr char kTrialsExamples[] =
     "Arguments behind -- are those of `gandem evaluate` [--num 2000]. The "
@@ -152,25 +150,10 @@ void PlanningArguments::AddSimulate(CLI::App& app) {
                   "4, ...")
       ->capture_default_str();
   command
-      .add_option("--jitter", jitter_,
-                  "How much a round's computing varies, as in 0.05; measured: "
-                  "as the profile's did")
-      ->capture_default_str();
-  command
-      .add_option("--mtbf_hours", simulate_.mtbf_hours,
-                  "Mean time between failures of one device; 0: none fails")
-      ->capture_default_str();
-  command
-      .add_option("--checkpoint_seconds", simulate_.checkpoint_seconds,
-                  "That a checkpoint keeps the workers from working")
-      ->capture_default_str();
-  command
-      .add_option("--restart_seconds", simulate_.restart_seconds,
-                  "From a failure until the run works again")
-      ->capture_default_str();
-  command.add_option("--chart", simulate_.chart,
-                     "SVG file for a chart of the efficiencies");
-  command.add_flag("--csv", simulate_.csv, "Print CSV");
+      .add_option("--jitter", simulate_.jitter,
+                  "How much a round's computing varies, as in 0.05 [as the "
+                  "profile's did]")
+      ->check(CLI::Range(0.0, 10.0));
 }
 
 void PlanningArguments::AddTrials(CLI::App& app) {
@@ -205,24 +188,10 @@ void PlanningArguments::AddTrials(CLI::App& app) {
       ->check(AtLeastOne());
 }
 
-SimulatePlanOptions PlanningArguments::GivenSimulatePlan() const {
-  SimulatePlanOptions given = simulate_;
-  if (jitter_ == "measured") {
-    given.jitter = -1;
-  } else if (!absl::SimpleAtod(jitter_, &given.jitter) ||
-             !(given.jitter >= 0)) {
-    throw CLI::ValidationError(
-        "--jitter", absl::StrCat("'", jitter_,
-                                 "' is neither 'measured' nor a number from "
-                                 "0 on"));
-  }
-  return given;
-}
-
 std::optional<Command> PlanningArguments::Given() const {
   if (profile_command_->parsed()) return profile_;
   if (plan_command_->parsed()) return plan_;
-  if (simulate_command_->parsed()) return GivenSimulatePlan();
+  if (simulate_command_->parsed()) return simulate_;
   if (trials_command_->parsed()) return trials_;
   return std::nullopt;
 }

@@ -42,7 +42,6 @@ class PlanningArguments {
   void AddPlan(CLI::App& app);
   void AddSimulate(CLI::App& app);
   void AddTrials(CLI::App& app);
-  SimulatePlanOptions GivenSimulatePlan() const;
 
   CLI::App* profile_command_ = nullptr;
   CLI::App* plan_command_ = nullptr;
@@ -51,7 +50,6 @@ class PlanningArguments {
   ProfileOptions profile_;
   PlanOptions plan_;
   SimulatePlanOptions simulate_;
-  std::string jitter_ = "measured";
   TrialsOptions trials_;
 };
 

@@ -198,8 +198,7 @@ int Run(const ProfileOptions& options) {
   BlockSignals({SIGINT, SIGTERM});
   BlockSignals({SIGPIPE});
   const auto request = RequestOf(options);
-  return End(request.ok() ? RunProfile(*request, std::cout, std::cerr)
-                          : request.status(),
+  return End(request.ok() ? RunProfile(*request, std::cout) : request.status(),
              "gandem profile");
 }
 

@@ -344,14 +344,7 @@ absl::Status FollowPlan(const std::string& run_dir, bool begins, int cores,
     MakePathsAbsolute(*loaded.config.mutable_data());
     options.colocated = IsColocated(given.plan->candidates(0));
   }
-  if (!given.plan.has_value()) {
-    std::string hint =
-        begins && !options.elsewhere()
-            ? BetterPlanHint(options.recipe, loaded.config, options.colocated)
-            : "";
-    if (!hint.empty()) notices.push_back(std::move(hint));
-    return absl::OkStatus();
-  }
+  if (!given.plan.has_value()) return absl::OkStatus();
   GANDEM_RETURN_IF_ERROR(
       CheckMachineHas(*given.plan, cores, options.elsewhere()));
   for (std::string& line : PlanNotices(*given.plan)) {

@@ -20,7 +20,7 @@
 #include "control_plane/commands/run_lock.h"
 #include "control_plane/coordinator/coordinator.h"
 #include "proto/plan.pb.h"
-#include "scaling_manager/planner_commands/planned_run.h"
+#include "scaling_manager/planner_commands/plan_command.h"
 
 namespace gandem {
 
@@ -48,7 +48,7 @@ struct RunSetup {
 //   those of CheckDataset (run_dataset.h).
 //   those of files of users' networks (programs/own_networks.h) and of what
 //   runs them (programs/worker_program.h).
-//   those of plans (planner_commands/planned_run.h).
+//   those of plans (planner_commands/plan_command.h).
 //   ALREADY_EXISTS       another `gandem train` uses the folder.
 //   FAILED_PRECONDITION  its checkpoints are of another config; lists the
 //                        fields that differ; or have more rounds. Or a file

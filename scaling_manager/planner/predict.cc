@@ -7,7 +7,6 @@
 #include "scaling_manager/planner/model/closed_form.h"
 #include "scaling_manager/planner/model/memory_model.h"
 #include "scaling_manager/planner/model/run_shape.h"
-#include "scaling_manager/planner/simulation/round_summary.h"
 #include "scaling_manager/planner/simulation/simulated_run.h"
 
 namespace gandem {

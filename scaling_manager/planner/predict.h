@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "proto/plan.pb.h"
-#include "scaling_manager/planner/model/profile_costs.h"
+#include "scaling_manager/planner/model/role_costs.h"
 
 namespace gandem {
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/config/field_ranges.h"
 #include "common/config/locate_faults.h"
 #include "common/config/role_device.h"
 #include "common/faults.h"
@@ -21,7 +22,6 @@ namespace gandem {
 namespace {
 
 constexpr int kMostHosts = 4096;
-constexpr int kMostCores = 4096;
 constexpr int64_t kMostDevices = 65536;
 // The rest of a machine's memory is for the system and for what else runs.
 constexpr double kUsableMemory = 0.9;
@@ -33,38 +33,18 @@ void CheckHost(const std::string& path, Host& host, Faults& faults) {
   if (host.cores() == 0) {
     faults.Add(absl::StrCat(path, " (", host.name(),
                             ") has no cores: set cores to their number"));
-  } else {
-    faults.CheckRange(path + ".cores", host.cores(), 1, kMostCores);
   }
-  for (const auto& [field, bytes] :
-       {std::pair(".memory_bytes", host.memory_bytes()),
-        std::pair(".device_memory_bytes", host.device_memory_bytes())}) {
-    faults.CheckRange(path + field, bytes, 0, int64_t{1} << 50);
-  }
-  faults.CheckRange(path + ".speed", host.speed(), 0.001, 1000.0);
   if (host.device() != "cpu" && host.device() != "cuda") {
     faults.Add(absl::StrCat(path, ".device '", host.device(),
                             "' is neither cpu nor cuda"));
-  } else if (host.device() == "cuda") {
-    faults.CheckRange(path + ".devices", host.devices(), 1, 1024);
-  } else if (host.devices() != 0) {
+  } else if (host.device() == "cuda" && host.devices() == 0) {
+    faults.Add(absl::StrCat(path, " (", host.name(),
+                            ") has no GPUs: set devices to their number"));
+  } else if (host.device() == "cpu" && host.devices() != 0) {
     faults.Add(absl::StrCat(path, ".devices ", host.devices(),
                             " are GPUs: set device to \"cuda\", or leave ",
                             "devices out (of a CPU the cores count)"));
   }
-}
-
-void CheckLink(const Machines& machines, Faults& faults) {
-  const Link& link = machines.link();
-  if (machines.hosts_size() > 1 && !machines.has_link()) {
-    faults.Add(
-        "link is missing, and there are several hosts: say how fast they are "
-        "connected, as in link { bytes_per_second: 3.1e9 }, or with --link "
-        "25Gbit");
-  }
-  if (!machines.has_link()) return;
-  faults.CheckPositive("link.bytes_per_second", link.bytes_per_second(), 1e15);
-  faults.CheckRange("link.latency_seconds", link.latency_seconds(), 0.0, 60.0);
 }
 
 Faults CheckMachines(Machines& machines) {
@@ -74,7 +54,7 @@ Faults CheckMachines(Machines& machines) {
         "no hosts: name one at least, as in hosts { name: \"alpha\" cores: 8 "
         "}");
   }
-  faults.CheckRange("number of hosts", machines.hosts_size(), 0, kMostHosts);
+  CheckRanges("", machines, faults);
   std::set<std::string> names;
   for (int i = 0; i < machines.hosts_size(); ++i) {
     Host& host = *machines.mutable_hosts(i);
@@ -85,47 +65,18 @@ Faults CheckMachines(Machines& machines) {
                               "cores and devices"));
     }
   }
-  CheckLink(machines, faults);
+  if (machines.link().bytes_per_second() == 0 &&
+      (machines.has_link() || machines.hosts_size() > 1)) {
+    faults.Add(
+        "link is missing, or has no speed: say how fast the hosts are "
+        "connected, as in link { bytes_per_second: 3.1e9 }, or with --link "
+        "25Gbit");
+  }
   return faults;
 }
 
 bool WantsGpus(const RunConfig& recipe) {
   return IsOnGpu(recipe.discriminator());
-}
-
-// Takes devices off the last hosts until `devices` are left.
-void Shrink(int64_t devices, Machines& machines) {
-  int64_t surplus = NumDevices(machines) - devices;
-  while (surplus > 0) {
-    Host& host = *machines.mutable_hosts(machines.hosts_size() - 1);
-    const bool has_gpus = host.device() == "cuda";
-    const int count = has_gpus ? host.devices() : host.cores();
-    if (count <= surplus) {
-      surplus -= count;
-      machines.mutable_hosts()->RemoveLast();
-      continue;
-    }
-    const int left = static_cast<int>(count - surplus);
-    has_gpus ? host.set_devices(left) : host.set_cores(left);
-    return;
-  }
-}
-
-absl::Status TooManyDevices(const MachineOptions& options,
-                            const Machines& machines) {
-  const int there_are = NumDevices(machines);
-  const char* const what =
-      machines.hosts(0).device() == "cuda" ? "GPUs" : "cores";
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--devices ", options.devices, " are more than the ", there_are, " ",
-      what, " of ",
-      options.hosts.empty() ? "the profiled machine"
-                            : absl::StrCat("the hosts in ", options.hosts),
-      ": give --devices ", there_are, " at most",
-      options.hosts.empty()
-          ? ", or say which machines there will be (--hosts FILE, or --link "
-            "SPEED for so many machines like this one)"
-          : ""));
 }
 
 // Of the GPU that was profiled; 0: none was, or it is not known.
@@ -182,10 +133,6 @@ absl::StatusOr<Machines> MachinesLikeProfiled(const MachineOptions& options,
         static_cast<int>(std::clamp<int64_t>(options.devices, 1, 1024)));
   }
   *machines.add_hosts() = host;
-  if (options.devices > NumDevices(machines)) {
-    return TooManyDevices(options, machines);
-  }
-  if (options.devices > 0) Shrink(options.devices, machines);
   return machines;
 }
 
@@ -204,11 +151,42 @@ absl::StatusOr<Machines> MachinesOfFile(const MachineOptions& options,
         "--set generator.device=", host.device(),
         " --set discriminator.device=", host.device()));
   }
-  if (options.devices > NumDevices(machines)) {
-    return TooManyDevices(options, machines);
-  }
-  if (options.devices > 0) Shrink(options.devices, machines);
   return machines;
+}
+
+absl::Status TooManyDevices(const MachineOptions& options,
+                            const Machines& machines) {
+  const int there_are = NumDevices(machines);
+  const char* const what =
+      machines.hosts(0).device() == "cuda" ? "GPUs" : "cores";
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--devices ", options.devices, " are more than the ", there_are, " ",
+      what, " of ",
+      options.hosts.empty() ? "the profiled machine"
+                            : absl::StrCat("the hosts in ", options.hosts),
+      ": give --devices ", there_are, " at most",
+      options.hosts.empty()
+          ? ", or say which machines there will be (--hosts FILE, or --link "
+            "SPEED for so many machines like this one)"
+          : ""));
+}
+
+// Takes devices off the last hosts until `devices` are left.
+void Shrink(int64_t devices, Machines& machines) {
+  int64_t surplus = NumDevices(machines) - devices;
+  while (surplus > 0) {
+    Host& host = *machines.mutable_hosts(machines.hosts_size() - 1);
+    const bool has_gpus = host.device() == "cuda";
+    const int count = has_gpus ? host.devices() : host.cores();
+    if (count <= surplus) {
+      surplus -= count;
+      machines.mutable_hosts()->RemoveLast();
+      continue;
+    }
+    const int left = static_cast<int>(count - surplus);
+    has_gpus ? host.set_devices(left) : host.set_cores(left);
+    return;
+  }
 }
 
 }  // namespace
@@ -240,6 +218,13 @@ absl::StatusOr<Machines> MachinesFor(const MachineOptions& options,
       options.hosts.empty() ? MachinesLikeProfiled(options, recipe, profile)
                             : MachinesOfFile(options, recipe);
   GANDEM_RETURN_IF_ERROR(machines);
+  // With a link and without a file each device is a host.
+  if (options.devices > 0 && (!options.hosts.empty() || options.link.empty())) {
+    if (options.devices > NumDevices(*machines)) {
+      return TooManyDevices(options, *machines);
+    }
+    Shrink(options.devices, *machines);
+  }
   if (options.memory.empty()) return machines;
   GANDEM_ASSIGN_OR_RETURN(const int64_t bytes,
                           ParseBytes("--memory", options.memory));

@@ -2,6 +2,7 @@
 #include "scaling_manager/planner_commands/plan_command.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <ostream>
 #include <utility>
@@ -10,22 +11,21 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/config/field_ranges.h"
-#include "common/config/optimizer_validate.h"
+#include "common/config/role_name.h"
+#include "common/files/file.h"
 #include "common/files/quantities.h"
 #include "common/status.h"
 #include "scaling_manager/planner/predict.h"
 #include "scaling_manager/planner/quality/optimizer_rules.h"
 #include "scaling_manager/planner/quality/quality.h"
-#include "scaling_manager/planner/search/as_it_is.h"
-#include "scaling_manager/planner_commands/held_images.h"
 #include "scaling_manager/planner_commands/machines.h"
-#include "scaling_manager/planner_commands/measured_noise.h"
 #include "scaling_manager/planner_commands/plan_file.h"
-#include "scaling_manager/planner_commands/plan_text.h"
+#include "scaling_manager/planner_commands/plan_inputs.h"
 #include "scaling_manager/profiler/fingerprint.h"
 #include "scaling_manager/profiler/known_probes.h"
 #include "scaling_manager/profiler/probe_list.h"
@@ -47,16 +47,19 @@ absl::StatusOr<Plan::Objective> ParseObjective(const std::string& text) {
 // "0..4", or one number.
 absl::Status ParseLags(const std::string& text, SearchLimits& limits) {
   const FieldRange lags = RangeOf<ScheduleConfig>("lag");
+  // Both roles' optimism together makes up for a lag.
+  const double most_matched = 2 * RangeOf<OptimizerConfig>("optimism").high;
   const std::vector<std::string> ends = absl::StrSplit(text, "..");
   if (ends.size() <= 2 && absl::SimpleAtoi(ends.front(), &limits.least_lag) &&
       absl::SimpleAtoi(ends.back(), &limits.most_lag) &&
       limits.least_lag <= limits.most_lag && lags.Has(limits.least_lag) &&
-      lags.Has(limits.most_lag)) {
+      lags.Has(limits.most_lag) && limits.least_lag <= most_matched) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "--lag '", text, "' leaves no plan: give a lag or a range of lags in ",
-      lags.text, ", as in 0..4"));
+      lags.text, ", as in 0..4, of which the smallest is at most ",
+      most_matched));
 }
 
 // What is compared with a profile.
@@ -150,17 +153,6 @@ absl::Status CheckMaxBatch(const RunConfig& recipe, int64_t max_batch) {
       max_batch, " --set discriminator.batch_size=", max_batch, ")"));
 }
 
-// Of lags of which no optimizer may be capable.
-absl::Status ExplainLag(const absl::Status& status, const PlanOptions& options,
-                        const SearchLimits& limits) {
-  // Both roles' optimism together makes up for it.
-  const double most_matched = 2 * RangeOf<OptimizerConfig>("optimism").high;
-  if (limits.least_lag <= most_matched || options.as_it_is) return status;
-  return Annotate(status, absl::StrCat("--lag '", options.lag,
-                                       "' leaves no plan, lags from 0 to ",
-                                       most_matched, " would"));
-}
-
 }  // namespace
 
 absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
@@ -173,17 +165,15 @@ absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
   GANDEM_RETURN_IF_ERROR(CheckMaxBatch(recipe, options.max_batch));
   GANDEM_ASSIGN_OR_RETURN(Machines machines,
                           MachinesFor(options.machines, recipe, profile));
-  SearchSpace space = SpaceOf(recipe, profile, machines, objective, limits);
   const PlanRequest request = {.recipe = recipe,
                                .profile = profile,
                                .machines = std::move(machines),
                                .objective = objective,
-                               .space = std::move(space)};
-  absl::StatusOr<Plan> found =
-      options.as_it_is ? PlanAsItIs(request, options.colocated, models)
-                       : FindPlan(request, models);
-  if (!found.ok()) return ExplainLag(found.status(), options, limits);
-  Plan plan = *std::move(found);
+                               .limits = limits};
+  GANDEM_ASSIGN_OR_RETURN(Plan plan,
+                          options.as_it_is
+                              ? PlanAsItIs(request, options.colocated, models)
+                              : FindPlan(request, models));
   plan.set_profile(FingerprintText(profile.fingerprint()));
   plan.set_unix_seconds(absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
   return plan;
@@ -212,6 +202,109 @@ absl::Status RunPlan(const PlanOptions& options, const RunConfig& recipe,
         << " --run_dir RUN_DIR trains by candidate 1\n";
   }
   return absl::OkStatus();
+}
+
+// --- Runs by a plan ---
+
+namespace {
+
+std::string PlanPath(const std::string& run_dir) {
+  return run_dir + "/plan.textproto";
+}
+
+absl::StatusOr<Plan> ChooseCandidate(const std::string& path, int candidate) {
+  GANDEM_ASSIGN_OR_RETURN(Plan plan, ReadPlan(path));
+  if (candidate < 1 || candidate > plan.candidates_size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--candidate ", candidate, " is not in ", path,
+                     ", which has candidates 1 to ", plan.candidates_size()));
+  }
+  if (candidate == 1) return plan;
+  plan.clear_reasons();
+  for (int i = candidate - 1; i > 0; --i) {
+    plan.mutable_candidates()->SwapElements(i, i - 1);
+  }
+  return plan;
+}
+
+}  // namespace
+
+absl::StatusOr<Plan> PlanNow(const RunConfig& recipe,
+                             const MachineOptions& machines,
+                             const std::string& folder,
+                             const ProfileMaker& measure) {
+  std::optional<Profile> profile = FindCachedProfile(FingerprintHere(recipe));
+  // One that was interrupted knows little more than how to go on.
+  if (!profile.has_value() || profile->is_under_way()) {
+    GANDEM_ASSIGN_OR_RETURN(profile, measure(recipe, folder));
+  }
+  AddHeldImages(HeldImageBytes(recipe.data()), *profile);
+  return MakePlan({.machines = machines}, recipe, *profile, RealModels());
+}
+
+absl::StatusOr<std::optional<Plan>> PlanToFollow(const PlanFlags& flags,
+                                                 const std::string& run_dir) {
+  if (flags.is_file()) {
+    GANDEM_ASSIGN_OR_RETURN(Plan plan,
+                            ChooseCandidate(flags.plan, flags.candidate));
+    return std::optional<Plan>(std::move(plan));
+  }
+  if (!flags.is_auto() || !PathExists(PlanPath(run_dir))) {
+    return std::optional<Plan>();
+  }
+  GANDEM_ASSIGN_OR_RETURN(Plan plan, ReadPlan(PlanPath(run_dir)));
+  return std::optional<Plan>(std::move(plan));
+}
+
+bool IsNoneOfThePlan(const std::string& set) {
+  const std::string field = set.substr(0, set.find_first_of(".="));
+  return field == "rounds" || field == "name" || field == "checkpoint" ||
+         field == "samples" || field == "control";
+}
+
+absl::Status KeepPlan(const std::string& run_dir, const Plan& plan) {
+  return WritePlan(plan, PlanPath(run_dir));
+}
+
+absl::Status CheckMachineHas(const Plan& plan, int cores, bool external) {
+  if (external) return absl::OkStatus();
+  std::map<std::string, int> threads;  // by host
+  for (const PlacedWorker& worker : plan.candidates(0).placement().workers()) {
+    threads[worker.host()] += worker.threads();
+  }
+  if (threads.size() > 1) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the plan (", plan.candidates(0).name(), ") is for ", threads.size(),
+        " hosts, and `gandem train` starts workers on this one: give "
+        "--external and --listen HOST:PORT to start them by hand, or plan for "
+        "this machine alone (`gandem plan RECIPE --devices ",
+        cores, "`)"));
+  }
+  if (threads.begin()->second > cores) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the plan (", plan.candidates(0).name(), ") is for ",
+        threads.begin()->second, " cores, and this process may use ", cores,
+        ": plan again with --devices ", cores));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<std::string> PlanNotices(const Plan& plan) {
+  std::map<std::string, std::vector<std::string>> hosts;
+  for (const PlacedWorker& worker : plan.candidates(0).placement().workers()) {
+    hosts[worker.host()].push_back(
+        absl::StrCat(RoleName(worker.role()), " ", worker.rank()));
+  }
+  std::vector<std::string> lines = PlanLines(plan);
+  if (hosts.size() < 2) return lines;
+  for (const auto& [host, workers] : hosts) {
+    lines.push_back(
+        absl::StrCat("on ", host, ": ", absl::StrJoin(workers, ", ")));
+  }
+  lines.push_back(
+      "whether these hosts reach each other: `gandem doctor PLAN --run_dir DIR "
+      "--host HOST:PORT` (docs/planning.md)");
+  return lines;
 }
 
 }  // namespace gandem

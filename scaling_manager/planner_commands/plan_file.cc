@@ -3,70 +3,24 @@
 
 #include <google/protobuf/text_format.h>
 
-#include <map>
-#include <set>
+#include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/check.h"
-#include "common/config/role_name.h"
 #include "common/config/run_config.h"
 #include "common/files/file.h"
+#include "common/files/quantities.h"
 #include "common/files/text_proto.h"
 #include "common/status.h"
+#include "scaling_manager/planner/model/run_shape.h"
 
 namespace gandem {
-namespace {
-
-// As many as the config says, each rank once, on hosts that the plan has.
-absl::Status CheckPlacement(const Candidate& candidate, const Plan& plan) {
-  std::set<std::string> hosts;
-  for (const Host& host : plan.machines().hosts()) hosts.insert(host.name());
-  std::set<std::pair<Role, int>> workers;
-  std::map<Role, int> counts;
-  for (const PlacedWorker& worker : candidate.placement().workers()) {
-    const int64_t of_role = worker.role() == GENERATOR
-                                ? candidate.config().generator().workers()
-                            : worker.role() == DISCRIMINATOR
-                                ? candidate.config().discriminator().workers()
-                            : worker.role() == COLOCATED ? 1
-                                                         : 0;
-    if (worker.rank() < 0 || worker.rank() >= of_role ||
-        !workers.emplace(worker.role(), worker.rank()).second) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("placement has a ", RoleName(worker.role()),
-                       " worker of rank ", worker.rank(), ", and the config ",
-                       of_role, " workers of this role, each once"));
-    }
-    if (!hosts.contains(worker.host())) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("placement names host '", worker.host(),
-                       "', which is none of machines.hosts"));
-    }
-    ++counts[worker.role()];
-  }
-  const bool is_whole =
-      counts.contains(COLOCATED)
-          ? counts.size() == 1 &&
-                candidate.config().generator().workers() == 1 &&
-                candidate.config().discriminator().workers() == 1
-          : counts[GENERATOR] == candidate.config().generator().workers() &&
-                counts[DISCRIMINATOR] ==
-                    candidate.config().discriminator().workers();
-  if (is_whole) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      "placement does not have the workers of the config: either one COLOCATED "
-      "worker, or all of both roles");
-}
-
-absl::Status CheckCandidate(const Candidate& candidate, const Plan& plan) {
-  GANDEM_RETURN_IF_ERROR(ValidateRunConfig(candidate.config()));
-  return CheckPlacement(candidate, plan);
-}
-
-}  // namespace
 
 bool LooksLikePlan(absl::string_view text) {
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
@@ -84,8 +38,14 @@ absl::StatusOr<Plan> ParsePlan(absl::string_view text, absl::string_view file) {
         "` makes one"));
   }
   for (int i = 0; i < plan.candidates_size(); ++i) {
-    GANDEM_RETURN_IF_ERROR(Annotate(CheckCandidate(plan.candidates(i), plan),
-                                    absl::StrCat(file, ": candidate ", i + 1)));
+    const Candidate& candidate = plan.candidates(i);
+    absl::Status status = ValidateRunConfig(candidate.config());
+    if (status.ok()) {
+      status = CheckPlacement(candidate.placement(), plan.machines(),
+                              candidate.config());
+    }
+    GANDEM_RETURN_IF_ERROR(
+        Annotate(status, absl::StrCat(file, ": candidate ", i + 1)));
   }
   return plan;
 }
@@ -107,6 +67,116 @@ absl::Status WritePlan(const Plan& plan, const std::string& path) {
 bool IsColocated(const Candidate& candidate) {
   return candidate.placement().workers_size() > 0 &&
          candidate.placement().workers(0).role() == COLOCATED;
+}
+
+// --- For people ---
+
+namespace {
+
+using PlanRow = std::vector<std::string>;
+
+constexpr char kPlanLegend[] =
+    "\ntime: to the quality of the best synchronous run, or of the best run if "
+    "none\n"
+    "is synchronous, which takes 1; needed: images for it, and the interval.\n"
+    "memory: the largest worker of each role, or its GPU.\n"
+    "waits: the part of a round in which the role waits. docs/planning.md\n";
+
+std::string PlanPercent(double share) {
+  return absl::StrFormat("%.0f%%", 100 * share);
+}
+
+std::string MemoryText(const Prediction& prediction) {
+  const std::string generator = BytesText(prediction.generator_bytes());
+  const std::string discriminator = BytesText(prediction.discriminator_bytes());
+  return generator == discriminator
+             ? generator
+             : absl::StrCat(generator, " + ", discriminator);
+}
+
+// Of a recipe as it is there is nothing to compare with.
+std::string TimeText(const Prediction& prediction) {
+  return prediction.time_to_quality() > 0
+             ? NumberText(prediction.time_to_quality())
+             : "-";
+}
+
+std::string NeededText(const Prediction& prediction) {
+  return absl::StrFormat("%.2f (%.2f-%.2f)", prediction.images_needed(),
+                         prediction.images_needed_low(),
+                         prediction.images_needed_high());
+}
+
+PlanRow RowOf(int number, const Candidate& candidate) {
+  const Prediction& prediction = candidate.prediction();
+  return {absl::StrCat(number),
+          candidate.name(),
+          NumberText(prediction.images_per_second()),
+          TimeText(prediction),
+          NeededText(prediction),
+          MemoryText(prediction),
+          PlanPercent(prediction.generator_wait()),
+          PlanPercent(prediction.discriminator_wait()),
+          prediction.bottleneck()};
+}
+
+// Text to the left, numbers to the right.
+std::string AlignedRows(const std::vector<PlanRow>& rows) {
+  std::vector<size_t> widths(rows.front().size());
+  for (const PlanRow& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  }
+  std::string text;
+  for (const PlanRow& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      const std::string space(widths[i] - row[i].size(), ' ');
+      const bool is_text = i == 1 || i + 1 == row.size();
+      absl::StrAppend(&line, i == 0 ? "" : "  ", is_text ? "" : space, row[i],
+                      is_text ? space : "");
+    }
+    absl::StripTrailingAsciiWhitespace(&line);
+    absl::StrAppend(&text, line, "\n");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string PlanTable(const Plan& plan) {
+  std::vector<PlanRow> rows = {{"", "candidate", "img/s", "time", "needed",
+                                "memory", "G waits", "D waits", "bottleneck"}};
+  for (int i = 0; i < plan.candidates_size(); ++i) {
+    rows.push_back(RowOf(i + 1, plan.candidates(i)));
+  }
+  std::string text = AlignedRows(rows);
+  absl::StrAppend(&text, kPlanLegend);
+  if (plan.reasons_size() == 0) return text;
+  absl::StrAppend(&text, "\nwhy 1:\n  ", absl::StrJoin(plan.reasons(), "\n  "),
+                  "\n");
+  return text;
+}
+
+std::vector<std::string> PlanLines(const Plan& plan) {
+  const Candidate& chosen = plan.candidates(0);
+  const Prediction& prediction = chosen.prediction();
+  std::vector<std::string> lines = {
+      absl::StrCat("plan: ", chosen.name(), ", one of ", plan.candidates_size(),
+                   " candidates"),
+      absl::StrCat("predicted: ", NumberText(prediction.images_per_second()),
+                   " images/s, ", TimeText(prediction),
+                   " of the best synchronous run's time to its quality"),
+      absl::StrCat("memory: ", MemoryText(prediction)),
+      absl::StrCat("bottleneck: ", prediction.bottleneck(), "; G waits ",
+                   PlanPercent(prediction.generator_wait()), ", D waits ",
+                   PlanPercent(prediction.discriminator_wait()))};
+  // The reasons are those of the plan's own first candidate.
+  if (plan.reasons_size() > 0) {
+    lines.push_back(absl::StrCat("why: ", plan.reasons(0)));
+  }
+  return lines;
 }
 
 }  // namespace gandem

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A plan on disk.
+// A plan on disk, and on a terminal.
 //
 // Thread safety: pure functions, but for files.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -31,5 +32,14 @@ absl::Status WritePlan(const Plan& plan, const std::string& path);
 
 // Both roles in one process.
 bool IsColocated(const Candidate& candidate);
+
+// --- For people ---
+
+// A row for each candidate, below a row of headings and above the reasons.
+std::string PlanTable(const Plan& plan);
+
+// The first candidate, which is about to be run: its name, speed, memory, what
+// holds it up, and, where the plan has reasons, why it was chosen.
+std::vector<std::string> PlanLines(const Plan& plan);
 
 }  // namespace gandem

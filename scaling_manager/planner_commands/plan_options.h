@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `gandem plan` and `gandem train --plan AUTO` are told.
+// What `gandem profile`, `gandem plan` and `gandem train --plan AUTO` are told.
 //
 // Thread safety: values.
 #pragma once
@@ -10,6 +10,17 @@
 #include <vector>
 
 namespace gandem {
+
+struct ProfileOptions {
+  std::string recipe;
+  std::string output = "profile.textproto";
+  std::string data;  // of any kind, in place of the recipe's; empty: none
+  std::vector<std::string> sets = {};  // "path.to.field=value"
+  std::string budget = "5m";
+  std::string memory;  // that probes may have; empty: most of what is free
+  std::string python;  // for networks in Python; empty: that of $VIRTUAL_ENV
+  bool fresh = false;  // measures again what is known
+};
 
 // The machines to plan for; all left out: this one.
 struct MachineOptions {

@@ -2,7 +2,6 @@
 #include "scaling_manager/planner_commands/trials_command.h"
 
 #include <google/protobuf/text_format.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <limits>
@@ -26,15 +25,12 @@
 #include "common/process/exit_code.h"
 #include "common/status.h"
 #include "scaling_manager/planner/trials/halving.h"
-#include "scaling_manager/planner/trials/trial_candidates.h"
 #include "scaling_manager/planner/trials/trials.h"
 
 namespace gandem {
 namespace {
 
 constexpr absl::Duration kTrialPoll = absl::Milliseconds(100);
-// Beyond control.grace_seconds, for a child that was asked to stop.
-constexpr absl::Duration kTrialPatience = absl::Seconds(30);
 constexpr int kTrialRungs = 3;
 constexpr int kTrialTailLines = 10;
 constexpr double kMostHours = 24 * 365;
@@ -111,23 +107,14 @@ absl::StatusOr<std::pair<ProcessEnd, std::string>> TrialsCommand::RunChild(
   absl::StatusOr<ChildProcess> child =
       ChildProcess::Start({.arguments = std::move(arguments), .log_path = log});
   GANDEM_RETURN_IF_ERROR(child);
-  bool is_asked = false;
-  absl::Time kill_at = absl::InfiniteFuture();
   while (true) {
     const std::optional<ProcessEnd> end = child->Poll();
-    if (end.has_value() && !is_asked) {
+    if (end.has_value()) {
       return std::pair(*end, child->LogTail(kTrialTailLines));
     }
-    const absl::Time now = MonotonicNow();
-    // Killed by its destructor, if it does not leave.
-    if (end.has_value() || now > kill_at) {
+    // Its destructor kills it; the next time it resumes from its checkpoint.
+    if (MonotonicNow() > deadline) {
       return absl::DeadlineExceededError("the hours of the trials are over");
-    }
-    if (now > deadline && !is_asked) {
-      is_asked = true;
-      kill_at = now + kTrialPatience +
-                absl::Seconds(trials_.recipe().control().grace_seconds());
-      child->Signal(SIGTERM);
     }
     absl::SleepFor(kTrialPoll);
   }

@@ -45,7 +45,7 @@ std::vector<std::vector<int>> CoresOf(
 }
 
 MeasureReply FailedProbe(const ProbeSettings& settings,
-                         const MeasuredWorker::End& end) {
+                         const MeasureClient::End& end) {
   MeasureReply reply;
   Probe& probe = *reply.mutable_probe();
   *probe.mutable_settings() = settings;
@@ -56,24 +56,23 @@ MeasureReply FailedProbe(const ProbeSettings& settings,
 
 std::vector<MeasureReply> FailedProbes(
     const std::vector<ProbeSettings>& together,
-    const std::vector<MeasuredWorker::End>& ends) {
+    const std::vector<MeasureClient::End>& ends) {
   std::vector<MeasureReply> probes;
   for (size_t i = 0; i < together.size(); ++i) {
     // Of two the one that was done before the other one failed is not what it
     // was to be, either.
-    probes.push_back(
-        FailedProbe(together[i],
-                    ends[i].outcome == Probe::MEASURED
-                        ? MeasuredWorker::End{.outcome = Probe::REFUSED,
+    probes.push_back(FailedProbe(
+        together[i], ends[i].outcome == Probe::MEASURED
+                         ? MeasureClient::End{.outcome = Probe::REFUSED,
                                               .message = "the worker beside it "
                                                          "failed"}
-                        : ends[i]));
+                         : ends[i]));
   }
   return probes;
 }
 
-bool AllMeasured(const std::vector<MeasuredWorker::End>& ends) {
-  return std::ranges::all_of(ends, [](const MeasuredWorker::End& end) {
+bool AllMeasured(const std::vector<MeasureClient::End>& ends) {
+  return std::ranges::all_of(ends, [](const MeasureClient::End& end) {
     return end.outcome == Probe::MEASURED;
   });
 }
@@ -88,7 +87,7 @@ absl::StatusOr<ProbeAsker::Workers> ProbeAsker::Start(
     const Role role = together[i].role();
     GANDEM_ASSIGN_OR_RETURN(
         workers.emplace_back(),
-        MeasuredWorker::Start(
+        MeasureClient::Start(
             {.role = role,
              .program = options_.program,
              .folder = options_.folder,
@@ -101,40 +100,21 @@ absl::StatusOr<ProbeAsker::Workers> ProbeAsker::Start(
   return workers;
 }
 
-absl::StatusOr<std::vector<MeasuredWorker::End>> ProbeAsker::CallAll(
-    const Workers& workers, std::vector<MeasuredWorker::Call> calls,
-    absl::Time deadline) {
-  std::vector<MeasuredWorker*> all;
-  for (size_t i = 0; i < workers.size(); ++i) {
-    all.push_back(workers[i].get());
-    workers[i]->Begin(std::move(calls[i]));
-  }
-  return MeasuredWorker::Wait(all, deadline, options_.interrupted);
-}
-
 absl::StatusOr<std::vector<MeasureReply>> ProbeAsker::Ask(
     const ProbeQuestion& question, const Limits& limits) {
   const std::vector<ProbeSettings>& together = question.together;
-  // What the threads of calls write to is theirs until CallAll has returned.
   std::vector<PrepareReply> prepared(together.size());
   std::vector<MeasureReply> measured(together.size());
   GANDEM_ASSIGN_OR_RETURN(const Workers workers, Start(together));
 
   absl::Time deadline = MonotonicNow() + limits.prepare;
-  std::vector<MeasuredWorker::Call> calls;
   for (size_t i = 0; i < together.size(); ++i) {
     PrepareRequest request;
     request.set_config_text(EffectiveConfigText(
         ProbeConfig(options_.recipe, together[i], options_.data)));
-    calls.push_back([request, deadline,
-                     &reply = prepared[i]](MeasureClient& worker) {
-      absl::StatusOr<PrepareReply> answer = worker.Prepare(request, deadline);
-      if (answer.ok()) reply = *std::move(answer);
-      return answer.status();
-    });
+    workers[i]->Prepare(request, deadline, &prepared[i]);
   }
-  GANDEM_ASSIGN_OR_RETURN(auto ends,
-                          CallAll(workers, std::move(calls), deadline));
+  GANDEM_ASSIGN_OR_RETURN(auto ends, Wait(workers, deadline));
   if (!AllMeasured(ends)) return FailedProbes(together, ends);
 
   absl::Duration last = absl::ZeroDuration();
@@ -145,20 +125,14 @@ absl::StatusOr<std::vector<MeasureReply>> ProbeAsker::Ask(
   const absl::Duration measure =
       std::clamp(limits.until - begin, absl::ZeroDuration(), limits.measure);
   deadline = begin + measure + last + kAnswerGrace;
-  calls.clear();
   for (size_t i = 0; i < together.size(); ++i) {
     MeasureRequest request;
     request.set_seconds(absl::ToDoubleSeconds(measure));
     // Two that are to disturb each other end together.
     request.set_until_settled(together.size() == 1);
-    calls.push_back([request, deadline,
-                     &reply = measured[i]](MeasureClient& worker) {
-      absl::StatusOr<MeasureReply> answer = worker.Measure(request, deadline);
-      if (answer.ok()) reply = *std::move(answer);
-      return answer.status();
-    });
+    workers[i]->Measure(request, deadline, &measured[i]);
   }
-  GANDEM_ASSIGN_OR_RETURN(ends, CallAll(workers, std::move(calls), deadline));
+  GANDEM_ASSIGN_OR_RETURN(ends, Wait(workers, deadline));
   if (!AllMeasured(ends)) return FailedProbes(together, ends);
   for (size_t i = 0; i < together.size(); ++i) {
     *measured[i].mutable_probe()->mutable_settings() = together[i];
@@ -195,19 +169,12 @@ absl::StatusOr<TransferProfile> ProbeAsker::Transfer(TransferProfile::Kind kind,
                                        static_cast<int>(kind), rank));
   }
   std::vector<TransferReply> replies(workers.size());
-  std::vector<MeasuredWorker::Call> calls;
   for (size_t rank = 0; rank < workers.size(); ++rank) {
     request.set_rank(static_cast<int>(rank));
-    calls.push_back([request, deadline,
-                     &reply = replies[rank]](MeasureClient& worker) {
-      absl::StatusOr<TransferReply> answer = worker.Transfer(request, deadline);
-      if (answer.ok()) reply = *std::move(answer);
-      return answer.status();
-    });
+    workers[rank]->Transfer(request, deadline, &replies[rank]);
   }
-  GANDEM_ASSIGN_OR_RETURN(const auto ends,
-                          CallAll(workers, std::move(calls), deadline));
-  for (const MeasuredWorker::End& end : ends) {
+  GANDEM_ASSIGN_OR_RETURN(const auto ends, Wait(workers, deadline));
+  for (const MeasureClient::End& end : ends) {
     if (end.outcome != Probe::MEASURED) {
       return absl::UnavailableError(
           absl::StrCat(TransferProfile::Kind_Name(kind), ": ", end.message));

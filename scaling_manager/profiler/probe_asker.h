@@ -19,7 +19,7 @@
 #include "proto/config.pb.h"
 #include "proto/measure.pb.h"
 #include "proto/profile.pb.h"
-#include "scaling_manager/profiler/measured_worker.h"
+#include "scaling_manager/profiler/measure_client.h"
 #include "scaling_manager/profiler/probe_list.h"
 
 namespace gandem {
@@ -55,13 +55,13 @@ class ProbeAsker {
   absl::StatusOr<std::vector<TransferProfile>> Transfers();
 
  private:
-  using Workers = std::vector<std::unique_ptr<MeasuredWorker>>;
+  using Workers = std::vector<std::unique_ptr<MeasureClient>>;
 
   absl::StatusOr<Workers> Start(const std::vector<ProbeSettings>& together);
-  // `calls[i]` of workers[i].
-  absl::StatusOr<std::vector<MeasuredWorker::End>> CallAll(
-      const Workers& workers, std::vector<MeasuredWorker::Call> calls,
-      absl::Time deadline);
+  absl::StatusOr<std::vector<MeasureClient::End>> Wait(
+      const Workers& workers, absl::Time deadline) const {
+    return MeasureClient::Wait(workers, deadline, options_.interrupted);
+  }
   absl::StatusOr<TransferProfile> Transfer(TransferProfile::Kind kind,
                                            const Workers& workers);
 

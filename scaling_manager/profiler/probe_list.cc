@@ -5,13 +5,16 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/config/optimizer_validate.h"
 #include "common/config/role_device.h"
 #include "common/config/role_name.h"
 #include "common/config/run_config.h"
+#include "scaling_manager/planner/model/profile_probes.h"
 
 namespace gandem {
 namespace {
@@ -67,7 +70,6 @@ ProbeSettings BaseSettings(const RunConfig& recipe, Role role) {
   settings.set_micro_batch(of_role.micro_batch());
   settings.set_precision(BasePrecision(of_role));
   settings.set_layout(BaseLayout(of_role));
-  settings.set_threads(1);
   settings.set_feedback(recipe.schedule().feedback());
   settings.set_image_source(ScheduleConfig::REUSED);
   settings.set_beside_other_role(false);
@@ -130,6 +132,16 @@ class ListOfProbes {
         {.together = {std::move(generator), std::move(discriminator)}});
   }
 
+  // A worker of the recipe with so many threads and `part` of its batch. One
+  // with both roles has the discriminator's settings.
+  ProbeSettings Base(Role role, double part, int threads) const {
+    ProbeSettings settings = BaseSettings(recipe_, role);
+    settings.set_batch_size(static_cast<int64_t>(
+        static_cast<double>(settings.batch_size()) * part));
+    settings.set_threads(threads);
+    return settings;
+  }
+
   std::vector<ProbeQuestion> Take() { return std::move(list_); }
 
  private:
@@ -150,56 +162,49 @@ class ListOfProbes {
 };
 
 constexpr Role kBothRoles[] = {GENERATOR, DISCRIMINATOR};
+constexpr Role kColocated[] = {COLOCATED};
 constexpr ScheduleConfig::FeedbackMode kFeedbackModes[] = {
     ScheduleConfig::SNAPSHOT, ScheduleConfig::IMAGE_GRADIENT,
     ScheduleConfig::FUSED};
 
-void AddBatches(const RunConfig& recipe, int numerator, int denominator,
-                int threads, ListOfProbes& list) {
+// Each function adds questions about workers of so many threads. `part` is the
+// batch, of the recipe's.
+void AddBatches(double part, int threads, ListOfProbes& list) {
   for (const Role role : kBothRoles) {
-    ProbeSettings settings = BaseSettings(recipe, role);
-    settings.set_batch_size(settings.batch_size() * numerator / denominator);
-    settings.set_threads(threads);
-    list.Add(std::move(settings));
+    list.Add(list.Base(role, part, threads));
   }
 }
 
-// At the same time: contention, at the recipe's batches.
-void AddContention(const RunConfig& recipe, int cores, ListOfProbes& list) {
-  if (cores < 2) return;
-  ProbeSettings generator = BaseSettings(recipe, GENERATOR);
-  ProbeSettings discriminator = BaseSettings(recipe, DISCRIMINATOR);
-  generator.set_threads(cores / 2);
-  discriminator.set_threads(cores / 2);
-  list.AddBeside(std::move(generator), std::move(discriminator));
-}
-
-// Of the recipe's batches, or of a part of them.
-void AddFeedbackModes(const RunConfig& recipe, int denominator, int threads,
-                      ListOfProbes& list) {
+// In each feedback mode. What a pair costs is not the sum of its parts, nor the
+// same multiple of it in every mode.
+void AddModes(std::span<const Role> roles, double part, int threads,
+              ListOfProbes& list) {
   for (const auto mode : kFeedbackModes) {
-    for (const Role role : kBothRoles) {
-      ProbeSettings settings = BaseSettings(recipe, role);
-      settings.set_batch_size(settings.batch_size() / denominator);
+    for (const Role role : roles) {
+      ProbeSettings settings = list.Base(role, part, threads);
       settings.set_feedback(mode);
-      settings.set_threads(threads);
       list.Add(std::move(settings));
     }
   }
+}
+
+// At the same time, each on its part of the cores: contention.
+void AddContention(int cores, ListOfProbes& list) {
+  if (cores < 2) return;
+  list.AddBeside(list.Base(GENERATOR, 1, cores / 2),
+                 list.Base(DISCRIMINATOR, 1, cores / 2));
 }
 
 void AddKernels(const RunConfig& recipe, int threads, ListOfProbes& list) {
   for (const Role role : kBothRoles) {
     for (const MemoryLayout layout : {NCHW, CHANNELS_LAST}) {
-      ProbeSettings settings = BaseSettings(recipe, role);
+      ProbeSettings settings = list.Base(role, 1, threads);
       settings.set_layout(layout);
-      settings.set_threads(threads);
       list.Add(std::move(settings));
     }
     for (const auto precision : PrecisionsOf(RoleConfigOf(recipe, role))) {
-      ProbeSettings settings = BaseSettings(recipe, role);
+      ProbeSettings settings = list.Base(role, 1, threads);
       settings.set_precision(precision);
-      settings.set_threads(threads);
       list.Add(std::move(settings));
     }
   }
@@ -207,39 +212,38 @@ void AddKernels(const RunConfig& recipe, int threads, ListOfProbes& list) {
 
 // What it costs to cut a step: passes of half the images, as a plan may have
 // them.
-void AddMicroBatches(const RunConfig& recipe, int threads, ListOfProbes& list) {
+void AddMicroBatches(int threads, ListOfProbes& list) {
   for (const Role role : kBothRoles) {
-    ProbeSettings settings = BaseSettings(recipe, role);
+    ProbeSettings settings = list.Base(role, 1, threads);
     settings.set_micro_batch(settings.batch_size() / 2);
-    settings.set_threads(threads);
     if (settings.micro_batch() > 0) list.Add(std::move(settings));
   }
 }
 
-void AddThreads(const RunConfig& recipe, int threads, ListOfProbes& list) {
-  for (const Role role : kBothRoles) {
-    ProbeSettings settings = BaseSettings(recipe, role);
-    settings.set_threads(threads);
-    list.Add(std::move(settings));
+// Images that are made for the discriminator alone.
+void AddFresh(ListOfProbes& list) {
+  ProbeSettings fresh = list.Base(GENERATOR, 1, 1);
+  fresh.set_image_source(ScheduleConfig::FRESH);
+  if (fresh.feedback() == ScheduleConfig::FUSED) {
+    fresh.set_feedback(ScheduleConfig::IMAGE_GRADIENT);
   }
+  list.Add(std::move(fresh));
 }
 
-ProbeSettings Colocated(const RunConfig& recipe, int threads) {
-  ProbeSettings settings = BaseSettings(recipe, DISCRIMINATOR);
-  settings.set_role(COLOCATED);
-  settings.set_threads(threads);
-  return settings;
-}
-
-// One process in each mode: what a pair costs is not the sum of its parts, nor
-// the same multiple of it in every mode.
-void AddColocatedModes(const RunConfig& recipe, int denominator, int threads,
-                       ListOfProbes& list) {
-  for (const auto mode : kFeedbackModes) {
-    ProbeSettings settings = Colocated(recipe, threads);
-    settings.set_batch_size(settings.batch_size() / denominator);
-    settings.set_feedback(mode);
-    list.Add(std::move(settings));
+const char* NameOf(TransferProfile::Kind kind) {
+  switch (kind) {
+    case TransferProfile::EXCHANGE_MEMORY:
+      return "exchange within a process";
+    case TransferProfile::EXCHANGE_SOCKET:
+      return "exchange over a socket";
+    case TransferProfile::EXCHANGE_TCP:
+      return "exchange between hosts";
+    case TransferProfile::COLLECTIVE_MEMORY:
+      return "all-reduce of two, through memory";
+    case TransferProfile::COLLECTIVE_TCP:
+      return "all-reduce of two, through a socket";
+    default:
+      return "transfer";
   }
 }
 
@@ -254,45 +258,36 @@ std::vector<ProbeQuestion> ProbeList(const RunConfig& recipe,
   const int cores = are_on_gpus ? 1 : machine_cores;
   ListOfProbes list(recipe);
   for (const Role role : kBothRoles) {
-    list.Add(BaseSettings(recipe, role), /*is_needed=*/true);
+    list.Add(list.Base(role, 1, 1), /*is_needed=*/true);
   }
-  AddBatches(recipe, 1, 2, 1, list);
-  list.Add(Colocated(recipe, cores));
-  AddContention(recipe, cores, list);
-  AddFeedbackModes(recipe, 1, 1, list);
+  AddBatches(0.5, 1, list);
+  list.Add(list.Base(COLOCATED, 1, cores));
+  AddContention(cores, list);
+  AddModes(kBothRoles, 1, 1, list);
   // A process of both networks has all cores: what it may do there is compared
   // with what two of fewer may.
-  AddThreads(recipe, cores, list);
-  AddFeedbackModes(recipe, 1, cores, list);
-  AddColocatedModes(recipe, 1, cores, list);
+  AddBatches(1, cores, list);
+  AddModes(kBothRoles, 1, cores, list);
+  AddModes(kColocated, 1, cores, list);
   // Larger batches, the slices of fleets, and the shape of all that has one
   // size.
-  AddBatches(recipe, 2, 1, 1, list);
-  AddBatches(recipe, 1, 4, 1, list);
+  AddBatches(2, 1, list);
+  AddBatches(0.25, 1, list);
   // How a mode's times and memory grow with the images.
-  AddFeedbackModes(recipe, 2, 1, list);
-  AddColocatedModes(recipe, 2, cores, list);
-  AddMicroBatches(recipe, cores, list);
-  AddMicroBatches(recipe, 1, list);
-  AddThreads(recipe, std::max(1, cores / 2), list);
-  {
-    ProbeSettings fresh = BaseSettings(recipe, GENERATOR);
-    fresh.set_image_source(ScheduleConfig::FRESH);
-    if (fresh.feedback() == ScheduleConfig::FUSED) {
-      fresh.set_feedback(ScheduleConfig::IMAGE_GRADIENT);
-    }
-    list.Add(std::move(fresh));
-  }
-  AddBatches(recipe, 1, 2, cores, list);
+  AddModes(kBothRoles, 0.5, 1, list);
+  AddModes(kColocated, 0.5, cores, list);
+  AddMicroBatches(cores, list);
+  AddMicroBatches(1, list);
+  AddBatches(1, std::max(1, cores / 2), list);
+  AddFresh(list);
+  AddBatches(0.5, cores, list);
   AddKernels(recipe, 1, list);
   AddKernels(recipe, cores, list);
   for (const int threads : ThreadCounts(cores)) {
-    AddThreads(recipe, threads, list);
-    AddColocatedModes(recipe, 1, threads, list);
+    AddBatches(1, threads, list);
+    AddModes(kColocated, 1, threads, list);
   }
-  for (const int factor : {2, 4, 8, 16}) {
-    AddBatches(recipe, factor, 1, cores, list);
-  }
+  for (const int factor : {2, 4, 8, 16}) AddBatches(factor, cores, list);
   return list.Take();
 }
 
@@ -340,6 +335,26 @@ std::string ToString(const ProbeSettings& settings) {
       ScheduleConfig::FeedbackMode_Name(settings.feedback()),
       settings.image_source() == ScheduleConfig::FRESH ? ", FRESH" : "",
       settings.beside_other_role() ? ", beside the other role" : "");
+}
+
+std::string ProbeLine(const Probe& probe) {
+  const std::string what = ToString(probe.settings());
+  if (probe.outcome() != Probe::MEASURED) {
+    return absl::StrCat(what, ": ", Probe::Outcome_Name(probe.outcome()), ": ",
+                        probe.message());
+  }
+  const OperationTime& round = probe.round();
+  return absl::StrFormat("%s: %.4g s a round (%.4g to %.4g of %d%s), %d MiB",
+                         what, round.median_seconds(), round.low_seconds(),
+                         round.high_seconds(), round.repetitions(),
+                         probe.is_settled() ? "" : ", not settled",
+                         LimitedPeakBytes(probe) >> 20);
+}
+
+std::string TransferLine(const TransferProfile& transfer) {
+  return absl::StrFormat("%s: %.0f us and %.2f GB/s", NameOf(transfer.kind()),
+                         transfer.latency_seconds() * 1e6,
+                         transfer.bytes_per_second() / 1e9);
 }
 
 }  // namespace gandem

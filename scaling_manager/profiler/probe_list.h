@@ -35,4 +35,11 @@ RunConfig ProbeConfig(const RunConfig& recipe, const ProbeSettings& settings,
 // "generator, batch 64, 2 threads, FLOAT32, NCHW, SNAPSHOT"
 std::string ToString(const ProbeSettings& settings);
 
+// "generator, batch 64, ...: 0.512 s a round (0.507 to 0.518, 14 rounds), 812
+// MiB", or why there is none.
+std::string ProbeLine(const Probe& probe);
+
+// "exchange over a socket: 95 us and 1.4 GB/s"
+std::string TransferLine(const TransferProfile& transfer);
+
 }  // namespace gandem

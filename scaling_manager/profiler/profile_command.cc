@@ -2,10 +2,10 @@
 #include "scaling_manager/profiler/profile_command.h"
 
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -26,16 +26,14 @@
 #include "common/security/credentials.h"
 #include "common/security/token.h"
 #include "common/status.h"
+#include "pipeline/dataset.h"
 #include "pipeline/read_stop.h"
-#include "scaling_manager/planner/model/profile_probes.h"
+#include "pipeline/sources/open_dataset.h"
 #include "scaling_manager/profiler/fingerprint.h"
 #include "scaling_manager/profiler/known_probes.h"
-#include "scaling_manager/profiler/pipeline_rate.h"
 #include "scaling_manager/profiler/probe_asker.h"
 #include "scaling_manager/profiler/probe_list.h"
-#include "scaling_manager/profiler/probe_progress.h"
 #include "scaling_manager/profiler/profile_file.h"
-#include "scaling_manager/profiler/profile_lock.h"
 #include "scaling_manager/profiler/random_images.h"
 
 namespace gandem {
@@ -51,20 +49,62 @@ constexpr double kFewestRounds = 4;
 // questions).
 constexpr double kNeededShare = 1.0 / 30;
 constexpr double kOtherShare = 1.0 / 60;
+// Of the first probe of a role, of which nothing is known.
 constexpr absl::Duration kShortestPrepare = absl::Minutes(1);
-// Of a process that has been started before, on a machine that is busy.
+// Of a process that has been started before, on a machine that is busy, and the
+// rounds that it may take beside: bfloat16 on a processor without instructions
+// for it is many times slower than FLOAT32, and no plan would take it.
 constexpr absl::Duration kLongestStart = absl::Seconds(20);
+constexpr double kMostPrepareRounds = 8;
+// The images that are decoded to time it, and how long that may take.
+constexpr int64_t kTimedImages = 256;
 constexpr absl::Duration kPipelineLimit = absl::Seconds(3);
+
+// How many real images a second one thread makes of stored ones, once they were
+// read: decoding, cropping, resizing. Works until about `limit` is over.
+absl::StatusOr<double> ImagesPerDecodeThreadSecond(const DataConfig& data,
+                                                   absl::Duration limit) {
+  GANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> dataset,
+                          HasPairs(data) ? OpenPairs(data) : OpenDataset(data));
+  const absl::Time begin = MonotonicNow();
+  // Spread over the whole dataset, because images that lie together may be
+  // alike. Half of the time is for reading them.
+  const int64_t count = std::min(kTimedImages, dataset->size());
+  std::vector<std::pair<int64_t, StoredSample>> stored;
+  for (int64_t i = 0; i < count; ++i) {
+    if (i > 0 && MonotonicNow() - begin > limit / 2) break;
+    const int64_t index = i * dataset->size() / count;
+    GANDEM_ASSIGN_OR_RETURN(StoredSample sample, dataset->Fetch(index));
+    stored.emplace_back(index, std::move(sample));
+  }
+  std::vector<float> pixels(dataset->shape().NumValues());
+  const auto make_all = [&]() -> absl::Status {
+    for (const auto& [index, sample] : stored) {
+      GANDEM_RETURN_IF_ERROR(dataset->Finish(
+          index, sample, SampleKey{.seed = 1, .number = index}, pixels));
+    }
+    return absl::OkStatus();
+  };
+  GANDEM_RETURN_IF_ERROR(make_all());
+  const absl::Time warm = MonotonicNow();
+  int64_t made = 0;
+  do {
+    GANDEM_RETURN_IF_ERROR(make_all());
+    made += std::ssize(stored);
+  } while (MonotonicNow() - begin < limit);
+  return static_cast<double>(made) /
+         absl::ToDoubleSeconds(MonotonicNow() - warm);
+}
 
 class Profiler {
  public:
   Profiler(const ProfileRequest& request, Profile profile, ProbeAsker* asker,
-           std::ostream& out, std::ostream& err)
+           std::ostream& out)
       : request_(request),
         profile_(std::move(profile)),
         asker_(asker),
         before_(absl::Seconds(profile_.spent_seconds())),
-        progress_(request.budget, out, err, isatty(STDERR_FILENO) == 1) {}
+        out_(out) {}
 
   absl::Status Run() {
     const std::vector<ProbeQuestion> questions =
@@ -89,23 +129,23 @@ class Profiler {
   absl::Duration Left() const { return request_.budget - Spent(); }
 
   absl::Status Answer(const ProbeQuestion& question) {
-    const ProbeSettings& first = question.together.front();
-    if (FindProbe(profile_, first) != nullptr) return absl::OkStatus();
-    for (const ProbeSettings& settings : question.together) {
-      if (!WhyHopeless(profile_, settings).empty()) return absl::OkStatus();
-    }
-    if (!question.is_needed && ExpectedTime(first) > Left()) {
+    if (OpenQuestions(profile_, {question}).empty() ||
+        (!question.is_needed &&
+         ExpectedTime(question.together.front()) > Left())) {
       return absl::OkStatus();
     }
-    progress_.Show(Spent(), ToString(first));
     GANDEM_ASSIGN_OR_RETURN(const std::vector<MeasureReply> replies,
                             asker_->Ask(question, LimitsOf(question)));
     for (const MeasureReply& reply : replies) {
       *profile_.add_probes() = reply.probe();
       KeepStates(reply);
-      progress_.PrintLine(ProbeLine(reply.probe()));
+      PrintLine(ProbeLine(reply.probe()));
     }
     return Save();
+  }
+
+  void PrintLine(const std::string& line) {
+    out_ << line << "\n" << std::flush;
   }
 
   // They are the same in all probes but for bytes of an element.
@@ -125,16 +165,6 @@ class Profiler {
     return absl::Seconds(kStartSeconds + kFewestRounds * round);
   }
 
-  // bfloat16 without instructions for it takes 25 times as long, which need not
-  // be known exactly.
-  absl::Duration LongestPrepare(const ProbeSettings& settings) const {
-    if (IsNewPrecision(profile_, settings)) {
-      return kLongestStart +
-             absl::Seconds(LikelyRoundSeconds(profile_, settings));
-    }
-    return std::max(kShortestPrepare, 5 * ExpectedTime(settings));
-  }
-
   // What nothing is known of may take half of the budget; of others it is known
   // how long they take.
   ProbeAsker::Limits LimitsOf(const ProbeQuestion& question) const {
@@ -142,7 +172,10 @@ class Profiler {
       return {.prepare = std::max(kShortestPrepare, request_.budget / 2),
               .measure = kNeededShare * request_.budget};
     }
-    return {.prepare = LongestPrepare(question.together.front()),
+    const double rounds =
+        kMostPrepareRounds *
+        LikelyRoundSeconds(profile_, question.together.front());
+    return {.prepare = kLongestStart + absl::Seconds(rounds),
             .measure = kOtherShare * request_.budget,
             .until = MonotonicNow() + Left()};
   }
@@ -179,18 +212,17 @@ class Profiler {
 
   absl::Status MeasureTransfers() {
     if (profile_.transfers_size() > 0) return absl::OkStatus();
-    progress_.Show(Spent(), "transfers between two processes");
     const auto transfers = asker_->Transfers();
     if (absl::IsCancelled(transfers.status())) return transfers.status();
     if (!transfers.ok()) {
       // A plan for one worker a role on one host may do without.
-      progress_.PrintLine(absl::StrCat("no transfers were measured: ",
-                                       transfers.status().message()));
+      PrintLine(absl::StrCat("no transfers were measured: ",
+                             transfers.status().message()));
       return absl::OkStatus();
     }
     for (const TransferProfile& transfer : *transfers) {
       *profile_.add_transfers() = transfer;
-      progress_.PrintLine(TransferLine(transfer));
+      PrintLine(TransferLine(transfer));
     }
     return Save();
   }
@@ -200,13 +232,12 @@ class Profiler {
         profile_.images_per_decode_thread_second() > 0) {
       return absl::OkStatus();
     }
-    progress_.Show(Spent(), "decoding images");
     GANDEM_ASSIGN_OR_RETURN(
         const double rate,
         ImagesPerDecodeThreadSecond(request_.recipe.data(), kPipelineLimit));
     profile_.set_images_per_decode_thread_second(rate);
-    progress_.PrintLine(absl::StrCat("images: ", static_cast<int64_t>(rate),
-                                     " a second with one decode thread"));
+    PrintLine(absl::StrCat("images: ", static_cast<int64_t>(rate),
+                           " a second with one decode thread"));
     return Save();
   }
 
@@ -219,33 +250,12 @@ class Profiler {
     return WriteProfile(request_.output, profile_);
   }
 
-  // Settings of a role whose batch is the largest that was measured.
-  std::string LargestBatch(Role role) const {
-    const Probe* largest = nullptr;
-    for (const Probe& probe : profile_.probes()) {
-      if (probe.outcome() != Probe::MEASURED ||
-          probe.settings().role() != role) {
-        continue;
-      }
-      if (largest == nullptr ||
-          probe.settings().batch_size() > largest->settings().batch_size()) {
-        largest = &probe;
-      }
-    }
-    if (largest == nullptr) return "none";
-    return absl::StrCat(largest->settings().batch_size(), " (",
-                        LimitedPeakBytes(*largest) >> 20, " MiB)");
-  }
-
   void PrintSummary(const std::vector<ProbeQuestion>& questions) {
     const size_t open = OpenQuestions(profile_, questions).size();
-    progress_.PrintLine(absl::StrCat(
+    PrintLine(absl::StrCat(
         request_.output, ": ", profile_.probes_size(), " probes in ",
         absl::FormatDuration(
             absl::Seconds(static_cast<int64_t>(profile_.spent_seconds()))),
-        "; largest batch that was measured: generator ",
-        LargestBatch(GENERATOR), ", discriminator ",
-        LargestBatch(DISCRIMINATOR),
         open == 0 ? ""
                   : absl::StrCat("; ", open,
                                  " questions are open, a larger --budget "
@@ -257,7 +267,7 @@ class Profiler {
   ProbeAsker* const asker_;
   const absl::Duration before_;
   const absl::Time begin_ = MonotonicNow();
-  ProbeProgress progress_;
+  std::ostream& out_;
 };
 
 // What is known already: in the output, or in the cache.
@@ -291,8 +301,7 @@ int64_t MemoryOf(const ProfileRequest& request) {
 
 }  // namespace
 
-absl::Status RunProfile(const ProfileRequest& request, std::ostream& out,
-                        std::ostream& err) {
+absl::Status RunProfile(const ProfileRequest& request, std::ostream& out) {
   std::atomic<bool> stop = false;
   // Of two threads that hear signals either takes one: who hears them already
   // says so by its reads' flag.
@@ -303,8 +312,6 @@ absl::Status RunProfile(const ProfileRequest& request, std::ostream& out,
     signals.emplace(SignalsToHear({SIGINT, SIGTERM}),
                     [&stop](int) { stop = true; });
   }
-  GANDEM_ASSIGN_OR_RETURN(const ProfileLock lock,
-                          ProfileLock::Take(request.output));
   GANDEM_ASSIGN_OR_RETURN(Profile profile, KnownProfile(request, out));
   GANDEM_ASSIGN_OR_RETURN(const auto folder, SocketFolder::Create());
   const std::string token_file = folder->path() + "/token";
@@ -320,7 +327,7 @@ absl::Status RunProfile(const ProfileRequest& request, std::ostream& out,
                     .token_file = token_file,
                     .memory_bytes = MemoryOf(request),
                     .interrupted = [heard] { return heard->load(); }});
-  return Profiler(request, std::move(profile), &asker, out, err).Run();
+  return Profiler(request, std::move(profile), &asker, out).Run();
 }
 
 absl::StatusOr<ProfileRequest> ProfileRequestFor(const RunConfig& recipe,
@@ -344,7 +351,7 @@ absl::StatusOr<Profile> MeasureProfile(const RunConfig& recipe,
   std::cout << "there is no whole profile of this recipe on this machine yet: "
                "measuring, which takes minutes"
             << std::endl;
-  GANDEM_RETURN_IF_ERROR(RunProfile(request, std::cout, std::cerr));
+  GANDEM_RETURN_IF_ERROR(RunProfile(request, std::cout));
   return ReadProfile(request.output);
 }
 

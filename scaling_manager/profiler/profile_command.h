@@ -38,11 +38,9 @@ struct ProfileRequest {
 //   FAILED_PRECONDITION  the output is a profile of another model, machine or
 //                        version; or one of the roles could not be measured at
 //                        all.
-//   ALREADY_EXISTS       another process writes the output.
 //   CANCELLED            a signal; what was measured is in the output.
 //   those of files and of starting workers.
-absl::Status RunProfile(const ProfileRequest& request, std::ostream& out,
-                        std::ostream& err);
+absl::Status RunProfile(const ProfileRequest& request, std::ostream& out);
 
 // What `recipe`, with all that is told on the command line, and `python`
 // (--python) ask for; the rest is as in a default request.

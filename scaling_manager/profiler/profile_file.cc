@@ -30,10 +30,10 @@ absl::Status CheckComplete(const Profile& profile, const std::string& file) {
     const Probe& probe = profile.probes(i);
     if (probe.settings().role() < GENERATOR ||
         probe.settings().role() > COLOCATED) {
-      faults.Add(absl::StrCat("probes(", i, ").settings.role is missing"));
+      faults.Add(absl::StrCat("probes[", i, "].settings.role is missing"));
     }
     if (probe.outcome() == Probe::MEASURED && !probe.has_round()) {
-      faults.Add(absl::StrCat("probes(", i, ").round is missing"));
+      faults.Add(absl::StrCat("probes[", i, "].round is missing"));
     }
   }
   return faults.empty() ? absl::OkStatus() : faults.ToStatus();

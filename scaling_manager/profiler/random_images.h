@@ -2,7 +2,7 @@
 //
 // Real images for probes: random bytes of the size that the networks see, so
 // that nothing has to be read, resized or looked up. (What a pipeline gives is
-// measured apart, pipeline_rate.h.)
+// measured apart, profile_command.cc.)
 //
 // Thread safety: any thread. Errors: those of writing.
 #pragma once

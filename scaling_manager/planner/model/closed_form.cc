@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "scaling_manager/planner/model/sum_parts.h"
+#include "scaling_manager/planner/model/run_shape.h"
 
 namespace gandem {
 namespace {

@@ -35,16 +35,6 @@ double MeasuredLine::At(int64_t images) const {
   return images > high->first ? std::max(line, high->second.mean()) : line;
 }
 
-double MeasuredLine::RatioTo(const MeasuredLine& other) const {
-  if (empty() || other.empty()) return 1;
-  double sum = 0;
-  for (const auto& [images, point] : points_) {
-    const double seconds = other.At(images);
-    sum += seconds > 0 ? point.mean() / seconds : 1;
-  }
-  return sum / static_cast<double>(points_.size());
-}
-
 void MeasuredLine::TakeShapeOf(const MeasuredLine& other) {
   if (!grows_ || points_.size() != 1 || other.points_.size() < 2) return;
   const auto own = *points_.begin();

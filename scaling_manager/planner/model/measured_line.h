@@ -23,9 +23,6 @@ class MeasuredLine {
   int num_sizes() const { return static_cast<int>(points_.size()); }
   // 0 without points.
   double At(int64_t images) const;
-  // Mean of this line over the other one, at this one's points; 1 where either
-  // has none.
-  double RatioTo(const MeasuredLine& other) const;
   // From one point to a line: that of an operation much like this one, times
   // what this one takes of it at its only size. Does nothing where this one has
   // more, or the other one no more.

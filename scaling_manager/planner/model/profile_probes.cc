@@ -9,88 +9,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/config/field_ranges.h"
 #include "common/faults.h"
 
 namespace gandem {
 namespace {
-
-// A day: what takes longer is no operation.
-constexpr double kLongestSeconds = 86400;
-constexpr int kMostThreads = 4096;
-constexpr int kMostFaulty = 10;
-constexpr int64_t kMostBytes = int64_t{1} << 60;
-
-void CheckTime(const OperationTime& time, const std::string& path,
-               Faults& faults) {
-  faults.CheckRange(path + ".median_seconds", time.median_seconds(), 0,
-                    kLongestSeconds);
-  faults.CheckRange(path + ".low_seconds", time.low_seconds(), 0,
-                    kLongestSeconds);
-  faults.CheckRange(path + ".high_seconds", time.high_seconds(), 0,
-                    kLongestSeconds);
-  faults.CheckRange(path + ".repetitions", time.repetitions(), 0,
-                    int64_t{1} << 40);
-  if (time.low_seconds() > time.high_seconds()) {
-    faults.Add(absl::StrCat(path, ".low_seconds ", time.low_seconds(),
-                            " is above high_seconds ", time.high_seconds()));
-  }
-}
-
-void CheckProbe(const Probe& probe, const std::string& path, Faults& faults) {
-  const ProbeSettings& settings = probe.settings();
-  faults.CheckRange(path + ".settings.batch_size", settings.batch_size(), 1,
-                    int64_t{1} << 40);
-  faults.CheckRange(path + ".settings.threads", settings.threads(), 0,
-                    kMostThreads);
-  if (probe.outcome() != Probe::MEASURED) return;
-  faults.CheckRange(path + ".settings.micro_batch", settings.micro_batch(), 0,
-                    int64_t{1} << 40);
-  faults.CheckRange(path + ".peak_bytes", probe.peak_bytes(), 0, kMostBytes);
-  faults.CheckRange(path + ".resting_bytes", probe.resting_bytes(), 0,
-                    kMostBytes);
-  const DeviceMemory& device = probe.device_memory();
-  for (const auto& [field, bytes] :
-       {std::pair(".peak_bytes", device.peak_bytes()),
-        std::pair(".resting_bytes", device.resting_bytes()),
-        std::pair(".total_bytes", device.total_bytes())}) {
-    faults.CheckRange(absl::StrCat(path, ".device_memory", field), bytes, 0,
-                      kMostBytes);
-  }
-  for (int i = 0; i < probe.operations_size(); ++i) {
-    CheckTime(probe.operations(i), absl::StrCat(path, ".operations(", i, ")"),
-              faults);
-  }
-  CheckTime(probe.round(), path + ".round", faults);
-  // A negative one was named above.
-  if (probe.has_round() && probe.round().median_seconds() == 0) {
-    faults.Add(path + ".round.median_seconds 0: no round takes no time");
-  }
-}
-
-// Of ten probes: what is wrong with all of them is wrong with each.
-void CheckProbes(const Profile& profile, Faults& faults) {
-  int faulty = 0;
-  for (int i = 0; i < profile.probes_size(); ++i) {
-    const std::string path = absl::StrCat("probes(", i, ")");
-    Faults of_probe(path);
-    CheckProbe(profile.probes(i), path, of_probe);
-    if (of_probe.empty()) continue;
-    if (++faulty <= kMostFaulty) CheckProbe(profile.probes(i), path, faults);
-  }
-  if (faulty > kMostFaulty) {
-    faults.Add(absl::StrCat("and ", faulty - kMostFaulty, " more probes"));
-  }
-}
-
-void CheckState(const StateSize& state, const std::string& path,
-                Faults& faults) {
-  faults.CheckRange(path + ".parameter_bytes", state.parameter_bytes(), 0,
-                    kMostBytes);
-  faults.CheckRange(path + ".buffer_bytes", state.buffer_bytes(), 0,
-                    kMostBytes);
-  faults.CheckRange(path + ".optimizer_bytes", state.optimizer_bytes(), 0,
-                    kMostBytes);
-}
 
 bool IsOf(const Probe& probe, const RoleSettings& wanted) {
   const ProbeSettings& settings = probe.settings();
@@ -162,25 +85,27 @@ absl::Status NotMeasured(const Profile& profile, const RoleSettings& settings,
 
 absl::Status CheckProfile(const Profile& profile) {
   Faults faults("profile");
-  faults.CheckRange("fingerprint.cores", profile.fingerprint().cores(), 0,
-                    kMostThreads);
-  CheckProbes(profile, faults);
-  for (int i = 0; i < profile.transfers_size(); ++i) {
-    const TransferProfile& transfer = profile.transfers(i);
-    const std::string path = absl::StrCat("transfers(", i, ")");
-    faults.CheckRange(path + ".latency_seconds", transfer.latency_seconds(), 0,
-                      kLongestSeconds);
-    faults.CheckPositive(path + ".bytes_per_second",
-                         transfer.bytes_per_second(), 1e18);
-    faults.CheckRange(path + ".compute_seconds_per_byte",
-                      transfer.compute_seconds_per_byte(), 0, 1);
+  CheckRanges("", profile, faults);
+  for (int i = 0; i < profile.probes_size(); ++i) {
+    const Probe& probe = profile.probes(i);
+    if (probe.outcome() != Probe::MEASURED) continue;
+    if (!probe.settings().has_batch_size()) {
+      faults.Add(
+          absl::StrCat("probes[", i, "].settings.batch_size is missing"));
+    }
+    if (probe.has_round() && probe.round().median_seconds() == 0) {
+      faults.Add(absl::StrCat("probes[", i,
+                              "].round.median_seconds 0: no round takes no "
+                              "time"));
+    }
   }
-  CheckState(profile.generator_state(), "generator_state", faults);
-  CheckState(profile.discriminator_state(), "discriminator_state", faults);
-  faults.CheckRange("spent_seconds", profile.spent_seconds(), 0, 1e9);
-  faults.CheckRange("images_per_decode_thread_second",
-                    profile.images_per_decode_thread_second(), 0, 1e12);
-  return faults.empty() ? absl::OkStatus() : faults.ToStatus();
+  for (int i = 0; i < profile.transfers_size(); ++i) {
+    if (!profile.transfers(i).has_bytes_per_second()) {
+      faults.Add(
+          absl::StrCat("transfers[", i, "].bytes_per_second is missing"));
+    }
+  }
+  return faults.ToStatus();
 }
 
 std::string SettingsText(const RoleSettings& settings) {
@@ -249,16 +174,6 @@ absl::StatusOr<RoleSettings> Resolve(const Profile& profile,
 int64_t LimitedPeakBytes(const Probe& probe) {
   return probe.has_device_memory() ? probe.device_memory().peak_bytes()
                                    : probe.peak_bytes();
-}
-
-void ScaleProbe(double factor, Probe& probe) {
-  const auto scale = [factor](OperationTime& time) {
-    time.set_median_seconds(factor * time.median_seconds());
-    time.set_low_seconds(factor * time.low_seconds());
-    time.set_high_seconds(factor * time.high_seconds());
-  };
-  for (OperationTime& time : *probe.mutable_operations()) scale(time);
-  if (probe.has_round()) scale(*probe.mutable_round());
 }
 
 }  // namespace gandem

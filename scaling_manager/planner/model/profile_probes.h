@@ -69,7 +69,4 @@ absl::Status NotMeasured(const Profile& profile, const RoleSettings& settings,
 // has none. 0: not known.
 int64_t LimitedPeakBytes(const Probe& probe);
 
-// All times of the probe take `factor` times as long.
-void ScaleProbe(double factor, Probe& probe);
-
 }  // namespace gandem

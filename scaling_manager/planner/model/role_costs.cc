@@ -131,7 +131,8 @@ absl::StatusOr<RoleCosts> RoleCosts::WholeSteps(const Profile& profile,
                          OperationTime::Operation_Name(operation));
     }
   }
-  times.ReadBesideRatio(profile, settings);
+  // All kernels and threads find as much company.
+  times.beside_ratio_ = BesideRatioOf(profile, settings.role);
   times.ReadRests(profile, settings);
   return times;
 }
@@ -199,29 +200,6 @@ RoleCosts::OperationLines RoleCosts::LinesOf(const Profile& profile,
         .first->second.alone.TakeShapeOf(with_graph.alone);
   }
   return lines;
-}
-
-void RoleCosts::ReadBesideRatio(const Profile& profile,
-                                const RoleSettings& settings) {
-  for (const bool same : {true, false}) {
-    MeasuredLine round_alone;
-    MeasuredLine round_beside;
-    for (const Probe* const probe : LineProbes(profile, settings)) {
-      if (SameSchedule(*probe, settings) != same || !probe->has_round()) {
-        continue;
-      }
-      const ProbeSettings& probed = probe->settings();
-      (probed.beside_other_role() ? round_beside : round_alone)
-          .Add(probed.batch_size(), probe->round().median_seconds());
-    }
-    if (beside_ratio_ == 1) {
-      beside_ratio_ = std::max(1.0, round_beside.RatioTo(round_alone));
-    }
-  }
-  // Other kernels and threads find as much company.
-  if (beside_ratio_ == 1) {
-    beside_ratio_ = BesideRatioOf(profile, settings.role);
-  }
 }
 
 void RoleCosts::ReadRests(const Profile& profile,

@@ -6,7 +6,8 @@
 // size was measured, the line is that of a mode or of threads that have more.
 // What every mode does is known from the probes of all of them.
 //
-// Owner: values; copy freely. Thread safety: pure functions.
+// Owner: values; copy freely. A ProfileCosts is of whoever predicts. Thread
+// safety: one thread.
 // Errors: those of profile_probes.h.
 #pragma once
 
@@ -16,11 +17,31 @@
 #include "absl/status/statusor.h"
 #include "exchange/schedule.h"
 #include "proto/profile.pb.h"
-#include "scaling_manager/planner/model/compute_cost.h"
 #include "scaling_manager/planner/model/measured_line.h"
 #include "scaling_manager/planner/model/profile_probes.h"
 
 namespace gandem {
+
+// Seconds of computing, of which there are two kinds: with the machine to
+// itself, and with the rest of the machine's cores busy too (memory bandwidth,
+// caches, clock). What lies between is SimulatedHost's.
+struct ComputeCost {
+  double alone = 0;
+  double beside = 0;  // >= alone
+
+  ComputeCost& operator+=(const ComputeCost& other) {
+    alone += other.alone;
+    beside += other.beside;
+    return *this;
+  }
+  friend ComputeCost operator+(ComputeCost a, const ComputeCost& b) {
+    return a += b;
+  }
+  friend ComputeCost operator*(double factor, const ComputeCost& cost) {
+    return {.alone = factor * cost.alone, .beside = factor * cost.beside};
+  }
+  bool operator==(const ComputeCost&) const = default;
+};
 
 class RoleCosts {
  public:
@@ -64,7 +85,6 @@ class RoleCosts {
   // an operation: what rounds of it are compared with.
   static absl::StatusOr<RoleCosts> WholeSteps(const Profile& profile,
                                               const RoleSettings& settings);
-  void ReadBesideRatio(const Profile& profile, const RoleSettings& settings);
   void ReadRests(const Profile& profile, const RoleSettings& settings);
   // From the probes of all modes and threads together: what a cut costs is less
   // than two probes of the same differ by.
@@ -85,5 +105,30 @@ ComputeCost CostOf(const DiscriminatorOp& op, const RoleCosts& times);
 // Of a role's whole round in a probe, which is one step, from its operations.
 double ProbedRoundSeconds(Role role, const ProbeSettings& settings,
                           const RoleCosts& times);
+
+// A profile with what the operations of its roles cost, which a search asks for
+// thousands of times and for few settings: each is found once. The profile is
+// checked, outlives it and does not change.
+class ProfileCosts {
+ public:
+  // Implicit: for a single prediction the profile is all there is to know.
+  ProfileCosts(const Profile& profile)  // NOLINT(google-explicit-constructor)
+      : profile_(profile) {}
+  ProfileCosts(const ProfileCosts&) = delete;
+  ProfileCosts& operator=(const ProfileCosts&) = delete;
+
+  const Profile& profile() const { return profile_; }
+  // RoleCosts::Create() of settings that are resolved; valid as long as this.
+  const absl::StatusOr<RoleCosts>& Of(const RoleSettings& settings) const {
+    const auto known = known_.find(settings);
+    if (known != known_.end()) return known->second;
+    return known_.emplace(settings, RoleCosts::Create(profile_, settings))
+        .first->second;
+  }
+
+ private:
+  const Profile& profile_;
+  mutable std::map<RoleSettings, absl::StatusOr<RoleCosts>> known_;
+};
 
 }  // namespace gandem

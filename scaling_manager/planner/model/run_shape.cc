@@ -24,25 +24,6 @@ namespace {
 // (docs/design.md section 4: 1 + 1 of 1 + 1 + 2).
 constexpr double kJudgedPart = 0.5;
 
-constexpr int kMostCores = 1 << 20;
-constexpr double kMostSpeed = 1e6;
-
-// A search makes thousands of shapes of the same hosts: paths are put together
-// only for faults.
-void CheckHost(const Host& host, int i, bool has_new_name, Faults& faults) {
-  if (has_new_name && host.cores() >= 1 && host.cores() <= kMostCores &&
-      host.speed() >= 0 && host.speed() <= kMostSpeed) {
-    return;
-  }
-  const std::string path = absl::StrCat("hosts(", i, ").");
-  faults.CheckRange(path + "cores", host.cores(), 1, kMostCores);
-  faults.CheckRange(path + "speed", host.speed(), 0.0, kMostSpeed);
-  if (!has_new_name) {
-    faults.Add(absl::StrCat(path, "name '", host.name(),
-                            "' is that of another host, too"));
-  }
-}
-
 absl::StatusOr<std::map<std::string, size_t>> ReadHosts(
     const Machines& machines, std::vector<HostShape>& hosts) {
   std::map<std::string, size_t> numbers;
@@ -51,7 +32,14 @@ absl::StatusOr<std::map<std::string, size_t>> ReadHosts(
   for (int i = 0; i < machines.hosts_size(); ++i) {
     const Host& host = machines.hosts(i);
     const bool is_new = numbers.emplace(host.name(), hosts.size()).second;
-    CheckHost(host, i, is_new, faults);
+    if (host.cores() < 1) {
+      faults.Add(
+          absl::StrCat("hosts(", i, ").cores ", host.cores(), " is below 1"));
+    }
+    if (!is_new) {
+      faults.Add(absl::StrCat("hosts(", i, ").name '", host.name(),
+                              "' is that of another host, too"));
+    }
     hosts.push_back({.name = host.name(),
                      .cores = host.cores(),
                      .speed = host.speed() == 0 ? 1 : host.speed(),
@@ -318,6 +306,17 @@ double RunShape::Crowding(const RoleShape& role) const {
                         static_cast<double>(ranks[host]) / hosts[host].cores);
   }
   return crowding;
+}
+
+absl::Status CheckPlacement(const Placement& placement,
+                            const Machines& machines, const RunConfig& config) {
+  std::map<std::string, size_t> hosts;
+  for (const Host& host : machines.hosts()) {
+    hosts.emplace(host.name(), hosts.size());
+  }
+  RunShape shape;
+  shape.discriminator.role = DISCRIMINATOR;
+  return PlaceAll(placement, config, hosts, shape);
 }
 
 absl::StatusOr<RunShape> MakeRunShape(const ProfileCosts& costs,

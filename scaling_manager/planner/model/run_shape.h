@@ -17,7 +17,6 @@
 #include "proto/plan.pb.h"
 #include "proto/profile.pb.h"
 #include "scaling_manager/planner/model/link_times.h"
-#include "scaling_manager/planner/model/profile_costs.h"
 #include "scaling_manager/planner/model/role_costs.h"
 
 namespace gandem {
@@ -98,9 +97,28 @@ struct RunShape {
   double Crowding(const RoleShape& role) const;
 };
 
+// Does each worker of the config have one place, on a host of the machines? The
+// config is valid.
+absl::Status CheckPlacement(const Placement& placement,
+                            const Machines& machines, const RunConfig& config);
+
 absl::StatusOr<RunShape> MakeRunShape(const ProfileCosts& costs,
                                       const Machines& machines,
                                       const RunConfig& config,
                                       const Placement& placement);
+
+// --- What a fleet of several ranks sums (docs/cost_model.md section 4) ---
+
+struct SumPart {
+  double seconds = 0;
+  int64_t bytes = 0;  // that a host sends for it
+};
+
+// The gradients of a step, in a few launches of one or more buckets, and with
+// the first the buffers of rank 0.
+std::vector<SumPart> GradientParts(const RunShape& shape,
+                                   const RoleShape& role);
+// Parameters, buffers and optimizer's state at once.
+std::vector<SumPart> StateParts(const RunShape& shape, const RoleShape& role);
 
 }  // namespace gandem

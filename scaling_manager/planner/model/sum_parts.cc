@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scaling_manager/planner/model/sum_parts.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+
+#include "scaling_manager/planner/model/run_shape.h"
 
 namespace gandem {
 namespace {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -13,10 +14,158 @@
 #include "common/config/run_config.h"
 #include "common/status.h"
 #include "scaling_manager/planner/model/run_shape.h"
-#include "scaling_manager/planner/simulation/round_summary.h"
 #include "scaling_manager/planner/simulation/simulated_run.h"
 
 namespace gandem {
+namespace {
+
+struct FleetSizes {
+  int generators = 0;
+  int discriminators = 0;
+  int devices = 0;
+};
+
+absl::StatusOr<FleetSizes> SizesOf(const Candidate& candidate,
+                                   const Machines& machines) {
+  FleetSizes sizes;
+  for (const PlacedWorker& worker : candidate.placement().workers()) {
+    ++sizes.devices;
+    if (worker.role() != DISCRIMINATOR) ++sizes.generators;
+    if (worker.role() != GENERATOR) ++sizes.discriminators;
+  }
+  if (machines.hosts_size() == 0) {
+    return absl::InvalidArgumentError("plan: machines has no hosts");
+  }
+  if (sizes.generators == 0 || sizes.discriminators == 0) {
+    return absl::InvalidArgumentError(
+        "plan: the placement of candidates(0) lacks workers of a role");
+  }
+  return sizes;
+}
+
+int WorkersOfHost(const Candidate& candidate, const Machines& machines) {
+  const Host& host = machines.hosts(0);
+  if (host.device() == "cuda" && host.devices() > 0) return host.devices();
+  int workers = 0;
+  for (const PlacedWorker& worker : candidate.placement().workers()) {
+    workers += worker.host() == host.name() ? 1 : 0;
+  }
+  return std::max(1, workers);
+}
+
+int ThreadsOf(const Candidate& candidate, Role role) {
+  for (const PlacedWorker& worker : candidate.placement().workers()) {
+    if (worker.role() == role || worker.role() == COLOCATED) {
+      return worker.threads();
+    }
+  }
+  return 0;
+}
+
+int64_t Rounded(int64_t batch, int devices, int of, int workers) {
+  const double scaled =
+      static_cast<double>(batch) * devices / static_cast<double>(of);
+  return std::max<int64_t>(workers, std::llround(scaled));
+}
+
+// B_G = R B_D where images are reused, in updates.
+void ScaleBatches(const FleetSizes& base, int devices, ScaledPlan& plan) {
+  RunConfig& config = plan.config;
+  const int64_t discriminator =
+      Rounded(config.discriminator().batch_size(), devices, base.devices,
+              plan.discriminators);
+  int64_t generator = Rounded(config.generator().batch_size(), devices,
+                              base.devices, plan.generators);
+  if (config.schedule().image_source() == ScheduleConfig::REUSED) {
+    const int64_t before = StepBatch(config.generator());
+    const int64_t per_batch = std::max<int64_t>(
+        1, before / std::max<int64_t>(1, config.generator().batch_size()));
+    config.mutable_discriminator()->set_batch_size(discriminator);
+    generator = config.schedule().discriminator_steps_per_round() *
+                StepBatch(config.discriminator()) / per_batch;
+  }
+  config.mutable_discriminator()->set_batch_size(discriminator);
+  config.mutable_generator()->set_batch_size(generator);
+}
+
+// The candidate's first host may have had other workers than this one, with
+// more threads: those from `first` to before `last` get no more together than
+// their host has cores.
+void FitThreads(const Host& host, int first, int last, Placement& placement) {
+  int threads = 0;
+  for (int i = first; i < last; ++i) threads += placement.workers(i).threads();
+  if (host.cores() == 0 || threads <= host.cores()) return;
+  const int share = std::max(1, host.cores() / (last - first));
+  for (int i = first; i < last; ++i) {
+    PlacedWorker& worker = *placement.mutable_workers(i);
+    worker.set_threads(std::min(worker.threads(), share));
+  }
+}
+
+void PlaceScaled(const Candidate& candidate, const Machines& machines,
+                 int devices, ScaledPlan& plan) {
+  const int of_host = WorkersOfHost(candidate, machines);
+  *plan.machines.mutable_link() = machines.link();
+  for (int i = 0; i * of_host < devices; ++i) {
+    Host& host = *plan.machines.add_hosts();
+    host = machines.hosts(i % machines.hosts_size());
+    host.set_name(absl::StrCat("host", i + 1));
+  }
+  int ranks[2] = {0, 0};
+  for (int i = 0; i < devices; ++i) {
+    // Spread evenly, so that hosts have both roles in the same
+    // proportion.
+    const int64_t generators = plan.generators;
+    const bool is_generator =
+        (i + 1) * generators / devices > i * generators / devices;
+    const Role role = devices == 1   ? COLOCATED
+                      : is_generator ? GENERATOR
+                                     : DISCRIMINATOR;
+    PlacedWorker& worker = *plan.placement.add_workers();
+    worker.set_role(role);
+    worker.set_rank(ranks[role == GENERATOR]++);
+    worker.set_host(plan.machines.hosts(i / of_host).name());
+    worker.set_threads(
+        ThreadsOf(candidate, role == GENERATOR ? GENERATOR : DISCRIMINATOR));
+  }
+  for (int i = 0; i * of_host < devices; ++i) {
+    FitThreads(plan.machines.hosts(i), i * of_host,
+               std::min((i + 1) * of_host, devices), plan.placement);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<ScaledPlan> ScalePlan(const Candidate& candidate,
+                                     const Machines& machines, int devices,
+                                     Scaling scaling) {
+  const absl::StatusOr<FleetSizes> base = SizesOf(candidate, machines);
+  if (!base.ok()) return base.status();
+  ScaledPlan plan = {.config = candidate.config()};
+  if (devices > 1) {
+    const int both = base->generators + base->discriminators;
+    const auto generators = static_cast<int>(
+        std::lround(static_cast<double>(devices) * base->generators / both));
+    plan.generators = std::clamp(generators, 1, devices - 1);
+    plan.discriminators = devices - plan.generators;
+  }
+  plan.config.mutable_generator()->set_workers(plan.generators);
+  plan.config.mutable_discriminator()->set_workers(plan.discriminators);
+  if (scaling == Scaling::kWeak) ScaleBatches(*base, devices, plan);
+  for (const bool is_generator : {true, false}) {
+    const RoleConfig& role =
+        is_generator ? plan.config.generator() : plan.config.discriminator();
+    if (role.batch_size() >= role.workers()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        is_generator ? "generator" : "discriminator", ".batch_size ",
+        role.batch_size(), " is less than its ", role.workers(), " workers"));
+  }
+  PlaceScaled(candidate, machines, devices, plan);
+  return plan;
+}
+
+// --- The study ---
+
 namespace {
 
 constexpr int kMostDevices = 16384;
@@ -37,20 +186,6 @@ absl::StatusOr<int> ParseDeviceCount(absl::string_view text,
       kMostDevices, "; as in 1..1024 or 8,64,512"));
 }
 
-void AddFailures(const FailureModel& of_device, double round_seconds,
-                 ScalingRow& row) {
-  if (of_device.mean_between <= 0) return;
-  FailureModel all = of_device;
-  all.mean_between /= row.devices;
-  const double best = BestInterval(all);
-  // Checkpoints are at the ends of rounds.
-  row.checkpoint_rounds =
-      std::max<int64_t>(1, std::llround(best / std::max(round_seconds, 1e-9)));
-  row.checkpoint_seconds =
-      static_cast<double>(row.checkpoint_rounds) * round_seconds;
-  row.useful = UsefulShare(all, row.checkpoint_seconds);
-}
-
 absl::StatusOr<ScalingRow> RowOf(const Profile& profile,
                                  const ScaledPlan& scaled, int devices,
                                  const StudyOptions& options, double jitter) {
@@ -64,7 +199,7 @@ absl::StatusOr<ScalingRow> RowOf(const Profile& profile,
                           .rounds = std::clamp<int64_t>(kDrawnRounds / devices,
                                                         32, 512)}));
   const Prediction prediction = SummaryOf(shape, rounds);
-  ScalingRow row = {.devices = devices,
+  return ScalingRow{.devices = devices,
                     .generators = scaled.generators,
                     .discriminators = scaled.discriminators,
                     .batch = shape.schedule.TrainImagesPerRound(),
@@ -72,17 +207,6 @@ absl::StatusOr<ScalingRow> RowOf(const Profile& profile,
                     .generator_wait = prediction.generator_wait(),
                     .discriminator_wait = prediction.discriminator_wait(),
                     .bottleneck = prediction.bottleneck()};
-  AddFailures(options.failures, rounds.round_seconds, row);
-  return row;
-}
-
-// Updates from one average to the next in the last variant.
-constexpr int64_t kAverageInterval = 8;
-
-template <typename Change>
-void ChangeSums(RunConfig& config, Change change) {
-  change(*config.mutable_generator()->mutable_sync());
-  change(*config.mutable_discriminator()->mutable_sync());
 }
 
 }  // namespace
@@ -163,46 +287,6 @@ absl::StatusOr<std::vector<ScalingRow>> StudyScaling(
   // All rows lack the same then.
   if (base == 0 && !first_fault.ok()) return first_fault;
   return rows;
-}
-
-std::vector<Variant> OverlapVariants(const Candidate& candidate) {
-  std::vector<Variant> variants;
-  const auto add = [&variants](const std::string& name,
-                               const Candidate& changed) {
-    if (ValidateRunConfig(changed.config()).ok()) {
-      variants.push_back({.name = name, .candidate = changed});
-    }
-  };
-  const RunConfig& before = candidate.config();
-  const bool accumulates =
-      before.generator().sync().mode() == SyncConfig::ACCUMULATE &&
-      before.discriminator().sync().mode() == SyncConfig::ACCUMULATE;
-  Candidate changed = candidate;
-  RunConfig& config = *changed.mutable_config();
-  std::string name;
-  if (accumulates) {
-    ChangeSums(config,
-               [](SyncConfig& sync) { sync.set_wire(SyncConfig::BFLOAT16); });
-    name = "sync.wire BFLOAT16";
-    add(name, changed);
-  }
-  if (before.schedule().feedback() != ScheduleConfig::FUSED &&
-      before.schedule().lag() < 2) {
-    config.mutable_schedule()->set_lag(2);
-    config.mutable_exchange()->clear_cache_rounds();
-    absl::StrAppend(&name, name.empty() ? "" : ", ", "lag 2");
-    add(name, changed);
-  }
-  if (accumulates) {
-    Candidate averages = candidate;
-    ChangeSums(*averages.mutable_config(), [](SyncConfig& sync) {
-      sync.set_mode(SyncConfig::AVERAGE_STATE);
-      sync.set_interval(kAverageInterval);
-    });
-    add(absl::StrCat("sync.mode AVERAGE_STATE, interval ", kAverageInterval),
-        averages);
-  }
-  return variants;
 }
 
 }  // namespace gandem

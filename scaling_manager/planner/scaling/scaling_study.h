@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A plan on more and more devices: how fast it would be, with stragglers and
-// failures (docs/cost_model.md sections 8 and 9).
+// A plan on more and more devices: how fast it would be, with stragglers
+// (docs/cost_model.md section 8).
 //
 // Owner: values. Thread safety: pure functions.
-// Errors: those of MakeRunShape and ScalePlan for the first number of devices
-// that is possible at all; a row says why it has none.
+// Errors: INVALID_ARGUMENT names what of the plan cannot be scaled; those of
+// MakeRunShape and ScalePlan for the first number of devices that is possible
+// at all; a row says why it has none.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +17,39 @@
 #include "absl/strings/string_view.h"
 #include "proto/plan.pb.h"
 #include "proto/profile.pb.h"
-#include "scaling_manager/planner/scaling/failures.h"
-#include "scaling_manager/planner/scaling/scaled_plan.h"
 
 namespace gandem {
+
+// --- A plan on another number of devices: fleets of the same proportion,
+// batches that grow with them or stay, hosts like those it was made for ---
+
+enum class Scaling {
+  kWeak,   // batches grow: the images of a device stay
+  kStrong  // batches stay
+};
+
+struct ScaledPlan {
+  RunConfig config = {};
+  Machines machines = {};
+  Placement placement = {};
+  int generators = 1;
+  int discriminators = 1;
+};
+
+// `candidate` of a plan for `machines`. A device is a worker; one device is a
+// colocated worker. Hosts come again in their order, each with as many workers
+// as the plan's first host has.
+absl::StatusOr<ScaledPlan> ScalePlan(const Candidate& candidate,
+                                     const Machines& machines, int devices,
+                                     Scaling scaling);
+
+// --- The study ---
 
 struct StudyOptions {
   std::vector<int> devices = {};  // ascending
   // As SimulationOptions; below 0: as the profile's rounds varied.
   double jitter = 0;
   uint64_t seed = 1;
-  // mean_between is that of one device.
-  FailureModel failures = {};
 };
 
 struct ScalingRow {
@@ -41,11 +63,6 @@ struct ScalingRow {
   double generator_wait = 0;  // shares of the round
   double discriminator_wait = 0;
   std::string bottleneck = {};
-  // With failures: the part of the time that counts, and the work between
-  // checkpoints with which it is largest, in seconds and in rounds.
-  double useful = 1;
-  double checkpoint_seconds = 0;
-  int64_t checkpoint_rounds = 0;
   std::string why_not = {};  // not empty: the rest says nothing
 };
 
@@ -61,14 +78,5 @@ double MeasuredJitter(const Profile& profile);
 absl::StatusOr<std::vector<ScalingRow>> StudyScaling(
     const Profile& profile, const Plan& plan, Scaling scaling,
     const StudyOptions& options);
-
-// Changes of the schedule and of the sums that let more of the waiting
-// overlap, in the order in which they cost quality; those that the config
-// allows and that are none.
-struct Variant {
-  std::string name = {};
-  Candidate candidate = {};
-};
-std::vector<Variant> OverlapVariants(const Candidate& candidate);
 
 }  // namespace gandem

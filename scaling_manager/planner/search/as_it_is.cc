@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scaling_manager/planner/search/as_it_is.h"
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,26 +6,11 @@
 #include "common/status.h"
 #include "scaling_manager/planner/quality/optimizer_rules.h"
 #include "scaling_manager/planner/search/scored_choice.h"
+#include "scaling_manager/planner/search/search.h"
 #include "scaling_manager/planner/search/search_reasons.h"
 
 namespace gandem {
 namespace {
-
-RoleChoice RoleAsItIs(const RoleConfig& role) {
-  return {.workers = role.workers(),
-          .threads = role.threads(),
-          .micro_batch = role.micro_batch(),
-          .precision = role.precision(),
-          .layout = role.layout()};
-}
-
-SearchChoice ChoiceAsItIs(const RunConfig& config, bool colocated) {
-  return {.colocated = colocated,
-          .generator = RoleAsItIs(config.generator()),
-          .discriminator = RoleAsItIs(config.discriminator()),
-          .feedback = config.schedule().feedback(),
-          .lag = config.schedule().lag()};
-}
 
 // On a machine with fewer cores than threads these take turns.
 Placement CrowdedOn(const Host& host, const SearchChoice& choice) {
@@ -73,7 +56,7 @@ absl::StatusOr<Plan> PlanAsItIs(const PlanRequest& request, bool colocated,
   Plan plan;
   plan.set_objective(request.objective);
   *plan.mutable_machines() = request.machines;
-  for (std::string& reason : ReasonsAsItIs(scored, request, models)) {
+  for (std::string& reason : ReasonsAsItIs(scored)) {
     plan.add_reasons(std::move(reason));
   }
   Candidate& candidate = *plan.add_candidates();

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <utility>
 
+#include "common/config/field_ranges.h"
 #include "common/config/role_device.h"
 #include "scaling_manager/planner/model/role_costs.h"
 
@@ -18,10 +20,51 @@ constexpr int64_t kLeastPass = 8;
 // more hardly save more time.
 constexpr size_t kMostGeneratorCuts = 3;
 constexpr size_t kMostDiscriminatorCuts = 2;
-// Up to this sum every pair of numbers of workers is a shape.
+// Up to this sum every pair of numbers of workers is a shape. Above it numbers
+// of workers are powers of two and the numbers between, and what they leave of
+// all devices.
 constexpr int kFewWorkers = 16;
 // Up to here every lag is tried, above it powers of two.
 constexpr int64_t kEveryLag = 4;
+constexpr int kMostDoublings = 6;
+
+const RoleConfig& RecipeOf(const RunConfig& recipe, Role role) {
+  return role == GENERATOR ? recipe.generator() : recipe.discriminator();
+}
+
+std::vector<int> WorkerCounts(int devices) {
+  std::set<int> counts;
+  for (int i = 1; i <= std::min(devices, kFewWorkers); ++i) counts.insert(i);
+  for (int i = kFewWorkers; i < devices; i *= 2) {
+    for (const int count : {i, i + i / 2}) {
+      if (count >= devices) continue;
+      counts.insert(count);
+      counts.insert(devices - count);
+    }
+  }
+  for (int i = 1; i <= 4; ++i) {
+    if (devices > i) counts.insert(devices - i);
+  }
+  return {counts.begin(), counts.end()};
+}
+
+std::vector<int> BatchDoublings(const RunConfig& recipe,
+                                Plan::Objective objective, int64_t max_batch) {
+  std::vector<int> doublings = {0};
+  if (objective == Plan::MEMORY) return doublings;
+  const auto most = static_cast<int64_t>(
+      max_batch > 0 ? static_cast<double>(max_batch)
+                    : RangeOf<RoleConfig>("batch_size").high);
+  const int64_t batch = std::max(recipe.generator().batch_size(),
+                                 recipe.discriminator().batch_size());
+  for (int i = 1; i <= kMostDoublings && batch << i <= most; ++i) {
+    doublings.push_back(i);
+  }
+  const bool may_halve = recipe.generator().batch_size() % 2 == 0 &&
+                         recipe.discriminator().batch_size() % 2 == 0;
+  if (objective == Plan::TIME_TO_QUALITY && may_halve) doublings.push_back(-1);
+  return doublings;
+}
 
 void SetCompute(const RoleChoice& compute, RoleChoice& role) {
   role.precision = compute.precision;
@@ -33,8 +76,7 @@ void SetCompute(const RoleChoice& compute, RoleChoice& role) {
 RoleChoice FastestCompute(const ProfileCosts& costs, const RunConfig& recipe,
                           Role role, int threads,
                           const std::vector<RoleChoice>& computes) {
-  const RoleConfig& config =
-      role == GENERATOR ? recipe.generator() : recipe.discriminator();
+  const RoleConfig& config = RecipeOf(recipe, role);
   ProbeSettings step;
   step.set_batch_size(config.batch_size());
   step.set_feedback(recipe.schedule().feedback());
@@ -58,21 +100,11 @@ RoleChoice FastestCompute(const ProfileCosts& costs, const RunConfig& recipe,
   return fastest;
 }
 
-std::map<int, RoleChoice> FastestByThreads(
-    const ProfileCosts& costs, const RunConfig& recipe, Role role,
-    const std::vector<int>& threads, const std::vector<RoleChoice>& computes) {
-  std::map<int, RoleChoice> fastest;
-  for (const int count : threads) {
-    fastest[count] = FastestCompute(costs, recipe, role, count, computes);
-  }
-  return fastest;
-}
-
-std::vector<int64_t> LagsToTry(const SearchSpace& space) {
+std::vector<int64_t> LagsToTry(const SearchLimits& limits) {
   std::vector<int64_t> lags;
-  for (const int64_t lag : space.lags) {
+  for (int64_t lag = limits.least_lag; lag <= limits.most_lag; ++lag) {
     const bool is_power = (lag & (lag - 1)) == 0;
-    if (lag <= kEveryLag || is_power || lag == space.lags.front()) {
+    if (lag <= kEveryLag || is_power || lag == limits.least_lag) {
       lags.push_back(lag);
     }
   }
@@ -97,37 +129,80 @@ bool IsWorthRanking(const SearchChoice& shape, const Machines& machines) {
 }  // namespace
 
 Enumeration::Enumeration(const PlanRequest& request, const ProfileCosts& costs,
-                         std::vector<int> batch_doublings)
+                         absl::FunctionRef<bool(int)> is_promising)
     : request_(request),
-      space_(request.space),
-      batch_doublings_(std::move(batch_doublings)),
-      base_(ChoiceOf(request.recipe, request.space)),
-      generator_fastest_(FastestByThreads(costs, request.recipe, GENERATOR,
-                                          space_.generator_threads,
-                                          space_.generator_computes)),
-      discriminator_fastest_(FastestByThreads(
-          costs, request.recipe, DISCRIMINATOR, space_.discriminator_threads,
-          space_.discriminator_computes)) {}
+      generator_(SpaceOf(GENERATOR, costs)),
+      discriminator_(SpaceOf(DISCRIMINATOR, costs)),
+      lags_(LagsToTry(request.limits)),
+      batch_doublings_(BatchDoublings(request.recipe, request.objective,
+                                      request.limits.max_batch)) {
+  std::erase_if(batch_doublings_, [&](int doublings) {
+    return doublings != 0 && !is_promising(doublings);
+  });
+  base_ = ChoiceAsItIs(request.recipe, /*colocated=*/false);
+  base_.generator.workers = 1;
+  base_.discriminator.workers = 1;
+  SetCompute(generator_.computes.front(), base_.generator);
+  SetCompute(discriminator_.computes.front(), base_.discriminator);
+}
+
+Enumeration::RoleSpace Enumeration::SpaceOf(Role role,
+                                            const ProfileCosts& costs) const {
+  int cores = 1;
+  for (const Host& host : request_.machines.hosts()) {
+    cores = std::max(cores, host.cores());
+  }
+  const RoleConfig& recipe = RecipeOf(request_.recipe, role);
+  const RoleChoice own = {.precision = recipe.precision(),
+                          .layout = recipe.layout()};
+  RoleSpace space;
+  std::set<int> threads;
+  for (const Probe& probe : request_.profile.probes()) {
+    const ProbeSettings& probed = probe.settings();
+    if (probe.outcome() != Probe::MEASURED ||
+        (probed.role() != role && probed.role() != COLOCATED)) {
+      continue;
+    }
+    const int count = std::max(probed.threads(), 1);
+    if (count <= cores) threads.insert(count);
+    const RoleChoice compute = {.precision = probed.precision(),
+                                .layout = probed.layout()};
+    if (std::ranges::count(space.computes, compute) == 0) {
+      space.computes.push_back(compute);
+    }
+  }
+  if (threads.empty()) threads.insert(std::min(recipe.threads(), cores));
+  space.threads.assign(threads.begin(), threads.end());
+  if (space.computes.empty()) space.computes.push_back(own);
+  // The recipe's first, where it was probed.
+  std::ranges::stable_partition(
+      space.computes, [&own](const RoleChoice& one) { return one == own; });
+  for (const int count : space.threads) {
+    space.fastest[count] =
+        FastestCompute(costs, request_.recipe, role, count, space.computes);
+  }
+  return space;
+}
 
 void Enumeration::AddModes(SearchChoice shape,
                            std::vector<SearchChoice>& shapes) const {
   // One process computes with the threads that both roles were measured with.
-  const auto generator = generator_fastest_.find(shape.generator.threads);
-  if (generator != generator_fastest_.end()) {
+  const auto generator = generator_.fastest.find(shape.generator.threads);
+  if (generator != generator_.fastest.end()) {
     SetCompute(generator->second, shape.generator);
   }
-  SetCompute(discriminator_fastest_.at(shape.discriminator.threads),
+  SetCompute(discriminator_.fastest.at(shape.discriminator.threads),
              shape.discriminator);
   const int most = std::ranges::max(batch_doublings_);
   for (const auto feedback :
        {ScheduleConfig::SNAPSHOT, ScheduleConfig::IMAGE_GRADIENT,
         ScheduleConfig::FUSED}) {
     shape.feedback = feedback;
-    for (const int64_t lag : LagsToTry(space_)) {
+    for (const int64_t lag : lags_) {
       const bool is_fused = feedback == ScheduleConfig::FUSED;
       if (is_fused && lag != 1) continue;
       // One process never waits: a lag gains nothing.
-      if (shape.colocated && !is_fused && lag > space_.lags.front()) break;
+      if (shape.colocated && !is_fused && lag > lags_.front()) break;
       shape.lag = lag;
       shape.batch_doublings = 0;
       shapes.push_back(shape);
@@ -143,10 +218,10 @@ void Enumeration::AddModes(SearchChoice shape,
 std::vector<SearchChoice> Enumeration::WithThreads(SearchChoice shape) const {
   std::vector<SearchChoice> result;
   int most = 0;  // of the discriminator beside more threads of the generator
-  for (size_t i = space_.generator_threads.size(); i-- > 0;) {
-    shape.generator.threads = space_.generator_threads[i];
-    for (size_t j = space_.discriminator_threads.size(); j-- > 0;) {
-      shape.discriminator.threads = space_.discriminator_threads[j];
+  for (size_t i = generator_.threads.size(); i-- > 0;) {
+    shape.generator.threads = generator_.threads[i];
+    for (size_t j = discriminator_.threads.size(); j-- > 0;) {
+      shape.discriminator.threads = discriminator_.threads[j];
       if (shape.discriminator.threads <= most) break;
       if (PlaceWorkers(request_.machines, shape).workers_size() == 0) continue;
       most = shape.discriminator.threads;
@@ -154,8 +229,8 @@ std::vector<SearchChoice> Enumeration::WithThreads(SearchChoice shape) const {
       break;
     }
   }
-  shape.generator.threads = space_.generator_threads.front();
-  shape.discriminator.threads = space_.discriminator_threads.front();
+  shape.generator.threads = generator_.threads.front();
+  shape.discriminator.threads = discriminator_.threads.front();
   if (!result.empty() && std::ranges::find(result, shape) == result.end()) {
     result.push_back(shape);
   }
@@ -166,15 +241,16 @@ std::vector<SearchChoice> Enumeration::Shapes() const {
   std::vector<SearchChoice> shapes;
   SearchChoice shape = base_;
   shape.colocated = true;
-  for (const int threads : space_.discriminator_threads) {
+  for (const int threads : discriminator_.threads) {
     shape.generator.threads = threads;
     shape.discriminator.threads = threads;
     AddModes(shape, shapes);
   }
   shape = base_;
   const int devices = NumDevices(request_.machines);
-  for (const int generators : space_.workers) {
-    for (const int discriminators : space_.workers) {
+  const std::vector<int> workers = WorkerCounts(devices);
+  for (const int generators : workers) {
+    for (const int discriminators : workers) {
       if (generators + discriminators > devices) break;
       shape.generator.workers = generators;
       shape.discriminator.workers = discriminators;
@@ -189,17 +265,22 @@ std::vector<SearchChoice> Enumeration::Shapes() const {
 }
 
 std::vector<SearchChoice> Enumeration::WaysOf(const SearchChoice& shape) const {
+  // What averages of the state cost is not in the quality model.
   const bool averages =
+      request_.objective == Plan::THROUGHPUT &&
       shape.generator.workers + shape.discriminator.workers > 2;
+  const bool spreads = request_.machines.hosts_size() > 1 && !shape.colocated;
   std::vector<SearchChoice> ways;
   for (const int doublings : batch_doublings_) {
     SearchChoice way = shape;
     way.batch_doublings = doublings;
-    for (const int64_t every : space_.averages) {
-      if (every > 0 && !averages) continue;
+    for (const int64_t every : {0, 4, 16}) {
+      if (every > 0 && !averages) break;
       way.average_every = every;
-      for (const WorkerSpread spread : space_.spreads) {
-        if (shape.colocated && spread != shape.spread) continue;
+      for (const WorkerSpread spread :
+           {WorkerSpread::kDiscriminatorsFirst, WorkerSpread::kGeneratorsFirst,
+            WorkerSpread::kMixed}) {
+        if (!spreads && spread != shape.spread) continue;
         way.spread = spread;
         ways.push_back(way);
       }
@@ -238,9 +319,8 @@ std::vector<int64_t> Enumeration::Cuts(Role role,
                                        const SearchChoice& way) const {
   const bool generates = role == GENERATOR;
   const RoleChoice& choice = generates ? way.generator : way.discriminator;
-  const RoleConfig& recipe =
-      generates ? request_.recipe.generator() : request_.recipe.discriminator();
-  const int64_t batch = ScaledBatch(recipe.batch_size(), way.batch_doublings);
+  const int64_t batch = ScaledBatch(
+      RecipeOf(request_.recipe, role).batch_size(), way.batch_doublings);
   const int64_t rank_batch = (batch + choice.workers - 1) / choice.workers;
   int64_t pass = choice.micro_batch == 0
                      ? rank_batch
@@ -256,8 +336,8 @@ std::vector<SearchChoice> Enumeration::LeanWaysOf(
   std::vector<int64_t> passes = Cuts(DISCRIMINATOR, way);
   passes.push_back(way.discriminator.micro_batch);
   std::vector<SearchChoice> lean;
-  for (const RoleChoice& generator : space_.generator_computes) {
-    for (const RoleChoice& discriminator : space_.discriminator_computes) {
+  for (const RoleChoice& generator : generator_.computes) {
+    for (const RoleChoice& discriminator : discriminator_.computes) {
       for (const int64_t pass : passes) {
         SearchChoice other = way;
         SetCompute(generator, other.generator);

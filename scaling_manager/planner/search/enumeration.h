@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The choices that a plan is looked for among: all shapes, and all ways to run
-// one of them.
+// one of them. Threads, precisions and layouts are those that were profiled.
 //
 // Owner: the search. Thread safety: const methods from any thread.
 #pragma once
@@ -10,7 +10,8 @@
 #include <map>
 #include <vector>
 
-#include "scaling_manager/planner/model/profile_costs.h"
+#include "absl/functional/function_ref.h"
+#include "scaling_manager/planner/model/role_costs.h"
 #include "scaling_manager/planner/search/search.h"
 #include "scaling_manager/planner/search/search_choice.h"
 
@@ -18,13 +19,15 @@ namespace gandem {
 
 class Enumeration {
  public:
-  // `batch_doublings` are those of the request's space that are worth looking
-  // at. The request outlives it.
+  // Batches other than the recipe's are left out unless `is_promising` is true
+  // of their doublings. The request outlives the enumeration.
   Enumeration(const PlanRequest& request, const ProfileCosts& costs,
-              std::vector<int> batch_doublings);
+              absl::FunctionRef<bool(int doublings)> is_promising);
 
   // The choice that the recipe itself is, with one worker a role.
   const SearchChoice& base() const { return base_; }
+  // The fewest threads that a discriminator may have.
+  int least_threads() const { return discriminator_.threads.front(); }
 
   // One process for both networks, and all numbers of workers that fit, with
   // every feedback mode and lag: with the recipe's batches and with the largest
@@ -42,8 +45,15 @@ class Enumeration {
   SearchChoice CutMost(SearchChoice way) const;
 
  private:
-  using Computes = std::map<int, RoleChoice>;  // by threads
+  // The choices of a role. Each list has one element at least.
+  struct RoleSpace {
+    std::vector<int> threads = {};
+    // Precision and layout only.
+    std::vector<RoleChoice> computes = {};
+    std::map<int, RoleChoice> fastest = {};  // of `computes`, by threads
+  };
 
+  RoleSpace SpaceOf(Role role, const ProfileCosts& costs) const;
   // Adds `shape` with every feedback mode, lag and extreme batch.
   void AddModes(SearchChoice shape, std::vector<SearchChoice>& shapes) const;
   // The numbers of threads that workers of such a shape may have.
@@ -54,11 +64,11 @@ class Enumeration {
   void AddCuts(SearchChoice way, std::vector<SearchChoice>& ways) const;
 
   const PlanRequest& request_;
-  const SearchSpace& space_;
-  const std::vector<int> batch_doublings_;
+  const RoleSpace generator_;
+  const RoleSpace discriminator_;
+  std::vector<int64_t> lags_;
+  std::vector<int> batch_doublings_;
   SearchChoice base_;
-  Computes generator_fastest_;
-  Computes discriminator_fastest_;
 };
 
 }  // namespace gandem

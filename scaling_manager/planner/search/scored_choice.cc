@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/config/run_config.h"
 #include "common/status.h"
 
 namespace gandem {
@@ -17,7 +18,8 @@ namespace {
 int64_t BytesOfWorker(Role role, const Prediction& prediction) {
   if (role == GENERATOR) return prediction.generator_bytes();
   if (role == DISCRIMINATOR) return prediction.discriminator_bytes();
-  return LargestWorkerBytes(prediction);
+  return std::max(prediction.generator_bytes(),
+                  prediction.discriminator_bytes());
 }
 
 // A plan that was predicted to need all of the memory would need a little more
@@ -31,13 +33,6 @@ MemoryNeed NeedOfHost(const Host& host, int64_t bytes) {
       .bytes = std::llround(kMemoryReserve * static_cast<double>(bytes)),
       .limit = has_gpus ? host.device_memory_bytes() : host.memory_bytes(),
       .field = has_gpus ? "device_memory_bytes" : "memory_bytes"};
-}
-
-}  // namespace
-
-int64_t LargestWorkerBytes(const Prediction& prediction) {
-  return std::max(prediction.generator_bytes(),
-                  prediction.discriminator_bytes());
 }
 
 MemoryNeed MemoryNeedOf(const Machines& machines, const Placement& placement,
@@ -68,6 +63,7 @@ MemoryNeed MemoryNeedOf(const Machines& machines, const Placement& placement,
   return most;
 }
 
+// The hosts with more memory than `limit`, or with no limit.
 Machines RoomierThan(int64_t limit, const Machines& machines) {
   Machines roomier = machines;
   roomier.clear_hosts();
@@ -77,6 +73,8 @@ Machines RoomierThan(int64_t limit, const Machines& machines) {
   }
   return roomier;
 }
+
+}  // namespace
 
 double CostOf(Plan::Objective objective, const ScoredChoice& scored) {
   const Prediction& prediction = scored.candidate.prediction();
@@ -118,6 +116,42 @@ absl::StatusOr<ScoredChoice> ScoreConfig(const SearchChoice& choice,
   *scored.candidate.mutable_config() = std::move(config);
   *scored.candidate.mutable_placement() = std::move(placement);
   scored.cost = CostOf(request.objective, scored);
+  return scored;
+}
+
+absl::StatusOr<ScoredChoice> ScoreChoice(const SearchChoice& choice,
+                                         const ProfileCosts& costs,
+                                         const PlanRequest& request,
+                                         const PlanModels& models) {
+  Machines machines = request.machines;
+  Placement placement = PlaceWorkers(machines, choice);
+  if (placement.workers_size() == 0) {
+    return absl::NotFoundError("its workers fit no machine");
+  }
+  RunConfig config = ConfigOf(request.recipe, choice);
+  std::vector<std::string> reasons = models.choose_optimizers(config);
+  const absl::Status valid = ValidateRunConfig(config);
+  if (!valid.ok()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("no plan can be run: ", valid.message()));
+  }
+  absl::StatusOr<ScoredChoice> scored =
+      ScoreConfig(choice, config, std::move(placement), costs, request, models);
+  if (!scored.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("no plan can be predicted: ", scored.status().message()));
+  }
+  // Hosts are filled without a look at their memory.
+  while (!scored->Fits()) {
+    machines = RoomierThan(scored->memory.limit, machines);
+    Placement elsewhere = PlaceWorkers(machines, choice);
+    if (elsewhere.workers_size() == 0) break;
+    absl::StatusOr<ScoredChoice> other = ScoreConfig(
+        choice, config, std::move(elsewhere), costs, request, models);
+    if (!other.ok() || other->Rank() >= scored->Rank()) break;
+    scored = std::move(other);
+  }
+  scored->optimizer_reasons = std::move(reasons);
   return scored;
 }
 

@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "proto/plan.pb.h"
-#include "scaling_manager/planner/model/profile_costs.h"
+#include "scaling_manager/planner/model/role_costs.h"
 #include "scaling_manager/planner/quality/quality.h"
 #include "scaling_manager/planner/search/search.h"
 #include "scaling_manager/planner/search/search_choice.h"
@@ -48,19 +48,20 @@ struct ScoredChoice {
   }
 };
 
-// Peak bytes of the largest worker of either role.
-int64_t LargestWorkerBytes(const Prediction& prediction);
-
-MemoryNeed MemoryNeedOf(const Machines& machines, const Placement& placement,
-                        const Prediction& prediction);
-
-// The hosts with more memory than `limit`, or with no limit.
-Machines RoomierThan(int64_t limit, const Machines& machines);
-
 // Seconds of the image that counts, or bytes that the fullest host needs, but
 // for a factor that all candidates share. A plan with other batches than the
 // recipe's has to be better even if the quality model is as wrong as it may be.
 double CostOf(Plan::Objective objective, const ScoredChoice& scored);
+
+// What the models say of a choice. Hosts in which a worker does not fit are
+// left to nobody.
+//   NOT_FOUND            its workers fit nowhere.
+//   FAILED_PRECONDITION  it is no valid config.
+//   INVALID_ARGUMENT     it cannot be predicted.
+absl::StatusOr<ScoredChoice> ScoreChoice(const SearchChoice& choice,
+                                         const ProfileCosts& costs,
+                                         const PlanRequest& request,
+                                         const PlanModels& models);
 
 // What the models say of a valid config whose workers are placed so; `costs`
 // are of the request's profile.

@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/config/run_config.h"
 #include "common/status.h"
-#include "scaling_manager/planner/search/choice_scorer.h"
 #include "scaling_manager/planner/search/enumeration.h"
 #include "scaling_manager/planner/search/scored_choice.h"
 #include "scaling_manager/planner/search/search_reasons.h"
@@ -56,33 +55,6 @@ bool IsSynchronous(const SearchChoice& choice) {
   return choice.lag == 0 && choice.batch_doublings == 0;
 }
 
-// The ranking's, in place of the simulation.
-PlanModels RankingModels(PlanModels models) {
-  models.predict = models.predict_roughly;
-  return models;
-}
-
-// Larger batches are worth a look if they are cheaper when a step of them takes
-// no longer: all that a step may save.
-std::vector<int> PromisingBatches(const PlanRequest& request,
-                                  const PlanModels& models) {
-  const auto images_at = [&](int doublings) {
-    SearchChoice choice = ChoiceOf(request.recipe, request.space);
-    choice.batch_doublings = doublings;
-    RunConfig config = ConfigOf(request.recipe, choice);
-    models.choose_optimizers(config);
-    return models.images_needed(config);
-  };
-  std::vector<int> promising = request.space.batch_doublings;
-  if (request.objective != Plan::TIME_TO_QUALITY) return promising;
-  const double base = images_at(0).factor;
-  std::erase_if(promising, [&](int doublings) {
-    return doublings > 0 &&
-           images_at(doublings).high >= base * (int64_t{1} << doublings);
-  });
-  return promising;
-}
-
 bool IsBetter(const ScoredChoice* a, const ScoredChoice* b) {
   if (a->Rank() != b->Rank()) return a->Rank() < b->Rank();
   return IsSimpler(a->choice, b->choice);
@@ -94,9 +66,10 @@ class PlanSearch {
       : request_(request),
         models_(models),
         costs_(request.profile),
-        enumeration_(request, costs_, PromisingBatches(request, models)),
-        ranking_(request, costs_, RankingModels(models)),
-        simulation_(request, costs_, models) {}
+        enumeration_(request, costs_,
+                     [this](int doublings) { return IsPromising(doublings); }) {
+    ranking_models_.predict = models.predict_roughly;
+  }
 
   absl::StatusOr<Plan> Run();
 
@@ -104,6 +77,13 @@ class PlanSearch {
   using Scores = std::deque<ScoredChoice>;  // stay where they are
   using Row = std::vector<const ScoredChoice*>;
 
+  // Larger batches are worth a look if they are cheaper when a step of them
+  // takes no longer: all that a step may save.
+  bool IsPromising(int doublings) const;
+  ImagesNeeded ImagesAt(int doublings) const;
+  // Adds what `models` say of `choice`, or keeps why they say nothing.
+  void Score(const SearchChoice& choice, const PlanModels& models,
+             Scores& scores);
   // Adds to ranked_ what the closed form says of `choices`, once each.
   void Rank(const std::vector<SearchChoice>& choices);
   void RankAll();
@@ -135,25 +115,54 @@ class PlanSearch {
 
   const PlanRequest& request_;
   const PlanModels& models_;
+  PlanModels ranking_models_ = models_;  // the closed form for the simulation
   const ProfileCosts costs_;
   const Enumeration enumeration_;
-  ChoiceScorer ranking_;
-  ChoiceScorer simulation_;
+  // Why the first choice that could not be predicted could not, and why the
+  // first one was no config.
+  absl::Status unpredicted_;
+  absl::Status invalid_;
   std::set<SearchChoice> seen_;
   Scores ranked_;
   Scores simulated_;
 };
 
-void PlanSearch::Rank(const std::vector<SearchChoice>& choices) {
-  std::vector<SearchChoice> fresh;
-  for (const SearchChoice& choice : choices) {
-    if (seen_.insert(choice).second) fresh.push_back(choice);
+ImagesNeeded PlanSearch::ImagesAt(int doublings) const {
+  SearchChoice choice = ChoiceAsItIs(request_.recipe, /*colocated=*/false);
+  choice.batch_doublings = doublings;
+  RunConfig config = ConfigOf(request_.recipe, choice);
+  models_.choose_optimizers(config);
+  return models_.images_needed(config);
+}
+
+bool PlanSearch::IsPromising(int doublings) const {
+  if (request_.objective != Plan::TIME_TO_QUALITY || doublings < 0) return true;
+  return ImagesAt(doublings).high <
+         ImagesAt(0).factor * static_cast<double>(int64_t{1} << doublings);
+}
+
+void PlanSearch::Score(const SearchChoice& choice, const PlanModels& models,
+                       Scores& scores) {
+  absl::StatusOr<ScoredChoice> scored =
+      ScoreChoice(choice, costs_, request_, models);
+  if (scored.ok()) {
+    scores.push_back(*std::move(scored));
+  } else if (absl::IsFailedPrecondition(scored.status())) {
+    invalid_.Update(scored.status());
+  } else if (!absl::IsNotFound(scored.status())) {
+    unpredicted_.Update(scored.status());
   }
-  for (ScoredChoice& scored : ranking_.ScoreAll(fresh)) {
+}
+
+void PlanSearch::Rank(const std::vector<SearchChoice>& choices) {
+  for (const SearchChoice& choice : choices) {
+    if (!seen_.insert(choice).second) continue;
+    const size_t before = ranked_.size();
+    Score(choice, ranking_models_, ranked_);
+    if (ranked_.size() == before) continue;
     // There are thousands.
-    scored.candidate.clear_config();
-    scored.candidate.clear_placement();
-    ranked_.push_back(std::move(scored));
+    ranked_.back().candidate.clear_config();
+    ranked_.back().candidate.clear_placement();
   }
 }
 
@@ -236,10 +245,7 @@ void PlanSearch::SimulateBest() {
     choices.insert(scored->choice);
     break;
   }
-  for (ScoredChoice& scored : simulation_.ScoreAll(
-           std::vector<SearchChoice>(choices.begin(), choices.end()))) {
-    simulated_.push_back(std::move(scored));
-  }
+  for (const SearchChoice& choice : choices) Score(choice, models_, simulated_);
 }
 
 template <typename Key>
@@ -317,15 +323,15 @@ double PlanSearch::BestSynchronousCost() const {
 }
 
 absl::Status PlanSearch::WhyNone() const {
-  GANDEM_RETURN_IF_ERROR(simulation_.WhyNot());
   const Row nearly = BestOfShapes(ranked_, /*fits=*/false);
-  if (!nearly.empty()) {
+  if (!nearly.empty() && std::ranges::none_of(ranked_, &ScoredChoice::Fits)) {
     return NoneFits(*nearly.front(), enumeration_.base(), request_);
   }
-  GANDEM_RETURN_IF_ERROR(ranking_.WhyNot());
+  GANDEM_RETURN_IF_ERROR(unpredicted_);
+  if (!invalid_.ok()) return absl::InvalidArgumentError(invalid_.message());
   return absl::InvalidArgumentError(absl::StrCat(
       "no worker fits the machines: the profile's least number of threads is ",
-      request_.space.discriminator_threads.front(),
+      enumeration_.least_threads(),
       ", and no host has that many cores; profile with fewer threads (--set "
       "discriminator.threads=1)"));
 }
@@ -355,8 +361,7 @@ absl::StatusOr<Plan> PlanSearch::Run() {
     *plan.add_candidates() = candidate;
   }
   for (std::string& reason :
-       ReasonsFor(shown, BestOfShapes(simulated_, /*fits=*/false), request_,
-                  models_)) {
+       ReasonsFor(shown, BestOfShapes(simulated_, /*fits=*/false))) {
     plan.add_reasons(std::move(reason));
   }
   return plan;

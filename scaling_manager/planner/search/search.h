@@ -12,6 +12,7 @@
 // Owner: `gandem plan`. Thread safety: pure functions.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -20,13 +21,11 @@
 #include "proto/config.pb.h"
 #include "proto/plan.pb.h"
 #include "proto/profile.pb.h"
-#include "scaling_manager/planner/model/profile_costs.h"
+#include "scaling_manager/planner/model/role_costs.h"
 #include "scaling_manager/planner/quality/quality.h"
-#include "scaling_manager/planner/search/search_space.h"
 
 namespace gandem {
 
-// Several threads ask at a time.
 struct PlanModels {
   // planner/predict.h
   std::function<absl::StatusOr<Prediction>(const ProfileCosts&, const Machines&,
@@ -40,12 +39,20 @@ struct PlanModels {
   std::function<std::vector<std::string>(RunConfig&)> choose_optimizers;
 };
 
+struct SearchLimits {
+  int64_t least_lag = 0;
+  int64_t most_lag = 4;
+  // Of the larger role, in images; 0: the recipe's batches are kept unless the
+  // objective is THROUGHPUT or the quality model wants others.
+  int64_t max_batch = 0;
+};
+
 struct PlanRequest {
   RunConfig recipe;   // valid
   Profile profile;    // of this recipe
   Machines machines;  // as CheckMachines leaves them
   Plan::Objective objective = Plan::TIME_TO_QUALITY;
-  SearchSpace space;
+  SearchLimits limits = {};
 };
 
 // At most ten candidates, one for each shape, feedback and lag, the best first;
@@ -57,5 +64,17 @@ struct PlanRequest {
 //                     at which something does.
 absl::StatusOr<Plan> FindPlan(const PlanRequest& request,
                               const PlanModels& models);
+
+// What one config would do, with nothing chosen for it: a plan whose only
+// candidate is request.recipe with its numbers of workers, threads and its lag;
+// or, where `colocated`, one process for both roles of it. Limits are not
+// looked at. Workers go where the search would put them; on a single machine
+// also more of them than there are cores, as `gandem train` starts them. A plan
+// that does not fit the memory says so in its first reason. time_to_quality is
+// 0, for there is nothing to compare with.
+//   INVALID_ARGUMENT  the config is none, fits no machine, or cannot be
+//                     predicted; says why.
+absl::StatusOr<Plan> PlanAsItIs(const PlanRequest& request, bool colocated,
+                                const PlanModels& models);
 
 }  // namespace gandem

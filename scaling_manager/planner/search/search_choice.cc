@@ -43,7 +43,23 @@ void SetRole(const RoleChoice& choice, int64_t average_every,
   }
 }
 
+RoleChoice RoleAsItIs(const RoleConfig& role) {
+  return {.workers = role.workers(),
+          .threads = role.threads(),
+          .micro_batch = role.micro_batch(),
+          .precision = role.precision(),
+          .layout = role.layout()};
+}
+
 }  // namespace
+
+SearchChoice ChoiceAsItIs(const RunConfig& config, bool colocated) {
+  return {.colocated = colocated,
+          .generator = RoleAsItIs(config.generator()),
+          .discriminator = RoleAsItIs(config.discriminator()),
+          .feedback = config.schedule().feedback(),
+          .lag = config.schedule().lag()};
+}
 
 int64_t ScaledBatch(int64_t batch, int doublings) {
   return doublings >= 0 ? batch << doublings : batch >> -doublings;

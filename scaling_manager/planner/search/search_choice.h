@@ -41,6 +41,9 @@ struct SearchChoice {
   auto operator<=>(const SearchChoice&) const = default;
 };
 
+// The choice that a config is.
+SearchChoice ChoiceAsItIs(const RunConfig& config, bool colocated);
+
 // `batch` images of the recipe as the choice has them.
 int64_t ScaledBatch(int64_t batch, int doublings);
 

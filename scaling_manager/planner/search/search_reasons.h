@@ -20,28 +20,14 @@ namespace gandem {
 // those that do not fit the memory, the best first.
 std::vector<std::string> ReasonsFor(
     std::span<const ScoredChoice> shown,
-    std::span<const ScoredChoice* const> too_large, const PlanRequest& request,
-    const PlanModels& models);
+    std::span<const ScoredChoice* const> too_large);
 
 // Of a candidate beside which nothing was tried: whether it fits, then as
 // above.
-std::vector<std::string> ReasonsAsItIs(const ScoredChoice& scored,
-                                       const PlanRequest& request,
-                                       const PlanModels& models);
+std::vector<std::string> ReasonsAsItIs(const ScoredChoice& scored);
 
 // INVALID_ARGUMENT: what `nearly` needs, which comes nearest to fitting.
 absl::Status NoneFits(const ScoredChoice& nearly, const SearchChoice& base,
                       const PlanRequest& request);
-
-// How many times as fast the candidate becomes with twice of one thing.
-struct Doubled {
-  std::string what = {};
-  double speedup = 1;
-};
-
-// Of all that can be doubled, the one that helps most first.
-std::vector<Doubled> SpeedupsOf(const Candidate& candidate,
-                                const PlanRequest& request,
-                                const PlanModels& models);
 
 }  // namespace gandem

@@ -2,6 +2,7 @@
 #include "scaling_manager/planner/simulation/simulated_exchange.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/check.h"
 #include "exchange/exchange_options.h"
@@ -10,10 +11,12 @@
 namespace gandem {
 
 SimulatedExchange::SimulatedExchange(const RunShape* shape,
-                                     SimulatedNetwork* network)
+                                     SimulatedNetwork* network,
+                                     std::function<void(size_t)> wake)
     : shape_(shape),
       network_(network),
       outbox_room_(Outbox::MaxImages(shape->schedule)),
+      wake_(std::move(wake)),
       critic_takers_(shape->discriminator.size()) {
   const Schedule& schedule = shape->schedule;
   const int num_generators = shape->generator.size();
@@ -36,12 +39,6 @@ SimulatedExchange::SimulatedExchange(const RunShape* shape,
   }
 }
 
-void SimulatedExchange::SetWakers(std::function<void(int)> generators,
-                                  std::function<void(int)> discriminators) {
-  wake_generator_ = std::move(generators);
-  wake_discriminator_ = std::move(discriminators);
-}
-
 // --- Images ---
 
 bool SimulatedExchange::Put(int generator, int discriminator,
@@ -54,8 +51,7 @@ bool SimulatedExchange::Put(int generator, int discriminator,
   stream.outbox_images += part.count;
   if (IsTrained(part.use)) counts_.images_sent += part.count;
   if (IsAnswered(part.use)) counts_.images_asked += part.count;
-  network_->Send(ProcessOf(shape_->generator, generator),
-                 ProcessOf(shape_->discriminator, discriminator),
+  network_->Send(Generator(generator), Discriminator(discriminator),
                  part.count * shape_->image_bytes,
                  [this, generator, discriminator, part] {
                    Arrive(generator, discriminator, part);
@@ -68,7 +64,7 @@ void SimulatedExchange::Arrive(int generator, int discriminator,
   Stream& stream = StreamOf(generator, discriminator);
   stream.waiting.push_back(batch);
   discriminators_[discriminator].senders.insert(generator);
-  if (AcceptWaiting(discriminator)) wake_discriminator_(discriminator);
+  if (AcceptWaiting(discriminator)) wake_(Discriminator(discriminator));
 }
 
 // As DiscriminatorEnd of exchange/discriminator_end.h.
@@ -102,17 +98,15 @@ void SimulatedExchange::Accept(int generator, int discriminator,
                                const ImageBatch& batch) {
   DiscriminatorSide& side = discriminators_[discriminator];
   if (IsTrained(batch.use)) {
-    counts_.images_accepted += batch.count;
     side.cache.Add(batch);
   }
   if (IsAnswered(batch.use)) {
     side.requests.push_back({.generator = generator, .images = batch});
   }
-  network_->Notify(ProcessOf(shape_->discriminator, discriminator),
-                   ProcessOf(shape_->generator, generator),
+  network_->Notify(Discriminator(discriminator), Generator(generator),
                    [this, generator, discriminator, count = batch.count] {
                      StreamOf(generator, discriminator).outbox_images -= count;
-                     wake_generator_(generator);
+                     wake_(Generator(generator));
                    });
 }
 
@@ -171,16 +165,14 @@ std::optional<SimulatedExchange::Request> SimulatedExchange::NextRequest(
 }
 
 void SimulatedExchange::Answer(int discriminator, const Request& request) {
-  counts_.images_answered += request.images.count;
   network_->Send(
-      ProcessOf(shape_->discriminator, discriminator),
-      ProcessOf(shape_->generator, request.generator),
+      Discriminator(discriminator), Generator(request.generator),
       request.images.count * shape_->feedback_bytes,
       [this, generator = request.generator, round = request.images.round,
        first = request.images.first_index, count = request.images.count] {
         counts_.answers_taken += count;
         generators_[generator].answers.emplace(round, first);
-        wake_generator_(generator);
+        wake_(Generator(generator));
       });
 }
 
@@ -195,14 +187,10 @@ bool SimulatedExchange::Publish(int discriminator, int64_t version) {
   CriticSlot& slot = discriminators_[discriminator].critic;
   if (!slot.MayPublish()) return false;
   GANDEM_CHECK_OK(slot.Publish({.version = version}));
-  SendCritics(discriminator);
-  return true;
-}
-
-void SimulatedExchange::SendCritics(int discriminator) {
   for (const int generator : critic_takers_[discriminator]) {
     SendCritic(generator, discriminator);
   }
+  return true;
 }
 
 void SimulatedExchange::SendCritic(int generator, int discriminator) {
@@ -217,14 +205,14 @@ void SimulatedExchange::SendCritic(int generator, int discriminator) {
   stream.is_critic_under_way = true;
   stream.critic_sent = next->version;
   ++counts_.critics_sent;
-  const size_t from = ProcessOf(shape_->discriminator, discriminator);
-  const size_t to = ProcessOf(shape_->generator, generator);
+  const size_t from = Discriminator(discriminator);
+  const size_t to = Generator(generator);
   // Inside a process a critic is not copied to another end.
   const int64_t bytes = from == to ? 0 : shape_->discriminator.network_bytes();
   network_->Send(from, to, bytes,
                  [this, generator, discriminator, critic = *next] {
                    OfferCritic(generator, discriminator, critic);
-                   wake_generator_(generator);
+                   wake_(Generator(generator));
                  });
 }
 
@@ -237,8 +225,7 @@ void SimulatedExchange::OfferCritic(int generator, int discriminator,
   }
   side.offered.reset();
   network_->Notify(
-      ProcessOf(shape_->generator, generator),
-      ProcessOf(shape_->discriminator, discriminator),
+      Generator(generator), Discriminator(discriminator),
       [this, generator, discriminator, version = critic.version] {
         const std::vector<int>& takers = critic_takers_[discriminator];
         const int taker = static_cast<int>(
@@ -247,7 +234,7 @@ void SimulatedExchange::OfferCritic(int generator, int discriminator,
         StreamOf(generator, discriminator).is_critic_under_way = false;
         discriminators_[discriminator].critic.Acknowledge(taker, version);
         SendCritic(generator, discriminator);
-        wake_discriminator_(discriminator);
+        wake_(Discriminator(discriminator));
       });
 }
 
@@ -269,16 +256,6 @@ std::optional<int64_t> SimulatedExchange::TakeCritic(int generator,
     if (!taken.has_value()) taken = attempt();
   }
   return taken;
-}
-
-ExchangeCounts SimulatedExchange::counts() const {
-  ExchangeCounts counts = counts_;
-  for (const DiscriminatorSide& side : discriminators_) {
-    counts.images_dropped += side.cache.stats().dropped;
-    counts.images_replayed += side.cache.stats().replayed;
-    counts.images_in_caches += side.cache.stats().images;
-  }
-  return counts;
 }
 
 }  // namespace gandem

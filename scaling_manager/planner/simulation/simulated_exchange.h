@@ -4,8 +4,7 @@
 // (image_cache.h, critic_slot.h, critic_queue.h of exchange/) around messages
 // that take as long as their bytes do. Images carry no pixels.
 //
-// Every call is a try, and returns at once; who may go on is woken by the
-// functions that SetWakers was given.
+// Every call is a try, and returns at once.
 //
 // Owner: the simulation. Thread safety: one thread.
 #pragma once
@@ -24,20 +23,16 @@
 #include "exchange/image_cache.h"
 #include "exchange/image_ledger.h"
 #include "scaling_manager/planner/model/run_shape.h"
-#include "scaling_manager/planner/simulation/simulated_network.h"
+#include "scaling_manager/planner/simulation/simulated_machines.h"
 
 namespace gandem {
 
-// Messages of a run so far. What was sent is taken once, or still on its way.
+// Images of a run so far, and critics. What was sent is taken once, or still on
+// its way.
 struct ExchangeCounts {
-  int64_t images_sent = 0;  // for training; answered ones count as asked
-  int64_t images_accepted = 0;
-  int64_t images_taken = 0;  // BOUNDED: uses after the first included
-  int64_t images_dropped = 0;
-  int64_t images_replayed = 0;
-  int64_t images_in_caches = 0;
-  int64_t images_asked = 0;  // sent to be judged
-  int64_t images_answered = 0;
+  int64_t images_sent = 0;    // for training; answered ones count as asked
+  int64_t images_taken = 0;   // BOUNDED: uses after the first included
+  int64_t images_asked = 0;   // sent to be judged
   int64_t answers_taken = 0;  // images of them
   int64_t critics_sent = 0;
   int64_t critics_acknowledged = 0;
@@ -51,10 +46,14 @@ class SimulatedExchange {
     ImageBatch images = {};
   };
 
-  // The shape and the network outlive it.
-  SimulatedExchange(const RunShape* shape, SimulatedNetwork* network);
-  void SetWakers(std::function<void(int)> generators,
-                 std::function<void(int)> discriminators);
+  // The shape and the network outlive it. `wake` is called for a process that
+  // may go on.
+  SimulatedExchange(const RunShape* shape, SimulatedNetwork* network,
+                    std::function<void(size_t process)> wake);
+  // How many generators take the critics of a discriminator.
+  int64_t num_takers(int discriminator) const {
+    return std::ssize(critic_takers_[discriminator]);
+  }
 
   // --- A generator's end ---
 
@@ -77,7 +76,7 @@ class SimulatedExchange {
   // False: a generator lacks the critic before.
   bool Publish(int discriminator, int64_t version);
 
-  ExchangeCounts counts() const;
+  const ExchangeCounts& counts() const { return counts_; }
 
  private:
   // From one generator to one discriminator.
@@ -106,23 +105,22 @@ class SimulatedExchange {
   Stream& StreamOf(int generator, int discriminator) {
     return streams_[{generator, discriminator}];
   }
-  size_t ProcessOf(const RoleShape& role, int rank) const {
-    return role.processes[rank];
+  size_t Generator(int rank) const { return shape_->generator.processes[rank]; }
+  size_t Discriminator(int rank) const {
+    return shape_->discriminator.processes[rank];
   }
   bool HasRoom(int discriminator, const ImageBatch& batch) const;
   void Arrive(int generator, int discriminator, const ImageBatch& batch);
   // Accepts what waits, as far as there is room. Returns whether it did any.
   bool AcceptWaiting(int discriminator);
   void Accept(int generator, int discriminator, const ImageBatch& batch);
-  void SendCritics(int discriminator);
   void SendCritic(int generator, int discriminator);
   void OfferCritic(int generator, int discriminator, const CriticState& critic);
 
   const RunShape* const shape_;
   SimulatedNetwork* const network_;
   const int64_t outbox_room_;
-  std::function<void(int)> wake_generator_;
-  std::function<void(int)> wake_discriminator_;
+  const std::function<void(size_t process)> wake_;
   std::vector<GeneratorSide> generators_;
   std::vector<DiscriminatorSide> discriminators_;
   // Those that have carried something: of a thousand workers few pairs do.

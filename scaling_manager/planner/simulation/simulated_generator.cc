@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <utility>
+#include <algorithm>
+#include <cmath>
 
+#include "common/philox.h"
 #include "exchange/exchange_options.h"
 #include "scaling_manager/planner/simulation/simulated_roles.h"
 
@@ -8,99 +10,113 @@ namespace gandem {
 
 // --- Both roles ---
 
-RankRole::RankRole(const RoleShape* role, int rank, int64_t images,
-                   RoleSurroundings around)
-    : role_(role), rank_(rank), images_(images), around_(std::move(around)) {}
+RankRole::RankRole(Simulation* run, SimulatedFleet* fleet, int rank,
+                   int64_t images)
+    : run_(*run),
+      fleet_(*fleet),
+      role_(*fleet->role),
+      shape_(run->shape),
+      schedule_(run->shape.schedule),
+      rank_(rank),
+      process_(role_.processes[rank]),
+      images_(images) {
+  const size_t host = shape_.HostOf(role_, rank);
+  if (shape_.hosts[host].has_devices) return;
+  network_share_ = std::min(1.0, static_cast<double>(shape_.ThreadsOn(host)) /
+                                     shape_.hosts[host].cores);
+}
 
 void RankRole::BeginRound() {
-  factor_ = around_.jitter ? around_.jitter(round_) : 1;
+  const double sigma = run_.options.jitter;
+  if (sigma <= 0) return;
+  // Lognormal with mean 1.
+  PhiloxStream stream(
+      run_.options.seed, Purpose::kSimulatedJitter,
+      static_cast<uint64_t>(round_),
+      static_cast<uint64_t>(role_.role) << 32 | static_cast<uint64_t>(rank_));
+  factor_ = std::exp(sigma * stream.NextNormal() - sigma * sigma / 2);
 }
 
 void RankRole::EndRound() {
-  Do([this, round = round_] { around_.finished_round(round); });
+  Do([this, round = round_] { fleet_.FinishRound(round, run_.queue.now()); });
   ++round_;
 }
 
 void RankRole::ComputeLaunching(const ComputeCost& cost) {
-  if (around_.gradients == nullptr) {
+  if (fleet_.gradients == nullptr) {
     ComputeNow(cost);
     return;
   }
-  const int parts = around_.gradients->parts();
+  const int parts = fleet_.gradients->parts();
   for (int part = 0; part < parts; ++part) {
     ComputeNow((1.0 / parts) * cost);
-    Do([this, part] { around_.gradients->Launch(part); });
+    Do([this, part] { fleet_.gradients->Launch(part); });
   }
 }
 
 void RankRole::FinishStep() {
-  ComputeCost update = role_->times.Of(OperationTime::UPDATE, 1) +
-                       role_->times.Rest(images_, Passes());
-  if (around_.gradients != nullptr) {
+  ComputeCost update = role_.times.Of(OperationTime::UPDATE, 1) +
+                       role_.times.Rest(images_, Passes());
+  if (fleet_.gradients != nullptr) {
     Await(RoleWait::kFleet, [this, step = ++summed_] {
-      return around_.gradients->completed() >= step;
+      return fleet_.gradients->completed() >= step;
     });
     update += SumCost();
   }
   ComputeNow(update);
   ++updates_;
-  if (around_.states == nullptr || updates_ % role_->sums.interval != 0) {
+  if (fleet_.states == nullptr || updates_ % role_.sums.interval != 0) {
     return;
   }
-  Do([this] { around_.states->Launch(0); });
+  Do([this] { fleet_.states->Launch(0); });
   Await(RoleWait::kFleet, [this, average = ++averaged_] {
-    return around_.states->completed() >= average;
+    return fleet_.states->completed() >= average;
   });
 }
 
 int64_t RankRole::Passes() const {
-  const Schedule& schedule = around_.shape->schedule;
-  const bool is_generator = role_->role == GENERATOR;
-  const int64_t batches = is_generator ? schedule.generator_batches
-                                       : schedule.discriminator_batches;
+  const bool is_generator = role_.role == GENERATOR;
+  const int64_t batches = is_generator ? schedule_.generator_batches
+                                       : schedule_.discriminator_batches;
   return batches * std::ssize(MicroBatches(
                        {.count = images_ / batches},
-                       is_generator ? schedule.generator_micro_batch
-                                    : schedule.discriminator_micro_batch));
+                       is_generator ? schedule_.generator_micro_batch
+                                    : schedule_.discriminator_micro_batch));
 }
 
 ComputeCost RankRole::NetworkCost(size_t from_process, size_t to_process,
                                   int64_t bytes) const {
-  const double seconds =
-      around_.network_share *
-      around_.network->ComputeSeconds(from_process, to_process, bytes);
+  const double seconds = network_share_ * run_.network.ComputeSeconds(
+                                              from_process, to_process, bytes);
   return {.alone = seconds, .beside = seconds};
 }
 
 ComputeCost RankRole::SumCost() const {
-  const LinkTimes& links = around_.shape->links;
+  const LinkTimes& links = shape_.links;
   const LinkLine& line =
-      around_.gradients->num_hosts() > 1 ? links.sum_network : links.sum_memory;
-  const double seconds = around_.network_share * line.compute_seconds_per_byte /
-                         2 *
-                         static_cast<double>(role_->state.parameter_bytes()) *
-                         role_->sums.wire_factor;
+      fleet_.gradients->num_hosts() > 1 ? links.sum_network : links.sum_memory;
+  const double seconds = network_share_ * line.compute_seconds_per_byte / 2 *
+                         static_cast<double>(role_.state.parameter_bytes()) *
+                         role_.sums.wire_factor;
   return {.alone = seconds, .beside = seconds};
 }
 
 // --- The generator ---
 
-SimulatedGenerator::SimulatedGenerator(int rank, RoleSurroundings around)
-    : RankRole(&around.shape->generator, rank,
-               RankImages(around.shape->schedule.generator_batch,
-                          around.shape->schedule.generator_batches, rank,
-                          around.shape->generator.size()),
-               around) {}
+SimulatedGenerator::SimulatedGenerator(Simulation* run, int rank)
+    : RankRole(run, &run->generators, rank,
+               RankImages(run->shape.schedule.generator_batch,
+                          run->shape.schedule.generator_batches, rank,
+                          run->shape.generator.size())) {}
 
 void SimulatedGenerator::PlanRound() {
   using Kind = GeneratorOp::Kind;
   BeginRound();
-  const Schedule& schedule = around_.shape->schedule;
   const std::vector<GeneratorOp> ops =
-      GeneratorRound(schedule, round_, rank_, role_->size());
+      GeneratorRound(schedule_, round_, rank_, role_.size());
   for (size_t i = 0; i < ops.size(); ++i) {
     const GeneratorOp& op = ops[i];
-    const ComputeCost cost = CostOf(op, schedule, role_->times);
+    const ComputeCost cost = CostOf(op, schedule_, role_.times);
     switch (op.kind) {
       case Kind::kMakeImages:
       case Kind::kForward:
@@ -110,7 +126,7 @@ void SimulatedGenerator::PlanRound() {
         PlanSend(i, ImageUse::kTrain, op.range);
         break;
       case Kind::kSendForward:
-        PlanSend(i, schedule.StepImageUse(), op.range);
+        PlanSend(i, schedule_.StepImageUse(), op.range);
         break;
       case Kind::kTakeCritic:
         PlanTakeCritic(op);
@@ -124,11 +140,11 @@ void SimulatedGenerator::PlanRound() {
           break;
         }
         // Judging comes first and makes no gradients of parameters.
-        if (!schedule.AnswersImages()) {
-          ComputeNow(role_->times.Of(OperationTime::JUDGE, op.range.count));
+        if (!schedule_.AnswersImages()) {
+          ComputeNow(role_.times.Of(OperationTime::JUDGE, op.range.count));
         }
         ComputeLaunching(
-            role_->times.Of(OperationTime::BACKWARD, op.range.count));
+            role_.times.Of(OperationTime::BACKWARD, op.range.count));
         break;
       case Kind::kUpdate:
         FinishStep();
@@ -141,32 +157,30 @@ void SimulatedGenerator::PlanRound() {
 // Images go to the rank that trains on them or judges them, as in
 // exchange/fleet_exchange.h.
 void SimulatedGenerator::PlanSend(size_t op, ImageUse use, IndexRange range) {
-  const RunShape& shape = *around_.shape;
   const auto [found, is_new] = parts_.try_emplace(op);
   const std::vector<RankedRange>& parts = found->second;
   if (is_new) {
     found->second =
         use == ImageUse::kFeedback
-            ? SplitByJudge(shape.schedule, range, shape.discriminator.size())
-            : SplitByTrainer(shape.schedule, range, shape.discriminator.size());
+            ? SplitByJudge(schedule_, range, shape_.discriminator.size())
+            : SplitByTrainer(schedule_, range, shape_.discriminator.size());
     if (IsAnswered(use)) asked_[range.first] = &parts;
   }
   ComputeCost sending;
   for (const RankedRange& part : parts) {
-    sending +=
-        NetworkCost(role_->processes[rank_], ProcessOfDiscriminator(part.rank),
-                    part.range.count * shape.image_bytes);
+    sending += NetworkCost(process_, ProcessOfDiscriminator(part.rank),
+                           part.range.count * shape_.image_bytes);
   }
   ComputeNow(sending);
   Await(RoleWait::kCache,
         [this, &parts, use, round = round_, next = size_t{0}]() mutable {
           while (next < parts.size() &&
-                 around_.exchange->Put(rank_, parts[next].rank,
-                                       {.use = use,
-                                        .round = round,
-                                        .first_index = parts[next].range.first,
-                                        .count = parts[next].range.count,
-                                        .generator_version = round})) {
+                 run_.exchange.Put(rank_, parts[next].rank,
+                                   {.use = use,
+                                    .round = round,
+                                    .first_index = parts[next].range.first,
+                                    .count = parts[next].range.count,
+                                    .generator_version = round})) {
             ++next;
           }
           return next == parts.size();
@@ -174,17 +188,15 @@ void SimulatedGenerator::PlanSend(size_t op, ImageUse use, IndexRange range) {
 }
 
 void SimulatedGenerator::PlanTakeCritic(const GeneratorOp& op) {
-  const RunShape& shape = *around_.shape;
   const int source =
-      CriticSource(rank_, role_->size(), shape.discriminator.size());
+      CriticSource(rank_, role_.size(), shape_.discriminator.size());
   const ComputeCost loading =
-      factor_ *
-      (CostOf(op, shape.schedule, role_->times) +
-       NetworkCost(ProcessOfDiscriminator(source), role_->processes[rank_],
-                   shape.discriminator.network_bytes()));
+      factor_ * (CostOf(op, schedule_, role_.times) +
+                 NetworkCost(ProcessOfDiscriminator(source), process_,
+                             shape_.discriminator.network_bytes()));
   Await(RoleWait::kOtherRole, [this, loading, version = op.critic_version] {
     const std::optional<int64_t> taken =
-        around_.exchange->TakeCritic(rank_, version);
+        run_.exchange.TakeCritic(rank_, version);
     if (!taken.has_value()) return false;
     if (*taken != loaded_critic_) First(loading, {});
     loaded_critic_ = *taken;
@@ -193,18 +205,16 @@ void SimulatedGenerator::PlanTakeCritic(const GeneratorOp& op) {
 }
 
 void SimulatedGenerator::PlanTakeFeedback(const GeneratorOp& op) {
-  const RunShape& shape = *around_.shape;
   const std::vector<RankedRange>& parts = *asked_.at(op.range.first);
-  ComputeCost taking = CostOf(op, shape.schedule, role_->times);
+  ComputeCost taking = CostOf(op, schedule_, role_.times);
   for (const RankedRange& part : parts) {
-    taking +=
-        NetworkCost(ProcessOfDiscriminator(part.rank), role_->processes[rank_],
-                    part.range.count * shape.feedback_bytes);
+    taking += NetworkCost(ProcessOfDiscriminator(part.rank), process_,
+                          part.range.count * shape_.feedback_bytes);
   }
   Await(RoleWait::kOtherRole, [this, &parts, round = round_,
                                next = size_t{0}]() mutable {
-    while (next < parts.size() && around_.exchange->TakeAnswer(
-                                      rank_, round, parts[next].range.first)) {
+    while (next < parts.size() &&
+           run_.exchange.TakeAnswer(rank_, round, parts[next].range.first)) {
       ++next;
     }
     return next == parts.size();

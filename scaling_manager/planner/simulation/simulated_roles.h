@@ -9,40 +9,53 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "exchange/image_ledger.h"
 #include "exchange/schedule.h"
 #include "scaling_manager/planner/model/run_shape.h"
 #include "scaling_manager/planner/simulation/simulated_exchange.h"
-#include "scaling_manager/planner/simulation/simulated_sums.h"
+#include "scaling_manager/planner/simulation/simulated_machines.h"
+#include "scaling_manager/planner/simulation/simulated_run.h"
 #include "scaling_manager/planner/simulation/simulated_worker.h"
 
 namespace gandem {
 
-// What both roles share. All that it points to outlives the role.
-struct RoleSurroundings {
-  const RunShape* shape = nullptr;
-  SimulatedExchange* exchange = nullptr;
-  SimulatedNetwork* network = nullptr;
-  EventQueue* queue = nullptr;
-  SimulatedSums* gradients = nullptr;  // null: nothing to sum
-  SimulatedSums* states = nullptr;     // null: nothing to average
-  // What a rank's computing is multiplied by in a round.
-  std::function<double(int64_t round)> jitter = {};
-  std::function<void(int64_t round)> finished_round = {};
-  std::function<void()> wake = {};  // this role's worker
-  // How much of the network's computing takes the workers' cores, [0, 1].
-  double network_share = 0;
+// All ranks of a role.
+struct SimulatedFleet {
+  const RoleShape* role = nullptr;
+  std::unique_ptr<SimulatedSums> gradients = {};  // null: nothing to sum
+  std::unique_ptr<SimulatedSums> states = {};     // null: nothing to average
+  std::vector<int> finishers = {};  // by round: ranks that have ended it
+  std::vector<double> ends = {};    // of the rounds that all ranks have ended
+
+  void FinishRound(int64_t round, double now);
+};
+
+// A run and all that its parts share; these point to each other.
+struct Simulation {
+  Simulation(const RunShape& run_shape, const SimulationOptions& run_options);
+  Simulation(const Simulation&) = delete;
+  Simulation& operator=(const Simulation&) = delete;
+
+  const RunShape shape;
+  const SimulationOptions options;
+  EventQueue queue;
+  SimulatedNetwork network;
+  SimulatedExchange exchange;
+  std::vector<std::unique_ptr<SimulatedHost>> hosts;
+  std::vector<SimulatedWorker> workers;  // by process
+  SimulatedFleet generators;
+  SimulatedFleet discriminators;
+  std::vector<std::unique_ptr<SimulatedRole>> roles;
 };
 
 class RankRole : public SimulatedRole {
  protected:
   // `images` are this rank's of a step.
-  RankRole(const RoleShape* role, int rank, int64_t images,
-           RoleSurroundings around);
+  RankRole(Simulation* run, SimulatedFleet* fleet, int rank, int64_t images);
 
   void BeginRound();
   void EndRound();
@@ -56,10 +69,14 @@ class RankRole : public SimulatedRole {
   ComputeCost NetworkCost(size_t from_process, size_t to_process,
                           int64_t bytes) const;
 
-  const RoleShape* const role_;
+  Simulation& run_;
+  SimulatedFleet& fleet_;
+  const RoleShape& role_;
+  const RunShape& shape_;
+  const Schedule& schedule_;
   const int rank_;
+  const size_t process_;
   const int64_t images_;
-  const RoleSurroundings around_;
   int64_t round_ = 0;
   double factor_ = 1;  // of this round's jitter
 
@@ -67,6 +84,8 @@ class RankRole : public SimulatedRole {
   ComputeCost SumCost() const;
   int64_t Passes() const;  // of a step
 
+  // How much of the network's computing takes the workers' cores, [0, 1].
+  double network_share_ = 0;
   int64_t summed_ = 0;  // planned steps
   int64_t updates_ = 0;
   int64_t averaged_ = 0;
@@ -74,7 +93,7 @@ class RankRole : public SimulatedRole {
 
 class SimulatedGenerator : public RankRole {
  public:
-  SimulatedGenerator(int rank, RoleSurroundings around);
+  SimulatedGenerator(Simulation* run, int rank);
 
  private:
   void PlanRound() override;
@@ -82,7 +101,7 @@ class SimulatedGenerator : public RankRole {
   void PlanTakeCritic(const GeneratorOp& op);
   void PlanTakeFeedback(const GeneratorOp& op);
   size_t ProcessOfDiscriminator(int rank) const {
-    return around_.shape->discriminator.processes[rank];
+    return shape_.discriminator.processes[rank];
   }
 
   // By operation: the parts of what it sends, the same in every round.
@@ -94,30 +113,27 @@ class SimulatedGenerator : public RankRole {
 
 class SimulatedDiscriminator : public RankRole {
  public:
-  // `decoders` are the cores that this rank has for real images, in part too.
-  SimulatedDiscriminator(int rank, RoleSurroundings around, double decoders);
+  SimulatedDiscriminator(Simulation* run, int rank);
 
  private:
   void PlanRound() override;
   // EXACT: what is due before a round begins.
   void PlanBoundary();
-  // BOUNDED: what can be given of this version.
-  void PlanOffer(int64_t version);
   void PlanData();
   void PlanTake(const DiscriminatorOp& op);
   void PlanGenerated(const DiscriminatorOp& op, bool is_last);
 
   // For attempts: plans an answer, or the newest critic, and returns false
-  // where there was something to give.
+  // where there was something to give. BOUNDED gives what it can of `version`.
   bool HasAnswered(int64_t last_round);
   bool HasGiven(int64_t version);
   void AnswerTrained(int64_t round, IndexRange trained);
   ComputeCost CaptureCost() const;
 
-  const double decoders_;
-  const size_t maker_process_;  // of the images that it trains on
-  const int64_t judged_;        // images that it answers in a round
-  int num_takers_ = 0;          // of its critics
+  double decoders_ = 0;       // cores for real images, in part too
+  size_t maker_process_ = 0;  // of the images that it trains on
+  const int64_t judged_;      // images that it answers in a round
+  const int64_t num_takers_;  // of its critics
   int64_t answered_ = 0;
   int64_t published_ = -1;
   // FUSED: of the round in training.

@@ -5,18 +5,17 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <optional>
+#include <numeric>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "common/philox.h"
+#include "common/config/role_name.h"
 #include "common/status.h"
-#include "scaling_manager/planner/simulation/event_queue.h"
-#include "scaling_manager/planner/simulation/simulated_host.h"
-#include "scaling_manager/planner/simulation/simulated_network.h"
+#include "scaling_manager/planner/model/run_shape.h"
 #include "scaling_manager/planner/simulation/simulated_roles.h"
-#include "scaling_manager/planner/simulation/simulated_sums.h"
 
 namespace gandem {
 namespace {
@@ -36,213 +35,49 @@ struct Moment {
   std::vector<double> busy = {};
 };
 
-class SimulatedRun {
- public:
-  SimulatedRun(const RunShape& shape, const SimulationOptions& options)
-      : shape_(shape),
-        options_(options),
-        network_(&shape_, &queue_),
-        exchange_(&shape_, &network_),
-        generator_rounds_(shape_.generator.size()),
-        discriminator_rounds_(shape_.discriminator.size()) {
-    MakeHosts();
-    MakeSums();
-    MakeRoles();
-    exchange_.SetWakers(
-        [this](int rank) { workers_[shape_.generator.processes[rank]].Wake(); },
-        [this](int rank) {
-          workers_[shape_.discriminator.processes[rank]].Wake();
-        });
-    for (size_t i = 0; i < workers_.size(); ++i) {
-      queue_.At(0, [this, i] { workers_[i].Wake(); });
-    }
-  }
-  // The parts point to each other.
-  SimulatedRun(const SimulatedRun&) = delete;
-  SimulatedRun& operator=(const SimulatedRun&) = delete;
-
-  // Until the discriminators have ended `rounds` rounds.
-  absl::Status RunTo(int64_t rounds) {
-    while (std::ssize(discriminator_rounds_.ends) < rounds) {
-      if (!queue_.RunNext()) return Stuck();
-    }
-    return absl::OkStatus();
-  }
-
-  // Of the last `rounds` rounds of the generators; infinite before there are so
-  // many.
-  double GeneratorSeconds(int64_t rounds) const;
-
-  Moment Now() const;
-  SimulatedRounds Between(const Moment& begin, const Moment& end,
-                          int64_t rounds) const;
-
- private:
-  // The rounds that a whole fleet has ended.
-  struct FleetRounds {
-    explicit FleetRounds(int ranks) : size(ranks) {}
-
-    void Finish(int64_t round, double now) {
-      finishers.resize(std::max<size_t>(finishers.size(), round + 1), 0);
-      if (++finishers[round] == size) ends.push_back(now);
-    }
-
-    const int size;
-    std::vector<int> finishers = {};  // by round: ranks that have ended it
-    std::vector<double> ends = {};
-  };
-
-  void MakeHosts();
-  void MakeSums();
-  void MakeRoles();
-  RoleSurroundings Around(const RoleShape& role, int rank);
-  std::unique_ptr<SimulatedSums> SumsOf(const RoleShape& role,
-                                        std::vector<SumPart> parts);
-  double Jitter(Role role, int rank, int64_t round) const;
-  double DecodersOf(int rank) const;
-  RoleWaits MeanWaits(const RoleShape& role) const;
-  absl::Status Stuck() const;
-
-  const RunShape shape_;
-  const SimulationOptions options_;
-  EventQueue queue_;
-  SimulatedNetwork network_;
-  SimulatedExchange exchange_;
-  std::vector<std::unique_ptr<SimulatedHost>> hosts_;
-  std::vector<SimulatedWorker> workers_;
-  // Null: nothing to sum, or to average.
-  std::unique_ptr<SimulatedSums> generator_gradients_;
-  std::unique_ptr<SimulatedSums> generator_states_;
-  std::unique_ptr<SimulatedSums> discriminator_gradients_;
-  std::unique_ptr<SimulatedSums> discriminator_states_;
-  std::vector<std::unique_ptr<SimulatedRole>> roles_;
-
-  FleetRounds generator_rounds_;
-  FleetRounds discriminator_rounds_;
-};
-
-void SimulatedRun::MakeHosts() {
-  for (size_t i = 0; i < shape_.hosts.size(); ++i) {
-    const auto processes =
-        std::ranges::count(shape_.processes, i, &ProcessShape::host);
-    hosts_.push_back(
-        std::make_unique<SimulatedHost>(shape_.hosts[i], shape_.ThreadsOn(i),
-                                        static_cast<int>(processes), &queue_));
-  }
-  for (const ProcessShape& process : shape_.processes) {
-    workers_.emplace_back(process.threads, hosts_[process.host].get(), &queue_);
-  }
-}
-
-std::unique_ptr<SimulatedSums> SimulatedRun::SumsOf(
-    const RoleShape& role, std::vector<SumPart> parts) {
-  std::vector<size_t> hosts;
+// What a fleet of several ranks sums, and where.
+std::unique_ptr<SimulatedSums> SumsOf(Simulation& run, const RoleShape& role,
+                                      std::vector<SumPart> parts) {
+  std::set<size_t> hosts;
   for (int rank = 0; rank < role.size(); ++rank) {
-    hosts.push_back(shape_.HostOf(role, rank));
+    hosts.insert(run.shape.HostOf(role, rank));
   }
-  std::ranges::sort(hosts);
-  hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
-  const auto wake = [this, &role] {
-    for (const size_t process : role.processes) workers_[process].Wake();
+  const auto wake = [&run, &role] {
+    for (const size_t process : role.processes) run.workers[process].Wake();
   };
-  return std::make_unique<SimulatedSums>(role.size(), std::move(parts),
-                                         std::move(hosts), &network_, &queue_,
-                                         wake);
+  return std::make_unique<SimulatedSums>(
+      role.size(), std::move(parts),
+      std::vector<size_t>(hosts.begin(), hosts.end()), &run.network, &run.queue,
+      wake);
 }
 
-void SimulatedRun::MakeSums() {
-  const auto make = [this](const RoleShape& role,
-                           std::unique_ptr<SimulatedSums>& gradients,
-                           std::unique_ptr<SimulatedSums>& states) {
-    if (role.size() < 2) return;
-    if (role.sums.averages_state) {
-      states = SumsOf(role, StateParts(shape_, role));
-    } else {
-      gradients = SumsOf(role, GradientParts(shape_, role));
-    }
-  };
-  make(shape_.generator, generator_gradients_, generator_states_);
-  make(shape_.discriminator, discriminator_gradients_, discriminator_states_);
-}
-
-RoleSurroundings SimulatedRun::Around(const RoleShape& role, int rank) {
-  const bool is_generator = role.role == GENERATOR;
-  const size_t process = role.processes[rank];
-  const size_t host = shape_.processes[process].host;
-  RoleSurroundings around = {
-      .shape = &shape_,
-      .exchange = &exchange_,
-      .network = &network_,
-      .queue = &queue_,
-      .gradients = is_generator ? generator_gradients_.get()
-                                : discriminator_gradients_.get(),
-      .states =
-          is_generator ? generator_states_.get() : discriminator_states_.get(),
-      .finished_round =
-          [this, is_generator](int64_t round) {
-            (is_generator ? generator_rounds_ : discriminator_rounds_)
-                .Finish(round, queue_.now());
-          },
-      .wake = [this, process] { workers_[process].Wake(); },
-      .network_share =
-          shape_.hosts[host].has_devices
-              ? 0
-              : std::min(1.0, static_cast<double>(shape_.ThreadsOn(host)) /
-                                  shape_.hosts[host].cores)};
-  if (options_.jitter > 0) {
-    around.jitter = [this, rank, role = role.role](int64_t round) {
-      return Jitter(role, rank, round);
-    };
+SimulatedFleet FleetOf(Simulation& run, const RoleShape& role) {
+  SimulatedFleet fleet = {.role = &role};
+  if (role.size() < 2) return fleet;
+  if (role.sums.averages_state) {
+    fleet.states = SumsOf(run, role, StateParts(run.shape, role));
+  } else {
+    fleet.gradients = SumsOf(run, role, GradientParts(run.shape, role));
   }
-  return around;
+  return fleet;
 }
 
-void SimulatedRun::MakeRoles() {
-  for (int rank = 0; rank < shape_.generator.size(); ++rank) {
-    roles_.push_back(std::make_unique<SimulatedGenerator>(
-        rank, Around(shape_.generator, rank)));
-    workers_[shape_.generator.processes[rank]].Add(roles_.back().get());
-  }
-  for (int rank = 0; rank < shape_.discriminator.size(); ++rank) {
-    roles_.push_back(std::make_unique<SimulatedDiscriminator>(
-        rank, Around(shape_.discriminator, rank), DecodersOf(rank)));
-    workers_[shape_.discriminator.processes[rank]].Add(roles_.back().get());
-  }
-}
-
-// The free cores of the host, shared by the discriminators there.
-double SimulatedRun::DecodersOf(int rank) const {
-  const size_t host = shape_.HostOf(shape_.discriminator, rank);
-  int ranks = 0;
-  for (int other = 0; other < shape_.discriminator.size(); ++other) {
-    ranks += shape_.HostOf(shape_.discriminator, other) == host ? 1 : 0;
-  }
-  return std::max(0.0, hosts_[host]->free_cores() / ranks);
-}
-
-// Lognormal with mean 1.
-double SimulatedRun::Jitter(Role role, int rank, int64_t round) const {
-  PhiloxStream stream(
-      options_.seed, Purpose::kSimulatedJitter, static_cast<uint64_t>(round),
-      static_cast<uint64_t>(role) << 32 | static_cast<uint64_t>(rank));
-  const double sigma = options_.jitter;
-  return std::exp(sigma * stream.NextNormal() - sigma * sigma / 2);
-}
-
-double SimulatedRun::GeneratorSeconds(int64_t rounds) const {
-  const std::vector<double>& ends = generator_rounds_.ends;
+// Of the last `rounds` rounds of the generators; infinite before there are so
+// many.
+double GeneratorSeconds(const Simulation& run, int64_t rounds) {
+  const std::vector<double>& ends = run.generators.ends;
   if (std::ssize(ends) <= rounds) {
     return std::numeric_limits<double>::infinity();
   }
   return ends.back() - ends[ends.size() - 1 - rounds];
 }
 
-RoleWaits SimulatedRun::MeanWaits(const RoleShape& role) const {
+RoleWaits MeanWaits(const Simulation& run, const RoleShape& role) {
   RoleWaits mean = {};
   // A colocated worker has the generator first.
-  const size_t position = shape_.colocated && role.role == DISCRIMINATOR;
+  const size_t position = run.shape.colocated && role.role == DISCRIMINATOR;
   for (const size_t process : role.processes) {
-    const RoleWaits waited = workers_[process].Waited(position);
+    const RoleWaits waited = run.workers[process].Waited(position);
     for (size_t i = 0; i < kNumRoleWaits; ++i) {
       mean[i] += waited[i] / role.size();
     }
@@ -250,22 +85,22 @@ RoleWaits SimulatedRun::MeanWaits(const RoleShape& role) const {
   return mean;
 }
 
-Moment SimulatedRun::Now() const {
-  const std::vector<double>& ends = discriminator_rounds_.ends;
+Moment Now(const Simulation& run) {
+  const std::vector<double>& ends = run.discriminators.ends;
   return {.time = ends.empty() ? 0 : ends.back(),
-          .generator = MeanWaits(shape_.generator),
-          .discriminator = MeanWaits(shape_.discriminator),
-          .bytes = network_.bytes(),
-          .busy = network_.busy_seconds()};
+          .generator = MeanWaits(run, run.shape.generator),
+          .discriminator = MeanWaits(run, run.shape.discriminator),
+          .bytes = run.network.bytes(),
+          .busy = run.network.busy_seconds()};
 }
 
-SimulatedRounds SimulatedRun::Between(const Moment& begin, const Moment& end,
-                                      int64_t rounds) const {
+SimulatedRounds Between(const Simulation& run, const Moment& begin,
+                        const Moment& end, int64_t rounds) {
   const double count = static_cast<double>(rounds);
   SimulatedRounds result = {.rounds = rounds,
                             .round_seconds = (end.time - begin.time) / count,
-                            .round_ends = discriminator_rounds_.ends,
-                            .counts = exchange_.counts()};
+                            .round_ends = run.discriminators.ends,
+                            .counts = run.exchange.counts()};
   for (size_t i = 0; i < kNumRoleWaits; ++i) {
     result.generator_waits[i] = (end.generator[i] - begin.generator[i]) / count;
     result.discriminator_waits[i] =
@@ -277,8 +112,8 @@ SimulatedRounds SimulatedRun::Between(const Moment& begin, const Moment& end,
         (bytes - (before == begin.bytes.end() ? 0 : before->second)) / rounds;
     if (sent <= result.link_bytes) continue;
     result.link_bytes = sent;
-    result.link = absl::StrCat(shape_.hosts[pair.first].name, "-",
-                               shape_.hosts[pair.second].name);
+    result.link = absl::StrCat(run.shape.hosts[pair.first].name, "-",
+                               run.shape.hosts[pair.second].name);
   }
   if (end.time > begin.time) {
     for (size_t i = 0; i < end.busy.size(); ++i) {
@@ -290,12 +125,21 @@ SimulatedRounds SimulatedRun::Between(const Moment& begin, const Moment& end,
   return result;
 }
 
-absl::Status SimulatedRun::Stuck() const {
+absl::Status Stuck(const Simulation& run) {
   return absl::InternalError(absl::StrCat(
-      "the simulated run does not go on after ",
-      discriminator_rounds_.ends.size(), " rounds: generator 0 waits for ",
-      static_cast<int>(roles_.front()->wait()), ", the last discriminator for ",
-      static_cast<int>(roles_.back()->wait())));
+      "the simulated run does not go on after ", run.discriminators.ends.size(),
+      " rounds: generator 0 waits for ",
+      static_cast<int>(run.roles.front()->wait()),
+      ", the last discriminator for ",
+      static_cast<int>(run.roles.back()->wait())));
+}
+
+// Until the discriminators have ended `rounds` rounds.
+absl::Status RunTo(int64_t rounds, Simulation& run) {
+  while (std::ssize(run.discriminators.ends) < rounds) {
+    if (!run.queue.RunNext()) return Stuck(run);
+  }
+  return absl::OkStatus();
 }
 
 // Of a stretch of the discriminators' rounds, the one before, and as many of
@@ -305,11 +149,96 @@ bool IsSteady(double seconds, double before, double generator_seconds) {
          std::abs(generator_seconds - seconds) <= kInStep * seconds;
 }
 
+// A role that waits for less than this part of a round computes all the time.
+constexpr double kBusy = 0.05;
+// A link that sends for more than this part of it is what the others wait for.
+constexpr double kFullLink = 0.9;
+
+double Total(const RoleWaits& waits) {
+  return std::accumulate(waits.begin(), waits.end(), 0.0);
+}
+
+double Share(const SimulatedRounds& rounds, const RoleWaits& waits) {
+  if (rounds.round_seconds <= 0) return 0;
+  return std::clamp(Total(waits) / rounds.round_seconds, 0.0, 1.0);
+}
+
+// What this role waits for most.
+std::string LongestWait(const RunShape& shape, Role role,
+                        const RoleWaits& waits) {
+  const auto longest =
+      static_cast<RoleWait>(std::ranges::max_element(waits) - waits.begin());
+  switch (longest) {
+    case RoleWait::kFleet:
+      return absl::StrCat(RoleName(role), "'s sums");
+    case RoleWait::kData:
+      return "real images";
+    case RoleWait::kCache:
+    case RoleWait::kOtherRole:
+    case RoleWait::kNone:
+      break;
+  }
+  return absl::StrCat("roles in turn at lag ", shape.schedule.lag);
+}
+
+std::string BottleneckOf(const RunShape& shape, const SimulatedRounds& rounds) {
+  if (shape.colocated) return "one worker computing both roles";
+  const double generator = Share(rounds, rounds.generator_waits);
+  const double discriminator = Share(rounds, rounds.discriminator_waits);
+  if (std::min(generator, discriminator) < kBusy) {
+    return absl::StrCat(
+        RoleName(generator < discriminator ? GENERATOR : DISCRIMINATOR),
+        " computing");
+  }
+  if (rounds.link_share > kFullLink) return absl::StrCat("link ", rounds.link);
+  // Both wait: for what the one waits that waits less.
+  return generator < discriminator
+             ? LongestWait(shape, GENERATOR, rounds.generator_waits)
+             : LongestWait(shape, DISCRIMINATOR, rounds.discriminator_waits);
+}
+
 }  // namespace
+
+void SimulatedFleet::FinishRound(int64_t round, double now) {
+  finishers.resize(std::max<size_t>(finishers.size(), round + 1), 0);
+  if (++finishers[round] == role->size()) ends.push_back(now);
+}
+
+Simulation::Simulation(const RunShape& run_shape,
+                       const SimulationOptions& run_options)
+    : shape(run_shape),
+      options(run_options),
+      network(&shape, &queue),
+      exchange(&shape, &network,
+               [this](size_t process) { workers[process].Wake(); }),
+      generators(FleetOf(*this, shape.generator)),
+      discriminators(FleetOf(*this, shape.discriminator)) {
+  for (size_t i = 0; i < shape.hosts.size(); ++i) {
+    const auto processes =
+        std::ranges::count(shape.processes, i, &ProcessShape::host);
+    hosts.push_back(
+        std::make_unique<SimulatedHost>(shape.hosts[i], shape.ThreadsOn(i),
+                                        static_cast<int>(processes), &queue));
+  }
+  for (const ProcessShape& process : shape.processes) {
+    workers.emplace_back(process.threads, hosts[process.host].get(), &queue);
+  }
+  for (int rank = 0; rank < shape.generator.size(); ++rank) {
+    roles.push_back(std::make_unique<SimulatedGenerator>(this, rank));
+    workers[shape.generator.processes[rank]].Add(roles.back().get());
+  }
+  for (int rank = 0; rank < shape.discriminator.size(); ++rank) {
+    roles.push_back(std::make_unique<SimulatedDiscriminator>(this, rank));
+    workers[shape.discriminator.processes[rank]].Add(roles.back().get());
+  }
+  for (size_t i = 0; i < workers.size(); ++i) {
+    queue.At(0, [this, i] { workers[i].Wake(); });
+  }
+}
 
 absl::StatusOr<SimulatedRounds> SimulateRun(const RunShape& shape,
                                             const SimulationOptions& options) {
-  SimulatedRun run(shape, options);
+  Simulation run(shape, options);
   // A cycle through both roles takes lag + 1 rounds, one through averages
   // rounds_to_agreement: a stretch has whole ones of both.
   const int64_t cycle = std::min<int64_t>(
@@ -318,22 +247,22 @@ absl::StatusOr<SimulatedRounds> SimulateRun(const RunShape& shape,
   const int64_t stretch =
       is_random ? std::max<int64_t>(1, options.rounds) : cycle;
   int64_t rounds = std::max(cycle, 2 * (shape.schedule.lag + 2));
-  GANDEM_RETURN_IF_ERROR(run.RunTo(rounds));
-  Moment begin = run.Now();
+  GANDEM_RETURN_IF_ERROR(RunTo(rounds, run));
+  Moment begin = Now(run);
   // Rounds that never get steady are those of the later half.
   Moment half = begin;
   int64_t half_rounds = rounds;
   double last = -1;
   for (;;) {
     rounds += stretch;
-    GANDEM_RETURN_IF_ERROR(run.RunTo(rounds));
-    const Moment end = run.Now();
+    GANDEM_RETURN_IF_ERROR(RunTo(rounds, run));
+    const Moment end = Now(run);
     const double seconds = end.time - begin.time;
-    if (is_random || IsSteady(seconds, last, run.GeneratorSeconds(stretch))) {
-      return run.Between(begin, end, stretch);
+    if (is_random || IsSteady(seconds, last, GeneratorSeconds(run, stretch))) {
+      return Between(run, begin, end, stretch);
     }
     if (rounds + stretch > options.rounds + cycle) {
-      return run.Between(half, end, rounds - half_rounds);
+      return Between(run, half, end, rounds - half_rounds);
     }
     if (half_rounds < options.rounds / 2) {
       half = end;
@@ -342,6 +271,21 @@ absl::StatusOr<SimulatedRounds> SimulateRun(const RunShape& shape,
     last = seconds;
     begin = end;
   }
+}
+
+Prediction SummaryOf(const RunShape& shape, const SimulatedRounds& rounds) {
+  Prediction prediction;
+  prediction.set_round_seconds(rounds.round_seconds);
+  if (rounds.round_seconds > 0) {
+    prediction.set_images_per_second(
+        static_cast<double>(shape.schedule.TrainImagesPerRound()) /
+        rounds.round_seconds);
+  }
+  prediction.set_generator_wait(Share(rounds, rounds.generator_waits));
+  prediction.set_discriminator_wait(Share(rounds, rounds.discriminator_waits));
+  prediction.set_link_bytes(rounds.link_bytes);
+  prediction.set_bottleneck(BottleneckOf(shape, rounds));
+  return prediction;
 }
 
 }  // namespace gandem

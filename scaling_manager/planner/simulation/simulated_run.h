@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "proto/plan.pb.h"
 #include "scaling_manager/planner/model/run_shape.h"
 #include "scaling_manager/planner/simulation/simulated_exchange.h"
 #include "scaling_manager/planner/simulation/simulated_worker.h"
@@ -48,5 +49,9 @@ struct SimulatedRounds {
 
 absl::StatusOr<SimulatedRounds> SimulateRun(const RunShape& shape,
                                             const SimulationOptions& options);
+
+// What simulated rounds say to a person: speed, shares of waiting, bytes of the
+// busiest link and the bottleneck.
+Prediction SummaryOf(const RunShape& shape, const SimulatedRounds& rounds);
 
 }  // namespace gandem

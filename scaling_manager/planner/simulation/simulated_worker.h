@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "scaling_manager/planner/model/compute_cost.h"
+#include "scaling_manager/planner/model/role_costs.h"
 #include "scaling_manager/planner/simulation/event_queue.h"
-#include "scaling_manager/planner/simulation/simulated_host.h"
+#include "scaling_manager/planner/simulation/simulated_machines.h"
 
 namespace gandem {
 

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "proto/config.pb.h"
 #include "proto/plan.pb.h"
 #include "scaling_manager/planner/trials/halving.h"
 
@@ -48,5 +50,17 @@ std::string TrialsText(const Trials& trials);
 //   FAILED_PRECONDITION  `found`, a folder's file, is of another study than
 //                        `wanted`; names what differs.
 absl::Status CheckSameStudy(const Trials& found, const Trials& wanted);
+
+// --- What is tried: the recipe as it is, a synchronous run to compare with,
+// and optimizers beside it, the most promising first ---
+
+// `recipe` with what a trial sets.
+//   INVALID_ARGUMENT  the result is no valid config; names the trial.
+absl::StatusOr<RunConfig> ConfigOf(const Trial& trial, const RunConfig& recipe);
+
+// Adds at most `count` trials to `trials`, the recipe itself and the reference
+// included, none that is the same run as another. Fewer where the recipe's
+// optimizers have no more to change.
+void AddTrials(const RunConfig& recipe, int count, Trials& trials);
 
 }  // namespace gandem

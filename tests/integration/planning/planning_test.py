@@ -230,7 +230,7 @@ class PlanningTest(RunTest):
                 (["--devices", "4096"], "--devices", "--hosts FILE"),
                 (["--link", "0Gbit"], "--link '0Gbit'", "25Gbit"),
                 (["--lag", "3..2"], "--lag '3..2'", "0..4"),
-                (["--lag", "64"], "schedule.lag 64", "smaller schedule.lag"),
+                (["--lag", "64"], "--lag '64'", "is at most 20"),
                 (["--set", "schedule.discriminator_steps_per_round=3"],
                  "REUSED", "generator.batch_size=48"),
                 (["--hosts", hosts], "hosts[1].name 'a' is there twice",

@@ -45,7 +45,7 @@ class TrialsTest(harness.RunTest):
 
         other = self.trials("--seeds", 3, "--trial_hours", 10)
         self.assertEqual(other.returncode, 2)
-        self.assertIn("another study, with other seeds", other.stderr)
+        self.assertIn("another study (added: seeds[2]", other.stderr)
 
 
 if __name__ == "__main__":

@@ -75,18 +75,15 @@ Plan MustPlan(const ProfileBuilder& networks, const Machines& machines,
               const RunConfig& recipe = Recipe(),
               const NoiseScales& noise = {}) {
   const Profile profile = networks.Build();
-  const auto plan = FindPlan(
-      {.recipe = recipe,
-       .profile = profile,
-       .machines = machines,
-       .space = SpaceOf(recipe, profile, machines, Plan::TIME_TO_QUALITY, {})},
-      {.predict = Predict,
-       .predict_roughly = PredictRoughly,
-       .images_needed =
-           [&noise](const RunConfig& config) {
-             return PredictImagesNeeded(config, noise);
-           },
-       .choose_optimizers = ChooseOptimizers});
+  const auto plan =
+      FindPlan({.recipe = recipe, .profile = profile, .machines = machines},
+               {.predict = Predict,
+                .predict_roughly = PredictRoughly,
+                .images_needed =
+                    [&noise](const RunConfig& config) {
+                      return PredictImagesNeeded(config, noise);
+                    },
+                .choose_optimizers = ChooseOptimizers});
   EXPECT_OK(plan);
   if (plan.ok()) ::testing::Test::RecordProperty("plan", TextOf(*plan));
   return plan.ok() ? *plan : Plan();
@@ -113,20 +110,18 @@ int WorkersOn(const Plan& plan, const std::string& host, Role role) {
 double MostImages(const ProfileBuilder& networks, const Machines& machines) {
   const Profile profile = networks.Build();
   const RunConfig recipe = Recipe();
-  const auto plan =
-      FindPlan({.recipe = recipe,
-                .profile = profile,
-                .machines = machines,
-                .objective = Plan::THROUGHPUT,
-                .space = SpaceOf(recipe, profile, machines, Plan::THROUGHPUT,
-                                 {.most_lag = 2, .max_batch = 64})},
-               {.predict = Predict,
-                .predict_roughly = PredictRoughly,
-                .images_needed =
-                    [](const RunConfig& config) {
-                      return PredictImagesNeeded(config, {});
-                    },
-                .choose_optimizers = ChooseOptimizers});
+  const auto plan = FindPlan({.recipe = recipe,
+                              .profile = profile,
+                              .machines = machines,
+                              .objective = Plan::THROUGHPUT,
+                              .limits = {.most_lag = 2, .max_batch = 64}},
+                             {.predict = Predict,
+                              .predict_roughly = PredictRoughly,
+                              .images_needed =
+                                  [](const RunConfig& config) {
+                                    return PredictImagesNeeded(config, {});
+                                  },
+                              .choose_optimizers = ChooseOptimizers});
   EXPECT_OK(plan);
   return plan.ok() ? plan->candidates(0).prediction().images_per_second() : 0;
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scaling_manager/planner_commands/held_images.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "common/files/file.h"
+#include "scaling_manager/planner_commands/plan_inputs.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 

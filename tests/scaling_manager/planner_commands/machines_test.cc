@@ -112,7 +112,7 @@ TEST(MachinesTest, AllFaultsOfAFileAtOnce) {
                             "bytes_per_second: 0 }",
                             "h"),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("link.bytes_per_second 0")));
+                       HasSubstr("link is missing, or has no speed")));
 }
 
 TEST(MachinesTest, DevicesOfAFileAreTakenFromTheFirst) {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scaling_manager/planner_commands/measured_noise.h"
-
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
@@ -12,6 +10,7 @@
 #include "common/files/file.h"
 #include "common/files/proto_json.h"
 #include "proto/metrics.pb.h"
+#include "scaling_manager/planner_commands/plan_inputs.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 

@@ -62,7 +62,7 @@ TEST_F(PlanCommandTest, LagsThatNoOptimismMatchesSayWhichOneWould) {
   options_.lag = "30";
   EXPECT_THAT(Made(), StatusIs(absl::StatusCode::kInvalidArgument,
                                AllOf(HasSubstr("--lag '30' leaves no plan"),
-                                     HasSubstr("from 0 to 20 would"))));
+                                     HasSubstr("the smallest is at most 20"))));
 }
 
 TEST_F(PlanCommandTest, TheLargestBatchIsNoSmallerThanTheRecipes) {

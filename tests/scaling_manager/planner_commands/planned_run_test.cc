@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scaling_manager/planner_commands/planned_run.h"
+#include "scaling_manager/planner_commands/plan_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -117,24 +117,6 @@ TEST(PlannedRunTest, AProfileWhoseMeasuringWasInterruptedIsMeasuredOn) {
   PlanNow(recipe, {}, cache.path(), measure).IgnoreError();
   EXPECT_EQ(asked, 1);
   unsetenv("XDG_CACHE_HOME");
-}
-
-TEST(PlannedRunTest, ABetterPlanIsKnownByItsGain) {
-  Profile profile = FakeProfile({1});
-  profile.mutable_fingerprint()->set_cores(4);
-  profile.mutable_fingerprint()->set_memory_bytes(int64_t{64} << 30);
-  // Nothing is better than the best, and one worker of each role is not it.
-  const PlanModels models = FakeModels({.discriminator = 3e-3});
-  const auto better =
-      FindBetterPlan(FakeRecipe(), /*colocated=*/false, profile, models);
-  ASSERT_TRUE(better.has_value());
-  EXPECT_GT(better->gain, 2);
-  RunConfig best = FakeRecipe();
-  best.mutable_discriminator()->set_workers(3);
-  best.mutable_schedule()->set_feedback(ScheduleConfig::FUSED);
-  const auto same = FindBetterPlan(best, /*colocated=*/false, profile, models);
-  ASSERT_TRUE(same.has_value());
-  EXPECT_NEAR(same->gain, 1, 0.02);
 }
 
 }  // namespace

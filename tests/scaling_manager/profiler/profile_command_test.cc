@@ -18,7 +18,6 @@
 #include "common/process/signals.h"
 #include "common/process/thread.h"
 #include "pipeline/interruptible_reads.h"
-#include "scaling_manager/profiler/profile_lock.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -61,7 +60,7 @@ class ProfileCommandTest : public ::testing::Test {
       kill(getpid(), SIGINT);
     });
     std::ostringstream out;
-    return RunProfile(request_, out, out);
+    return RunProfile(request_, out);
   }
 
   const TempDir folder_;
@@ -82,15 +81,6 @@ TEST_F(ProfileCommandTest, CtrlCEndsItInACommandThatHearsSignals) {
     EXPECT_THAT(RunInterrupted(), StatusIs(absl::StatusCode::kCancelled,
                                            HasSubstr("same command goes on")));
   }
-}
-
-TEST_F(ProfileCommandTest, OfTwoThatWriteOneFileTheSecondIsRefused) {
-  ASSERT_OK_AND_ASSIGN(const ProfileLock first,
-                       ProfileLock::Take(request_.output));
-  std::ostringstream out;
-  EXPECT_THAT(
-      RunProfile(request_, out, out),
-      StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("m.profile")));
 }
 
 }  // namespace

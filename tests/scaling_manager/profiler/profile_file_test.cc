@@ -89,30 +89,22 @@ TEST_F(ProfileFileTest, NumbersThatCannotBeAreListed) {
   profile.mutable_transfers(0)->set_bytes_per_second(0);
   EXPECT_THAT(ParseProfile(ProfileText(profile), "p"),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("probes(0).settings.batch_size"),
-                             HasSubstr("probes(0).round.median_seconds"),
-                             HasSubstr("transfers(0).bytes_per_second"))));
+                       AllOf(HasSubstr("probes[0].settings.batch_size"),
+                             HasSubstr("probes[0].round.median_seconds"),
+                             HasSubstr("transfers[0].bytes_per_second"))));
 }
 
-TEST_F(ProfileFileTest, NumbersThatNoMachineHasAreNamedTenTimes) {
+TEST_F(ProfileFileTest, NumbersThatNoMachineHasAreNamed) {
   Profile profile = SomeProfile();
   Probe& probe = *profile.mutable_probes(0);
   probe.mutable_settings()->set_threads(99999);
   probe.mutable_round()->set_median_seconds(0);
   probe.mutable_round()->set_repetitions(-1);
-  probe.mutable_round()->set_low_seconds(2);
-  probe.mutable_round()->set_high_seconds(1);
-  const Probe one = probe;
-  for (int i = 0; i < 20; ++i) *profile.add_probes() = one;
-  EXPECT_THAT(
-      ParseProfile(ProfileText(profile), "p"),
-      StatusIs(absl::StatusCode::kInvalidArgument,
-               AllOf(HasSubstr("probes(9).settings.threads"),
-                     HasSubstr("probes(0).round.median_seconds 0"),
-                     HasSubstr("probes(0).round.repetitions"),
-                     HasSubstr("probes(0).round.low_seconds 2 is above"),
-                     Not(HasSubstr("probes(10)")),
-                     HasSubstr("and 11 more probes"))));
+  EXPECT_THAT(ParseProfile(ProfileText(profile), "p"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("probes[0].settings.threads 99999"),
+                             HasSubstr("probes[0].round.median_seconds 0"),
+                             HasSubstr("probes[0].round.repetitions -1"))));
 }
 
 TEST_F(ProfileFileTest, ARecipeThatCannotBeTrainedIsNone) {

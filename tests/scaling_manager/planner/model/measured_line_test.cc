@@ -95,14 +95,5 @@ TEST(MeasuredLineTest, NoShapeIsTakenOfWhatHasNone) {
   }
 }
 
-TEST(MeasuredLineTest, Ratios) {
-  MeasuredLine alone;
-  MeasuredLine beside;
-  EXPECT_EQ(beside.RatioTo(alone), 1);
-  alone.Add(16, 1);
-  beside.Add(32, 3);
-  EXPECT_THAT(beside.RatioTo(alone), DoubleEq(1.5));
-}
-
 }  // namespace
 }  // namespace gandem

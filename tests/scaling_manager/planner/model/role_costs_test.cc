@@ -316,5 +316,40 @@ TEST(RoleCostsTest, WhatWasNotMeasuredIsNamed) {
                      HasSubstr("gandem profile"))));
 }
 
+TEST(ProfileCostsTest, AreThoseOfTheirSettings) {
+  const Profile profile = ProfileBuilder().Threads({1, 2}).Build();
+  const ProfileCosts costs(profile);
+  for (const Role role : {GENERATOR, DISCRIMINATOR}) {
+    for (const auto feedback :
+         {ScheduleConfig::SNAPSHOT, ScheduleConfig::IMAGE_GRADIENT,
+          ScheduleConfig::FUSED}) {
+      for (const int threads : {1, 2}) {
+        const RoleSettings settings = {
+            .role = role, .threads = threads, .feedback = feedback};
+        ASSERT_OK_AND_ASSIGN(const RoleCosts expected,
+                             RoleCosts::Create(profile, settings));
+        ASSERT_OK_AND_ASSIGN(const RoleCosts found, costs.Of(settings));
+        for (const auto operation :
+             {OperationTime::FORWARD, OperationTime::GENERATED,
+              OperationTime::ANSWER, OperationTime::UPDATE}) {
+          EXPECT_EQ(found.Of(operation, 48).alone,
+                    expected.Of(operation, 48).alone);
+          EXPECT_EQ(found.Of(operation, 48).beside,
+                    expected.Of(operation, 48).beside);
+        }
+      }
+    }
+  }
+}
+
+TEST(ProfileCostsTest, WhatWasNotMeasuredStaysSo) {
+  const Profile profile = ProfileBuilder().Build();
+  const ProfileCosts costs(profile);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(costs.Of({.role = GENERATOR, .threads = 4}).status(),
+                StatusIs(absl::StatusCode::kNotFound, HasSubstr("4 threads")));
+  }
+}
+
 }  // namespace
 }  // namespace gandem

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "scaling_manager/planner/scaling/scaled_plan.h"
 #include "tests/scaling_manager/planner/profiles.h"
 #include "tests/testing/status_matchers.h"
 
@@ -25,7 +24,6 @@ using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Lt;
 using ::testing::SizeIs;
 
 // One generator and one discriminator, a host for both.
@@ -173,20 +171,6 @@ TEST(StudyScalingTest, RowsThatCannotBeSayWhy) {
                HasSubstr("candidates is empty")));
 }
 
-TEST(StudyScalingTest, FailuresSuggestAnInterval) {
-  StudyOptions options = {
-      .devices = {2, 64},
-      .failures = {.mean_between = 3.6e6, .checkpoint = 1, .restart = 60}};
-  ASSERT_OK_AND_ASSIGN(
-      const std::vector<ScalingRow> rows,
-      StudyScaling(Builder().Build(), PairPlan(), Scaling::kWeak, options));
-  EXPECT_GT(rows[0].useful, rows[1].useful);
-  EXPECT_THAT(rows[1].useful, Lt(1));
-  EXPECT_GT(rows[0].checkpoint_rounds, rows[1].checkpoint_rounds);
-  // sqrt(2 * 1 * 3.6e6 / 64), nearly.
-  EXPECT_THAT(rows[1].checkpoint_seconds, DoubleNear(335, 2));
-}
-
 // Weak and strong scaling of `gandem simulate` are two of these, in 10 s.
 TEST(StudyScalingTest, AThousandDevicesTakeSeconds) {
   const std::clock_t begin = std::clock();
@@ -220,23 +204,6 @@ TEST(MeasuredJitterTest, IsThatOfRounds) {
   *profile.add_probes() = quiet;
   *profile.add_probes() = quiet;
   EXPECT_THAT(MeasuredJitter(profile), DoubleNear(0.1 * 0.9974, 1e-4));
-}
-
-TEST(OverlapVariantsTest, AreValid) {
-  const Plan plan = PairPlan();
-  const std::vector<Variant> variants = OverlapVariants(plan.candidates(0));
-  ASSERT_THAT(variants, SizeIs(3));
-  EXPECT_EQ(variants[0].name, "sync.wire BFLOAT16");
-  EXPECT_EQ(variants[0].candidate.config().schedule().lag(), 1);
-  EXPECT_EQ(variants[1].name, "sync.wire BFLOAT16, lag 2");
-  EXPECT_EQ(variants[1].candidate.config().schedule().lag(), 2);
-  EXPECT_EQ(variants[2].name, "sync.mode AVERAGE_STATE, interval 8");
-  EXPECT_EQ(variants[2].candidate.config().schedule().lag(), 1);
-  // What is in use already is no change.
-  const Plan fused =
-      PairPlan({"schedule.feedback=FUSED", "generator.sync.mode=AVERAGE_STATE",
-                "discriminator.sync.mode=AVERAGE_STATE"});
-  EXPECT_THAT(OverlapVariants(fused.candidates(0)), IsEmpty());
 }
 
 }  // namespace

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scaling_manager/planner/search/as_it_is.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "common/config/run_config.h"
+#include "scaling_manager/planner/search/search.h"
 #include "tests/scaling_manager/planner/search/fake_models.h"
 #include "tests/testing/status_matchers.h"
 

@@ -173,7 +173,7 @@ inline PlanRequest FakeRequest(
           .profile = profile,
           .machines = machines,
           .objective = objective,
-          .space = SpaceOf(recipe, profile, machines, objective, limits)};
+          .limits = limits};
 }
 
 }  // namespace gandem::testing

@@ -14,6 +14,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/config/run_config.h"
+#include "scaling_manager/planner/search/search_choice.h"
 #include "tests/scaling_manager/planner/search/fake_models.h"
 #include "tests/testing/status_matchers.h"
 

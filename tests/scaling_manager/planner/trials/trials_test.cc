@@ -10,7 +10,6 @@
 #include <string>
 
 #include "common/config/run_config.h"
-#include "scaling_manager/planner/trials/trial_candidates.h"
 #include "tests/testing/status_matchers.h"
 
 namespace gandem {
@@ -178,13 +177,15 @@ TEST(TrialsTest, AnotherStudyIsNamed) {
                                        "discriminator.batch_size=128"}));
   EXPECT_THAT(
       CheckSameStudy(trials, other),
-      StatusIs(absl::StatusCode::kFailedPrecondition,
-               HasSubstr("another study, with other recipe, trials: ")));
+      StatusIs(
+          absl::StatusCode::kFailedPrecondition,
+          HasSubstr("another study (added: recipe.generator.batch_size: 128): "
+                    "give another folder")));
   other = trials;
   other.add_seeds(9);
   EXPECT_THAT(CheckSameStudy(trials, other),
               StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr("other seeds: give another folder")));
+                       HasSubstr("another study (added: seeds[")));
 }
 
 }  // namespace
