@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scaling_manager/planner_commands/plan_command.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "common/config/run_config.h"
+#include "scaling_manager/planner_commands/plan_command.h"
 #include "scaling_manager/planner_commands/plan_file.h"
 #include "scaling_manager/profiler/fingerprint.h"
 #include "scaling_manager/profiler/profile_file.h"
