@@ -213,7 +213,6 @@ nlohmann::json Measure(const StallOptions& options) {
           {"remote_bytes", io.bytes.load()},
           {"requests", io.requests.load()},
           {"retries", io.retries.load()},
-          {"hedges", io.hedges.load()},
           {"pause", taken.pause}};
 }
 

@@ -200,7 +200,7 @@ def show(result):
           f"{result['mean_memory_bytes'] / 1e6:8.1f} "
           f"{result['most_memory_bytes'] / 1e6:8.1f} "
           f"{result['cpu_seconds']:7.1f} s {result['remote_bytes'] / 1e6:8.1f} "
-          f"{result['retries']:5} {result['hedges']:5}", flush=True)
+          f"{result['retries']:5}", flush=True)
 
 
 def verdicts(options, case, found):
@@ -295,7 +295,7 @@ def main():
         folder = pathlib.Path(name)
         url = shards_of(options, folder / "shards")
         print("  setting            waited              stalled    longest  MB, "
-              "mean MB, most     CPU    MB read retry hedge")
+              "mean MB, most     CPU    MB read retry")
         for case in options.cases.split(","):
             link = Link(options.emulator)
             try:

@@ -4,9 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "common/process/log.h"
-#include "pipeline/finish_counters.h"
 #include "pipeline/io_counters.h"
 
 namespace gandem {
@@ -15,33 +12,15 @@ DataMeter::DataMeter(std::vector<std::shared_ptr<Prefetcher>> prefetchers,
                      int free_cores)
     : prefetchers_(std::move(prefetchers)),
       free_cores_(free_cores),
-      odd_before_(ProcessFinishCounters().OddImages()),
       last_(Now()) {}
-
-DataMeter::~DataMeter() {
-  std::string text;
-  for (const auto& [kind, count] : ProcessFinishCounters().OddImages()) {
-    const auto before = odd_before_.find(kind);
-    const int64_t now =
-        count - (before == odd_before_.end() ? 0 : before->second);
-    if (now == 0) continue;
-    absl::StrAppend(&text, text.empty() ? "" : "; ", now, " x ", kind);
-  }
-  if (!text.empty()) {
-    GANDEM_LOG_INFO("real images that were converted when they were read: {}",
-                    text);
-  }
-}
 
 DataMeter::Totals DataMeter::Now() {
   const IoCounters& io = ProcessIoCounters();
-  const FinishCounters& finish = ProcessFinishCounters();
   return {.bytes = io.bytes,
           .requests = io.requests,
           .retries = io.retries,
-          .hedges = io.hedges,
-          .decode_ns = finish.decode_ns,
-          .transform_ns = finish.transform_ns};
+          .decode_ns = io.decode_ns,
+          .transform_ns = io.transform_ns};
 }
 
 DataMetrics DataMeter::Take() {
@@ -75,7 +54,6 @@ DataMetrics DataMeter::Take() {
   data.set_remote_bytes(now.bytes - last_.bytes);
   data.set_requests(now.requests - last_.requests);
   data.set_retries(now.retries - last_.retries);
-  data.set_hedges(now.hedges - last_.hedges);
   last_ = now;
   return data;
 }

@@ -3,14 +3,12 @@
 // What the metrics of a round say of reading ahead: the figures of the
 // prefetchers and of the process's readers, since the last round.
 //
-// Owner: a discriminator's role. Its end logs how many images were odd.
+// Owner: a discriminator's role.
 // Thread safety: one thread.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "pipeline/feed/prefetcher.h"
@@ -25,7 +23,6 @@ class DataMeter {
             int free_cores);
   DataMeter(const DataMeter&) = delete;
   DataMeter& operator=(const DataMeter&) = delete;
-  ~DataMeter();
 
   // Since the last call.
   DataMetrics Take();
@@ -36,7 +33,6 @@ class DataMeter {
     int64_t bytes = 0;
     int64_t requests = 0;
     int64_t retries = 0;
-    int64_t hedges = 0;
     int64_t decode_ns = 0;
     int64_t transform_ns = 0;
   };
@@ -44,7 +40,6 @@ class DataMeter {
 
   const std::vector<std::shared_ptr<Prefetcher>> prefetchers_;
   const int free_cores_;
-  const std::map<std::string, int64_t> odd_before_;
   Totals last_;
 };
 

@@ -21,13 +21,6 @@ struct ImageKind {
   int bits = 8;                   // of a value
   bool turned = false;            // by its Exif data, to stand upright
 
-  // Stored as the 8-bit values that were decoded: nothing was converted.
-  bool exact() const {
-    return bits == 8 && (color == "gray" || color == "RGB");
-  }
-  // What docs/data.md has a row for.
-  bool odd() const { return !exact() || turned; }
-
   bool operator==(const ImageKind&) const = default;
 };
 

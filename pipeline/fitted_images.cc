@@ -12,9 +12,8 @@
 #include "common/monotonic_time.h"
 #include "common/philox.h"
 #include "common/status.h"
-#include "pipeline/byte_values.h"
-#include "pipeline/finish_counters.h"
-#include "pipeline/memory/spare_bytes.h"
+#include "common/value_of_byte.h"
+#include "pipeline/io_counters.h"
 
 namespace gandem {
 namespace {
@@ -36,11 +35,11 @@ class FinishTimer {
   FinishTimer(const FinishTimer&) = delete;
   FinishTimer& operator=(const FinishTimer&) = delete;
   ~FinishTimer() {
-    if (has_decoded_) Add(ProcessFinishCounters().transform_ns);
+    if (has_decoded_) Add(ProcessIoCounters().transform_ns);
   }
   void EndDecode() {
     if (!is_decoded_) return;
-    Add(ProcessFinishCounters().decode_ns);
+    Add(ProcessIoCounters().decode_ns);
     has_decoded_ = true;
   }
 
@@ -56,6 +55,21 @@ class FinishTimer {
   bool has_decoded_ = false;
   int64_t begin_;
 };
+
+// The values of `image`, gray or RGB, channels first, into `out_CHW` of `shape`
+// with its first pixel at (top, left), where it has room.
+void WriteValues(const PixelImage& image, int64_t top, int64_t left,
+                 ImageShape shape, std::span<float> out_CHW) {
+  const uint8_t* byte = image.pixels.data();
+  for (int64_t y = 0; y < image.height; ++y) {
+    float* const row = out_CHW.data() + (top + y) * shape.width + left;
+    for (int64_t x = 0; x < image.width; ++x) {
+      for (int64_t c = 0; c < image.channels; ++c) {
+        row[c * shape.height * shape.width + x] = kValueOfByte[*byte++];
+      }
+    }
+  }
+}
 
 PixelImage ToGray(const PixelImage& image) {
   PixelImage gray = {.height = image.height, .width = image.width};
@@ -103,7 +117,7 @@ PixelImage WithChannels(PixelImage image, int64_t channels) {
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> FittedImages::Create(
-    std::unique_ptr<const ImageStore> source, Fitting fitting) {
+    std::shared_ptr<const ImageStore> source, Fitting fitting) {
   if (fitting.size < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("data.image_size ", fitting.size, " is below 1"));
@@ -113,7 +127,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> FittedImages::Create(
         absl::StrCat("data.channels ", fitting.channels,
                      " is for tensors; images have 1 (gray) or 3 (RGB)"));
   }
-  const std::optional<ImageShape> common = source->common_shape();
+  const std::optional<ImageShape> common = source->info().common_shape;
   if (fitting.pad && common.has_value() &&
       std::max(common->height, common->width) > fitting.size) {
     return TooLargeToPad(*common, fitting.size);
@@ -121,7 +135,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> FittedImages::Create(
   return std::unique_ptr<Dataset>(new FittedImages(std::move(source), fitting));
 }
 
-FittedImages::FittedImages(std::unique_ptr<const ImageStore> source,
+FittedImages::FittedImages(std::shared_ptr<const ImageStore> source,
                            Fitting fitting)
     : source_(std::move(source)),
       fitting_(fitting),
@@ -136,7 +150,7 @@ ImageUnits UnitsOf(const ImageStore& source, int64_t size,
                    int64_t shuffle_window) {
   ImageUnits units = {.size = size, .window = shuffle_window};
   if (shuffle_window > 0) {
-    units.firsts = source.Units();
+    units.firsts = source.info().units;
     std::erase_if(units.firsts, [&](int64_t first) { return first >= size; });
   }
   return units;
@@ -180,7 +194,6 @@ absl::Status FittedImages::Fit(int64_t index, absl::string_view stored,
     return WithAdvice(decoded.status(), fitting_.if_unreadable);
   }
   timer.EndDecode();
-  if (decoded->kind.odd()) ProcessFinishCounters().CountOdd(decoded->kind);
   PixelImage image = WithChannels(std::move(decoded->pixels), shape_.channels);
   if (fitting_.pad) {
     const absl::Status padded = Pad(image, out);
@@ -190,7 +203,6 @@ absl::Status FittedImages::Fit(int64_t index, absl::string_view stored,
   } else {
     Resize(CropSquare(image, place), out);
   }
-  KeepSpareBytes(std::move(image.pixels));
   return absl::OkStatus();
 }
 
@@ -247,9 +259,7 @@ void FittedImages::Resize(const PixelImage& image, std::span<float> out) const {
   if (from == shape_) {
     WriteValues(image, 0, 0, shape_, out);
   } else if (fitting_.kernel.has_value()) {
-    PixelImage resized = ResamplerFrom(from)->Apply(image);
-    WriteValues(resized, 0, 0, shape_, out);
-    KeepSpareBytes(std::move(resized.pixels));
+    WriteValues(ResamplerFrom(from)->Apply(image), 0, 0, shape_, out);
   } else {
     std::vector<float> values(static_cast<size_t>(from.NumValues()));
     WriteValues(image, 0, 0, from, values);

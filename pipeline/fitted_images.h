@@ -48,7 +48,7 @@ class FittedImages : public Dataset {
   //   INVALID_ARGUMENT  images that all have one size are too large for pad;
   //                     channels other than 1 and 3.
   static absl::StatusOr<std::unique_ptr<Dataset>> Create(
-      std::unique_ptr<const ImageStore> source, Fitting fitting);
+      std::shared_ptr<const ImageStore> source, Fitting fitting);
 
   int64_t size() const override { return size_; }
   ImageShape shape() const override { return shape_; }
@@ -67,7 +67,7 @@ class FittedImages : public Dataset {
   }
 
  private:
-  FittedImages(std::unique_ptr<const ImageStore> source, Fitting fitting);
+  FittedImages(std::shared_ptr<const ImageStore> source, Fitting fitting);
 
   absl::Status Pad(const PixelImage& image, std::span<float> out) const;
   void Resize(const PixelImage& image, std::span<float> out) const;
@@ -80,7 +80,7 @@ class FittedImages : public Dataset {
                    std::optional<double> place, std::span<float> out) const;
 
   // Never change after construction.
-  const std::unique_ptr<const ImageStore> source_;
+  const std::shared_ptr<const ImageStore> source_;
   const Fitting fitting_;
   const int64_t size_;
   const ImageShape shape_;

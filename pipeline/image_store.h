@@ -8,12 +8,13 @@
 // Errors: name the file, and the entry of an archive.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -39,45 +40,60 @@ struct StoredFormat {
   }
 };
 
-class ImageStore {
- public:
-  virtual ~ImageStore() = default;
-
-  // "IDX files", "a folder of images": what it is, for people.
-  virtual std::string kind() const = 0;
-  // Images; at least 1.
-  virtual int64_t size() const = 0;
-  // Of the source, by a list (sources/left_out_images.h).
-  virtual int64_t left_out() const { return 0; }
-  // Files that were found and are no images of it.
-  virtual UnusedFiles unused() const { return {}; }
+// What a source tells without reading its images.
+struct SourceInfo {
+  std::string kind = {};    // "IDX files", "a folder of images": for people
+  int64_t size = 0;         // images; at least 1
+  int64_t left_out = 0;     // of the source, by a list (sources/image_views.h)
+  UnusedFiles unused = {};  // files that were found and are no images of it
   // The shape of all images where the format has one for all.
-  virtual std::optional<ImageShape> common_shape() const = 0;
-
+  std::optional<ImageShape> common_shape = {};
   // Set where the images are tensors (tensor_samples.h is for these); Decode
   // makes a picture of one then, for people.
-  virtual std::optional<StoredFormat> tensors() const { return std::nullopt; }
+  std::optional<StoredFormat> tensors = {};
+  std::vector<int64_t> labels = {};  // of each image, not negative; or none
+  // Of the labels from 0 on, where the source has names; else empty.
+  std::vector<std::string> class_names = {};
+  // Why labels that were found are not used, so that there are none; else "".
+  std::string unused_labels = {};
+  // Of all images as they are stored, about; 0: all is in memory.
+  int64_t stored_bytes = 0;
+  // Whether more is read than an image, and kept, to read one: row groups.
+  bool reads_whole_units = false;
+  // The first image of each unit of images that lie together (a shard, a row
+  // group): from 0 on, rising.
+  std::vector<int64_t> units = {0};
+};
+
+class ImageStore {
+ public:
+  explicit ImageStore(SourceInfo info) : info_(std::move(info)) {}
+  virtual ~ImageStore() = default;
+
+  const SourceInfo& info() const { return info_; }
+  const std::string& kind() const { return info_.kind; }
+  int64_t size() const { return info_.size; }
+  const std::optional<StoredFormat>& tensors() const { return info_.tensors; }
+  // kNoLabel: there are none.
+  int64_t LabelOf(int64_t index) const {
+    return info_.labels.empty() ? kNoLabel : info_.labels[index];
+  }
+  const std::vector<std::string>& class_names() const {
+    return info_.class_names;
+  }
 
   // The file and entry of an image, for messages.
   virtual std::string NameOf(int64_t index) const = 0;
-  // Without reading the image. kNoLabel: there are none; else all have one,
-  // which is not negative.
-  virtual int64_t LabelOf(int64_t index) const = 0;
-  // Of the labels from 0 on, where the source has names; else empty.
-  virtual const std::vector<std::string>& class_names() const = 0;
-  // Why labels that were found are not used, so that there are none; else "".
-  virtual std::string unused_labels() const { return ""; }
+  // What an image is called within the source, wherever that lies: what lists
+  // of images name.
+  virtual std::string KeyOf(int64_t index) const {
+    return absl::StrCat("image ", index);
+  }
 
   // The bytes of an image as they are stored: waits for disks and networks, and
   // computes nothing. "" where all is in memory.
   //   DATA_LOSS  the file ends before, or is damaged.
   virtual absl::StatusOr<std::string> Fetch(int64_t index) const = 0;
-  // The first of them, at most `most`; nullopt: these cost about as much as
-  // Fetch, or all is in memory.
-  virtual absl::StatusOr<std::optional<std::string>> FetchStart(
-      int64_t /*index*/, int64_t /*most*/) const {
-    return std::nullopt;
-  }
   // Makes an image of `stored` = Fetch(index): computes, and waits for nothing.
   //   DATA_LOSS         this image cannot be decoded.
   //   INVALID_ARGUMENT  it is of a kind that is not read.
@@ -95,28 +111,16 @@ class ImageStore {
     return Decode(index, stored);
   }
 
-  // Of all images as they are stored, about; 0: all is in memory.
-  virtual int64_t stored_bytes() const { return 0; }
-  // Whether more is read than an image, and kept, to read one: row groups.
-  virtual bool reads_whole_units() const { return false; }
-  // The first image of each unit of images that lie together (a shard, a row
-  // group): from 0 on, rising.
-  virtual std::vector<int64_t> Units() const { return {0}; }
-  // What an image is called within the source, wherever that lies: what lists
-  // of images name.
-  virtual std::string KeyOf(int64_t index) const {
-    return absl::StrCat("image ", index);
-  }
-
   // SHA-256 in hex of the stored bytes. Reads all of them.
   virtual absl::StatusOr<std::string> ContentHash() const = 0;
-  // SHA-256 in hex that tells two datasets apart without reading all: of
-  // names, sizes, labels and of the contents of up to kFingerprintImages
-  // images, evenly spread. Where everything is in memory, ContentHash.
-  virtual absl::StatusOr<std::string> Fingerprint() const = 0;
-};
+  // SHA-256 in hex that tells two datasets apart without reading all: of the
+  // listing and of some images, evenly spread. An image that cannot be read may
+  // be left out of a run (data.exclude), so it is no failure.
+  absl::StatusOr<std::string> Fingerprint() const;
 
-inline constexpr int64_t kFingerprintImages = 64;
+ private:
+  const SourceInfo info_;  // never changes after construction
+};
 
 // A status of unreadable.h with what to do about it; others stay.
 inline absl::Status WithAdvice(const absl::Status& status,
@@ -127,13 +131,25 @@ inline absl::Status WithAdvice(const absl::Status& status,
 }
 
 // One more than the largest label; 0: there are no labels.
-inline int64_t NumClasses(const ImageStore& source) {
-  if (source.LabelOf(0) == kNoLabel) return 0;
-  int64_t classes = 0;
-  for (int64_t i = 0; i < source.size(); ++i) {
-    classes = std::max(classes, source.LabelOf(i) + 1);
-  }
-  return classes;
+int64_t NumClasses(const ImageStore& source);
+
+// Up to `count` places of `size`, evenly spread.
+std::vector<int64_t> SpreadPlaces(int64_t size, int64_t count);
+
+// Whether the name of each image follows from its place, as in arrays: images
+// that are files of their own have no common shape.
+inline bool HasComputedNames(const ImageStore& source) {
+  return source.info().common_shape.has_value();
 }
+
+// SHA-256 in hex of the names within the source and the labels of all images,
+// in their order, and of their bytes in all: a file more or less gives all
+// others another place in the order. Names that are computed count as the
+// number of images and the first name of each unit: two thousand million of
+// them cost nothing.
+std::string ListingSha256(const ImageStore& source);
+
+// FAILED_PRECONDITION unless it is `expected`; an empty one is any.
+absl::Status CheckListing(const ImageStore& source, absl::string_view expected);
 
 }  // namespace gandem

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What reading remote files has cost this process so far: for metrics and
-// `gandem status`.
+// What reading remote files, and making images of stored ones, has cost this
+// process so far: for metrics and `gandem status`.
 //
 // Owner: the process. Thread safety: atomic each; read at any time.
 #pragma once
@@ -15,9 +15,11 @@ struct IoCounters {
   std::atomic<int64_t> requests = 0;  // of remote files, retries included
   std::atomic<int64_t> bytes = 0;     // that arrived
   std::atomic<int64_t> retries = 0;
-  std::atomic<int64_t> hedges = 0;      // second requests for slow ones
   std::atomic<int64_t> cache_hits = 0;  // blocks that lay in data.cache_dir
   std::atomic<int64_t> cache_misses = 0;
+  // Nothing is measured of images that are in memory as pixels.
+  std::atomic<int64_t> decode_ns = 0;
+  std::atomic<int64_t> transform_ns = 0;  // color, crop, size, mirror
 };
 
 inline IoCounters& ProcessIoCounters() {

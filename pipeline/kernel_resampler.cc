@@ -5,15 +5,46 @@
 #include <array>
 #include <cmath>
 #include <numbers>
-#include <utility>
+#include <span>
 
 #include "common/check.h"
 #include "common/vectorized.h"
-#include "pipeline/memory/spare_bytes.h"
-#include "pipeline/weighted_bytes.h"
 
 namespace gandem {
 namespace {
+
+// Bytes that are summed up beside each other, by vectors where the CPU has
+// them.
+constexpr int64_t kByteBlock = 64;
+constexpr int kWeightBits = 22;  // weights are in units of 2^-22
+
+// to[i] = the sum over k of weights[k] * from[k * step + i], rounded to 0 to
+// 255, for all i of a block.
+[[gnu::always_inline]] inline void WeightedBytes(
+    const uint8_t* from, int64_t step, std::span<const int32_t> weights,
+    uint8_t* to) {
+  std::array<int32_t, kByteBlock> sums;
+  sums.fill(1 << (kWeightBits - 1));
+  for (const int32_t weight : weights) {
+    for (int64_t i = 0; i < kByteBlock; ++i) sums[i] += weight * from[i];
+    from += step;
+  }
+  for (int64_t i = 0; i < kByteBlock; ++i) {
+    to[i] = static_cast<uint8_t>(std::clamp(sums[i] >> kWeightBits, 0, 255));
+  }
+}
+
+// The same rows with `to` bytes each in place of `from`.
+std::vector<uint8_t> WithRowBytes(const std::vector<uint8_t>& rows,
+                                  int64_t from, int64_t to) {
+  const int64_t count = static_cast<int64_t>(rows.size()) / from;
+  std::vector<uint8_t> changed(static_cast<size_t>(count * to));
+  for (int64_t i = 0; i < count; ++i) {
+    std::copy_n(rows.data() + i * from, std::min(from, to),
+                changed.data() + i * to);
+  }
+  return changed;
+}
 
 // Beyond this distance from its center a kernel is 0.
 double SupportOf(ResizeKernel kernel) {
@@ -109,39 +140,34 @@ PixelImage KernelResampler::Apply(const PixelImage& image) const {
   if (columns_.empty() && rows_.empty()) return image;
   if (columns_.empty()) return ResizeHeight(image);
   if (rows_.empty()) return ResizeWidth(image);
-  PixelImage narrowed = ResizeWidth(image);
-  PixelImage out = ResizeHeight(narrowed);
-  KeepSpareBytes(std::move(narrowed.pixels));
-  return out;
+  return ResizeHeight(ResizeWidth(image));
 }
 
-// Of kByteBlock rows, whose bytes lie beside each other here: a weight is for
-// all of them.
+// Of kByteBlock rows, whose bytes lie beside each other in `across`: a weight
+// is for all of them.
 struct KernelResampler::WidthLoop {
   const std::vector<Taps>& columns;
   int64_t channels;
   int64_t from_bytes;  // of a row
   std::array<const uint8_t*, kByteBlock> from;
   std::array<uint8_t*, kByteBlock> to;
-  uint8_t* across;  // room for from_bytes + to_bytes blocks
+  uint8_t* across;  // room for from_bytes blocks
 
   [[gnu::always_inline]] void operator()() const {
-    const auto to_bytes = static_cast<int64_t>(columns.size()) * channels;
-    uint8_t* const resized = across + from_bytes * kByteBlock;
-    TransposeBytes(
-        kByteBlock, from_bytes, [this](int64_t row) { return from[row]; },
-        [this](int64_t at) { return across + at * kByteBlock; });
-    uint8_t* block = resized;
-    for (const Taps& taps : columns) {
-      for (int64_t c = 0; c < channels; ++c, block += kByteBlock) {
-        WeightedBytes(across + (taps.first * channels + c) * kByteBlock,
-                      channels * kByteBlock, taps.weights, block);
+    for (int64_t at = 0; at < from_bytes; ++at) {
+      for (int64_t row = 0; row < kByteBlock; ++row) {
+        across[at * kByteBlock + row] = from[row][at];
       }
     }
-    TransposeBytes(
-        to_bytes, kByteBlock,
-        [resized](int64_t at) { return resized + at * kByteBlock; },
-        [this](int64_t row) { return to[row]; });
+    int64_t at = 0;
+    std::array<uint8_t, kByteBlock> block;
+    for (const Taps& taps : columns) {
+      for (int64_t c = 0; c < channels; ++c, ++at) {
+        WeightedBytes(across + (taps.first * channels + c) * kByteBlock,
+                      channels * kByteBlock, taps.weights, block.data());
+        for (int64_t row = 0; row < kByteBlock; ++row) to[row][at] = block[row];
+      }
+    }
   }
 };
 
@@ -151,9 +177,8 @@ PixelImage KernelResampler::ResizeWidth(const PixelImage& image) const {
                     .height = image.height,
                     .width = static_cast<int64_t>(columns_.size())};
   const int64_t to_bytes = out.width * out.channels;
-  out.pixels = TakeSpareBytes(static_cast<size_t>(out.height * to_bytes));
-  std::vector<uint8_t> across =
-      TakeSpareBytes(static_cast<size_t>((from_bytes + to_bytes) * kByteBlock));
+  out.pixels.resize(static_cast<size_t>(out.height * to_bytes));
+  std::vector<uint8_t> across(static_cast<size_t>(from_bytes * kByteBlock));
   std::vector<uint8_t> unused(static_cast<size_t>(to_bytes));
   for (int64_t y = 0; y < image.height; y += kByteBlock) {
     WidthLoop loop = {.columns = columns_,
@@ -170,11 +195,10 @@ PixelImage KernelResampler::ResizeWidth(const PixelImage& image) const {
     }
     RunVectorized(loop);
   }
-  KeepSpareBytes(std::move(across));
   return out;
 }
 
-// All rows that come out; they have a block of bytes at least.
+// All rows that come out, which have kByteBlock bytes at least.
 struct KernelResampler::HeightLoop {
   const std::vector<Taps>& rows;
   const uint8_t* from;
@@ -200,29 +224,22 @@ PixelImage KernelResampler::ResizeHeight(const PixelImage& image) const {
   PixelImage out = {.channels = image.channels,
                     .height = static_cast<int64_t>(rows_.size()),
                     .width = image.width};
-  out.pixels = TakeSpareBytes(static_cast<size_t>(out.height * row_bytes));
-  if (row_bytes >= kByteBlock) {
-    RunVectorized(HeightLoop{.rows = rows_,
-                             .from = image.pixels.data(),
-                             .row_bytes = row_bytes,
-                             .to = out.pixels.data()});
+  if (row_bytes < kByteBlock) {
+    // Rows have the bytes of a block meanwhile.
+    const PixelImage padded = {
+        .channels = 1,
+        .height = image.height,
+        .width = kByteBlock,
+        .pixels = WithRowBytes(image.pixels, row_bytes, kByteBlock)};
+    out.pixels =
+        WithRowBytes(ResizeHeight(padded).pixels, kByteBlock, row_bytes);
     return out;
   }
-  // Narrower ones have a block's bytes behind each row.
-  std::vector<uint8_t> padded(static_cast<size_t>(image.height * kByteBlock));
-  std::vector<uint8_t> resized(static_cast<size_t>(out.height * kByteBlock));
-  for (int64_t y = 0; y < image.height; ++y) {
-    std::copy_n(image.pixels.data() + y * row_bytes, row_bytes,
-                padded.data() + y * kByteBlock);
-  }
+  out.pixels.resize(static_cast<size_t>(out.height * row_bytes));
   RunVectorized(HeightLoop{.rows = rows_,
-                           .from = padded.data(),
-                           .row_bytes = kByteBlock,
-                           .to = resized.data()});
-  for (int64_t y = 0; y < out.height; ++y) {
-    std::copy_n(resized.data() + y * kByteBlock, row_bytes,
-                out.pixels.data() + y * row_bytes);
-  }
+                           .from = image.pixels.data(),
+                           .row_bytes = row_bytes,
+                           .to = out.pixels.data()});
   return out;
 }
 

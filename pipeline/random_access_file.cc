@@ -76,26 +76,26 @@ class OnDemandFile : public RandomAccessFile {
   const int64_t size_;
 };
 
-template <typename Bytes>
 class MemoryFile : public RandomAccessFile {
  public:
-  MemoryFile(std::string name, Bytes bytes)
+  MemoryFile(std::string name, SharedBytes bytes)
       : name_(std::move(name)), bytes_(std::move(bytes)) {}
 
   const std::string& name() const override { return name_; }
-  int64_t size() const override { return std::ssize(bytes_); }
+  int64_t size() const override { return static_cast<int64_t>(bytes_.size()); }
   absl::StatusOr<std::string> Read(int64_t offset,
-                                   int64_t size) const override {
-    if (offset > std::ssize(bytes_) || size > std::ssize(bytes_) - offset) {
-      return EndsEarly(name_, offset, size);
+                                   int64_t bytes) const override {
+    if (offset > size() || bytes > size() - offset) {
+      return EndsEarly(name_, offset, bytes);
     }
-    return std::string(bytes_.data() + offset, static_cast<size_t>(size));
+    return std::string(reinterpret_cast<const char*>(bytes_.data()) + offset,
+                       static_cast<size_t>(bytes));
   }
 
  private:
   // Never change after construction.
   const std::string name_;
-  const Bytes bytes_;
+  const SharedBytes bytes_;
 };
 
 }  // namespace
@@ -123,15 +123,8 @@ absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenLocalFileOnDemand(
 }
 
 std::shared_ptr<const RandomAccessFile> FileInMemory(std::string name,
-                                                     std::string bytes) {
-  return std::make_shared<const MemoryFile<std::string>>(std::move(name),
-                                                         std::move(bytes));
-}
-
-std::shared_ptr<const RandomAccessFile> FileInMemory(std::string name,
-                                                     PagedString bytes) {
-  return std::make_shared<const MemoryFile<PagedString>>(std::move(name),
-                                                         std::move(bytes));
+                                                     SharedBytes bytes) {
+  return std::make_shared<const MemoryFile>(std::move(name), std::move(bytes));
 }
 
 }  // namespace gandem

@@ -9,10 +9,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
-#include "pipeline/memory/page_allocator.h"
+#include "common/shared_bytes.h"
 
 namespace gandem {
 
@@ -41,8 +43,19 @@ absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenLocalFileOnDemand(
     const std::string& path);
 
 std::shared_ptr<const RandomAccessFile> FileInMemory(std::string name,
-                                                     std::string bytes);
-std::shared_ptr<const RandomAccessFile> FileInMemory(std::string name,
-                                                     PagedString bytes);
+                                                     SharedBytes bytes);
+
+// Keeps a string or vector of bytes without a copy.
+template <typename Bytes>
+SharedBytes HeldBytes(Bytes bytes) {
+  auto held = std::make_shared<const Bytes>(std::move(bytes));
+  const auto view = std::as_bytes(std::span(*held));
+  return SharedBytes(std::move(held), view);
+}
+
+inline std::shared_ptr<const RandomAccessFile> FileInMemory(std::string name,
+                                                            std::string bytes) {
+  return FileInMemory(std::move(name), HeldBytes(std::move(bytes)));
+}
 
 }  // namespace gandem

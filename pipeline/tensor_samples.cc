@@ -14,7 +14,7 @@
 #include "common/monotonic_time.h"
 #include "common/status.h"
 #include "common/vectorized.h"
-#include "pipeline/finish_counters.h"
+#include "pipeline/io_counters.h"
 
 namespace gandem {
 namespace {
@@ -93,7 +93,7 @@ float ReadTensor(absl::string_view stored, DType dtype, float scale,
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> TensorSamples::Create(
-    std::unique_ptr<const ImageStore> source, Fitting fitting, double scale) {
+    std::shared_ptr<const ImageStore> source, Fitting fitting, double scale) {
   const ImageShape found = source->tensors()->shape;
   if (found.channels != fitting.channels) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -112,7 +112,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> TensorSamples::Create(
       new TensorSamples(std::move(source), std::move(fitting), scale));
 }
 
-TensorSamples::TensorSamples(std::unique_ptr<const ImageStore> source,
+TensorSamples::TensorSamples(std::shared_ptr<const ImageStore> source,
                              Fitting fitting, double scale)
     : source_(std::move(source)),
       fitting_(std::move(fitting)),
@@ -149,7 +149,7 @@ absl::StatusOr<int64_t> TensorSamples::Finish(int64_t index,
   if (fitting_.flip && key.has_value() && DrawOf(*key).mirror) {
     Mirror(format_.shape, out);
   }
-  ProcessFinishCounters().transform_ns.fetch_add(
+  ProcessIoCounters().transform_ns.fetch_add(
       absl::ToInt64Nanoseconds(MonotonicNow() - begin),
       std::memory_order_relaxed);
   return source_->LabelOf(index);

@@ -37,7 +37,7 @@ class TensorSamples : public Dataset {
   //   INVALID_ARGUMENT  they are neither channels x size x size nor waveforms
   //                     of as many values; names the fields.
   static absl::StatusOr<std::unique_ptr<Dataset>> Create(
-      std::unique_ptr<const ImageStore> source, Fitting fitting, double scale);
+      std::shared_ptr<const ImageStore> source, Fitting fitting, double scale);
 
   int64_t size() const override { return size_; }
   ImageShape shape() const override {
@@ -56,11 +56,11 @@ class TensorSamples : public Dataset {
   }
 
  private:
-  TensorSamples(std::unique_ptr<const ImageStore> source, Fitting fitting,
+  TensorSamples(std::shared_ptr<const ImageStore> source, Fitting fitting,
                 double scale);
 
   // Never change after construction.
-  const std::unique_ptr<const ImageStore> source_;
+  const std::shared_ptr<const ImageStore> source_;
   const Fitting fitting_;
   const StoredFormat format_;
   const float scale_;

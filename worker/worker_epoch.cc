@@ -13,7 +13,6 @@
 #include "common/process/log.h"
 #include "common/security/refusals.h"
 #include "common/status.h"
-#include "pipeline/trees/folder_listings.h"
 #include "training/roles/run_roles.h"
 #include "training/state/catch_torch.h"
 #include "training/state/module_state.h"
@@ -164,7 +163,6 @@ absl::Status WorkerEpoch::RunAllRounds(const JoinReply& joined) {
                         .discriminator_choice = choices_[DISCRIMINATOR],
                         .services = services,
                         .fleet = fleet_->collectives()};
-  const FolderListings listings({.run_dir = assignment_.run_dir()});
   std::vector<std::unique_ptr<TrainingRole>> owned;
   if (Plays(GENERATOR)) {
     RoleSetup of_generator = setup;

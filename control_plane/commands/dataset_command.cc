@@ -29,7 +29,6 @@
 #include "common/process/signals.h"
 #include "common/stalls/file_patience.h"
 #include "common/status.h"
-#include "control_plane/commands/run_dataset.h"
 #include "pipeline/formats/exclude_list.h"
 #include "pipeline/interruptible_reads.h"
 #include "pipeline/remote/url.h"
@@ -218,7 +217,7 @@ absl::Status WithWayOn(const absl::Status& status,
 }
 
 void SayUnused(const ImageStore& store, std::ostream& out) {
-  const std::string text = UnusedText(store.unused());
+  const std::string text = UnusedText(store.info().unused);
   if (!text.empty()) out << Shown(text) << "\n";
 }
 
@@ -249,9 +248,10 @@ absl::StatusOr<PixelImage> TensorSheet(const ImageStore& store) {
                     /*columns=*/format.shape.height == 1 ? 1 : 0);
 }
 
-absl::StatusOr<PixelImage> ContactSheet(const DataConfig& data) {
+absl::StatusOr<PixelImage> ContactSheet(const OpenedData& opened,
+                                        const DataConfig& data) {
   GANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> dataset,
-                          OpenDataset(data));
+                          DatasetOf(opened, data));
   const auto image_values = static_cast<size_t>(dataset->shape().NumValues());
   std::vector<float> values;
   for (const int64_t i : SpreadPlaces(dataset->size(), kShownImages)) {
@@ -260,13 +260,6 @@ absl::StatusOr<PixelImage> ContactSheet(const DataConfig& data) {
         dataset->Read(i, std::span(values).last(image_values)));
   }
   return TileImages(values, dataset->shape());
-}
-
-// Reading all images may wait for a disk as long as it likes, the first look
-// may not.
-absl::Status ProbeWithPatience(const std::string& source) {
-  const FilePatience patience("gandem dataset");
-  return ProbeSource(source);
 }
 
 }  // namespace
@@ -291,12 +284,12 @@ absl::Status CheckOutput(const DatasetOptions& options) {
 
 absl::Status ShowDataset(const DatasetOptions& options, std::ostream& out,
                          std::ostream& err) {
-  GANDEM_RETURN_IF_ERROR(ProbeSource(options.source));
   GANDEM_RETURN_IF_ERROR(CheckOutput(options));
   GANDEM_ASSIGN_OR_RETURN(DataConfig data, DataOf(options));
   const double most_excluded = data.max_excluded();
   data.set_max_excluded(1);  // who looks at images may leave out any
-  GANDEM_ASSIGN_OR_RETURN(const auto store, OpenImages(data));
+  GANDEM_ASSIGN_OR_RETURN(const OpenedData opened, OpenData(data));
+  const std::shared_ptr<const ImageStore>& store = opened.images;
   if (store->tensors().has_value() && options.recipe.empty()) {
     TakeAsStored(*store, data);
   }
@@ -304,7 +297,7 @@ absl::Status ShowDataset(const DatasetOptions& options, std::ostream& out,
                           ResolveAndDescribe(*store, data));
   const Survey survey = SurveyWithProgress(*store, kShownSurvey, err);
   out << "data: " << Shown(description) << "\n";
-  SayIfTooMany(store->left_out(), store->size() + store->left_out(),
+  SayIfTooMany(store->info().left_out, store->size() + store->info().left_out,
                most_excluded, out);
   if (survey.num_images < store->size()) {
     out << "looked at " << survey.num_images << " of them, evenly spread:\n";
@@ -318,9 +311,10 @@ absl::Status ShowDataset(const DatasetOptions& options, std::ostream& out,
         << Shown(survey.unreadable.front().reason)
         << "; `gandem dataset verify` names all\n";
   }
-  GANDEM_ASSIGN_OR_RETURN(const PixelImage sheet, store->tensors().has_value()
-                                                      ? TensorSheet(*store)
-                                                      : ContactSheet(data));
+  GANDEM_ASSIGN_OR_RETURN(const PixelImage sheet,
+                          store->tensors().has_value()
+                              ? TensorSheet(*store)
+                              : ContactSheet(opened, data));
   GANDEM_RETURN_IF_ERROR(WritePng(options.output, sheet));
   out << "some of it: " << options.output << "\n";
   return absl::OkStatus();
@@ -333,22 +327,19 @@ absl::StatusOr<int> VerifyDataset(const DatasetOptions& options,
         absl::StrCat("'", options.exclude, "' is there already, and somebody ",
                      "may have written it: name another file, or remove it"));
   }
-  GANDEM_RETURN_IF_ERROR(ProbeWithPatience(options.source));
-  GANDEM_ASSIGN_OR_RETURN(const auto store,
-                          OpenSource(options.source, options.member));
+  OpenedSource opened = [&] {
+    // Reading all images may wait for a disk as long as it likes, the first
+    // look may not.
+    const FilePatience patience("gandem dataset");
+    return OpenSource(options.source, {.member = options.member});
+  }();
+  GANDEM_ASSIGN_OR_RETURN(const auto store, std::move(opened));
   const Survey survey = SurveyWithProgress(*store, store->size(), err);
   for (const UnreadableImage& image : survey.unreadable) {
     out << Shown(image.reason) << "\n";
   }
   const auto count = survey.unreadable.size();
   if (count == 0) {
-    // Of an .npz only all images together have a checksum.
-    const absl::Status whole = store->Fingerprint().status();
-    if (absl::IsDataLoss(whole)) {
-      out << Shown(whole.message()) << "\n";
-      return kExitUsage;
-    }
-    GANDEM_RETURN_IF_ERROR(whole);
     out << "all " << survey.num_images << " images can be read\n";
   } else {
     out << count << " of " << survey.num_images << " images cannot be read\n";
@@ -366,9 +357,9 @@ absl::StatusOr<int> VerifyDataset(const DatasetOptions& options,
   return kExitOk;
 }
 
-absl::StatusOr<std::unique_ptr<ImageStore>> OpenToPack(
+absl::StatusOr<std::shared_ptr<const ImageStore>> OpenToPack(
     const DatasetOptions& options) {
-  GANDEM_RETURN_IF_ERROR(ProbeWithPatience(options.source));
+  const FilePatience patience("gandem dataset");
   DataConfig data;
   data.set_source(options.source);
   data.set_member(options.member);
@@ -379,7 +370,7 @@ absl::StatusOr<std::unique_ptr<ImageStore>> OpenToPack(
 
 absl::Status PackDataset(const DatasetOptions& options, std::ostream& out,
                          std::ostream& err) {
-  absl::StatusOr<std::unique_ptr<ImageStore>> opened = [&] {
+  absl::StatusOr<std::shared_ptr<const ImageStore>> opened = [&] {
     const InterruptibleReads reads;
     auto found = OpenToPack(options);
     const absl::Status explained = reads.Explain(found.status());
@@ -392,8 +383,9 @@ absl::Status PackDataset(const DatasetOptions& options, std::ostream& out,
                           ShardsOfFolder(options.output));
   SayUnused(*store, out);
   out << "packed " << packed->images << " images, "
-      << (store->left_out() > 0 ? absl::StrCat(store->left_out(), " left out, ")
-                                : "")
+      << (store->info().left_out > 0
+              ? absl::StrCat(store->info().left_out, " left out, ")
+              : "")
       << packed->shards << (packed->shards == 1 ? " shard" : " shards");
   if (packed->kept_shards > 0) {
     out << ", of which " << packed->kept_shards << " were there";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control_plane/commands/load_recipe.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -16,13 +17,11 @@
 #include "common/process/binary_folder.h"
 #include "common/status.h"
 #include "control_plane/commands/run_dataset.h"
-#include "pipeline/sources/image_sources.h"
 
 namespace gandem {
 namespace {
 
-// What --data sets: the source alone names images then. A recipe that tells its
-// networks classes gets as many as the labels are.
+// What --data sets: the source alone names images then.
 absl::StatusOr<std::vector<std::string>> DataSets(const RecipeSource& recipe) {
   std::vector<std::string> sets;
   if (recipe.data.empty()) return sets;
@@ -38,18 +37,6 @@ absl::StatusOr<std::vector<std::string>> DataSets(const RecipeSource& recipe) {
   }
   sets.push_back(
       absl::StrCat("data.source=\"", absl::Utf8SafeCEscape(recipe.data), "\""));
-  RunConfig config;
-  // Both report their faults later.
-  ParseTextProto(recipe.text, recipe.name, config).IgnoreError();
-  SetFields(recipe.sets, config).IgnoreError();
-  if (config.data().num_classes() == 0) return sets;
-  GANDEM_RETURN_IF_ERROR(Annotate(ProbeSource(recipe.data), "--data"));
-  const auto source = OpenSource(recipe.data, config.data().member());
-  if (!source.ok()) return Annotate(source.status(), "--data");
-  const int64_t num_classes = NumClasses(**source);
-  if (num_classes > 0) {
-    sets.push_back(absl::StrCat("data.num_classes=", num_classes));
-  }
   return sets;
 }
 
@@ -87,6 +74,13 @@ absl::StatusOr<std::string> ReadRecipe(const std::string& path) {
       absl::StrCat(text.status().message(), "; ", HintFor(path)));
 }
 
+bool TakesClasses(const RecipeSource& recipe) {
+  return !recipe.data.empty() &&
+         std::ranges::none_of(recipe.sets, [](const std::string& set) {
+           return absl::StartsWith(set, "data.num_classes");
+         });
+}
+
 absl::StatusOr<RunConfig> ParseRecipe(const RecipeSource& source) {
   GANDEM_ASSIGN_OR_RETURN(std::vector<std::string> sets, DataSets(source));
   sets.insert(sets.end(), source.sets.begin(), source.sets.end());
@@ -112,11 +106,13 @@ absl::StatusOr<SeenRecipe> SeeRecipe(const std::string& path,
       .text = std::move(text), .name = path, .data = data, .sets = sets};
   SeenRecipe seen;
   GANDEM_ASSIGN_OR_RETURN(seen.config, ParseRecipe(source));
-  absl::StatusOr<std::string> line = LookAtSource(*seen.config.mutable_data());
-  if (!line.ok() && (!data.empty() || !absl::IsNotFound(line.status()))) {
-    return line.status();
+  absl::StatusOr<SeenDataset> dataset =
+      LookAtSource(*seen.config.mutable_data(), TakesClasses(source));
+  if (dataset.ok()) {
+    seen.data = std::move(dataset->text);
+  } else if (!data.empty() || !absl::IsNotFound(dataset.status())) {
+    return dataset.status();
   }
-  seen.data = line.value_or("");
   // Networks may not be for the channels that were found.
   GANDEM_RETURN_IF_ERROR(CheckRecipe(seen.config, source));
   return seen;

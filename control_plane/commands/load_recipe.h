@@ -26,6 +26,9 @@ struct RecipeSource {
 // gandem's has it.
 absl::StatusOr<std::string> ReadRecipe(const std::string& path);
 
+// Whether --data says how many classes a recipe that has classes gets.
+bool TakesClasses(const RecipeSource& recipe);
+
 // Valid, as far as can be said without looking at its images.
 absl::StatusOr<RunConfig> ParseRecipe(const RecipeSource& source);
 

@@ -50,7 +50,6 @@
 #include "control_plane/reports/compare_command.h"
 #include "control_plane/reports/report_command.h"
 #include "pipeline/interruptible_reads.h"
-#include "pipeline/trees/folder_listings.h"
 #include "scaling_manager/planner_commands/plan_command.h"
 #include "scaling_manager/planner_commands/plan_file.h"
 #include "scaling_manager/planner_commands/simulate_plan_command.h"
@@ -137,9 +136,6 @@ int Run(const EvaluationOptions& options) {
 }
 
 int Run(const DatasetOptions& options) {
-  const FolderListings listings({.say = [](const std::string& line) {
-    std::cerr << "gandem dataset: " << line << "\n";
-  }});
   if (options.action == DatasetAction::kShow) {
     const FilePatience patience("gandem dataset show");
     return End(ShowDataset(options, std::cout, std::cerr),

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <functional>
-#include <iostream>
 #include <optional>
 #include <utility>
 
@@ -32,8 +31,6 @@
 #include "control_plane/commands/run_dataset.h"
 #include "control_plane/coordinator/run_files.h"
 #include "pipeline/interruptible_reads.h"
-#include "pipeline/sources/open_dataset.h"
-#include "pipeline/trees/folder_listings.h"
 #include "scaling_manager/planner_commands/plan_file.h"
 
 namespace gandem {
@@ -145,7 +142,7 @@ absl::StatusOr<GivenRecipe> FindRecipe(const TrainOptions& options) {
 struct LoadedConfig {
   RunConfig given;   // what nobody gave is not set
   RunConfig config;  // the effective one
-  std::string data;  // a line on a data.source; empty: there is none
+  SeenDataset data;
 };
 
 absl::StatusOr<LoadedConfig> LoadConfig(const GivenRecipe& recipe) {
@@ -156,10 +153,11 @@ absl::StatusOr<LoadedConfig> LoadConfig(const GivenRecipe& recipe) {
                                .sets = options.sets,
                                .is_generated = recipe.plan.has_value()};
   GANDEM_ASSIGN_OR_RETURN(RunConfig given, ParseRecipe(source));
-  absl::StatusOr<std::string> data = LookAtSource(*given.mutable_data());
+  absl::StatusOr<SeenDataset> data =
+      LookAtSource(*given.mutable_data(), TakesClasses(source));
   if (options.elsewhere() && absl::IsNotFound(data.status())) {
     GANDEM_RETURN_IF_ERROR(CheckUnseen(given.data()));
-    data = "";
+    data = SeenDataset();
   }
   GANDEM_RETURN_IF_ERROR(data);
   GANDEM_RETURN_IF_ERROR(Annotate(KnowOwnNetworks(given), options.recipe));
@@ -188,18 +186,23 @@ absl::StatusOr<std::string> AbsolutePath(const std::string& path) {
 }
 
 // The workers' machines may have a dataset that this one has not.
-absl::Status CheckData(const DataConfig& data, bool external) {
-  const absl::Status checked = CheckDataset(data);
+absl::Status CheckData(const DataConfig& data, const SeenDataset& seen,
+                       bool external) {
+  const absl::Status checked = CheckDataset(data, seen);
   if (external && absl::IsNotFound(checked)) return absl::OkStatus();
   return checked;
 }
 
-// When the run begins or does not know it yet.
-absl::Status KnowDataset(const std::string& run_dir, const DataConfig& data,
-                         bool begins) {
-  if (!begins && HasDatasetRecord(run_dir)) return absl::OkStatus();
-  const absl::Status recorded = RecordDataset(run_dir, data);
-  return absl::IsNotFound(recorded) ? absl::OkStatus() : recorded;
+// What is to be recorded when the run begins or does not know it yet; "": what
+// it knows, or the dataset is not on this machine.
+absl::StatusOr<std::string> ContentsToRecord(const std::string& run_dir,
+                                             const DataConfig& data,
+                                             const SeenDataset& seen,
+                                             bool begins) {
+  if (!begins && HasDatasetRecord(run_dir)) return "";
+  absl::StatusOr<std::string> contents = DatasetContents(data, seen);
+  if (absl::IsNotFound(contents.status())) return "";
+  return contents;
 }
 
 absl::Status CheckRounds(const FoundCheckpoint& newest,
@@ -224,23 +227,11 @@ std::string ResumeHint(const RunConfig& old_config, const RunConfig& config) {
   return DecayHint(old_config, config);
 }
 
-// Runs of older releases did not write down which images they have, or wrote
-// another hash of the same ones; nor does a run whose images are on other
-// machines.
-bool HoldsSameImages(const DataConfig& old_data, const DataConfig& data) {
-  if (old_data.listing_sha256().empty() || data.listing_sha256().empty() ||
-      old_data.listing_sha256() == data.listing_sha256()) {
-    return true;
-  }
-  DataConfig as_before = data;
-  as_before.set_listing_sha256(old_data.listing_sha256());
-  return OpenImages(as_before).ok();
-}
-
 // What the user should know of it; mostly nothing.
 absl::StatusOr<std::string> CheckResume(const std::string& run_dir,
                                         const FoundCheckpoint& newest,
                                         const RunConfig& config,
+                                        const SeenDataset& seen,
                                         bool accept_changed_code) {
   if (newest.path.empty()) return "";
   GANDEM_RETURN_IF_ERROR(CheckRounds(newest, config));
@@ -252,8 +243,11 @@ absl::StatusOr<std::string> CheckResume(const std::string& run_dir,
   RunConfig old_config = EffectiveConfig(saved);
   DataConfig& old_data = *old_config.mutable_data();
   MakePathsAbsolute(old_data);
-  GANDEM_RETURN_IF_ERROR(TakeMovedDataset(run_dir, config.data(), old_data));
-  if (HoldsSameImages(old_data, config.data())) {
+  GANDEM_RETURN_IF_ERROR(
+      TakeMovedDataset(run_dir, config.data(), seen, old_data));
+  // A run whose images are on other machines may not know which ones they are.
+  if (old_data.listing_sha256().empty() ||
+      config.data().listing_sha256().empty()) {
     old_data.set_listing_sha256(config.data().listing_sha256());
   }
   TakeMovedCode(config, accept_changed_code, old_config);
@@ -355,8 +349,10 @@ absl::Status FollowPlan(const std::string& run_dir, bool begins, int cores,
 
 // The files that workers read, and those that resuming compares with.
 absl::Status WriteRun(const TrainOptions& options, RunSetup& setup) {
-  GANDEM_RETURN_IF_ERROR(
-      KnowDataset(setup.run_dir, setup.config.data(), setup.begins));
+  if (!setup.dataset_contents.empty()) {
+    GANDEM_RETURN_IF_ERROR(
+        RecordDataset(setup.run_dir, setup.dataset_contents));
+  }
   GANDEM_ASSIGN_OR_RETURN(
       const std::vector<std::string> initial,
       TakeInitialStates(setup.run_dir, options.init, setup.begins));
@@ -387,7 +383,8 @@ absl::StatusOr<RunSetup> CheckRun(const TrainOptions& as_given,
   GANDEM_ASSIGN_OR_RETURN(
       WorkerProgram program,
       FindWorkerProgram(config, std::move(binaries), options.python));
-  GANDEM_RETURN_IF_ERROR(CheckData(config.data(), options.elsewhere()));
+  GANDEM_RETURN_IF_ERROR(
+      CheckData(config.data(), loaded.data, options.elsewhere()));
   GANDEM_RETURN_IF_ERROR(CreateDirectories(options.run_dir));
   GANDEM_ASSIGN_OR_RETURN(std::string run_dir, AbsolutePath(options.run_dir));
   GANDEM_RETURN_IF_ERROR(CheckUtf8(run_dir));
@@ -396,15 +393,20 @@ absl::StatusOr<RunSetup> CheckRun(const TrainOptions& as_given,
   GANDEM_ASSIGN_OR_RETURN(const FoundCheckpoint newest,
                           FindCheckpoint(run_dir));
   std::vector<std::string> notices = SetNotices(given.text, options);
-  if (!loaded.data.empty()) notices.insert(notices.begin(), loaded.data);
+  if (!loaded.data.text.empty()) {
+    notices.insert(notices.begin(), loaded.data.text);
+  }
   const bool begins = newest.path.empty();
   GANDEM_RETURN_IF_ERROR(FollowPlan(run_dir, begins,
                                     TrainingCores(evaluate_cores), measure,
                                     given, loaded, notices));
-  GANDEM_ASSIGN_OR_RETURN(
-      std::string resume,
-      CheckResume(run_dir, newest, config, options.accept_changed_code));
+  GANDEM_ASSIGN_OR_RETURN(std::string resume,
+                          CheckResume(run_dir, newest, config, loaded.data,
+                                      options.accept_changed_code));
   if (!resume.empty()) notices.push_back(std::move(resume));
+  GANDEM_ASSIGN_OR_RETURN(
+      std::string contents,
+      ContentsToRecord(run_dir, config.data(), loaded.data, begins));
   Coordinator::Options coordinator =
       CoordinatorOptions(run_dir, config, options);
   std::map<WorkerKey, int> threads = ThreadsOf(config, options.colocated);
@@ -415,6 +417,7 @@ absl::StatusOr<RunSetup> CheckRun(const TrainOptions& as_given,
                   .run_dir = std::move(run_dir),
                   .config = config,
                   .begins = begins,
+                  .dataset_contents = std::move(contents),
                   .program = std::move(program),
                   .coordinator = std::move(coordinator),
                   .threads = std::move(threads),
@@ -429,9 +432,6 @@ absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options,
                                     const ProfileMaker& measure) {
   const FilePatience patience("gandem train");
   const InterruptibleReads reads;
-  const FolderListings listings({.say = [](const std::string& line) {
-    std::cerr << "gandem train: " << line << "\n";
-  }});
   bool stopped_measuring = false;
   absl::StatusOr<RunSetup> setup = CheckRun(
       options, [&](const RunConfig& recipe, const std::string& folder) {
@@ -444,11 +444,6 @@ absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options,
   absl::Status prepared = setup.status();
   if (prepared.ok()) prepared = WriteRun(options, *setup);
   GANDEM_RETURN_IF_ERROR(reads.Explain(std::move(prepared)));
-  const absl::Status kept = listings.Keep(setup->run_dir);
-  if (!kept.ok()) {
-    setup->notices.push_back(
-        absl::StrCat("each worker lists the images again: ", kept.message()));
-  }
   return setup;
 }
 

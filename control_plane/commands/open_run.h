@@ -28,7 +28,8 @@ struct RunSetup {
   RunLock lock;
   std::string run_dir;  // absolute; its config.textproto is the effective one
   RunConfig config;
-  bool begins = true;  // there is no checkpoint yet
+  bool begins = true;                 // there is no checkpoint yet
+  std::string dataset_contents = {};  // to be recorded; "": nothing is
   WorkerProgram program;
   Coordinator::Options coordinator;
   std::map<WorkerKey, int> threads;  // to compute, of each worker

@@ -2,14 +2,11 @@
 #include "control_plane/commands/run_dataset.h"
 
 #include <algorithm>
-#include <set>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/config/run_config.h"
-#include "common/file_wait.h"
 #include "common/files/file.h"
 #include "common/files/plain_file.h"
 #include "common/files/sha256.h"
@@ -18,10 +15,8 @@
 #include "pipeline/remote/open_file.h"
 #include "pipeline/remote/url.h"
 #include "pipeline/sources/image_sources.h"
-#include "pipeline/sources/listing.h"
 #include "pipeline/sources/open_dataset.h"
 #include "pipeline/sources/resolve_data.h"
-#include "pipeline/trees/file_tree.h"
 
 namespace gandem {
 namespace {
@@ -51,30 +46,13 @@ std::string AbsoluteOrUrl(const std::string& path) {
   return IsUrl(path) ? path : AbsoluteName(path);
 }
 
-absl::Status ProbePaths(const DataConfig& data) {
-  for (const DataPath& path : kDataPaths) {
-    const std::string& name = (data.*path.get)();
-    if (name.empty()) continue;
-    absl::Status probed = path.is_source || IsUrl(name)
-                              ? ProbeSource(name)
-                              : CheckIsFileOrFolder(name);
-    if (absl::IsNotFound(probed) && !IsUrl(name)) {
-      probed = absl::NotFoundError(absl::StrCat(
-          probed.message(),
-          " (where a script makes the images, the recipe's first lines name "
-          "it)"));
-    }
-    GANDEM_RETURN_IF_ERROR(Annotate(probed, path.field));
-  }
-  return absl::OkStatus();
-}
-
-// Of files their SHA-256, of other sources their fingerprint.
-absl::StatusOr<std::string> ContentsOf(const std::string& name, bool is_source,
-                                       const std::string& member) {
-  if (!is_source) return HashOfFile(name);
-  GANDEM_ASSIGN_OR_RETURN(const auto source, OpenSource(name, member));
-  return source->Fingerprint();
+// What helps where a file is missing.
+absl::Status WithWayToMakeIt(const absl::Status& status,
+                             const DataConfig& data) {
+  if (!absl::IsNotFound(status) || IsUrl(ImagesPath(data))) return status;
+  return absl::NotFoundError(absl::StrCat(
+      status.message(),
+      " (where a script makes the images, the recipe's first lines name it)"));
 }
 
 // Writes down which list it is, if the config does not say it.
@@ -90,6 +68,13 @@ absl::Status KnowExcludeList(DataConfig& data) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::string> ContentsOf(const std::string& name,
+                                       bool is_source) {
+  if (!is_source) return HashOfFile(name);
+  GANDEM_ASSIGN_OR_RETURN(const auto source, OpenSource(name));
+  return source->Fingerprint();
+}
+
 std::string RecordPath(const std::string& run_dir) {
   return run_dir + "/state/dataset.sha256";
 }
@@ -102,23 +87,6 @@ bool SameNames(const DataConfig& a, const DataConfig& b) {
 
 }  // namespace
 
-absl::Status ProbeSource(const std::string& path) {
-  GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> files,
-                          ExpandShards(path));
-  if (IsUrl(path)) {
-    // Its own deadline is 30 s.
-    const FileWait wait(ShownUrl(path), FileWait::kSyncPatience);
-    return ProbeUrl(files.front());
-  }
-  // One of each folder: the others are beside it, on the same file system.
-  std::set<std::string> folders;
-  for (const std::string& file : files) {
-    if (!folders.insert(ParentOf(file)).second) continue;
-    GANDEM_RETURN_IF_ERROR(CheckIsFileOrFolder(file));
-  }
-  return absl::OkStatus();
-}
-
 void MakePathsAbsolute(DataConfig& data) {
   for (const DataPath& path : kDataPaths) {
     const std::string absolute = AbsoluteOrUrl((data.*path.get)());
@@ -127,43 +95,60 @@ void MakePathsAbsolute(DataConfig& data) {
   data.set_cache_dir(AbsoluteOrUrl(data.cache_dir()));
 }
 
-absl::StatusOr<std::string> LookAtSource(DataConfig& data) {
-  if (data.source().empty()) return "";
+absl::StatusOr<SeenDataset> LookAtSource(DataConfig& data, bool takes_classes) {
+  SeenDataset seen;
+  if (data.source().empty()) return seen;
   ResolveOrderUnseen(data);
   GANDEM_RETURN_IF_ERROR(KnowExcludeList(data));
-  GANDEM_RETURN_IF_ERROR(ProbePaths(data));
-  GANDEM_ASSIGN_OR_RETURN(const auto source, OpenImages(data));
-  absl::StatusOr<std::string> text = ResolveAndDescribe(*source, data);
+  absl::StatusOr<OpenedData> opened = OpenData(data);
+  if (!opened.ok()) return WithWayToMakeIt(opened.status(), data);
+  const ImageStore& images = *opened->images;
+  const int64_t num_classes = NumClasses(images);
+  if (takes_classes && data.num_classes() > 0 && num_classes > 0) {
+    data.set_num_classes(num_classes);
+  }
+  absl::StatusOr<std::string> text = ResolveAndDescribe(images, data);
   if (!text.ok()) return Annotate(text.status(), "data.source");
   if (data.listing_sha256().empty()) {
-    data.set_listing_sha256(ListingSha256(*source));
+    data.set_listing_sha256(ListingSha256(images));
   }
-  const std::string advice = AdviceOnWindow(*source, data);
-  if (advice.empty()) return absl::StrCat("data: ", *text);
-  return absl::StrCat("data: ", *text, "\nwarning: ", advice);
+  const std::string advice = AdviceOnWindow(images, data);
+  seen.text = absl::StrCat("data: ", *text,
+                           advice.empty() ? "" : "\nwarning: ", advice);
+  seen.opened = *std::move(opened);
+  return seen;
 }
 
-absl::Status CheckDataset(const DataConfig& data) {
-  GANDEM_RETURN_IF_ERROR(ProbePaths(data));
-  return HasPairs(data) ? OpenPairs(data).status() : OpenDataset(data).status();
+absl::Status CheckDataset(const DataConfig& data, const SeenDataset& seen) {
+  absl::StatusOr<OpenedData> opened =
+      seen.opened.has_value() ? *seen.opened : OpenData(data);
+  absl::Status checked = opened.status();
+  if (opened.ok()) {
+    checked = HasPairs(data) ? PairsOf(*opened, data).status()
+                             : DatasetOf(*opened, data).status();
+  }
+  return WithWayToMakeIt(checked, data);
 }
 
-absl::StatusOr<std::string> DatasetContents(const DataConfig& data) {
+absl::StatusOr<std::string> DatasetContents(const DataConfig& data,
+                                            const SeenDataset& seen) {
   std::string contents;
   for (const DataPath& path : kDataPaths) {
     const std::string& name = (data.*path.get)();
     if (name.empty()) continue;
-    const bool images = path.get == &DataConfig::source;
+    const bool is_opened =
+        path.get == &DataConfig::source && seen.opened.has_value();
     const absl::StatusOr<std::string> hash =
-        ContentsOf(name, path.is_source, images ? data.member() : "");
+        is_opened ? seen.opened->whole->Fingerprint()
+                  : ContentsOf(name, path.is_source);
     if (!hash.ok()) return Annotate(hash.status(), path.field);
     absl::StrAppend(&contents, path.field, " ", *hash, "\n");
   }
   return contents;
 }
 
-absl::Status RecordDataset(const std::string& run_dir, const DataConfig& data) {
-  GANDEM_ASSIGN_OR_RETURN(const std::string contents, DatasetContents(data));
+absl::Status RecordDataset(const std::string& run_dir,
+                           const std::string& contents) {
   GANDEM_RETURN_IF_ERROR(CreateDirectories(run_dir + "/state"));
   return WriteFileDurably(RecordPath(run_dir), contents);
 }
@@ -173,13 +158,14 @@ bool HasDatasetRecord(const std::string& run_dir) {
 }
 
 absl::Status TakeMovedDataset(const std::string& run_dir,
-                              const DataConfig& data, DataConfig& old) {
+                              const DataConfig& data, const SeenDataset& seen,
+                              DataConfig& old) {
   if (SameNames(data, old) || !HasDatasetRecord(run_dir)) {
     return absl::OkStatus();
   }
   GANDEM_ASSIGN_OR_RETURN(const std::string recorded,
                           ReadFile(RecordPath(run_dir), kMaxTextProtoBytes));
-  const absl::StatusOr<std::string> contents = DatasetContents(data);
+  const absl::StatusOr<std::string> contents = DatasetContents(data, seen);
   // With --external the workers' machines may have it, and this one not.
   if (absl::IsNotFound(contents.status())) return absl::OkStatus();
   GANDEM_RETURN_IF_ERROR(contents);

@@ -8,44 +8,53 @@
 // Errors: name the field of the config (data.idx_images ...) and the file.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "pipeline/sources/open_dataset.h"
 #include "proto/config.pb.h"
 
 namespace gandem {
 
-// Whether a source can be opened at all: errors of CheckIsFileOrFolder; of a
-// URL those of ProbeUrl, whose deadlines are its own.
-absl::Status ProbeSource(const std::string& path);
-
 // Workers have other working directories. URLs stay as they are.
 void MakePathsAbsolute(DataConfig& data);
 
-// Where the config names a data.source: writes into `data` what depends on its
-// images (ResolveData of pipeline/sources/open_dataset.h) and the SHA-256 of
-// data.exclude, and returns a line that says what it is; else "". Errors are
-// those of CheckDataset.
-absl::StatusOr<std::string> LookAtSource(DataConfig& data);
+// A data.source that was looked at, and stays open for the checks that follow.
+struct SeenDataset {
+  std::string text = {};                  // a line that says what it is
+  std::optional<OpenedData> opened = {};  // none: there is no data.source
+};
 
-// Opens and reads it as the workers do, and gives it up again.
+// Where the config names a data.source: opens it, and writes into `data` what
+// depends on its images (ResolveData of pipeline/sources/resolve_data.h) and
+// the SHA-256 of data.exclude. `takes_classes`: a data.num_classes that is set
+// becomes the number of classes that are there. Errors are those of
+// CheckDataset.
+absl::StatusOr<SeenDataset> LookAtSource(DataConfig& data, bool takes_classes);
+
+// Whether workers can read it: what was `seen`, or else the files that it
+// names, which are opened and given up again.
 //   NOT_FOUND ...      the system's error.
 //   INVALID_ARGUMENT   a pipe or a device; or what OpenDataset says.
 //   DATA_LOSS          truncated or damaged.
-absl::Status CheckDataset(const DataConfig& data);
+absl::Status CheckDataset(const DataConfig& data, const SeenDataset& seen);
 
 // "FIELD SHA-256" of each file or source (ImageStore::Fingerprint), a line
 // each: equal texts are equal datasets.
-absl::StatusOr<std::string> DatasetContents(const DataConfig& data);
+absl::StatusOr<std::string> DatasetContents(const DataConfig& data,
+                                            const SeenDataset& seen);
 
 // Writes DatasetContents to run_dir/state/ for TakeMovedDataset.
-absl::Status RecordDataset(const std::string& run_dir, const DataConfig& data);
+absl::Status RecordDataset(const std::string& run_dir,
+                           const std::string& contents);
 bool HasDatasetRecord(const std::string& run_dir);
 
 // Where `data` names other files than `old` with the content that was recorded,
 // gives `old` their names: that is no difference.
 absl::Status TakeMovedDataset(const std::string& run_dir,
-                              const DataConfig& data, DataConfig& old);
+                              const DataConfig& data, const SeenDataset& seen,
+                              DataConfig& old);
 
 }  // namespace gandem

@@ -22,7 +22,6 @@
 #include "pipeline/formats/idx_reader.h"
 #include "pipeline/remote/url.h"
 #include "pipeline/sources/open_dataset.h"
-#include "pipeline/trees/folder_listings.h"
 
 namespace gandem {
 namespace {
@@ -45,7 +44,6 @@ int64_t DatasetImages(const DataConfig& data) {
 }
 
 absl::StatusOr<ReportedRun> ReadReportedRun(const std::string& run_dir) {
-  const FolderListings listings({.run_dir = run_dir});
   GANDEM_ASSIGN_OR_RETURN(const RunConfig config, ReadRunConfig(run_dir));
   RunFacts facts = {.name = config.name(),
                     .generator_batch = StepBatch(config.generator()),

@@ -71,7 +71,6 @@ void AddDataScalars(const DataMetrics& data,
   if (data.requests() == 0) return;
   add("remote_megabytes_per_second", 1e-6 * rate(data.remote_bytes()));
   add("retries", static_cast<double>(data.retries()));
-  add("hedges", static_cast<double>(data.hedges()));
 }
 
 // Both are noisy round by round: `gandem report` has their ratio over the run.

@@ -14,7 +14,6 @@
 #include "common/status.h"
 #include "models/torch.h"
 #include "pipeline/dataset.h"
-#include "pipeline/sources/image_sources.h"
 #include "pipeline/sources/open_dataset.h"
 #include "pipeline/sources/resolve_data.h"
 
@@ -109,13 +108,11 @@ class DatasetImages : public ImageSet {
 
 absl::StatusOr<std::unique_ptr<ImageSet>> OpenDatasetImages(
     const DataConfig& config) {
-  GANDEM_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> dataset,
-                          OpenDataset(config));
+  GANDEM_ASSIGN_OR_RETURN(const OpenedData opened, OpenData(config));
   DataConfig resolved = config;
-  if (!config.source().empty()) {
-    GANDEM_ASSIGN_OR_RETURN(const auto source, OpenImages(config));
-    GANDEM_RETURN_IF_ERROR(ResolveData(*source, resolved));
-  }
+  GANDEM_RETURN_IF_ERROR(ResolveData(*opened.images, resolved));
+  GANDEM_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> dataset,
+                          DatasetOf(opened, resolved));
   return std::make_unique<DatasetImages>(std::move(dataset),
                                          std::move(resolved));
 }

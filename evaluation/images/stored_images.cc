@@ -22,7 +22,8 @@ absl::StatusOr<ImageShape> HeaderShapeOf(const ImageStore& source,
 }
 
 absl::StatusOr<ImageShape> LookAtAll(const ImageStore& source) {
-  if (source.common_shape().has_value()) return *source.common_shape();
+  if (source.info().common_shape.has_value())
+    return *source.info().common_shape;
   GANDEM_ASSIGN_OR_RETURN(ImageShape all, HeaderShapeOf(source, 0));
   for (int64_t i = 1; i < source.size(); ++i) {
     GANDEM_ASSIGN_OR_RETURN(const ImageShape shape, HeaderShapeOf(source, i));

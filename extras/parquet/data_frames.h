@@ -7,8 +7,8 @@
 //                 kBytes    the answer to kReadAt; the bytes follow
 //                 kNoBytes  they could not be read
 //   data_worker   kReadAt   shard, first = offset, second = size
-//                 kOpened   an OpenedShard, in a file in memory
-//                 kImages   the images of a row group, in a file in memory
+//                 kOpened   an OpenedShard follows
+//                 kImages   the images of a row group follow
 //                 kFailed   first = code of a Status; its text follows
 //
 // data_worker reads files that anybody made, so what it answers is not trusted:
@@ -44,7 +44,7 @@ struct DataFrame {
   int64_t shard = 0;
   int64_t first = 0;
   int64_t second = 0;
-  int64_t payload_bytes = 0;  // that follow, or of the file in memory
+  int64_t payload_bytes = 0;  // that follow
 };
 
 inline constexpr size_t kDataFrameBytes = 40;

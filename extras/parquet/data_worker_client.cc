@@ -11,10 +11,6 @@
 namespace gandem {
 namespace {
 
-// A reader asks for each byte of a file once, and for footers a few times.
-constexpr int64_t kReadsOfAFile = 4;
-constexpr int64_t kFurtherBytes = int64_t{64} << 20;
-
 absl::Status Unexpected(absl::string_view what) {
   return absl::DataLossError(
       absl::StrCat("data_worker answered nonsense: ", what));
@@ -31,13 +27,21 @@ absl::StatusCode CodeOf(int64_t code) {
 
 }  // namespace
 
+absl::StatusOr<RowGroupImages> RowGroupImages::Create(std::string bytes,
+                                                      int64_t rows) {
+  auto held = std::make_unique<const std::string>(std::move(bytes));
+  GANDEM_ASSIGN_OR_RETURN(std::vector<absl::string_view> images,
+                          DecodeImages(*held, rows));
+  return RowGroupImages(std::move(held), std::move(images));
+}
+
 absl::StatusOr<OpenedShard> DataWorkerClient::Open(const ShardFile& shard) {
-  GANDEM_ASSIGN_OR_RETURN(const SealedBytes bytes,
+  GANDEM_ASSIGN_OR_RETURN(const std::string bytes,
                           Call({.kind = FrameKind::kOpen,
                                 .shard = shard.number,
                                 .first = shard.file->size()},
                                FrameKind::kOpened, shard));
-  absl::StatusOr<OpenedShard> opened = DecodeOpenedShard(bytes.bytes());
+  absl::StatusOr<OpenedShard> opened = DecodeOpenedShard(bytes);
   broken_ = !opened.ok();
   return opened;
 }
@@ -45,85 +49,55 @@ absl::StatusOr<OpenedShard> DataWorkerClient::Open(const ShardFile& shard) {
 absl::StatusOr<RowGroupImages> DataWorkerClient::Read(const ShardFile& shard,
                                                       int64_t row_group,
                                                       int64_t rows) {
-  GANDEM_ASSIGN_OR_RETURN(SealedBytes bytes, Call({.kind = FrameKind::kRead,
+  GANDEM_ASSIGN_OR_RETURN(std::string bytes, Call({.kind = FrameKind::kRead,
                                                    .shard = shard.number,
                                                    .first = shard.file->size(),
                                                    .second = row_group},
                                                   FrameKind::kImages, shard));
-  auto images = DecodeImages(bytes.bytes(), rows);
+  auto images = RowGroupImages::Create(std::move(bytes), rows);
   broken_ = !images.ok();
-  if (!images.ok()) return images.status();
-  return RowGroupImages(std::move(bytes), *std::move(images));
+  return images;
 }
 
-absl::StatusOr<SealedBytes> DataWorkerClient::Call(const DataFrame& request,
+absl::StatusOr<std::string> DataWorkerClient::Call(const DataFrame& request,
                                                    FrameKind answer,
                                                    const ShardFile& shard) {
   broken_ = true;  // unless it gets to an end
   file_fault_ = absl::OkStatus();
-  bytes_to_give_ = kReadsOfAFile * shard.file->size() + kFurtherBytes;
-  return Exchange(request, answer, shard);
-}
-
-absl::StatusOr<SealedBytes> DataWorkerClient::Exchange(const DataFrame& request,
-                                                       FrameKind answer,
-                                                       const ShardFile& shard) {
-  Patience patience = {.left = patience_};
-  GANDEM_RETURN_IF_ERROR(socket_.Send(request, "", -1, patience));
+  GANDEM_RETURN_IF_ERROR(socket_.Send(request));
   while (true) {
-    GANDEM_ASSIGN_OR_RETURN(const FrameSocket::Received received,
-                            socket_.Receive(patience));
+    GANDEM_ASSIGN_OR_RETURN(FrameSocket::Received received, socket_.Receive());
     const DataFrame& frame = received.frame;
     if (frame.kind == FrameKind::kReadAt) {
-      GANDEM_RETURN_IF_ERROR(GiveBytes(frame, shard, patience));
-    } else if (frame.kind == FrameKind::kFailed) {
-      return TakeFailure(frame, patience);
-    } else if (frame.kind == answer) {
-      GANDEM_ASSIGN_OR_RETURN(
-          SealedBytes bytes,
-          SealedBytes::Map(received.file, frame.payload_bytes));
-      broken_ = false;
-      return bytes;
-    } else {
+      GANDEM_RETURN_IF_ERROR(GiveBytes(frame, shard));
+      continue;
+    }
+    if (frame.kind != answer && frame.kind != FrameKind::kFailed) {
       return Unexpected(absl::StrCat("an answer of kind ",
                                      static_cast<uint32_t>(frame.kind)));
     }
+    broken_ = false;
+    if (frame.kind == answer) return std::move(received.payload);
+    // Where the file could not be read, that is what went wrong.
+    if (!file_fault_.ok()) return file_fault_;
+    return absl::Status(CodeOf(frame.first),
+                        Printable(received.payload, kMaxFailureBytes));
   }
 }
 
 absl::Status DataWorkerClient::GiveBytes(const DataFrame& wish,
-                                         const ShardFile& shard,
-                                         Patience& patience) {
+                                         const ShardFile& shard) {
   const int64_t size = shard.file->size();
   if (wish.shard != shard.number || wish.first > size || wish.second == 0 ||
       wish.second > std::min(size - wish.first, kMaxPayloadBytes)) {
     return Unexpected(absl::StrCat("it asks for ", wish.second, " bytes at ",
                                    wish.first, " of shard ", wish.shard));
   }
-  bytes_to_give_ -= wish.second;
-  if (bytes_to_give_ < 0) {
-    return Unexpected("it asks for the same bytes again and again");
-  }
   const absl::StatusOr<std::string> bytes =
       shard.file->Read(wish.first, wish.second);
-  if (!bytes.ok()) {
-    file_fault_.Update(bytes.status());
-    return socket_.Send({.kind = FrameKind::kNoBytes}, "", -1, patience);
-  }
-  return socket_.Send(
-      {.kind = FrameKind::kBytes, .payload_bytes = std::ssize(*bytes)}, *bytes,
-      -1, patience);
-}
-
-// Where the file could not be read, that is what went wrong.
-absl::Status DataWorkerClient::TakeFailure(const DataFrame& frame,
-                                           Patience& patience) {
-  GANDEM_ASSIGN_OR_RETURN(
-      const std::string text,
-      socket_.ReceivePayload(frame.payload_bytes, patience));
-  broken_ = false;
-  if (!file_fault_.ok()) return file_fault_;
-  return absl::Status(CodeOf(frame.first), Printable(text, kMaxFailureBytes));
+  if (bytes.ok()) return socket_.Send({.kind = FrameKind::kBytes}, *bytes);
+  file_fault_.Update(bytes.status());
+  return socket_.Send({.kind = FrameKind::kNoBytes});
 }
 
 }  // namespace gandem

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,7 +18,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
 #include "extras/parquet/data_frames.h"
 #include "extras/parquet/frame_socket.h"
 #include "pipeline/random_access_file.h"
@@ -30,28 +30,29 @@ struct ShardFile {
   std::shared_ptr<const RandomAccessFile> file = nullptr;
 };
 
-// The encoded images of a row group, in memory that data_worker filled.
+// The encoded images of a row group.
 class RowGroupImages {
  public:
-  RowGroupImages(SealedBytes bytes, std::vector<absl::string_view> images)
-      : bytes_(std::move(bytes)), images_(std::move(images)) {}
+  // `bytes` as of DecodeImages, which says what is wrong with them.
+  static absl::StatusOr<RowGroupImages> Create(std::string bytes, int64_t rows);
 
   absl::string_view image(int64_t row) const { return images_[row]; }
   int64_t size() const { return std::ssize(images_); }
   // What it keeps in memory.
-  int64_t memory_bytes() const { return std::ssize(bytes_.bytes()); }
+  int64_t memory_bytes() const { return std::ssize(*bytes_); }
 
  private:
-  SealedBytes bytes_;
-  std::vector<absl::string_view> images_;
+  RowGroupImages(std::unique_ptr<const std::string> bytes,
+                 std::vector<absl::string_view> images)
+      : bytes_(std::move(bytes)), images_(std::move(images)) {}
+
+  std::unique_ptr<const std::string> bytes_;
+  std::vector<absl::string_view> images_;  // in bytes_
 };
 
 class DataWorkerClient {
  public:
-  // `patience`: how long data_worker may compute for one call. Time in which it
-  // waits for the bytes of a file is the file's.
-  DataWorkerClient(FrameSocket socket, absl::Duration patience)
-      : socket_(std::move(socket)), patience_(patience) {}
+  explicit DataWorkerClient(FrameSocket socket) : socket_(std::move(socket)) {}
 
   absl::StatusOr<OpenedShard> Open(const ShardFile& shard);
   // `rows`: as many as Open said.
@@ -63,20 +64,13 @@ class DataWorkerClient {
   bool broken() const { return broken_; }
 
  private:
-  absl::StatusOr<SealedBytes> Call(const DataFrame& request, FrameKind answer,
+  absl::StatusOr<std::string> Call(const DataFrame& request, FrameKind answer,
                                    const ShardFile& shard);
-  absl::StatusOr<SealedBytes> Exchange(const DataFrame& request,
-                                       FrameKind answer,
-                                       const ShardFile& shard);
-  absl::Status GiveBytes(const DataFrame& wish, const ShardFile& shard,
-                         Patience& patience);
-  absl::Status TakeFailure(const DataFrame& frame, Patience& patience);
+  absl::Status GiveBytes(const DataFrame& wish, const ShardFile& shard);
 
   FrameSocket socket_;
-  const absl::Duration patience_;
   bool broken_ = false;
-  absl::Status file_fault_;    // of this call
-  int64_t bytes_to_give_ = 0;  // in this call
+  absl::Status file_fault_;  // of this call
 };
 
 }  // namespace gandem

@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "extras/parquet/data_worker_pool.h"
 
+#include <sys/socket.h>
+
+#include <cerrno>
 #include <optional>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "common/files/file.h"
+#include "common/monotonic_time.h"
+#include "common/process/binary_folder.h"
+#include "common/process/child_process.h"
+#include "common/process/thread.h"
 #include "common/status.h"
 #include "pipeline/unreadable.h"
 
@@ -12,6 +21,75 @@ namespace gandem {
 namespace {
 
 constexpr int64_t kNoRowGroup = -1;  // what precedes all of them
+
+// Between the end of a socket and that of its process.
+constexpr absl::Duration kTimeToEnd = absl::Seconds(2);
+
+}  // namespace
+
+// A running data_worker, whose standard input is the socket between us. It
+// cannot outlive us, nor the object: the kernel kills it when the thread that
+// started it ends, so that is a thread of its own.
+class DataWorkerProcess {
+ public:
+  explicit DataWorkerProcess(std::string program)
+      : program_(std::move(program)) {}
+  ~DataWorkerProcess() {
+    if (!stop_.HasBeenNotified()) stop_.Notify();
+  }
+
+  // Our end of the socket. Once.
+  absl::StatusOr<OwnedFd> Start() {
+    int ends[2] = {-1, -1};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+      return FileError(errno, "cannot make a socket for", program_);
+    }
+    OwnedFd ours(ends[0]);
+    keeper_ =
+        Thread("data worker", [this, theirs = OwnedFd(ends[1])]() mutable {
+          Keep(std::move(theirs));
+        });
+    started_.WaitForNotification();  // ChildProcess has a deadline
+    if (start_.ok()) return ours;
+    return Annotate(start_,
+                    "Parquet is read by data_worker, which lies beside gandem");
+  }
+
+  // "was killed by signal 11 (Segmentation fault)"; waits a moment for its end,
+  // then kills it. Once.
+  std::string HowItEnded() {
+    may_end_alone_ = true;
+    stop_.Notify();
+    keeper_.Join();
+    return end_;
+  }
+
+ private:
+  void Keep(OwnedFd theirs) {
+    absl::StatusOr<ChildProcess> child = ChildProcess::Start(
+        {.arguments = {program_}, .input_fd = theirs.get()});
+    theirs = OwnedFd();
+    start_ = child.status();
+    started_.Notify();
+    if (!child.ok()) return;
+    stop_.WaitForNotification();  // the destructor's, at the latest
+    if (!may_end_alone_) return;
+    const auto end = child->AwaitEnd(MonotonicNow() + kTimeToEnd);
+    if (end.ok()) end_ = end->description;
+  }
+
+  const std::string program_;
+  // Each is written before the notification that follows it here, and read
+  // after that.
+  absl::Status start_;
+  absl::Notification started_;
+  bool may_end_alone_ = false;
+  absl::Notification stop_;
+  std::string end_ = "did not end by itself";  // read after the thread's end
+  Thread keeper_;                              // last: it uses all of the above
+};
+
+namespace {
 
 // "row group 3 of 'train.parquet'"
 std::string PlaceText(const ShardFile& shard, int64_t row_group) {
@@ -36,11 +114,12 @@ std::string WhatBroke(const absl::Status& status, DataWorker& worker) {
 }  // namespace
 
 absl::StatusOr<DataWorker> StartDataWorker() {
-  GANDEM_ASSIGN_OR_RETURN(const std::string program, DataWorkerProgram());
+  GANDEM_ASSIGN_OR_RETURN(const std::string folder, BinaryFolder());
   DataWorker worker;
-  GANDEM_ASSIGN_OR_RETURN(worker.process, DataWorkerProcess::Start(program));
+  worker.process = std::make_shared<DataWorkerProcess>(folder + "/data_worker");
+  GANDEM_ASSIGN_OR_RETURN(OwnedFd socket, worker.process->Start());
   worker.client = std::make_unique<DataWorkerClient>(
-      worker.process->TakeSocket(), kDataWorkerPatience);
+      FrameSocket(std::move(socket), kDataWorkerPatience));
   return worker;
 }
 

@@ -23,17 +23,19 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "extras/parquet/data_worker_client.h"
-#include "extras/parquet/data_worker_process.h"
 
 namespace gandem {
 
 inline constexpr int kMostDataWorkers = 4;
-// How long one may compute for a request. The largest row group takes seconds.
+// How long one may compute between two signs of life. The largest row group
+// takes seconds.
 inline constexpr absl::Duration kDataWorkerPatience = absl::Minutes(2);
 
+class DataWorkerProcess;
+
 struct DataWorker {
-  // Null: a peer of a test.
-  std::unique_ptr<DataWorkerProcess> process = nullptr;
+  // Ends with it. Null: a peer of a test.
+  std::shared_ptr<DataWorkerProcess> process = nullptr;
   std::unique_ptr<DataWorkerClient> client = nullptr;
 };
 

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An end of the socketpair between gandem and data_worker, and the files in
-// memory in which large answers travel: sealed, so that who receives one maps
-// what nobody can change any more.
+// An end of the socketpair between gandem and data_worker.
 //
 // Owner: each end its own. Thread safety: one thread at a time.
 // Errors: those below, and
 //   UNAVAILABLE        the other end is gone.
-//   DEADLINE_EXCEEDED  Patience is used up.
+//   DEADLINE_EXCEEDED  it has said nothing for as long as one waits for it.
 //   DATA_LOSS          what arrives is no frame (data_frames.h).
 #pragma once
 
-#include <cstdint>
-#include <span>
 #include <string>
 #include <utility>
 
@@ -41,57 +37,26 @@ class OwnedFd {
   int fd_;
 };
 
-// How long may still be waited for the other end; waiting takes from it.
-struct Patience {
-  absl::Duration left = absl::InfiniteDuration();
-};
-
 class FrameSocket {
  public:
-  explicit FrameSocket(OwnedFd fd) : fd_(std::move(fd)) {}
+  // `silence`: how long one waits for each sign of life of the other end.
+  explicit FrameSocket(OwnedFd fd,
+                       absl::Duration silence = absl::InfiniteDuration());
 
-  // `payload` goes along with the frame, `file` is given to the other end;
-  // -1: none. The frame must say how many bytes these are.
-  absl::Status Send(const DataFrame& frame, absl::string_view payload, int file,
-                    Patience& patience);
+  // `payload` goes along with the frame, whose payload_bytes is set to it.
+  absl::Status Send(DataFrame frame, absl::string_view payload = "");
 
   struct Received {
     DataFrame frame = {};
-    OwnedFd file = OwnedFd();
+    std::string payload = {};
   };
-  absl::StatusOr<Received> Receive(Patience& patience);
-  // What follows a frame.
-  absl::StatusOr<std::string> ReceivePayload(int64_t size, Patience& patience);
+  absl::StatusOr<Received> Receive();
 
  private:
-  absl::Status Wait(short events, Patience& patience) const;
-  absl::Status SendAll(absl::string_view bytes, Patience& patience);
+  absl::Status SendAll(absl::string_view bytes);
+  absl::StatusOr<std::string> ReceiveBytes(int64_t size);
 
   OwnedFd fd_;
-};
-
-// A sealed file in memory of `pieces`, one after the other.
-//   RESOURCE_EXHAUSTED  there is no memory for it.
-absl::StatusOr<OwnedFd> SealedFile(std::span<const absl::string_view> pieces);
-
-absl::StatusOr<int64_t> SizeOf(const OwnedFd& file);
-
-// The contents of a sealed file, mapped.
-class SealedBytes {
- public:
-  //   DATA_LOSS  it is not sealed, or has another size.
-  static absl::StatusOr<SealedBytes> Map(const OwnedFd& file, int64_t size);
-  SealedBytes(SealedBytes&& other) noexcept
-      : bytes_(std::exchange(other.bytes_, {})) {}
-  SealedBytes& operator=(SealedBytes&&) = delete;
-  ~SealedBytes();
-
-  absl::string_view bytes() const { return bytes_; }
-
- private:
-  explicit SealedBytes(absl::string_view bytes) : bytes_(bytes) {}
-
-  absl::string_view bytes_;  // "": nothing is mapped
 };
 
 }  // namespace gandem

@@ -15,7 +15,6 @@
 #include "absl/strings/string_view.h"
 #include "common/status.h"
 #include "pipeline/sources/parquet_names.h"
-#include "pipeline/trees/file_tree.h"
 #include "pipeline/trees/splits.h"
 
 namespace gandem {
@@ -80,8 +79,7 @@ absl::Status CheckComplete(const std::string& folder,
   return absl::OkStatus();
 }
 
-absl::StatusOr<ParquetFiles> FindInFolder(const std::string& path) {
-  const std::string folder = ParquetFolder(path);
+absl::StatusOr<ParquetFiles> FindInFolder(const std::string& folder) {
   auto splits = BySplit(ParquetNamesIn(folder));
   auto chosen = splits.find(std::string(kTrainSplit));
   if (chosen == splits.end()) chosen = splits.begin();
@@ -110,11 +108,10 @@ absl::StatusOr<ParquetFiles> FindInFolder(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<ParquetFiles> FindParquetFiles(const std::string& path) {
-  if (!ParquetFolder(path).empty()) return FindInFolder(path);
-  ParquetFiles files;
-  GANDEM_ASSIGN_OR_RETURN(files.paths, ExpandShards(path));
-  return files;
+absl::StatusOr<ParquetFiles> FindParquetFiles(const Location& at) {
+  const std::string folder = ParquetFolder(at);
+  if (!folder.empty()) return FindInFolder(folder);
+  return ParquetFiles{.paths = at.files};
 }
 
 }  // namespace gandem

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "pipeline/trees/location.h"
 
 namespace gandem {
 
@@ -27,8 +28,8 @@ struct ParquetFiles {
   std::vector<std::string> other_splits = {};
 };
 
-// `path`: what LooksLikeParquet (pipeline/sources/parquet_names.h) accepts.
+// `at`: what LooksLikeParquet (pipeline/sources/parquet_names.h) accepts.
 //   INVALID_ARGUMENT  a shard is missing; several splits, and none is train.
-absl::StatusOr<ParquetFiles> FindParquetFiles(const std::string& path);
+absl::StatusOr<ParquetFiles> FindParquetFiles(const Location& at);
 
 }  // namespace gandem

@@ -10,16 +10,13 @@
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/files/printable.h"
-#include "common/files/sha256.h"
 #include "common/status.h"
 #include "extras/parquet/parquet_files.h"
-#include "extras/parquet/row_group_cache.h"
 #include "pipeline/dataset.h"
 #include "pipeline/formats/label_files.h"
 #include "pipeline/in_parallel.h"
-#include "pipeline/memory/unit_memory.h"
 #include "pipeline/remote/open_file.h"
-#include "pipeline/remote/url.h"
+#include "pipeline/shared_cache.h"
 #include "pipeline/sources/encoded_store.h"
 #include "pipeline/sources/parquet_names.h"
 #include "pipeline/sources/source_kind.h"
@@ -31,86 +28,56 @@ namespace {
 // More are opened for each read.
 constexpr size_t kMostOpenParquets = 256;
 constexpr size_t kMaxShownPathBytes = 200;
-// Of a fingerprint: few row groups, each of which is read as a whole.
-constexpr int64_t kFingerprintGroups = 8;
-constexpr int64_t kFingerprintRows = kFingerprintImages / kFingerprintGroups;
-
 // Images [first, first + rows) of the data set.
 struct RowGroupPlace {
   size_t shard = 0;
   int64_t number = 0;  // in the shard
   int64_t first = 0;
   int64_t rows = 0;
+  int64_t bytes = 0;  // of the images in the file
 };
+
+using RowGroupCache = SharedCache<int64_t, RowGroupImages>;
 
 // What is known of all images before any is read.
 struct ParquetIndex {
   std::vector<ShardFile> shards = {};
   std::vector<RowGroupPlace> groups = {};  // without those of no rows
   std::vector<int64_t> shard_firsts = {};  // the first image of each shard
-  int64_t size = 0;
-  std::vector<int64_t> labels = {};  // of each image, or none
-  std::vector<std::string> class_names = {};
-  std::string unused_labels = {};       // as ImageStore's
-  std::vector<std::string> paths = {};  // of each image, or none
+  std::vector<std::string> paths = {};     // of each image, or none
 };
 
 class ParquetImages : public EncodedStore {
  public:
-  ParquetImages(std::string kind, ParquetIndex index,
+  ParquetImages(SourceInfo info, ParquetIndex index,
                 std::unique_ptr<DataWorkerPool> workers, int64_t cache_bytes)
-      : kind_(std::move(kind)),
+      : EncodedStore(std::move(info)),
         index_(std::move(index)),
         workers_(std::move(workers)),
         cache_(cache_bytes) {}
 
-  std::string kind() const override { return kind_; }
-  int64_t size() const override { return index_.size; }
   std::string NameOf(int64_t index) const override {
-    const size_t shard = index_.groups[GroupOf(index)].shard;
-    const std::string row =
-        absl::StrCat(index_.shards[shard].file->name(), ": row ",
-                     index - index_.shard_firsts[shard]);
+    const std::string row = RowOf(index, ShardOf(index).name());
     if (index_.paths.empty() || index_.paths[index].empty()) return row;
     return absl::StrCat(
         row, " (", Printable(index_.paths[index], kMaxShownPathBytes), ")");
   }
-  int64_t LabelOf(int64_t index) const override {
-    return index_.labels.empty() ? kNoLabel : index_.labels[index];
-  }
-  const std::vector<std::string>& class_names() const override {
-    return index_.class_names;
-  }
-  std::string unused_labels() const override { return index_.unused_labels; }
-  std::vector<int64_t> Units() const override {
-    std::vector<int64_t> firsts;
-    for (const RowGroupPlace& group : index_.groups) {
-      firsts.push_back(group.first);
-    }
-    return firsts;
-  }
-  int64_t stored_bytes() const override {
-    int64_t bytes = 0;
-    for (const ShardFile& shard : index_.shards) bytes += shard.file->size();
-    return bytes;
-  }
-  bool reads_whole_units() const override { return true; }
   std::string KeyOf(int64_t index) const override {
-    const size_t shard = index_.groups[GroupOf(index)].shard;
-    const std::filesystem::path path(index_.shards[shard].file->name());
-    return absl::StrCat(path.filename().string(), ": row ",
-                        index - index_.shard_firsts[shard]);
+    const std::filesystem::path path(ShardOf(index).name());
+    return RowOf(index, path.filename().string());
   }
 
   absl::StatusOr<std::string> Fetch(int64_t index) const override {
     GANDEM_CHECK(index >= 0 && index < size());
     const size_t number = GroupOf(index);
     const RowGroupPlace& group = index_.groups[number];
-    GANDEM_ASSIGN_OR_RETURN(const RowGroupCache::Images images,
-                            cache_.Get(static_cast<int64_t>(number), [&] {
-                              return workers_->Read(index_.shards[group.shard],
-                                                    group.number, group.rows);
-                            }));
+    GANDEM_ASSIGN_OR_RETURN(
+        const RowGroupCache::Piece images,
+        cache_.Get(static_cast<int64_t>(number), group.bytes,
+                   absl::InfiniteFuture(), [&] {
+                     return workers_->Read(index_.shards[group.shard],
+                                           group.number, group.rows);
+                   }));
     const absl::string_view image = images->image(index - group.first);
     if (!image.empty()) return std::string(image);
     return absl::DataLossError(
@@ -119,47 +86,21 @@ class ParquetImages : public EncodedStore {
                      "the image's bytes, or remove the row"));
   }
 
-  // Sizes of images are in the row groups, those of row groups in the index.
-  absl::StatusOr<std::string> Fingerprint() const override {
-    Sha256 hash;
-    for (const ShardFile& shard : index_.shards) {
-      const std::filesystem::path path(shard.file->name());
-      hash.Update(absl::StrCat(path.filename().string(), " ",
-                               shard.file->size(), "\n"));
-    }
-    for (int64_t i = 0; i < size(); ++i) {
-      hash.Update(absl::StrCat(index_.paths.empty() ? "" : index_.paths[i], " ",
-                               LabelOf(i), "\n"));
-    }
-    for (const RowGroupPlace& group : FingerprintGroups()) {
-      const int64_t count = std::min(group.rows, kFingerprintRows);
-      for (int64_t i = 0; i < count; ++i) {
-        GANDEM_RETURN_IF_ERROR(
-            HashIfReadable(group.first + i * group.rows / count, hash));
-      }
-    }
-    return hash.Finish();
-  }
-
  private:
   size_t GroupOf(int64_t index) const {
     const auto after = std::ranges::upper_bound(index_.groups, index, {},
                                                 &RowGroupPlace::first);
     return static_cast<size_t>(after - index_.groups.begin()) - 1;
   }
-  // Evenly spread.
-  std::vector<RowGroupPlace> FingerprintGroups() const {
-    std::vector<RowGroupPlace> groups;
-    const int64_t size = std::ssize(index_.groups);
-    const int64_t count = std::min(size, kFingerprintGroups);
-    for (int64_t i = 0; i < count; ++i) {
-      groups.push_back(index_.groups[i * size / count]);
-    }
-    return groups;
+  const RandomAccessFile& ShardOf(int64_t index) const {
+    return *index_.shards[index_.groups[GroupOf(index)].shard].file;
   }
-  // Never change after construction.
-  const std::string kind_;
-  const ParquetIndex index_;
+  std::string RowOf(int64_t index, absl::string_view file) const {
+    const size_t shard = index_.groups[GroupOf(index)].shard;
+    return absl::StrCat(file, ": row ", index - index_.shard_firsts[shard]);
+  }
+
+  const ParquetIndex index_;  // never changes after construction
 
   const std::unique_ptr<DataWorkerPool> workers_;
   mutable RowGroupCache cache_;
@@ -197,7 +138,7 @@ void NumberTexts(std::vector<OpenedShard>& shards) {
 // Why the labels of two shards are not of one data set; "": they are, or the
 // other one has no rows, whose labels could be missing.
 std::string LabelFault(const ShardFile& file, const OpenedShard& shard,
-                       const ParquetIndex& index) {
+                       const SourceInfo& info, const ParquetIndex& index) {
   const std::string& name = file.file->name();
   if (!shard.unused_labels.empty()) {
     return absl::StrCat(
@@ -208,28 +149,29 @@ std::string LabelFault(const ShardFile& file, const OpenedShard& shard,
     return absl::StrCat("'", name, "' has a label above ", kMaxLabel,
                         ", the most: number the classes from 0 on");
   }
-  if (shard.rows() == 0 || index.size == 0) return "";
+  if (shard.rows() == 0 || info.size == 0) return "";
   const auto differs = [&](absl::string_view what) {
     return absl::StrCat("'", index.shards.front().file->name(), "' and '", name,
                         "' ", what,
                         ": shards of one data set are alike; name those that "
                         "are");
   };
-  if (shard.labels.empty() != index.labels.empty()) {
+  if (shard.labels.empty() != info.labels.empty()) {
     return differs("do not both have labels");
   }
-  if (shard.class_names != index.class_names) {
+  if (shard.class_names != info.class_names) {
     return differs("name their classes differently");
   }
   return "";
 }
 
-void AddShard(const ShardFile& file, OpenedShard shard, ParquetIndex& index) {
-  if (index.unused_labels.empty()) {
-    index.unused_labels = LabelFault(file, shard, index);
+void AddShard(const ShardFile& file, OpenedShard shard, SourceInfo& info,
+              ParquetIndex& index) {
+  if (info.unused_labels.empty()) {
+    info.unused_labels = LabelFault(file, shard, info, index);
   }
-  index.shard_firsts.push_back(index.size);
-  if (index.size > 0 && shard.paths.empty() != index.paths.empty()) {
+  index.shard_firsts.push_back(info.size);
+  if (info.size > 0 && shard.paths.empty() != index.paths.empty()) {
     shard.paths.assign(index.paths.empty() ? 0 : shard.rows(), "");
   }
   for (size_t i = 0; i < shard.row_groups.size(); ++i) {
@@ -237,16 +179,19 @@ void AddShard(const ShardFile& file, OpenedShard shard, ParquetIndex& index) {
     if (rows == 0) continue;
     index.groups.push_back({.shard = static_cast<size_t>(file.number),
                             .number = static_cast<int64_t>(i),
-                            .first = index.size,
-                            .rows = rows});
-    index.size += rows;
+                            .first = info.size,
+                            .rows = rows,
+                            .bytes = shard.row_groups[i].bytes});
+    info.units.push_back(info.size);
+    info.size += rows;
   }
-  std::ranges::copy(shard.labels, std::back_inserter(index.labels));
+  info.stored_bytes += file.file->size();
+  std::ranges::copy(shard.labels, std::back_inserter(info.labels));
   std::ranges::move(shard.paths, std::back_inserter(index.paths));
-  if (shard.rows() > 0) index.class_names = std::move(shard.class_names);
-  if (index.unused_labels.empty()) return;
-  index.labels.clear();
-  index.class_names.clear();
+  if (shard.rows() > 0) info.class_names = std::move(shard.class_names);
+  if (info.unused_labels.empty()) return;
+  info.labels.clear();
+  info.class_names.clear();
 }
 
 std::string KindOf(const ParquetFiles& files) {
@@ -259,10 +204,11 @@ std::string KindOf(const ParquetFiles& files) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ImageStore>> OpenParquetWith(
-    const std::string& path, DataWorkerPool::Starter start,
-    int64_t cache_bytes) {
-  GANDEM_ASSIGN_OR_RETURN(const ParquetFiles files, FindParquetFiles(path));
+absl::StatusOr<std::unique_ptr<ImageStore>> OpenParquet(
+    const Location& at, DataWorkerPool::Starter start, int64_t cache_bytes) {
+  GANDEM_ASSIGN_OR_RETURN(const ParquetFiles files, FindParquetFiles(at));
+  SourceInfo info = {
+      .kind = KindOf(files), .reads_whole_units = true, .units = {}};
   ParquetIndex index;
   GANDEM_ASSIGN_OR_RETURN(index.shards, OpenFiles(files.paths));
   auto workers = std::make_unique<DataWorkerPool>(std::move(start));
@@ -273,19 +219,18 @@ absl::StatusOr<std::unique_ptr<ImageStore>> OpenParquetWith(
           [&](int64_t i) { return workers->Open(index.shards[i]); }));
   NumberTexts(opened);
   for (size_t i = 0; i < opened.size(); ++i) {
-    AddShard(index.shards[i], std::move(opened[i]), index);
+    AddShard(index.shards[i], std::move(opened[i]), info, index);
   }
-  if (index.size == 0) {
+  if (info.size == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "'", ShownUrl(path), "' has no rows: there is nothing to train on"));
+        "'", at.Shown(), "' has no rows: there is nothing to train on"));
   }
-  return std::make_unique<ParquetImages>(KindOf(files), std::move(index),
+  // The largest one is kept in any case: many images need it one by one.
+  for (const RowGroupPlace& group : index.groups) {
+    cache_bytes = std::max(cache_bytes, group.bytes);
+  }
+  return std::make_unique<ParquetImages>(std::move(info), std::move(index),
                                          std::move(workers), cache_bytes);
-}
-
-absl::StatusOr<std::unique_ptr<ImageStore>> OpenParquet(
-    const std::string& path) {
-  return OpenParquetWith(path, StartDataWorker, UnitMemory());
 }
 
 // An element of ExtraSourceKinds.
@@ -294,7 +239,9 @@ SourceKind ParquetSourceKind() {
               "Parquet (a file, its folder, or "
               "name-{00000..00004}-of-00005.parquet)",
           .recognizes = LooksLikeParquet,
-          .open = OpenWithoutMembers<OpenParquet>};
+          .open = [](const Location& at, const SourceOptions& options) {
+            return OpenParquet(at, StartDataWorker, options.unit_bytes);
+          }};
 }
 
 }  // namespace gandem

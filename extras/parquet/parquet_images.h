@@ -14,22 +14,16 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "absl/status/statusor.h"
 #include "extras/parquet/data_worker_pool.h"
 #include "pipeline/image_store.h"
+#include "pipeline/trees/location.h"
 
 namespace gandem {
 
-// `path`: what FindParquetFiles takes.
+// Has data_workers of `start`, and keeps row groups of up to `cache_bytes`.
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenParquet(
-    const std::string& path);
-
-// The same with data_workers of `start`, which keeps row groups of up to
-// `cache_bytes`.
-absl::StatusOr<std::unique_ptr<ImageStore>> OpenParquetWith(
-    const std::string& path, DataWorkerPool::Starter start,
-    int64_t cache_bytes);
+    const Location& at, DataWorkerPool::Starter start, int64_t cache_bytes);
 
 }  // namespace gandem

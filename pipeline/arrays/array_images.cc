@@ -10,7 +10,6 @@
 #include "common/check.h"
 #include "common/files/sha256.h"
 #include "common/status.h"
-#include "pipeline/formats/zip_format.h"
 #include "pipeline/remote/open_file.h"
 
 namespace gandem {
@@ -21,27 +20,12 @@ constexpr int64_t kHashedPiece = int64_t{1} << 22;
 
 class ArrayImages : public ImageStore {
  public:
-  explicit ArrayImages(ArrayContents contents)
-      : contents_(std::move(contents)) {
-    for (const ArrayPart& part : contents_.parts) size_ += part.images;
-  }
+  ArrayImages(SourceInfo info, ArrayContents contents)
+      : ImageStore(std::move(info)), contents_(std::move(contents)) {}
 
-  std::string kind() const override { return contents_.kind; }
-  int64_t size() const override { return size_; }
-  std::optional<ImageShape> common_shape() const override {
-    return contents_.shape;
-  }
   std::string NameOf(int64_t index) const override {
     return absl::StrCat(contents_.path, ": image ", index);
   }
-  int64_t LabelOf(int64_t index) const override {
-    return contents_.labels.empty() ? kNoLabel
-                                    : int64_t{contents_.labels[index]};
-  }
-  const std::vector<std::string>& class_names() const override {
-    return contents_.class_names;
-  }
-  std::string unused_labels() const override { return contents_.unused_labels; }
 
   absl::StatusOr<std::string> Fetch(int64_t index) const override {
     const Place place = PlaceOf(index);
@@ -66,23 +50,12 @@ class ArrayImages : public ImageStore {
   }
 
   absl::StatusOr<std::string> ContentHash() const override {
-    if (contents_.checksum.has_value()) {
-      GANDEM_RETURN_IF_ERROR(Fingerprint());
-    }
-    return contents_.file.empty() ? Fingerprint() : HashOfFile(contents_.file);
-  }
-  absl::StatusOr<std::string> Fingerprint() const override {
+    if (!contents_.file.empty()) return HashOfFile(contents_.file);
     Sha256 hash;
     hash.Update(
-        absl::StrCat(size_, " images ", ShapeText(contents_.shape), " "));
-    GANDEM_ASSIGN_OR_RETURN(uint32_t crc32, ChecksumOfHeader());
+        absl::StrCat(size(), " images ", ShapeText(contents_.shape), " "));
     for (const ArrayPart& part : contents_.parts) {
-      GANDEM_RETURN_IF_ERROR(HashPart(part, crc32, hash));
-    }
-    if (contents_.checksum.has_value() && crc32 != contents_.checksum->crc32) {
-      return absl::DataLossError(
-          absl::StrCat(contents_.path,
-                       ": damaged: the checksum of its images does not fit"));
+      GANDEM_RETURN_IF_ERROR(HashPart(part, hash));
     }
     hash.Update(std::as_bytes(std::span(contents_.labels)));
     return hash.Finish();
@@ -94,7 +67,7 @@ class ArrayImages : public ImageStore {
     int64_t offset;
   };
   Place PlaceOf(int64_t index) const {
-    GANDEM_CHECK(index >= 0 && index < size_);
+    GANDEM_CHECK(index >= 0 && index < size());
     const ArrayPart* part = contents_.parts.data();
     for (; index >= part->images; ++part) index -= part->images;
     return {.part = part, .offset = part->offset + index * part->stride};
@@ -119,17 +92,7 @@ class ArrayImages : public ImageStore {
     return pixels;
   }
 
-  absl::StatusOr<uint32_t> ChecksumOfHeader() const {
-    if (!contents_.checksum.has_value()) return 0;
-    const int64_t begin = contents_.checksum->begin;
-    const ArrayPart& part = contents_.parts.front();
-    GANDEM_ASSIGN_OR_RETURN(const std::string header,
-                            part.file->Read(begin, part.offset - begin));
-    return zip::Crc32(0, header);
-  }
-
-  absl::Status HashPart(const ArrayPart& part, uint32_t& crc32,
-                        Sha256& hash) const {
+  absl::Status HashPart(const ArrayPart& part, Sha256& hash) const {
     const int64_t image_bytes = contents_.shape.NumValues();
     const int64_t at_once = std::max<int64_t>(1, kHashedPiece / part.stride);
     for (int64_t first = 0; first < part.images; first += at_once) {
@@ -146,7 +109,6 @@ class ArrayImages : public ImageStore {
             part.file == nullptr
                 ? InMemory(part, offset + i * part.stride)
                 : absl::string_view(read).substr(i * part.stride, image_bytes);
-        if (contents_.checksum.has_value()) crc32 = zip::Crc32(crc32, stored);
         const std::vector<uint8_t> pixels = PixelsOf(stored);
         hash.Update(std::as_bytes(std::span(pixels)));
       }
@@ -154,16 +116,20 @@ class ArrayImages : public ImageStore {
     return absl::OkStatus();
   }
 
-  // Never change after construction.
-  const ArrayContents contents_;
-  int64_t size_ = 0;
+  const ArrayContents contents_;  // never changes after construction
 };
 
 }  // namespace
 
 std::unique_ptr<ImageStore> ImagesOfArray(ArrayContents contents) {
   GANDEM_CHECK(!contents.parts.empty());
-  return std::make_unique<ArrayImages>(std::move(contents));
+  SourceInfo info = {.kind = contents.kind,
+                     .common_shape = contents.shape,
+                     .labels = {contents.labels.begin(), contents.labels.end()},
+                     .class_names = contents.class_names,
+                     .unused_labels = contents.unused_labels};
+  for (const ArrayPart& part : contents.parts) info.size += part.images;
+  return std::make_unique<ArrayImages>(std::move(info), std::move(contents));
 }
 
 }  // namespace gandem

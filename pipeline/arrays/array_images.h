@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Images of one shape that lie one after the other as bytes: IDX, CIFAR and npz
-// files. Those of a file that is not compressed stay on the disk, so that
-// several processes share what the system keeps of it in memory. Others are
-// held in memory once.
+// files. Those of an unpacked folder of CIFAR stay on the disk, so that several
+// processes share what the system keeps of it in memory. Others are held in
+// memory once.
 //
 // Owner, thread safety: see image_store.h.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +17,7 @@
 #include "common/shared_bytes.h"
 #include "pipeline/image_store.h"
 #include "pipeline/random_access_file.h"
+#include "pipeline/trees/location.h"
 
 namespace gandem {
 
@@ -31,12 +31,6 @@ struct ArrayPart {
   int64_t offset = 0;  // of the first image, in bytes
   int64_t stride = 0;
   int64_t images = 0;
-};
-
-// CRC-32 of parts[0].file, from byte `begin` to the end of the last image.
-struct ArrayChecksum {
-  int64_t begin = 0;
-  uint32_t crc32 = 0;
 };
 
 struct ArrayContents {
@@ -53,19 +47,9 @@ struct ArrayContents {
   absl::string_view format = "";   // a constant: "IDX"
   // The file that ContentHash hashes; empty: pixels and labels.
   std::string file = {};
-  // Compared where all images are read: by Fingerprint and ContentHash.
-  std::optional<ArrayChecksum> checksum = std::nullopt;
 };
 
 std::unique_ptr<ImageStore> ImagesOfArray(ArrayContents contents);
-
-// Keeps `bytes` without a copy.
-template <typename Bytes>
-SharedBytes HoldBytes(Bytes bytes) {
-  auto held = std::make_shared<const Bytes>(std::move(bytes));
-  const auto view = std::as_bytes(std::span(*held));
-  return SharedBytes(std::move(held), view);
-}
 
 // Images of an IDX file, gray, plain or gzip-compressed. `labels_path` empty:
 // no labels. Errors of ReadIdx, and
@@ -76,27 +60,25 @@ absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdx(
 // The same with the labels that stand beside the images: labels-idx1 where the
 // name has images-idx3. Those that do not fit the images are not used. `path`
 // may be a folder with train-images-idx3-ubyte.
-absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdxByName(
-    const std::string& path);
+absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdxByName(const Location& at);
 
 // Whether OpenIdxByName finds images there.
-bool LooksLikeIdx(const std::string& path);
+bool LooksLikeIdx(const Location& at);
 
 // Images of an .npz with one array uint8 [N, height, width, 1 or 3]; in a file
 // with several arrays it is arr_0. They have no labels. Errors of NpzReader,
 // and
 //   INVALID_ARGUMENT  there is no such array; says what there is.
-absl::StatusOr<std::unique_ptr<ImageStore>> OpenNpzImages(
-    const std::string& path);
+absl::StatusOr<std::unique_ptr<ImageStore>> OpenNpzImages(const Location& at);
 
 // The training images of CIFAR-10 or CIFAR-100, the binary or the Python
 // version, in the order of its files: in a folder (or the folder that the
 // archive unpacks to, inside of it), or in the .tar.gz as it is distributed.
 // Labels of CIFAR-100 are the fine ones.
 //   INVALID_ARGUMENT  a file is missing, or not as long as it should be.
-absl::StatusOr<std::unique_ptr<ImageStore>> OpenCifar(const std::string& path);
+absl::StatusOr<std::unique_ptr<ImageStore>> OpenCifar(const Location& at);
 
-// Whether a folder has such files.
-bool LooksLikeCifar(const std::string& folder);
+// Whether a folder has such files, or a name is that of a compressed archive.
+bool LooksLikeCifar(const Location& at);
 
 }  // namespace gandem

@@ -5,7 +5,6 @@
 #include <iterator>
 #include <map>
 #include <optional>
-#include <span>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -14,15 +13,14 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
-#include "common/files/file.h"
+#include "common/check.h"
 #include "common/status.h"
 #include "pipeline/arrays/array_images.h"
 #include "pipeline/formats/cifar_pickle.h"
-#include "pipeline/formats/gzip_file.h"
+#include "pipeline/formats/gzip.h"
 #include "pipeline/formats/tar.h"
 #include "pipeline/random_access_file.h"
-#include "pipeline/remote/url.h"
+#include "pipeline/remote/open_file.h"
 
 namespace gandem {
 namespace {
@@ -31,7 +29,6 @@ constexpr int64_t kCifarSide = 32;
 constexpr int64_t kCifarArea = kCifarSide * kCifarSide;
 // The archives unpack to 180 MB.
 constexpr int64_t kMaxCifarBytes = int64_t{1} << 30;
-constexpr int64_t kUnpackedPiece = 1 << 20;
 
 struct CifarVersion {
   absl::string_view folder;  // that the archive unpacks to
@@ -121,17 +118,21 @@ absl::StatusOr<ArrayPart> FindPickled(absl::string_view pickle,
   if (batch.decoded == nullptr) {
     part.offset = batch.pixels.data() - pickle.data();
   } else {
-    part.memory = HoldBytes(std::string(batch.pixels));
+    part.memory = HeldBytes(std::string(batch.pixels));
   }
   return part;
 }
 
-// `read` gives the bytes of one of the version's files. They stay in memory
-// unless they lie in `folder`, which is null for an archive.
+// A file of CIFAR: its bytes, and where they stay; a null `file`: in memory.
+struct CifarBytes {
+  SharedBytes bytes;
+  std::shared_ptr<const RandomAccessFile> file = nullptr;
+};
+
+// `read` gives one of the version's files.
 absl::StatusOr<std::unique_ptr<ImageStore>> ReadCifar(
     const CifarVersion& version, const std::string& path,
-    absl::FunctionRef<absl::StatusOr<std::string>(absl::string_view)> read,
-    const CifarFolder* folder) {
+    absl::FunctionRef<absl::StatusOr<CifarBytes>(absl::string_view)> read) {
   ArrayContents contents = {
       .kind = std::string(version.name),
       .path = path,
@@ -143,7 +144,9 @@ absl::StatusOr<std::unique_ptr<ImageStore>> ReadCifar(
   }
   for (const absl::string_view file : version.files) {
     if (file.empty()) break;
-    GANDEM_ASSIGN_OR_RETURN(std::string bytes, read(file));
+    GANDEM_ASSIGN_OR_RETURN(const CifarBytes held, read(file));
+    const absl::string_view bytes(
+        reinterpret_cast<const char*>(held.bytes.data()), held.bytes.size());
     absl::StatusOr<ArrayPart> part =
         version.label_bytes > 0
             ? FindRecords(bytes, version.label_bytes, contents)
@@ -151,11 +154,9 @@ absl::StatusOr<std::unique_ptr<ImageStore>> ReadCifar(
     if (!part.ok()) {
       return Annotate(part.status(), absl::StrCat(path, ": ", file));
     }
-    if (part->memory.empty() && folder != nullptr) {
-      GANDEM_ASSIGN_OR_RETURN(
-          part->file, OpenLocalFile(absl::StrCat(folder->path, "/", file)));
-    } else if (part->memory.empty()) {
-      part->memory = HoldBytes(std::move(bytes));
+    if (part->memory.empty()) {
+      part->file = held.file;
+      if (held.file == nullptr) part->memory = held.bytes;
     }
     contents.parts.push_back(*std::move(part));
   }
@@ -169,98 +170,61 @@ absl::Status NoCifar(const std::string& path) {
       "folder (images are read in any order, which gzip does not allow)"));
 }
 
-bool IsCifarName(absl::string_view name) {
-  return std::ranges::any_of(kCifarVersions, [&](const CifarVersion& version) {
-    return std::ranges::any_of(version.files, [&](absl::string_view file) {
-      return !file.empty() && name == absl::StrCat(version.folder, "/", file);
-    });
-  });
-}
-
-// The files of CIFAR in a compressed archive, by name. It is unpacked piece by
-// piece, so that another archive takes no memory.
-absl::StatusOr<std::map<std::string, std::string>> ReadCifarMembers(
-    const std::string& path_or_url) {
-  GANDEM_ASSIGN_OR_RETURN(GzipFile archive, GzipFile::Open(path_or_url));
-  int64_t at = 0;
-  std::vector<uint8_t> piece(kUnpackedPiece);
-  const auto read = [&](int64_t offset,
-                        int64_t size) -> absl::StatusOr<std::string> {
-    if (offset > kMaxCifarBytes - size) return NoCifar(archive.name());
-    std::string bytes;
-    bytes.reserve(static_cast<size_t>(size));
-    while (at < offset + size) {
-      const int64_t end = at < offset ? offset : offset + size;
-      const int64_t wanted = std::min(kUnpackedPiece, end - at);
-      GANDEM_ASSIGN_OR_RETURN(const int64_t found,
-                              archive.Read(std::span(piece).first(wanted)));
-      if (found < wanted) {
-        return absl::DataLossError(
-            absl::StrCat("'", archive.name(), "': the tar archive in it ends ",
-                         "early, at byte ", at + found));
-      }
-      if (at >= offset) bytes.append(piece.begin(), piece.begin() + wanted);
-      at += wanted;
-    }
-    return bytes;
-  };
-  std::map<std::string, std::string> members;
-  const auto keep = [&](const TarEntry& entry) -> absl::Status {
-    absl::string_view name = entry.file.name;
-    absl::ConsumePrefix(&name, "./");
-    if (!IsCifarName(name)) return absl::OkStatus();
-    GANDEM_ASSIGN_OR_RETURN(members[std::string(name)],
-                            read(entry.file.offset, entry.file.size));
-    return absl::OkStatus();
-  };
-  GANDEM_RETURN_IF_ERROR(
-      ScanTar(archive.name(), INT64_MAX, read, keep).status());
-  // The checksum of the compressed data is at their end.
-  for (int64_t found = 1; found > 0 && at < kMaxCifarBytes; at += found) {
-    GANDEM_ASSIGN_OR_RETURN(found, archive.Read(piece));
-  }
-  return members;
-}
-
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenCifarArchive(
-    const std::string& path_or_url) {
-  GANDEM_ASSIGN_OR_RETURN(auto members, ReadCifarMembers(path_or_url));
-  const std::string path = ShownUrl(path_or_url);
-  const auto name_of = [](const CifarVersion& version, absl::string_view file) {
-    return absl::StrCat(version.folder, "/", file);
-  };
+    const Location& at) {
+  const std::string path = at.Shown();
+  GANDEM_ASSIGN_OR_RETURN(const auto file, OpenFile(at.path));
+  if (file->size() > kMaxCifarBytes) return NoCifar(path);
+  GANDEM_ASSIGN_OR_RETURN(std::vector<uint8_t> unpacked,
+                          Unpacked(*file, kMaxCifarBytes));
+  const SharedBytes archive = HeldBytes(std::move(unpacked));
+  GANDEM_ASSIGN_OR_RETURN(const TarListing listing,
+                          ListTar(*FileInMemory(path, archive)));
+  std::map<std::string, SharedBytes> members;
+  for (const TarMember& member : listing.members) {
+    members[member.name] = archive.Slice(static_cast<size_t>(member.offset),
+                                         static_cast<size_t>(member.size));
+  }
   for (const CifarVersion& version : kCifarVersions) {
-    if (!members.contains(name_of(version, version.files[0]))) continue;
-    return ReadCifar(
-        version, path,
-        [&](absl::string_view file) -> absl::StatusOr<std::string> {
-          const auto found = members.find(name_of(version, file));
-          if (found == members.end()) {
-            return absl::InvalidArgumentError(
-                absl::StrCat("'", path, "' lacks ", name_of(version, file)));
-          }
-          return std::move(found->second);
-        },
-        /*folder=*/nullptr);
+    const auto name_of = [&](absl::string_view name) {
+      return absl::StrCat(version.folder, "/", name);
+    };
+    if (!members.contains(name_of(version.files[0]))) continue;
+    return ReadCifar(version, path,
+                     [&](absl::string_view name) -> absl::StatusOr<CifarBytes> {
+                       const auto found = members.find(name_of(name));
+                       if (found != members.end())
+                         return CifarBytes{found->second};
+                       return absl::InvalidArgumentError(
+                           absl::StrCat("'", path, "' lacks ", name_of(name)));
+                     });
   }
   return NoCifar(path);
 }
 
 }  // namespace
 
-bool LooksLikeCifar(const std::string& folder) {
-  return FindCifar(folder).has_value();
+bool LooksLikeCifar(const Location& at) {
+  return at.is_folder ? FindCifar(at.path).has_value()
+                      : at.HasEnding(".tar.gz") || at.HasEnding(".tgz");
 }
 
-absl::StatusOr<std::unique_ptr<ImageStore>> OpenCifar(const std::string& path) {
-  const std::optional<CifarFolder> found = FindCifar(path);
-  if (!found.has_value()) return OpenCifarArchive(path);
+absl::StatusOr<std::unique_ptr<ImageStore>> OpenCifar(const Location& at) {
+  if (!at.is_folder) return OpenCifarArchive(at);
+  const std::optional<CifarFolder> found = FindCifar(at.path);
+  GANDEM_CHECK(found.has_value());
   return ReadCifar(
-      *found->version, path,
-      [&](absl::string_view file) {
-        return ReadFile(absl::StrCat(found->path, "/", file), kMaxCifarBytes);
-      },
-      &*found);
+      *found->version, at.path,
+      [&](absl::string_view name) -> absl::StatusOr<CifarBytes> {
+        CifarBytes held;
+        GANDEM_ASSIGN_OR_RETURN(
+            held.file, OpenLocalFile(absl::StrCat(found->path, "/", name)));
+        GANDEM_ASSIGN_OR_RETURN(
+            std::string bytes,
+            held.file->Read(0, std::min(held.file->size(), kMaxCifarBytes)));
+        held.bytes = HeldBytes(std::move(bytes));
+        return held;
+      });
 }
 
 }  // namespace gandem

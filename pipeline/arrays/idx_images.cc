@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <array>
 #include <iterator>
 #include <utility>
 #include <vector>
@@ -10,7 +9,7 @@
 #include "common/files/file.h"
 #include "common/status.h"
 #include "pipeline/arrays/array_images.h"
-#include "pipeline/formats/gzip_file.h"
+#include "pipeline/formats/gzip.h"
 #include "pipeline/formats/idx_reader.h"
 #include "pipeline/remote/open_file.h"
 #include "pipeline/remote/url.h"
@@ -22,8 +21,7 @@ constexpr char kImagesPart[] = "images-idx3";
 constexpr char kLabelsPart[] = "labels-idx1";
 constexpr char kTrainImages[] = "/train-images-idx3-ubyte";
 
-// `path`, or the same with .gz; empty when there is neither, as behind a
-// network, where a folder cannot be told from a file.
+// `path`, or the same with .gz; empty when there is neither.
 std::string PlainOrGzipIdx(const std::string& path) {
   for (const std::string& candidate : {path, path + ".gz"}) {
     if (PathExists(candidate)) return candidate;
@@ -79,7 +77,7 @@ absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdxWith(
        .shape = {.channels = 1,
                  .height = images.shape[1],
                  .width = images.shape[2]},
-       .parts = {{.memory = HoldBytes(std::move(images.values)),
+       .parts = {{.memory = HeldBytes(std::move(images.values)),
                   .stride = images.shape[1] * images.shape[2],
                   .images = images.shape[0]}},
        .labels = *std::move(labels),
@@ -95,23 +93,19 @@ absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdx(
   return OpenIdxWith(images_path, labels_path, /*optional=*/false);
 }
 
-absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdxByName(
-    const std::string& path) {
-  const std::string in_folder = PlainOrGzipIdx(path + kTrainImages);
-  const std::string images = in_folder.empty() ? path : in_folder;
+absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdxByName(const Location& at) {
+  const std::string images =
+      at.is_folder ? PlainOrGzipIdx(at.path + kTrainImages) : at.path;
   GANDEM_ASSIGN_OR_RETURN(const std::string labels, LabelsBeside(images));
   return OpenIdxWith(images, labels, /*optional=*/true);
 }
 
-bool LooksLikeIdx(const std::string& path) {
-  if (!PlainOrGzipIdx(path + kTrainImages).empty()) return true;
-  absl::StatusOr<GzipFile> file = GzipFile::Open(path);
-  if (!file.ok()) return false;
-  std::array<uint8_t, 4> magic = {};
-  const auto found = file->Read(magic);
+bool LooksLikeIdx(const Location& at) {
+  if (at.is_folder) return !PlainOrGzipIdx(at.path + kTrainImages).empty();
   // Two zeros, the type "unsigned byte", the number of dimensions.
-  return found.ok() && *found == 4 && magic[0] == 0 && magic[1] == 0 &&
-         magic[2] == 8 && magic[3] <= 4;
+  const auto magic = Unpacked(*FileInMemory(at.name, at.start), /*most=*/4);
+  return magic.ok() && magic->size() == 4 && (*magic)[0] == 0 &&
+         (*magic)[1] == 0 && (*magic)[2] == 8 && (*magic)[3] <= 4;
 }
 
 }  // namespace gandem

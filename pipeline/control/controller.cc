@@ -138,19 +138,16 @@ void PipelineController::SeeReads(const PipelineSeen& seen) {
   recent_.Fade(Fading(seen.seconds, kHalfLife));
   usual_.Fade(Fading(seen.seconds, kGapHalfLife));
   double ended = 0;
-  const auto add = [&](double seconds) {
-    recent_.Add(seconds);
-    usual_.Add(seconds);
-    ++ended;
-  };
   for (const FetchSeen& fetch : seen.fetches) {
     ++recent_.samples;
     ++usual_.samples;
     usual_.bytes += static_cast<double>(fetch.bytes);
     shares_pieces_ |= fetch.at_hand;
-    if (!fetch.at_hand) add(fetch.seconds);
+    if (fetch.at_hand) continue;
+    recent_.Add(fetch.seconds);
+    usual_.Add(fetch.seconds);
+    ++ended;
   }
-  for (const double seconds : seen.look_seconds) add(seconds);
   const double kept = std::exp(-seen.seconds);  // remembers a second
   read_rate_ = read_rate_ * kept + (1 - kept) * ended / seen.seconds;
 }
@@ -223,9 +220,8 @@ void PipelineController::SetAhead(double seconds) {
 
 // L = lambda W (Little 1961).
 void PipelineController::SetFetches(const PipelineSeen& seen) {
-  const auto missing =
-      static_cast<double>(setting_.ahead - limits_.least_ahead - seen.waiting -
-                          seen.fetching - seen.put_off);
+  const auto missing = static_cast<double>(
+      setting_.ahead - limits_.least_ahead - seen.waiting - seen.fetching);
   const double rate = demand_ + std::max(0.0, missing) / kRefillSeconds;
   const double wanted = std::ceil(kMargin * rate * recent_.PerSample());
   auto fetches = static_cast<double>(std::clamp<int64_t>(

@@ -40,10 +40,6 @@ struct PipelineSeen {
   double stalled_seconds = 0;           // in which the trainer waited for them
   std::vector<FetchSeen> fetches = {};  // that ended in the interval
   int64_t fetching = 0;                 // fetches under way at its end
-  // Durations of the reads that ended in the interval and brought pieces for
-  // samples that are fetched later.
-  std::vector<double> look_seconds = {};
-  int64_t put_off = 0;      // samples that current fetches bring, too
   int64_t finished = 0;     // samples that were decoded in the interval
   double work_seconds = 0;  // processor time that decoding them took
   int64_t waiting = 0;      // samples, fetched or finished, at its end

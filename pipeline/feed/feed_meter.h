@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "absl/time/time.h"
 #include "pipeline/control/controller.h"
@@ -35,22 +36,42 @@ class FeedMeter {
 
   void FetchBegan() { ++seen_.fetching; }
   void FetchEnded(absl::Time began, absl::Time now, int64_t bytes,
-                  bool at_hand = false);
-  // It was for samples that are fetched later, and brought their piece or found
-  // that it was there or under way.
-  void LookEnded(absl::Time began, absl::Time now, bool brought);
-  // It gave way, and begins again.
-  void FetchPutOff() { --seen_.fetching; }
-  void Finished(int64_t samples, double work_seconds);
-  // The trainer waited in [begin, end); until `fetched` for fetches.
-  void Stalled(absl::Time begin, absl::Time fetched, absl::Time end);
+                  bool at_hand = false) {
+    --seen_.fetching;
+    seen_.fetches.push_back({.seconds = absl::ToDoubleSeconds(now - began),
+                             .bytes = bytes,
+                             .at_hand = at_hand});
+    stats_.stored_bytes += bytes;
+  }
+  void Finished(int64_t samples, double work_seconds) {
+    seen_.finished += samples;
+    seen_.work_seconds += work_seconds;
+    stats_.finished += samples;
+    stats_.work_seconds += work_seconds;
+  }
+  // The trainer waited in [begin, end); until `fetched` for fetches. A wait
+  // that began before the interval's end counts in full in the next.
+  void Stalled(absl::Time begin, absl::Time fetched, absl::Time end) {
+    seen_.stalled_seconds += absl::ToDoubleSeconds(end - begin);
+    stats_.fetch_stall_seconds += absl::ToDoubleSeconds(fetched - begin);
+    stats_.finish_stall_seconds += absl::ToDoubleSeconds(end - fetched);
+  }
   void Consumed(int64_t samples) { seen_.consumed += samples; }
 
   absl::Time interval_begin() const { return interval_begin_; }
-  // But for what waits; the next interval begins.
-  PipelineSeen EndInterval(absl::Time now);
-  // But for what is of now.
-  FeedStats TakeStats(absl::Time now);
+  // Without what waits; the next interval begins.
+  PipelineSeen EndInterval(absl::Time now) {
+    seen_.seconds = absl::ToDoubleSeconds(now - interval_begin_);
+    interval_begin_ = now;
+    const int64_t fetching = seen_.fetching;
+    return std::exchange(seen_, PipelineSeen{.fetching = fetching});
+  }
+  // Without what is of now.
+  FeedStats TakeStats(absl::Time now) {
+    stats_.seconds = absl::ToDoubleSeconds(now - stats_begin_);
+    stats_begin_ = now;
+    return std::exchange(stats_, FeedStats());
+  }
 
  private:
   absl::Time interval_begin_;

@@ -15,7 +15,7 @@
 #include "common/process/thread.h"
 #include "common/status.h"
 #include "common/trace/trace.h"
-#include "pipeline/feed/memory_workers.h"
+#include "pipeline/pieces_read.h"
 #include "pipeline/read_stop.h"
 
 namespace gandem {
@@ -87,12 +87,10 @@ Prefetcher::Prefetcher(std::shared_ptr<const Dataset> dataset,
     : dataset_(std::move(dataset)),
       options_(options),
       order_(options.seed, dataset_->Units()),
-      board_(
-          {.batch_samples = options.StepImages(),
-           .sample_values = dataset_->shape().NumValues(),
-           .memory_bytes = BytesToWait(options, dataset_->shape().NumValues()),
-           .window_samples =
-               order_.window() * options.num_images / options.batch_size}),
+      board_({.batch_samples = options.StepImages(),
+              .sample_values = dataset_->shape().NumValues(),
+              .memory_bytes =
+                  BytesToWait(options, dataset_->shape().NumValues())}),
       meter_(options.clock->Now()),
       controller_(LimitsFor(options, dataset_->shape().NumValues())),
       fetchers_("fetch", [this] { FetchLoop(); }),
@@ -115,80 +113,60 @@ void Prefetcher::Close(absl::Status reason) {
 // --- Fetching ---
 
 bool Prefetcher::FetcherWakes() const {
-  return !closed_.ok() || fetchers_.HasSurplus() || board_.CanFetch() ||
-         board_.CanLook();
+  return !closed_.ok() || board_.CanFetch();
 }
 
 std::optional<Prefetcher::FetchWork> Prefetcher::NextFetch() {
   absl::MutexLock lock(&mu_);
   mu_.Await(absl::Condition(this, &Prefetcher::FetcherWakes));
-  if (!closed_.ok() || fetchers_.Leaves()) return std::nullopt;
-  FetchWork work = {.looks = !board_.CanFetch(),
-                    .began = options_.clock->Now()};
-  work.position = work.looks ? board_.BeginLook() : board_.BeginFetch();
+  if (!closed_.ok()) return std::nullopt;
   meter_.FetchBegan();
-  return work;
+  return FetchWork{.position = board_.BeginFetch(),
+                   .began = options_.clock->Now()};
 }
 
 void Prefetcher::FetchLoop() {
   while (const std::optional<FetchWork> work = NextFetch()) {
-    work->looks ? Look(*work) : Fetch(*work);
+    Fetch(*work);
     StartThreads();
   }
 }
 
-absl::StatusOr<StoredSample> Prefetcher::FetchStored(int64_t position) {
+absl::StatusOr<KeptSample> Prefetcher::FetchAndKeep(int64_t position) {
   const TraceSpan span("fetch image", {"step", StepOf(position)});
   const ScopedReadStop scope(&stop_);
-  return dataset_->Fetch(order_.ImageOfSample(NumberOf(position)));
-}
-
-absl::StatusOr<KeptSample> Prefetcher::FetchAndKeep(int64_t position) {
-  GANDEM_ASSIGN_OR_RETURN(const StoredSample stored, FetchStored(position));
+  GANDEM_ASSIGN_OR_RETURN(
+      const StoredSample stored,
+      dataset_->Fetch(order_.ImageOfSample(NumberOf(position))));
   return KeptSample{.image = chunks_.Keep(stored.image),
                     .input = chunks_.Keep(stored.input)};
 }
 
 void Prefetcher::Fetch(const FetchWork& work) {
-  const ScopedGiveWay way(work.id(this));
+  const ScopedPiecesRead pieces;
   absl::StatusOr<KeptSample> stored = FetchAndKeep(work.position);
   const int64_t bytes = stored.ok() ? stored->bytes() : 0;
   absl::MutexLock lock(&mu_);
   const absl::Time now = options_.clock->Now();
-  if (!stored.ok() && way.gave_way_to().has_value()) {
-    meter_.FetchPutOff();
-    board_.PutOff(work.position, *way.gave_way_to());
-    return;
-  }
   const bool had_begun = board_.has_begun();
-  meter_.FetchEnded(work.began, now, bytes, way.was_at_hand());
+  meter_.FetchEnded(work.began, now, bytes, pieces.were_at_hand());
   board_.EndFetch(work.position, std::move(stored), now);
   // What was held back for the first one.
   if (!had_begun) Apply(board_.in_memory() ? InMemory() : setting_);
   Update(now);
 }
 
-// A failure shows again when it is fetched.
-void Prefetcher::Look(const FetchWork& work) {
-  const ScopedGiveWay way(work.id(this));
-  const absl::StatusOr<StoredSample> stored = FetchStored(work.position);
-  absl::MutexLock lock(&mu_);
-  const absl::Time now = options_.clock->Now();
-  meter_.LookEnded(work.began, now, way.brought_bytes() > 0);
-  board_.EndLook(work.position);
-  Update(now);
-}
-
 // --- Finishing ---
 
 bool Prefetcher::FinisherWakes() const {
-  return !closed_.ok() || finishers_.HasSurplus() || board_.CanFinish();
+  return !closed_.ok() || (finishing_ < setting_.workers && board_.CanFinish());
 }
 
 std::optional<SampleBoard::Work> Prefetcher::NextWork() {
   absl::MutexLock lock(&mu_);
   mu_.Await(absl::Condition(this, &Prefetcher::FinisherWakes));
-  if (!closed_.ok() || finishers_.Leaves()) return std::nullopt;
+  if (!closed_.ok()) return std::nullopt;
+  ++finishing_;
   return board_.BeginFinish();
 }
 
@@ -227,6 +205,7 @@ void Prefetcher::Finish(SampleBoard::Work work) {
   const double seconds = ThreadSeconds() - begin;
   absl::MutexLock lock(&mu_);
   const auto finished = static_cast<int64_t>(labels.size());
+  --finishing_;
   board_.EndFinish(work, labels);
   if (!failure.ok()) board_.Fail(work.first + finished, std::move(failure));
   meter_.Finished(finished, seconds);
@@ -294,28 +273,20 @@ std::optional<absl::StatusOr<RealBatch>> Prefetcher::TakeUntil(
 void Prefetcher::Update(absl::Time now) {
   if (now - meter_.interval_begin() < kUpdateInterval) return;
   PipelineSeen seen = meter_.EndInterval(now);
-  seen.put_off = board_.put_off();
   seen.waiting = board_.waiting();
   const PipelineSetting setting = NextSetting(seen);
   RecordCounter("samples that wait", seen.waiting);
   if (setting == setting_) return;
   Apply(setting);
   if (!IsTracing()) return;
-  RecordInstant(board_.in_memory() ? "workers in memory"
-                                   : TraceName(controller_.WhyText()),
-                {"ahead", setting.ahead});
+  RecordInstant(TraceName(controller_.WhyText()), {"ahead", setting.ahead});
   RecordCounter("fetches", setting.fetches);
   RecordCounter("decode threads", setting.workers);
 }
 
 PipelineSetting Prefetcher::NextSetting(const PipelineSeen& seen) {
-  PipelineSetting setting = setting_;
-  if (board_.in_memory()) {
-    setting.workers =
-        WorkersInMemory(seen, setting.workers, options_.max_workers);
-    return setting;
-  }
-  setting = controller_.Update(seen);
+  if (board_.in_memory()) return setting_;
+  const PipelineSetting setting = controller_.Update(seen);
   if (options_.held.has_value()) return *options_.held;
   const std::string warning = controller_.TakeWarning();
   if (!warning.empty()) GANDEM_LOG_WARN("{}", warning);
@@ -324,21 +295,20 @@ PipelineSetting Prefetcher::NextSetting(const PipelineSeen& seen) {
 
 PipelineSetting Prefetcher::InMemory() const {
   const int64_t ahead = options_.depth * options_.StepImages();
-  return {.fetches = 0, .workers = 1, .ahead = ahead, .finished_ahead = ahead};
+  return {.fetches = 0,
+          .workers = options_.max_workers,
+          .ahead = ahead,
+          .finished_ahead = ahead};
 }
 
 void Prefetcher::Apply(const PipelineSetting& setting) {
   setting_ = setting;
+  setting_.workers = std::clamp(setting.workers, 1, options_.max_workers);
   board_.Set(setting);
-  if (!board_.has_begun()) {
-    fetchers_.Want(1);
-    finishers_.Want(1);
-    return;
-  }
-  fetchers_.Want(board_.in_memory()
-                     ? 0
-                     : std::clamp(setting.fetches, 1, options_.max_fetches));
-  finishers_.Want(std::clamp(setting.workers, 1, options_.max_workers));
+  // What the first one is like tells how many are needed.
+  const bool begun = board_.has_begun();
+  fetchers_.Want(begun ? std::min(setting.fetches, options_.max_fetches) : 1);
+  finishers_.Want(begun ? setting_.workers : 1);
 }
 
 void Prefetcher::StartThreads() {

@@ -3,9 +3,9 @@
 // Reads the real images of the coming discriminator steps in the background:
 // threads that wait for stored samples, and threads that finish these right
 // into their batch. How many, and how far ahead, is PipelineController's
-// choice, every 100 ms (of a dataset in memory: memory_workers.h). What is
-// delivered depends on the dataset, seed and batch size alone, not on that nor
-// on timing (design.md section 5).
+// choice, every 100 ms; a dataset in memory has all threads that it may. What
+// is delivered depends on the dataset, seed and batch size alone, not on that
+// nor on timing (design.md section 5).
 //
 // Threads that finish run at a lower priority than the trainer. Without work
 // all wait; nothing is polled, but by a trainer that waits in Next. A dataset
@@ -42,7 +42,6 @@
 #include "pipeline/feed/feed_meter.h"
 #include "pipeline/feed/sample_board.h"
 #include "pipeline/feed/thread_crew.h"
-#include "pipeline/give_way.h"
 
 namespace gandem {
 
@@ -103,12 +102,7 @@ class Prefetcher {
 
   struct FetchWork {
     int64_t position = 0;
-    bool looks = false;  // SampleBoard::BeginLook
     absl::Time began;
-
-    ReadId id(const Prefetcher* owner) const {
-      return {owner, SampleBoard::ReadNumber(position, looks)};
-    }
   };
 
   // The threads.
@@ -117,13 +111,11 @@ class Prefetcher {
   bool FetcherWakes() const ABSL_SHARED_LOCKS_REQUIRED(mu_);
   bool FinisherWakes() const ABSL_SHARED_LOCKS_REQUIRED(mu_);
   bool TakerWakes() const ABSL_SHARED_LOCKS_REQUIRED(mu_);
-  // Wait for work; none: the thread must return.
+  // Wait for work; none: the prefetcher is closed.
   std::optional<FetchWork> NextFetch();
   std::optional<SampleBoard::Work> NextWork();
-  absl::StatusOr<StoredSample> FetchStored(int64_t position);
   absl::StatusOr<KeptSample> FetchAndKeep(int64_t position);
   void Fetch(const FetchWork& work);
-  void Look(const FetchWork& work);
   void Finish(SampleBoard::Work work);
   // None: there is no batch by then.
   std::optional<absl::StatusOr<RealBatch>> TakeUntil(absl::Time deadline);
@@ -134,7 +126,7 @@ class Prefetcher {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Apply(const PipelineSetting& setting) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void StartThreads();
-  PipelineSetting InMemory() const;  // to begin with
+  PipelineSetting InMemory() const;
 
   int64_t StepOf(int64_t position) const {
     return options_.first_step + position / options_.StepImages();
@@ -159,6 +151,7 @@ class Prefetcher {
   FeedMeter meter_ ABSL_GUARDED_BY(mu_);
   PipelineController controller_ ABSL_GUARDED_BY(mu_);
   PipelineSetting setting_ ABSL_GUARDED_BY(mu_);
+  int finishing_ ABSL_GUARDED_BY(mu_) = 0;    // threads
   absl::Status closed_ ABSL_GUARDED_BY(mu_);  // sticky
   // Last: they use all of the above.
   ThreadCrew fetchers_;

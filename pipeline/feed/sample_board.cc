@@ -36,7 +36,7 @@ void SampleBoard::Set(const PipelineSetting& setting) {
 
 int64_t SampleBoard::used_bytes() const {
   return std::max<int64_t>(0, room_until_ - taken_) * sample_bytes() +
-         stored_bytes_ + (fetching() + put_off_) * usual_bytes_.value_or(0);
+         stored_bytes_ + fetching_ * usual_bytes_.value_or(0);
 }
 
 bool SampleBoard::HasRoom(int64_t position, int64_t stored_bytes) const {
@@ -52,31 +52,20 @@ bool SampleBoard::CanFetch() const {
   if (in_memory_ || fetching() >= setting_.fetches) return false;
   // What a sample takes is not known before one is there.
   if (!usual_bytes_.has_value() && fetching() > 0) return false;
-  if (!again_.empty() &&
-      (!failed_.has_value() || *again_.begin() < failed_->first)) {
-    return true;
-  }
   if (failed_.has_value() || next_ >= taken_ + setting_.ahead) return false;
   return HasRoom(next_, usual_bytes_.value_or(0));
 }
 
 int64_t SampleBoard::BeginFetch() {
   GANDEM_CHECK(CanFetch());
-  if (!again_.empty()) {
-    const int64_t position = *again_.begin();
-    again_.erase(again_.begin());
-    --put_off_;
-    fetching_[position];
-    return position;
-  }
-  fetching_[next_];
+  ++fetching_;
   if (next_ < taken_ + setting_.finished_ahead) TakeRoom(next_);
   return next_++;
 }
 
 void SampleBoard::EndFetch(int64_t position, absl::StatusOr<KeptSample> stored,
                            absl::Time now) {
-  Leave(position);
+  --fetching_;
   if (!stored.ok()) return Fail(position, std::move(stored).status());
   const int64_t bytes = stored->bytes();
   if (!usual_bytes_.has_value()) {
@@ -89,53 +78,6 @@ void SampleBoard::EndFetch(int64_t position, absl::StatusOr<KeptSample> stored,
   if (++open.num_fetched == sizes_.batch_samples) open.fetched_at = now;
   stored_bytes_ += bytes;
   fetched_.emplace(position, *std::move(stored));
-}
-
-void SampleBoard::Leave(int64_t number) {
-  const auto ended = fetching_.find(number);
-  again_.insert(ended->second.begin(), ended->second.end());
-  fetching_.erase(ended);
-}
-
-void SampleBoard::PutOff(int64_t position, int64_t other) {
-  Leave(position);
-  ++put_off_;
-  shares_pieces_ = true;
-  const auto brings = fetching_.find(other);
-  if (brings == fetching_.end()) {
-    again_.insert(position);
-  } else {
-    brings->second.push_back(position);
-  }
-}
-
-// Of pieces as many bytes are kept as of samples: those of the window that is
-// fetched, and as many of the next one.
-int64_t SampleBoard::LookAhead() const {
-  const int64_t usual = std::max<int64_t>(1, usual_bytes_.value_or(1));
-  const int64_t kept = sizes_.memory_bytes / usual;
-  return sizes_.window_samples > kept / 2
-             ? 0
-             : std::min(sizes_.window_samples, kept / 4);
-}
-
-bool SampleBoard::CanLook() const {
-  return shares_pieces_ && !failed_.has_value() && !CanFetch() &&
-         fetching() < setting_.fetches &&
-         std::max(looked_, next_) < next_ + LookAhead();
-}
-
-int64_t SampleBoard::BeginLook() {
-  GANDEM_CHECK(CanLook());
-  looked_ = std::max(looked_, next_);
-  fetching_[ReadNumber(looked_, /*looks=*/true)];
-  ++looking_;
-  return looked_++;
-}
-
-void SampleBoard::EndLook(int64_t position) {
-  Leave(ReadNumber(position, /*looks=*/true));
-  --looking_;
 }
 
 void SampleBoard::TakeRoom(int64_t position) {
@@ -181,7 +123,6 @@ SampleBoard::Work SampleBoard::BeginFinish() {
   } else {
     const auto lowest = fetched_.begin();
     work.first = lowest->first;
-    being_finished_[work.first] = lowest->second.bytes();
     work.stored = std::move(lowest->second);
     fetched_.erase(lowest);
   }
@@ -194,11 +135,7 @@ SampleBoard::Work SampleBoard::BeginFinish() {
 
 void SampleBoard::EndFinish(const Work& work,
                             const std::vector<int64_t>& labels) {
-  const auto stored = being_finished_.find(work.first);
-  if (stored != being_finished_.end()) {
-    stored_bytes_ -= stored->second;
-    being_finished_.erase(stored);
-  }
+  if (work.stored.has_value()) stored_bytes_ -= work.stored->bytes();
   OpenBatch& open = Open(work.first);
   int64_t at = work.first % sizes_.batch_samples;
   for (const int64_t label : labels) {

@@ -6,14 +6,10 @@
 //
 // Samples have positions: 0 is the first of the first batch, and batch b holds
 // [b * batch_samples, (b + 1) * batch_samples). They begin in this order, end
-// in any, and batches are taken in order. One whose piece of a file another
-// fetch brings is put off until that one ends: fetches that are under way at
-// once are of different pieces. Behind them some are looked at: their pieces
-// are brought, and they are fetched later. An order of windows needs nearly all
-// pieces of the next window at once, so they have to be there by then.
+// in any, and batches are taken in order.
 //
 // Memory: until it is finished, a sample counts with its stored bytes; while it
-// is being fetched or put off, with the most that samples of late had (so the
+// is being fetched, with the most that samples of late had (so the
 // first is fetched alone). Those of the next `finished_ahead` count with their
 // part of a batch, too, from when they begin; the others stay as they are
 // stored. A batch's memory is made when its first sample is finished, so up to
@@ -27,11 +23,9 @@
 
 #include <cstdint>
 #include <deque>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -60,9 +54,6 @@ class SampleBoard {
     int64_t batch_samples = 1;
     int64_t sample_values = 1;  // floats of a finished sample
     int64_t memory_bytes = 0;   // of all that waits
-    // Samples of a window of the order (data_order.h), whose pieces are kept
-    // for a while, in as much memory; 0: there are none.
-    int64_t window_samples = 0;
   };
   // Samples [first, first + count), of one batch, to be finished.
   struct Work {
@@ -89,20 +80,6 @@ class SampleBoard {
   int64_t BeginFetch();
   void EndFetch(int64_t position, absl::StatusOr<KeptSample> stored,
                 absl::Time now);
-  // In place of EndFetch: the fetch of `position` gave way to that of `other`,
-  // and may begin again when that has ended.
-  // `other` is what ReadNumber says.
-  void PutOff(int64_t position, int64_t other);
-
-  // Where pieces are shared, and nothing can be fetched.
-  bool CanLook() const;
-  int64_t BeginLook();  // the position; only if CanLook()
-  void EndLook(int64_t position);
-
-  // What a fetch is called as a read that others give way to (give_way.h).
-  static int64_t ReadNumber(int64_t position, bool looks) {
-    return looks ? ~position : position;
-  }
 
   bool CanFinish() const;
   Work BeginFinish();  // only if CanFinish()
@@ -127,13 +104,9 @@ class SampleBoard {
   // Nothing has to be fetched: all is in memory.
   bool in_memory() const { return in_memory_; }
   int64_t taken() const { return taken_; }  // samples
-  int64_t fetching() const { return std::ssize(fetching_); }
-  // Samples that began to be fetched, and wait for other fetches.
-  int64_t put_off() const { return put_off_; }
+  int64_t fetching() const { return fetching_; }
   // Samples that were fetched or finished and are not taken.
-  int64_t waiting() const {
-    return next_ - taken_ - (fetching() - looking_) - put_off_;
-  }
+  int64_t waiting() const { return next_ - taken_ - fetching_; }
   int64_t used_bytes() const;
 
  private:
@@ -158,9 +131,6 @@ class SampleBoard {
   // There is memory for `stored_bytes` more, and for the finished samples up to
   // `position`.
   bool HasRoom(int64_t position, int64_t stored_bytes) const;
-  // A read that is no longer under way.
-  void Leave(int64_t number);
-  int64_t LookAhead() const;
   void TakeRoom(int64_t position);  // of finished samples, up to it
   // Samples from `next_` on that one call may finish.
   int64_t RunLength() const;
@@ -172,18 +142,10 @@ class SampleBoard {
   int64_t taken_ = 0;
   int64_t next_ = 0;        // the first that has not begun
   int64_t room_until_ = 0;  // of finished samples, for which memory counts
-  // What is being fetched or looked at, by ReadNumber, each with the positions
-  // that were put off until it ends.
-  std::map<int64_t, std::vector<int64_t>> fetching_;
-  int64_t put_off_ = 0;      // those in fetching_, and
-  std::set<int64_t> again_;  // those that may begin again
-  int64_t looked_ = 0;       // the first that was not
-  int64_t looking_ = 0;
-  bool shares_pieces_ = false;                 // something was put off
-  std::map<int64_t, KeptSample> fetched_;      // not begun to be finished
-  std::deque<OpenBatch> open_;                 // the first is taken next
-  int64_t stored_bytes_ = 0;                   // of all that are not finished
-  std::map<int64_t, int64_t> being_finished_;  // position to stored bytes
+  int64_t fetching_ = 0;    // samples
+  std::map<int64_t, KeptSample> fetched_;  // not begun to be finished
+  std::deque<OpenBatch> open_;             // the first is taken next
+  int64_t stored_bytes_ = 0;               // of all that are not finished
   std::optional<int64_t> usual_bytes_;  // of a stored sample, at most of late
   bool in_memory_ = false;
   std::optional<std::pair<int64_t, absl::Status>> failed_;  // lowest position

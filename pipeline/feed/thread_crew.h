@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Threads that all do the same, whose number changes while they do it. They
-// leave by themselves where their function finds that they are too many.
+// Threads that all do the same, of which more may be wanted while they do it.
+// None leaves before all is over: those that are too many wait for work.
 //
 // Owner: the object whose work they do; as its last member.
-// Thread safety: Want and Leaves under the owner's lock, which those who wait
-// for Leaves hold, too; StartMissing without it. Join: once nobody waits any
-// more.
+// Thread safety: any thread.
 // Errors: where the system has no more threads, it stays at those that are
 // there; the first one throws.
 #pragma once
 
 #include <atomic>
 #include <functional>
+#include <iterator>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -25,30 +25,43 @@ namespace gandem {
 
 class ThreadCrew {
  public:
-  // `run` returns when Leaves() was true, or when all is over.
+  // `run` returns when all is over.
   ThreadCrew(std::string name, std::function<void()> run)
       : name_(std::move(name)), run_(std::move(run)) {}
   ThreadCrew(const ThreadCrew&) = delete;
   ThreadCrew& operator=(const ThreadCrew&) = delete;
   ~ThreadCrew() { Join(); }
 
+  // At least `threads`, once StartMissing is called.
   void Want(int threads) { wanted_ = threads; }
-  bool HasSurplus() const { return running_ > wanted_; }
-  // True: the calling thread of the crew must return.
-  bool Leaves() {
-    if (!HasSurplus()) return false;
-    --running_;
-    return true;
-  }
-  int running() const { return running_; }
 
-  void StartMissing();
+  // Without the owner's lock, which a new thread takes.
+  void StartMissing() {
+    if (running_ >= wanted_) return;
+    absl::MutexLock lock(&mu_);
+    while (!is_over_ && running_ < wanted_) {
+      try {
+        threads_.emplace_back(name_, run_);
+      } catch (const std::system_error&) {
+        if (threads_.empty()) throw;
+        return;
+      }
+      ++running_;
+    }
+  }
+
   // All must have been told to return. None is started after it.
-  void Join();
+  void Join() {
+    std::vector<Thread> threads;
+    {
+      absl::MutexLock lock(&mu_);
+      is_over_ = true;
+      threads.swap(threads_);
+    }
+    for (Thread& thread : threads) thread.Join();
+  }
 
  private:
-  void Start() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-
   const std::string name_;
   const std::function<void()> run_;
   std::atomic<int> wanted_ = 0;
@@ -56,7 +69,6 @@ class ThreadCrew {
   absl::Mutex mu_;
   bool is_over_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<Thread> threads_ ABSL_GUARDED_BY(mu_);
-  std::vector<size_t> free_ ABSL_GUARDED_BY(mu_);  // whose threads have left
 };
 
 }  // namespace gandem

@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/formats/idx_reader.h"
 
-#include <algorithm>
 #include <iterator>
 #include <limits>
 #include <span>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/status.h"
-#include "pipeline/formats/gzip_file.h"
+#include "pipeline/formats/gzip.h"
+#include "pipeline/remote/open_file.h"
 
 namespace gandem {
 namespace {
 
 constexpr int kUnsignedByte = 0x08;
-constexpr int64_t kChunkBytes = int64_t{4} << 20;
 
 absl::Status Truncated(const std::string& path, absl::string_view what,
                        int64_t expected, int64_t found) {
@@ -60,16 +58,19 @@ absl::Status CheckMagic(const std::string& path, std::span<const uint8_t> magic,
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<int64_t>> ReadShape(int num_dimensions,
-                                               GzipFile& file) {
+int64_t HeaderBytes(int num_dimensions) { return 4 + 4 * num_dimensions; }
+
+absl::StatusOr<std::vector<int64_t>> ReadShape(const RandomAccessFile& file,
+                                               int num_dimensions) {
   const std::string& path = file.name();
-  std::vector<uint8_t> header(4 + 4 * num_dimensions);
-  GANDEM_ASSIGN_OR_RETURN(const int64_t found, file.Read(header));
-  if (found >= 4) {
+  const int64_t header_bytes = HeaderBytes(num_dimensions);
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<uint8_t> header,
+                          Unpacked(file, header_bytes));
+  if (header.size() >= 4) {
     GANDEM_RETURN_IF_ERROR(CheckMagic(path, header, num_dimensions));
   }
-  if (found < static_cast<int64_t>(header.size())) {
-    return Truncated(path, "IDX header", header.size(), found);
+  if (std::ssize(header) < header_bytes) {
+    return Truncated(path, "IDX header", header_bytes, std::ssize(header));
   }
   std::vector<int64_t> shape;
   int64_t total = 1;
@@ -77,7 +78,9 @@ absl::StatusOr<std::vector<int64_t>> ReadShape(int num_dimensions,
     const uint8_t* bytes = header.data() + 4 + 4 * i;
     const int64_t length = int64_t{bytes[0]} << 24 | int64_t{bytes[1]} << 16 |
                            int64_t{bytes[2]} << 8 | int64_t{bytes[3]};
-    if (length == 0 || total > std::numeric_limits<int64_t>::max() / length) {
+    // Room for the header and one byte more.
+    if (length == 0 ||
+        total > (std::numeric_limits<int64_t>::max() - 256) / length) {
       return absl::InvalidArgumentError(
           absl::StrCat(path, ": IDX dimension ", i, " is ", length,
                        "; expected at least 1 and a total below 2^63"));
@@ -92,46 +95,32 @@ absl::StatusOr<std::vector<int64_t>> ReadShape(int num_dimensions,
 
 absl::StatusOr<std::vector<int64_t>> ReadIdxShape(
     const std::string& path_or_url, int num_dimensions) {
-  GANDEM_ASSIGN_OR_RETURN(GzipFile file, GzipFile::Open(path_or_url));
-  return ReadShape(num_dimensions, file);
+  GANDEM_ASSIGN_OR_RETURN(const auto file, OpenFile(path_or_url));
+  return ReadShape(*file, num_dimensions);
 }
 
 absl::StatusOr<IdxArray> ReadIdx(const std::string& path_or_url,
                                  int num_dimensions) {
-  GANDEM_ASSIGN_OR_RETURN(GzipFile file, GzipFile::Open(path_or_url));
-  const std::string& path = file.name();
+  GANDEM_ASSIGN_OR_RETURN(const auto file, OpenFile(path_or_url));
+  const std::string& path = file->name();
   IdxArray array;
-  GANDEM_ASSIGN_OR_RETURN(array.shape, ReadShape(num_dimensions, file));
+  GANDEM_ASSIGN_OR_RETURN(array.shape, ReadShape(*file, num_dimensions));
   int64_t total = 1;
   for (const int64_t length : array.shape) total *= length;
-  // At once: a vector that grows would hold its values twice. What is not
-  // written yet takes no memory.
-  if (total <= file.most_bytes()) {
-    array.values.reserve(static_cast<size_t>(total));
+  const int64_t header_bytes = HeaderBytes(num_dimensions);
+  // Reading on by a byte also makes zlib check the CRC at the end.
+  GANDEM_ASSIGN_OR_RETURN(array.values,
+                          Unpacked(*file, header_bytes + total + 1));
+  array.values.erase(array.values.begin(), array.values.begin() + header_bytes);
+  const std::string shape = absl::StrJoin(array.shape, " x ");
+  if (std::ssize(array.values) < total) {
+    return Truncated(path, absl::StrCat("values (", shape, ")"), total,
+                     std::ssize(array.values));
   }
-
-  int64_t done = 0;
-  while (done < total) {
-    const int64_t wanted = std::min(total - done, kChunkBytes);
-    array.values.resize(done + wanted);
-    GANDEM_ASSIGN_OR_RETURN(
-        const int64_t found,
-        file.Read(std::span(array.values).subspan(done, wanted)));
-    done += found;
-    if (found < wanted) {
-      return Truncated(
-          path,
-          absl::StrCat("values (", absl::StrJoin(array.shape, " x "), ")"),
-          total, done);
-    }
-  }
-  // Reading on also makes zlib check the CRC at the end.
-  uint8_t trailing = 0;
-  GANDEM_ASSIGN_OR_RETURN(const int64_t extra, file.Read({&trailing, 1}));
-  if (extra != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path, ": bytes follow the last value: expected exactly ", total,
-        " values (", absl::StrJoin(array.shape, " x "), ")"));
+  if (std::ssize(array.values) > total) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": bytes follow the last value: expected exactly ",
+                     total, " values (", shape, ")"));
   }
   return array;
 }

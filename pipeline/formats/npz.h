@@ -12,8 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -48,20 +46,6 @@ class NpzReader {
   //   DATA_LOSS         damaged, encrypted, compressed otherwise than by
   //                     deflate, or a checksum that does not fit.
   absl::StatusOr<NamedTensor> Read(const std::string& name) const;
-
-  // Where in file() an array lies as it is, row-major; none: it is compressed,
-  // in Fortran's order, or for Read to refuse. `crc32` is that of header and
-  // data, and the caller's to compare. Errors of Read.
-  struct StoredArray {
-    NpyLayout layout;
-    int64_t header_at = 0;
-    uint32_t crc32 = 0;
-  };
-  absl::StatusOr<std::optional<StoredArray>> FindStored(
-      const std::string& name) const;
-  const std::shared_ptr<const RandomAccessFile>& file() const {
-    return zip_.file();
-  }
 
  private:
   NpzReader(std::string path, ZipReader zip, int64_t max_array_bytes);

@@ -71,31 +71,4 @@ absl::StatusOr<NamedTensor> NpzReader::Read(const std::string& name) const {
   return tensor;
 }
 
-absl::StatusOr<std::optional<NpzReader::StoredArray>> NpzReader::FindStored(
-    const std::string& name) const {
-  // More than any header of an array of images has.
-  constexpr int64_t kHeaderBytes = 4096;
-  const auto found = members_.find(name);
-  if (found == members_.end()) return std::optional<StoredArray>();
-  const ZipMember& member = zip_.members()[found->second];
-  const std::string where = absl::StrCat(path_, ": array '", name, "'");
-  const auto at = zip_.StoredAt(member);
-  if (!at.ok()) return Annotate(at.status(), where);
-  if (!at->has_value()) return std::optional<StoredArray>();
-  const auto bytes = static_cast<int64_t>(member.bytes);
-  GANDEM_ASSIGN_OR_RETURN(
-      const std::string begin,
-      zip_.file()->Read(**at, std::min(bytes, kHeaderBytes)));
-  absl::StatusOr<NpyLayout> layout = ParseNpyLayout(begin);
-  // Read says what is wrong, or takes a longer header.
-  if (!layout.ok() || layout->fortran_order)
-    return std::optional<StoredArray>();
-  if (layout->header_bytes + layout->data_bytes != member.bytes) {
-    return absl::DataLossError(
-        absl::StrCat(where, ": ", bytes, " bytes are not what it says"));
-  }
-  return std::optional<StoredArray>(
-      {.layout = *std::move(layout), .header_at = **at, .crc32 = member.crc32});
-}
-
 }  // namespace gandem

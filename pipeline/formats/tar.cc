@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -22,10 +23,6 @@ namespace {
 
 // Of a long name, or of what pax says of a member.
 constexpr int64_t kMaxExtraBytes = 1 << 20;
-
-// Largest record whose zero padding is accepted. GNU tar writes records of
-// 10 KiB by default.
-constexpr int64_t kMostTarPadding = 1 << 20;
 
 // Types of entries. Those of ustar, pax and GNU.
 constexpr absl::string_view kRegularTypes("07\0", 3);
@@ -98,6 +95,13 @@ absl::Status DamagedTar(const std::string& path, int64_t offset) {
       "'", path, "' is no tar archive, or damaged or cut off at byte ",
       offset));
 }
+
+// An entry of an archive, also a folder or a link.
+struct TarEntry {
+  char type = '0';
+  TarMember file = {};
+  std::string link = {};  // the name that a link refers to
+};
 
 // What a record before a member says of it.
 struct TarExtras {
@@ -182,14 +186,6 @@ void AddHardLinks(std::vector<TarEntry> links, TarListing& listing) {
   }
 }
 
-// Whether something else than zeros follows the end of an archive, after the
-// rest of its last record.
-absl::StatusOr<bool> HasMore(const RandomAccessFile& file, int64_t end) {
-  const int64_t bytes = std::min(file.size() - end, kMostTarPadding);
-  GANDEM_ASSIGN_OR_RETURN(const std::string rest, file.Read(end, bytes));
-  return !IsZero(rest);
-}
-
 std::string TarName(const TarHeader& header) {
   const absl::string_view name = UpToNul({header.name, sizeof(header.name)});
   const absl::string_view prefix =
@@ -200,19 +196,18 @@ std::string TarName(const TarHeader& header) {
   return absl::StrCat(prefix, "/", name);
 }
 
-}  // namespace
-
-absl::StatusOr<int64_t> ScanTar(
-    const std::string& name, int64_t size,
-    absl::FunctionRef<absl::StatusOr<std::string>(int64_t, int64_t)> read,
-    absl::FunctionRef<absl::Status(TarEntry)> use) {
+// Gives each entry to `use`.
+absl::Status ScanTar(const RandomAccessFile& file,
+                     absl::FunctionRef<absl::Status(TarEntry)> use) {
+  const std::string& name = file.name();
+  const int64_t size = file.size();
   TarExtras extras;
   int64_t offset = 0;
   while (true) {
     if (offset > size - kTarBlockBytes) return DamagedTar(name, offset);
     GANDEM_ASSIGN_OR_RETURN(const std::string block,
-                            read(offset, kTarBlockBytes));
-    if (IsZero(block)) return offset;
+                            file.Read(offset, kTarBlockBytes));
+    if (IsZero(block)) return absl::OkStatus();
     TarHeader header;
     std::memcpy(&header, block.data(), kTarBlockBytes);
     auto bytes = ParseTarNumber({header.size, sizeof(header.size)});
@@ -228,7 +223,8 @@ absl::StatusOr<int64_t> ScanTar(
     offset += kTarBlockBytes;
     if (has_extras) {
       if (*bytes > kMaxExtraBytes) return DamagedTar(name, offset);
-      GANDEM_ASSIGN_OR_RETURN(const std::string text, read(offset, *bytes));
+      GANDEM_ASSIGN_OR_RETURN(const std::string text,
+                              file.Read(offset, *bytes));
       if (!TakeExtras(header.type, text, extras)) {
         return DamagedTar(name, offset);
       }
@@ -246,33 +242,26 @@ absl::StatusOr<int64_t> ScanTar(
   }
 }
 
+}  // namespace
+
 absl::StatusOr<TarListing> ListTar(const RandomAccessFile& file) {
   TarListing listing;
   std::vector<TarEntry> links;
-  GANDEM_ASSIGN_OR_RETURN(
-      const int64_t end,
-      ScanTar(
-          file.name(), file.size(),
-          [&](int64_t offset, int64_t size) { return file.Read(offset, size); },
-          [&](TarEntry entry) -> absl::Status {
-            if (IsRegular(entry)) {
-              GANDEM_RETURN_IF_ERROR(
-                  Annotate(NormalizeName(entry), file.name()));
-              listing.members.push_back(std::move(entry.file));
-            } else if (entry.type == kHardLink) {
-              GANDEM_RETURN_IF_ERROR(
-                  Annotate(NormalizeName(entry), file.name()));
-              links.push_back(std::move(entry));
-            } else if (entry.type == kSymbolicLink) {
-              ++listing.unused["symbolic link"];
-            } else if (absl::StrContains(kSpecialTypes, entry.type)) {
-              ++listing.unused["special file"];
-            }
-            return absl::OkStatus();
-          }));
+  GANDEM_RETURN_IF_ERROR(ScanTar(file, [&](TarEntry entry) -> absl::Status {
+    if (IsRegular(entry)) {
+      GANDEM_RETURN_IF_ERROR(Annotate(NormalizeName(entry), file.name()));
+      listing.members.push_back(std::move(entry.file));
+    } else if (entry.type == kHardLink) {
+      GANDEM_RETURN_IF_ERROR(Annotate(NormalizeName(entry), file.name()));
+      links.push_back(std::move(entry));
+    } else if (entry.type == kSymbolicLink) {
+      ++listing.unused["symbolic link"];
+    } else if (absl::StrContains(kSpecialTypes, entry.type)) {
+      ++listing.unused["special file"];
+    }
+    return absl::OkStatus();
+  }));
   AddHardLinks(std::move(links), listing);
-  GANDEM_ASSIGN_OR_RETURN(const bool appended, HasMore(file, end));
-  if (appended) listing.unused["appended archive"] = 1;
   return listing;
 }
 

@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -36,8 +35,8 @@ struct TarListing {
   // Regular files in their order, then hard links to them: files with the same
   // bytes.
   std::vector<TarMember> members = {};
-  // Symbolic links, hard links to files that are not in the archive, special
-  // files, and an archive that follows the end of this one.
+  // Symbolic links, hard links to files that are not in the archive, and
+  // special files.
   UnusedFiles unused = {};
 };
 
@@ -45,21 +44,6 @@ struct TarListing {
 //   DATA_LOSS         damaged, cut off, or no tar archive at all.
 //   INVALID_ARGUMENT  a name leads out of the archive.
 absl::StatusOr<TarListing> ListTar(const RandomAccessFile& file);
-
-// The entries of an archive of at most `size` bytes, folders and links
-// included. `read` gives the bytes [offset, offset + size); `use` may call it
-// for those of its entry. Offsets never decrease, so the archive may be a
-// stream. Returns the offset at which the archive ends. Errors of ListTar,
-// `read` and `use`; `name` is that of the archive.
-struct TarEntry {
-  char type = '0';
-  TarMember file = {};
-  std::string link = {};  // the name that a link refers to
-};
-absl::StatusOr<int64_t> ScanTar(
-    const std::string& name, int64_t size,
-    absl::FunctionRef<absl::StatusOr<std::string>(int64_t, int64_t)> read,
-    absl::FunctionRef<absl::Status(TarEntry)> use);
 
 class TarWriter {
  public:

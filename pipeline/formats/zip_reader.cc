@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/files/file.h"
 #include "common/status.h"
@@ -197,8 +198,12 @@ absl::Status InflateInto(const RandomAccessFile& file, int64_t begin,
 
 bool LooksLikeZip(const std::string& path_or_url) {
   const auto prefix = ReadFileStart(path_or_url, sizeof(zip::kEndSignature));
-  return prefix.ok() && (*prefix == zip::Pack(zip::kLocalSignature) ||
-                         *prefix == zip::Pack(zip::kEndSignature));
+  return prefix.ok() && BeginsAsZip(*prefix);
+}
+
+bool BeginsAsZip(absl::string_view start) {
+  return absl::StartsWith(start, zip::Pack(zip::kLocalSignature)) ||
+         absl::StartsWith(start, zip::Pack(zip::kEndSignature));
 }
 
 absl::StatusOr<ZipReader> ZipReader::Open(
@@ -269,13 +274,6 @@ absl::StatusOr<int64_t> ZipReader::BeginOf(const ZipMember& member) const {
     return CorruptZip("its sizes contradict each other");
   }
   return begin;
-}
-
-absl::StatusOr<std::optional<int64_t>> ZipReader::StoredAt(
-    const ZipMember& member) const {
-  if (member.method != zip::kStored) return std::optional<int64_t>();
-  GANDEM_ASSIGN_OR_RETURN(const int64_t begin, BeginOf(member));
-  return std::optional<int64_t>(begin);
 }
 
 absl::StatusOr<std::string> ZipReader::Read(const ZipMember& member,

@@ -12,19 +12,21 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "pipeline/random_access_file.h"
 
 namespace gandem {
 
 // Whether the file begins as a zip archive does; false if it cannot be read.
 bool LooksLikeZip(const std::string& path_or_url);
+// Whether a file with these first bytes does.
+bool BeginsAsZip(absl::string_view start);
 
 // A row of the archive's table of contents.
 struct ZipMember {
@@ -58,13 +60,6 @@ class ZipReader {
   // checksum is not compared.
   absl::StatusOr<std::string> ReadStart(const ZipMember& member,
                                         int64_t size) const;
-
-  // Where in file() the bytes of a member lie as they are; none: compressed.
-  // Their checksum is the caller's to compare.
-  //   DATA_LOSS  damaged.
-  absl::StatusOr<std::optional<int64_t>> StoredAt(
-      const ZipMember& member) const;
-  const std::shared_ptr<const RandomAccessFile>& file() const { return file_; }
 
  private:
   // Where the member's compressed bytes begin.

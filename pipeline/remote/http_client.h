@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One GET of a range, by libcurl: no retries, no redirects, no judgment.
-// Connections are kept for the next request (a pool of multi handles, each of
-// which has one request at a time, and a second one for the same if it is
-// slow). HTTP/1.1, so that requests at the same time share no connection;
-// certificates and names of servers are verified, by the system's authorities
-// or those of CURL_CA_BUNDLE or SSL_CERT_FILE; ~/.netrc has passwords for HTTP.
+// Connections are kept for the next request. HTTP/1.1, so that requests at the
+// same time share no connection; certificates and names of servers are
+// verified, by the system's authorities or those of CURL_CA_BUNDLE or
+// SSL_CERT_FILE; ~/.netrc has passwords for HTTP.
 //
 // Owner: the process's RemoteReader. Thread safety: any thread.
 #pragma once
@@ -17,15 +16,14 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "pipeline/memory/page_allocator.h"
-#include "pipeline/remote/http_headers.h"
 
 namespace gandem {
 
-// Of Amazon's Signature Version 4. Never in a message.
+// The key of Amazon's Signature Version 4. Never in a message.
 struct AwsKey {
   std::string id = {};
   std::string secret = {};
@@ -46,12 +44,11 @@ struct HttpRequest {
 
 struct HttpLimits {
   absl::Duration connect = absl::Seconds(10);
-  // Without a byte for so long, the request failed.
+  // A request that receives no byte for this long has failed.
   absl::Duration silence = absl::Seconds(10);
-  // Where an answer of one version stands still for so long, the rest of it is
-  // asked for over a new connection: one that lost many packets may wait for
-  // many seconds after its link is whole again. The next time after twice as
-  // long.
+  // An answer that has begun and then stands still for this long has failed at
+  // the first try; each further try waits twice as long. A connection that lost
+  // many packets may wait for many seconds after its link is whole again.
   absl::Duration stall = absl::Seconds(1);
 };
 
@@ -65,6 +62,25 @@ enum class HttpFailure {
   kCancelled,    // stopped by read_stop.h
 };
 
+// Content-Range: bytes FIRST-LAST/TOTAL (RFC 9110 section 14.4).
+struct ContentRange {
+  int64_t first = 0;
+  int64_t last = 0;
+  int64_t total = 0;  // > last
+};
+
+// None: the text is no such range.
+std::optional<ContentRange> ParseContentRange(absl::string_view text);
+
+// The headers that matter to a reader of ranges; empty: not sent.
+struct HttpHeaders {
+  std::optional<ContentRange> range = {};
+  std::string etag = {};           // with its quotes, and W/ if it is weak
+  std::string last_modified = {};  // as it was sent
+  std::optional<absl::Duration> retry_after = {};  // an hour at most
+  std::string region = {};  // x-amz-bucket-region: where the bucket is
+};
+
 struct HttpAnswer {
   HttpFailure failure = HttpFailure::kNone;
   std::string problem = {};  // of a failure, for people
@@ -74,7 +90,6 @@ struct HttpAnswer {
   PagedString body = {};
   bool more = false;          // the body was longer, and was cut there
   std::string redirect = {};  // an absolute URL; empty: none
-  bool hedged = false;        // a second request was made
 };
 
 class HttpClient {
@@ -84,24 +99,20 @@ class HttpClient {
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  // Returns at `deadline` at the latest. Where the server sends the whole file
-  // at most `max_body` bytes are taken. `hedge_after` (left out: never) from
-  // the start `may_hedge` is asked whether a second request may be made; the
-  // first of the two that is answered without an error counts. A request whose
-  // headers name a version (If-Match) goes on where its answer stands still.
+  // Returns at `deadline` at the latest, and within a second once the thread's
+  // reads are stopped. Where the server sends the whole file, at most
+  // `max_body` bytes are taken. `earlier_tries` of the same request lengthen
+  // HttpLimits::stall.
   HttpAnswer Get(const HttpRequest& request, int64_t max_body,
-                 absl::Time deadline, std::optional<absl::Duration> hedge_after,
-                 absl::FunctionRef<bool()> may_hedge);
+                 absl::Time deadline, int earlier_tries);
 
  private:
   class Transfer;
-  class Channel;
-
-  std::unique_ptr<Channel> TakeChannel();
 
   const HttpLimits limits_;
   absl::Mutex mu_;
-  std::vector<std::unique_ptr<Channel>> idle_ ABSL_GUARDED_BY(mu_);
+  // Each keeps its connections.
+  std::vector<std::unique_ptr<Transfer>> idle_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace gandem

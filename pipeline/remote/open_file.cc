@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "common/files/file.h"
 #include "common/files/sha256.h"
 #include "common/status.h"
@@ -56,16 +54,6 @@ absl::StatusOr<std::string> HashOfFile(const std::string& path_or_url) {
     hash.Update(bytes);
   }
   return hash.Finish();
-}
-
-absl::Status ProbeUrl(const std::string& url) {
-  if (!absl::EndsWith(NamePart(url), "/")) return OpenFile(url).status();
-  GANDEM_ASSIGN_OR_RETURN(const Url parsed, ParseUrl(url));
-  GANDEM_ASSIGN_OR_RETURN(const auto objects,
-                          ProcessRemoteStore().List(parsed, /*most=*/1));
-  if (!objects.empty()) return absl::OkStatus();
-  return absl::NotFoundError(
-      absl::StrCat("'", ShownUrl(url), "': no object's key begins with that"));
 }
 
 }  // namespace gandem

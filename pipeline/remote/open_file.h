@@ -9,9 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "pipeline/random_access_file.h"
 
 namespace gandem {
@@ -36,9 +34,5 @@ absl::StatusOr<std::string> ReadFileStart(const std::string& path_or_url,
 
 // SHA-256 in hex of the whole file.
 absl::StatusOr<std::string> HashOfFile(const std::string& path_or_url);
-
-// Whether a file or, where the name ends in '/', a list of S3 can be read at
-// all.
-absl::Status ProbeUrl(const std::string& url);
 
 }  // namespace gandem

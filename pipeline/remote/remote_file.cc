@@ -32,9 +32,9 @@ std::string VersionText(const FileVersion& version) {
                       version.size);
 }
 
-// A weak ETag matches nothing in If-Match (RFC 9110 section 13.1.1).
+// A weak ETag (W/"...") matches nothing in If-Match (RFC 9110 section 13.1.1).
 std::vector<std::string> ConditionsOf(const FileVersion& version) {
-  if (IsStrongEtag(version.etag)) {
+  if (version.etag.size() >= 2 && version.etag.front() == '"') {
     return {absl::StrCat("If-Match: ", version.etag)};
   }
   if (version.last_modified.empty()) return {};
@@ -108,7 +108,7 @@ absl::StatusOr<std::string> RemoteFile::Read(int64_t offset,
     const int64_t block = at / kBlockBytes;
     // Twice as long as a fetch takes at most: it may wait for room, too.
     GANDEM_ASSIGN_OR_RETURN(
-        const BlockCache::Block found,
+        const BlockCache::Piece found,
         store_.blocks().Get({memory_name_, block}, BytesOf(block),
                             MonotonicNow() + 2 * store_.times().read,
                             [&] { return FetchBlock(block); }));
@@ -172,8 +172,7 @@ absl::StatusOr<PagedString> RemoteFile::Request(int64_t first,
                            .check =
                                [&](const HttpAnswer& given) {
                                  return CheckAnswer(given, first, size);
-                               },
-                           .spare_room = &store_.blocks()},
+                               }},
                           store_.times().read));
   return std::move(answer.body);
 }
@@ -219,7 +218,7 @@ class WholeFile : public RandomAccessFile {
   WholeFile(RemoteStore& store, std::string name, PagedString bytes)
       : store_(store),
         reserved_(std::ssize(bytes)),
-        file_(FileInMemory(std::move(name), std::move(bytes))) {}
+        file_(FileInMemory(std::move(name), HeldBytes(std::move(bytes)))) {}
   WholeFile(const WholeFile&) = delete;
   WholeFile& operator=(const WholeFile&) = delete;
   ~WholeFile() override { store_.blocks().Release(reserved_); }

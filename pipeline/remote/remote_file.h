@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A file behind a network, read in blocks of 1 MiB that are kept
-// (block_cache.h, disk_cache.h). Its version is taken when it is opened (ETag,
+// (shared_cache.h, disk_cache.h). Its version is taken when it is opened (ETag,
 // else the time of its last change, and its size) and asked for with each
 // request, by If-Match or If-Unmodified-Since, and compared with each answer:
 // all that is ever read of it is of one version.

@@ -18,9 +18,6 @@ namespace {
 
 constexpr absl::Duration kWarnEvery = absl::Seconds(30);
 constexpr int kMostRedirects = 5;
-// Of the process; 64 fetches that back off by ten seconds each make as many.
-constexpr double kRetriesPerMinute = 600;
-constexpr int64_t kHedgedAlikeBytes = 512 << 10;
 constexpr absl::Duration kStopEvery = absl::Milliseconds(100);
 
 // False: stopped before.
@@ -62,8 +59,7 @@ HttpAnswer Unusable(const absl::Status& why) {
 
 }  // namespace
 
-RemoteReader::RemoteReader(HttpLimits limits)
-    : client_(limits), budget_(kRetriesPerMinute) {}
+RemoteReader::RemoteReader(HttpLimits limits) : client_(limits) {}
 
 // Somebody may sit before a screen on which nothing moves.
 void RemoteReader::WarnOfRetry(const absl::Status& why, absl::Time deadline) {
@@ -85,7 +81,8 @@ absl::StatusOr<HttpAnswer> RemoteReader::Get(RemoteLocation& location,
   RetryTimer timer(deadline);
   bool renewed = false;
   while (true) {
-    GANDEM_ASSIGN_OR_RETURN(HttpAnswer answer, Try(location, range, deadline));
+    GANDEM_ASSIGN_OR_RETURN(HttpAnswer answer,
+                            Try(location, range, deadline, timer.tries()));
     const Verdict verdict = Judge(location.url(), range, answer);
     if (verdict.status.ok()) return answer;
     if (SaysExpired(answer) && !std::exchange(renewed, true)) {
@@ -99,13 +96,8 @@ absl::StatusOr<HttpAnswer> RemoteReader::Get(RemoteLocation& location,
         answer.status >= 400) {
       continue;
     }
-    const double uniform = Uniform();
-    std::optional<absl::Time> next;
-    {
-      absl::MutexLock lock(&mu_);
-      next = timer.Next(verdict.retry, MonotonicNow(), uniform,
-                        answer.headers.retry_after, budget_);
-    }
+    const std::optional<absl::Time> next = timer.Next(
+        verdict.retry, MonotonicNow(), Uniform(), answer.headers.retry_after);
     if (!next.has_value()) {
       return GaveUp(verdict.status, timer.tries(), MonotonicNow() - start);
     }
@@ -119,7 +111,8 @@ absl::StatusOr<HttpAnswer> RemoteReader::Get(RemoteLocation& location,
 
 absl::StatusOr<HttpAnswer> RemoteReader::Try(RemoteLocation& location,
                                              const RemoteRange& range,
-                                             absl::Time deadline) {
+                                             absl::Time deadline,
+                                             int earlier_tries) {
   GANDEM_ASSIGN_OR_RETURN(HttpRequest request, RequestFor(location, range));
   const bool is_s3 = location.url().scheme == UrlScheme::kS3;
   const std::string known = location.target();
@@ -129,7 +122,8 @@ absl::StatusOr<HttpAnswer> RemoteReader::Try(RemoteLocation& location,
     request.headers.clear();
   }
   for (int redirects = 0;; ++redirects) {
-    HttpAnswer answer = Send(request, range, deadline);
+    HttpAnswer answer =
+        client_.Get(request, range.max_whole, deadline, earlier_tries);
     const bool ends = answer.failure != HttpFailure::kNone ||
                       answer.redirect.empty() || is_s3;
     if (ends) {
@@ -147,37 +141,6 @@ absl::StatusOr<HttpAnswer> RemoteReader::Try(RemoteLocation& location,
     request.url = answer.redirect;
     request.headers = range.conditions;
   }
-}
-
-HttpAnswer RemoteReader::Send(const HttpRequest& request,
-                              const RemoteRange& range, absl::Time deadline) {
-  const bool is_block = range.size >= kHedgedAlikeBytes;
-  std::optional<absl::Duration> delay;
-  {
-    absl::MutexLock lock(&mu_);
-    hedges_[is_block].AddRequest(range.size);
-    delay = range.size > 0 ? hedges_[is_block].Delay() : std::nullopt;
-  }
-  const absl::Time start = MonotonicNow();
-  BlockCache* const room = range.spare_room;
-  const auto may_hedge = [&] {
-    if (room != nullptr && !room->ReserveSpare(range.size)) return false;
-    absl::MutexLock lock(&mu_);
-    if (!hedges_[is_block].Take(range.size)) {
-      if (room != nullptr) room->Release(range.size);
-      return false;
-    }
-    ProcessIoCounters().hedges.fetch_add(1);
-    return true;
-  };
-  HttpAnswer answer =
-      client_.Get(request, range.max_whole, deadline, delay, may_hedge);
-  if (answer.hedged && room != nullptr) room->Release(range.size);
-  if (answer.failure == HttpFailure::kNone && answer.status == 206) {
-    absl::MutexLock lock(&mu_);
-    hedges_[is_block].AddServiceTime(MonotonicNow() - start);
-  }
-  return answer;
 }
 
 absl::StatusOr<HttpRequest> RemoteReader::RequestFor(

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Requests until they are answered: redirects, signatures of S3, retries by
-// retry_policy.h, a second request for a slow one by hedge_policy.h. The one
-// place where this happens, for all that is remote.
+// retry_policy.h. The one place where this happens, for all that is remote.
 //
 // Owner: a RemoteStore. Thread safety: any thread.
 // Errors: those of JudgeAnswer, with the name of the file; UNAVAILABLE says for
@@ -21,8 +20,6 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "pipeline/remote/aws_settings.h"
-#include "pipeline/remote/block_cache.h"
-#include "pipeline/remote/hedge_policy.h"
 #include "pipeline/remote/http_client.h"
 #include "pipeline/remote/retry_policy.h"
 #include "pipeline/remote/url.h"
@@ -71,8 +68,6 @@ struct RemoteRange {
   // What an answer of 200 or 206 has to fulfill, if set. UNAVAILABLE: it makes
   // no sense, and some more tries may bring one that does.
   std::function<absl::Status(const HttpAnswer& answer)> check = {};
-  // Where the answer to a second request finds room, if that counts.
-  BlockCache* spare_room = nullptr;
 };
 
 class RemoteReader {
@@ -91,19 +86,15 @@ class RemoteReader {
   absl::StatusOr<HttpRequest> RequestFor(const RemoteLocation& location,
                                          const RemoteRange& range);
   absl::StatusOr<AwsSettings> Aws(bool read_again);
-  // With redirects; one try.
+  // With redirects; one try, after `earlier_tries` that failed.
   absl::StatusOr<HttpAnswer> Try(RemoteLocation& location,
-                                 const RemoteRange& range, absl::Time deadline);
-  HttpAnswer Send(const HttpRequest& request, const RemoteRange& range,
-                  absl::Time deadline);
+                                 const RemoteRange& range, absl::Time deadline,
+                                 int earlier_tries);
   double Uniform();  // [0, 1)
 
   HttpClient client_;
   absl::Mutex mu_;
-  RetryBudget budget_ ABSL_GUARDED_BY(mu_);
   absl::Time warned_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
-  // Of ranges of a whole block, and of smaller ones.
-  HedgePolicy hedges_[2] ABSL_GUARDED_BY(mu_);
   AwsSettings aws_ ABSL_GUARDED_BY(mu_);
   bool knows_aws_ ABSL_GUARDED_BY(mu_) = false;
 };

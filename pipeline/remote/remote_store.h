@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -18,12 +19,13 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "pipeline/memory/page_allocator.h"
 #include "pipeline/random_access_file.h"
-#include "pipeline/remote/block_cache.h"
 #include "pipeline/remote/disk_cache.h"
 #include "pipeline/remote/remote_reader.h"
 #include "pipeline/remote/s3_answers.h"
 #include "pipeline/remote/url.h"
+#include "pipeline/shared_cache.h"
 
 namespace gandem {
 
@@ -41,6 +43,9 @@ struct RemoteTimes {
   // Of each block: an outage that is shorter costs time only.
   absl::Duration read = absl::Minutes(2);
 };
+
+// Blocks by the name of their file and version, and their number.
+using BlockCache = SharedCache<std::pair<std::string, int64_t>, PagedString>;
 
 class RemoteStore {
  public:

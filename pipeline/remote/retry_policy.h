@@ -2,13 +2,12 @@
 //
 // When a request is made again: exponential back-off with full jitter (Brooker
 // 2015, "Exponential Backoff and Jitter"), no earlier than the server asks for
-// (Retry-After), within a budget of retries per minute of the whole process: a
-// server that is down is not hammered by 64 fetches at once. Pure arithmetic.
+// (Retry-After). Pure arithmetic.
 //
-// Owner: values; RetryBudget is its owner's.
-// Thread safety: pure functions; RetryBudget: none.
+// Owner: the read that tries. Thread safety: none.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 
 #include "absl/time/time.h"
@@ -31,22 +30,13 @@ inline constexpr absl::Duration kLongestBackoff = absl::Seconds(10);
 
 // The wait after try number `tries`, counted from 1: `uniform`, in [0, 1), of
 // min(kLongestBackoff, kFirstBackoff * 2^(tries - 1)), at least `retry_after`.
-absl::Duration Backoff(int tries, double uniform,
-                       std::optional<absl::Duration> retry_after);
-
-// Retries that are left, filled up evenly.
-class RetryBudget {
- public:
-  // `per_minute` (> 0) at once, and then as many in a minute.
-  explicit RetryBudget(double per_minute) : per_minute_(per_minute) {}
-
-  // Takes one and returns when it may begin, `earliest` or later.
-  absl::Time Take(absl::Time earliest);
-
- private:
-  const double per_minute_;
-  absl::Time spent_until_ = absl::InfinitePast();  // when it is full again
-};
+inline absl::Duration Backoff(int tries, double uniform,
+                              std::optional<absl::Duration> retry_after) {
+  absl::Duration most = kFirstBackoff;
+  for (int i = 1; i < tries && most < kLongestBackoff; ++i) most *= 2;
+  const absl::Duration jittered = uniform * std::min(most, kLongestBackoff);
+  return std::max(jittered, retry_after.value_or(absl::ZeroDuration()));
+}
 
 // The tries of one read.
 class RetryTimer {
@@ -56,8 +46,15 @@ class RetryTimer {
   // A try failed at `now`. When the next one may begin; left out: there is
   // none.
   std::optional<absl::Time> Next(RetryKind kind, absl::Time now, double uniform,
-                                 std::optional<absl::Duration> retry_after,
-                                 RetryBudget& budget);
+                                 std::optional<absl::Duration> retry_after) {
+    ++tries_;
+    if (kind == RetryKind::kNever ||
+        (kind == RetryKind::kSometimes && tries_ >= kMostTries)) {
+      return std::nullopt;
+    }
+    const absl::Time begin = now + Backoff(tries_, uniform, retry_after);
+    return begin < deadline_ ? std::optional(begin) : std::nullopt;
+  }
 
   int tries() const { return tries_; }  // that failed
 

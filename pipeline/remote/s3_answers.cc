@@ -17,68 +17,16 @@ namespace gandem {
 namespace {
 
 constexpr size_t kMaxErrorCode = 64;
-constexpr uint32_t kMaxCodePoint = 0x10ffff;
 
-struct NamedEntity {
-  absl::string_view name;
-  char value;
-};
-
-constexpr NamedEntity kNamedEntities[] = {
-    {"amp", '&'}, {"lt", '<'}, {"gt", '>'}, {"quot", '"'}, {"apos", '\''}};
-
-void AppendUtf8(uint32_t point, std::string& text) {
-  const auto add = [&](uint32_t byte) {
-    text.push_back(static_cast<char>(byte));
-  };
-  if (point < 0x80) {
-    add(point);
-  } else if (point < 0x800) {
-    add(0xc0 | point >> 6);
-    add(0x80 | (point & 0x3f));
-  } else if (point < 0x10000) {
-    add(0xe0 | point >> 12);
-    add(0x80 | (point >> 6 & 0x3f));
-    add(0x80 | (point & 0x3f));
-  } else {
-    add(0xf0 | point >> 18);
-    add(0x80 | (point >> 12 & 0x3f));
-    add(0x80 | (point >> 6 & 0x3f));
-    add(0x80 | (point & 0x3f));
-  }
-}
-
-// What stands between '&' and ';'.
-bool AppendEntity(absl::string_view name, std::string& text) {
-  for (const NamedEntity& entity : kNamedEntities) {
-    if (entity.name == name) {
-      text.push_back(entity.value);
-      return true;
-    }
-  }
-  uint32_t point = 0;
-  const bool hex = absl::StartsWith(name, "#x");
-  const bool found = hex ? absl::SimpleHexAtoi(name.substr(2), &point)
-                         : absl::StartsWith(name, "#") &&
-                               absl::SimpleAtoi(name.substr(1), &point);
-  if (!found || point == 0 || point > kMaxCodePoint) return false;
-  AppendUtf8(point, text);
-  return true;
-}
-
+// Replaces the entities that servers write into keys and ETags.
 std::string Unescape(absl::string_view xml) {
-  std::string text;
-  while (!xml.empty()) {
-    const size_t end = xml.front() == '&' ? xml.find(';') : 0;
-    if (xml.front() == '&' && end != absl::string_view::npos &&
-        AppendEntity(xml.substr(1, end - 1), text)) {
-      xml.remove_prefix(end + 1);
-    } else {
-      text.push_back(xml.front());
-      xml.remove_prefix(1);
-    }
-  }
-  return text;
+  return absl::StrReplaceAll(xml, {{"&lt;", "<"},
+                                   {"&gt;", ">"},
+                                   {"&quot;", "\""},
+                                   {"&#34;", "\""},
+                                   {"&apos;", "'"},
+                                   {"&#39;", "'"},
+                                   {"&amp;", "&"}});
 }
 
 // The inside of the first <name> of `xml`, which is then cut behind it.

@@ -2,7 +2,7 @@
 //
 // What S3 answers in XML: lists of objects (ListObjectsV2), and errors. Only
 // the elements that matter are looked for, wherever they stand; nothing is
-// fetched or expanded but XML's five named entities and characters by number.
+// fetched or expanded but the entities of XML's five special characters.
 //
 // Owner: values. Thread safety: pure functions.
 #pragma once

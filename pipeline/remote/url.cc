@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/remote/url.h"
 
+#include <curl/curl.h>
+
 #include <algorithm>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -55,12 +58,6 @@ std::string EscapeUnprintable(absl::string_view text) {
                                   : PercentEncode({&c, 1}, false));
   }
   return escaped;
-}
-
-int HexValue(char digit) {
-  if (absl::ascii_isdigit(digit)) return digit - '0';
-  return absl::ascii_isxdigit(digit) ? absl::ascii_tolower(digit) - 'a' + 10
-                                     : -1;
 }
 
 }  // namespace
@@ -147,17 +144,12 @@ std::string PercentEncode(absl::string_view text, bool keep_slash) {
 }
 
 std::string PercentDecode(absl::string_view text) {
-  std::string decoded;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const bool escape = text[i] == '%' && i + 2 < text.size() &&
-                        HexValue(text[i + 1]) >= 0 &&
-                        HexValue(text[i + 2]) >= 0;
-    decoded.push_back(escape ? static_cast<char>(HexValue(text[i + 1]) * 16 +
-                                                 HexValue(text[i + 2]))
-                             : text[i]);
-    if (escape) i += 2;
-  }
-  return decoded;
+  if (text.empty()) return "";  // libcurl would look for a NUL
+  int size = 0;
+  char* const decoded = curl_easy_unescape(
+      nullptr, text.data(), static_cast<int>(text.size()), &size);
+  const absl::Cleanup free_decoded = [decoded] { curl_free(decoded); };
+  return std::string(decoded, static_cast<size_t>(size));
 }
 
 }  // namespace gandem

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -19,13 +18,12 @@
 #include "common/status.h"
 #include "pipeline/formats/image_decoder.h"
 #include "pipeline/image_store.h"
-#include "pipeline/unreadable.h"
 
 namespace gandem {
 
 class EncodedStore : public ImageStore {
  public:
-  std::optional<ImageShape> common_shape() const final { return std::nullopt; }
+  using ImageStore::ImageStore;
 
   absl::StatusOr<DecodedImage> Decode(int64_t index,
                                       absl::string_view stored) const final {
@@ -40,17 +38,12 @@ class EncodedStore : public ImageStore {
   absl::StatusOr<std::string> ContentHash() const final {
     Sha256 hash;
     for (int64_t i = 0; i < size(); ++i) {
-      GANDEM_RETURN_IF_ERROR(HashImage(i, hash));
+      GANDEM_ASSIGN_OR_RETURN(const std::string bytes, Fetch(i));
+      // Of every format: the hashes of metric cards are compared.
+      hash.Update(absl::StrCat("png ", bytes.size(), " "));
+      hash.Update(bytes);
     }
     return hash.Finish();
-  }
-
- protected:
-  // For a fingerprint: what cannot be read may be left out of a run
-  // (data.exclude), so that is no failure.
-  absl::Status HashIfReadable(int64_t index, Sha256& hash) const {
-    const absl::Status hashed = HashImage(index, hash);
-    return IsUnreadable(hashed) ? absl::OkStatus() : hashed;
   }
 
  private:
@@ -60,13 +53,6 @@ class EncodedStore : public ImageStore {
         DecodeImage(stored, kMaxImagePixels, reading);
     if (!image.ok()) return Annotate(image.status(), NameOf(index));
     return image;
-  }
-  absl::Status HashImage(int64_t index, Sha256& hash) const {
-    GANDEM_ASSIGN_OR_RETURN(const std::string bytes, Fetch(index));
-    // Of every format: the hashes of metric cards are compared.
-    hash.Update(absl::StrCat("png ", bytes.size(), " "));
-    hash.Update(bytes);
-    return absl::OkStatus();
   }
 };
 

@@ -9,35 +9,29 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "pipeline/image_store.h"
+#include "pipeline/sources/source_kind.h"
 
 namespace gandem {
 
-// Finds out of which kind `path` is, a path or a URL. `member`: data.member,
-// for files in folders and archives. Errors of that kind, and
-//   NOT_FOUND         there is no such file or folder.
+// Finds out of which kind `path` is, a path or a URL, and opens it. Errors of
+// Locate (trees/location.h) and of that kind, and
 //   INVALID_ARGUMENT  it is of no kind; says what it is, and lists them. Or it
 //                     is of one without members.
 //   FAILED_PRECONDITION  this build lacks the extra that opens it.
-absl::StatusOr<std::unique_ptr<ImageStore>> OpenSource(
-    const std::string& path, const std::string& member = "");
+OpenedSource OpenSource(const std::string& path,
+                        const SourceOptions& options = {});
 
-// What up to 64 images of a source, evenly spread, are like. Where all of these
-// are gray, the headers of up to 100,000 tell whether others are not, if they
-// can be read alone (ImageStore::FetchStart).
+// What up to 64 images of a source, evenly spread, are like.
 struct SourceLook {
   // In pixels, the least and the most.
   int64_t least_height = INT64_MAX, most_height = 0;
   int64_t least_width = INT64_MAX, most_width = 0;
   bool any_gray = false;
   bool any_color = false;
-  // Headers that were read in search of color; 0: none were.
-  int64_t headers = 0;
-  int64_t colored_headers = 0;
   float most_value = 0;  // of tensors: the largest magnitude
 
   // 1 where all are gray, else 3.

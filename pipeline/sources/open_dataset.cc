@@ -20,13 +20,10 @@
 #include "pipeline/fitted_images.h"
 #include "pipeline/formats/exclude_list.h"
 #include "pipeline/formats/idx_reader.h"
-#include "pipeline/memory/unit_memory.h"
 #include "pipeline/remote/remote_store.h"
 #include "pipeline/remote/url.h"
-#include "pipeline/sources/half_images.h"
 #include "pipeline/sources/image_sources.h"
-#include "pipeline/sources/left_out_images.h"
-#include "pipeline/sources/listing.h"
+#include "pipeline/sources/image_views.h"
 #include "pipeline/sources/resolve_data.h"
 #include "pipeline/tensor_samples.h"
 #include "pipeline/transforms.h"
@@ -35,7 +32,7 @@
 namespace gandem {
 namespace {
 
-using Source = std::unique_ptr<ImageStore>;
+using Source = std::shared_ptr<const ImageStore>;
 
 // Of a list of images to leave out.
 constexpr int64_t kMaxExcludeBytes = 64 << 20;
@@ -44,7 +41,7 @@ absl::string_view ImagesField(const DataConfig& config) {
   return config.source().empty() ? "data.idx_images" : "data.source";
 }
 
-// Those of all images, max_images or not.
+// The labels of all images, max_images or not.
 absl::Status CheckLabels(const std::vector<int64_t>& labels,
                          absl::string_view unused, const DataConfig& config) {
   const int64_t num_classes = config.num_classes();
@@ -53,35 +50,20 @@ absl::Status CheckLabels(const std::vector<int64_t>& labels,
       ShownUrl(config.source().empty() && !config.idx_labels().empty()
                    ? config.idx_labels()
                    : ImagesPath(config));
-  for (size_t i = 0; i < labels.size(); ++i) {
-    const int64_t label = labels[i];
-    if (label == kNoLabel) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          where, " has no labels",
-          unused.empty() ? ""
-                         : absl::StrCat(" that can be used (", unused, ")"),
-          ", and data.num_classes is ", num_classes,
-          ": set it to 0 for networks that are not told them"));
-    }
-    if (label >= num_classes) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          where, ": image ", i, " has label ", label, ", data.num_classes is ",
-          num_classes, ": set it to the number of classes of the file"));
-    }
+  if (labels.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        where, " has no labels",
+        unused.empty() ? "" : absl::StrCat(" that can be used (", unused, ")"),
+        ", and data.num_classes is ", num_classes,
+        ": set it to 0 for networks that are not told them"));
   }
-  return absl::OkStatus();
-}
-
-// Without labels one kNoLabel stands for all: images may be more than fit into
-// memory.
-std::vector<int64_t> LabelsOf(const ImageStore& source) {
-  if (source.LabelOf(0) == kNoLabel) return {kNoLabel};
-  std::vector<int64_t> labels;
-  labels.reserve(static_cast<size_t>(source.size()));
-  for (int64_t i = 0; i < source.size(); ++i) {
-    labels.push_back(source.LabelOf(i));
-  }
-  return labels;
+  const auto bad = std::ranges::find_if(
+      labels, [&](int64_t label) { return label >= num_classes; });
+  if (bad == labels.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(where, ": image ", bad - labels.begin(), " has label ", *bad,
+                   ", data.num_classes is ", num_classes,
+                   ": set it to the number of classes of the file"));
 }
 
 // What is kept of files that are read in pieces.
@@ -89,7 +71,6 @@ void UseCaches(const DataConfig& config) {
   ProcessRemoteStore().SetCaches({.block_bytes = BlockBytes(config),
                                   .disk_folder = config.cache_dir(),
                                   .disk_bytes = config.cache_bytes()});
-  SetUnitMemory(UnitBytes(config));
 }
 
 absl::StatusOr<std::vector<std::string>> ReadExcludeList(
@@ -143,36 +124,25 @@ absl::StatusOr<std::vector<int64_t>> LeftOutOf(const ImageStore& source,
   return places;
 }
 
-absl::StatusOr<Source> WithoutExcluded(Source source,
-                                       const DataConfig& config) {
-  if (config.exclude().empty()) return source;
-  auto left_out = LeftOutOf(*source, config);
-  if (!left_out.ok()) return Annotate(left_out.status(), "data.exclude");
-  return left_out->empty() ? std::move(source)
-                           : LeaveOut(std::move(source), *left_out);
+SourceOptions OptionsOf(const DataConfig& config) {
+  return {.member = config.member(), .unit_bytes = UnitBytes(config)};
 }
 
+// data.source or data.idx_images, with all images.
 absl::StatusOr<Source> OpenWhole(const DataConfig& config) {
-  absl::StatusOr<Source> source = OpenSource(config.source(), config.member());
-  if (!source.ok()) return Annotate(source.status(), "data.source");
-  return source;
-}
-
-absl::StatusOr<Source> OpenStored(const DataConfig& config) {
-  UseCaches(config);
   if (!config.source().empty()) {
-    GANDEM_ASSIGN_OR_RETURN(Source source, OpenWhole(config));
-    return WithoutExcluded(std::move(source), config);
+    OpenedSource source = OpenSource(config.source(), OptionsOf(config));
+    if (!source.ok()) return Annotate(source.status(), "data.source");
+    return *std::move(source);
   }
   if (!config.idx_labels().empty()) {
     // Read twice, so that what is wrong with them has their field's name.
     const auto labels = ReadIdx(config.idx_labels(), /*num_dimensions=*/1);
     GANDEM_RETURN_IF_ERROR(Annotate(labels.status(), "data.idx_labels"));
   }
-  absl::StatusOr<Source> source =
-      OpenIdx(config.idx_images(), config.idx_labels());
+  OpenedSource source = OpenIdx(config.idx_images(), config.idx_labels());
   if (!source.ok()) return Annotate(source.status(), "data.idx_images");
-  return source;
+  return *std::move(source);
 }
 
 // `inputs`: those that are to be translated.
@@ -188,26 +158,26 @@ absl::StatusOr<Source> HalfFor(const DataConfig& config, Source source,
   return HalfOf(std::move(source), left ? ImageHalf::kLeft : ImageHalf::kRight);
 }
 
-absl::StatusOr<Source> OpenInputs(const DataConfig& config) {
-  UseCaches(config);
+// What is to be translated to opened.images.
+absl::StatusOr<Source> OpenInputs(const OpenedData& opened,
+                                  const DataConfig& config) {
   if (config.side_by_side() != DataConfig::NO_PAIRS) {
-    GANDEM_ASSIGN_OR_RETURN(Source source, OpenStored(config));
-    return HalfFor(config, std::move(source), /*inputs=*/true);
+    return HalfFor(config, opened.whole, /*inputs=*/true);
   }
   const bool idx = config.inputs().empty();
-  absl::StatusOr<Source> source =
-      idx ? OpenIdx(config.idx_inputs(), "") : OpenSource(config.inputs());
+  OpenedSource source =
+      idx ? OpenIdx(config.idx_inputs(), "")
+          : OpenSource(config.inputs(), {.unit_bytes = UnitBytes(config)});
   if (!source.ok()) {
     return Annotate(source.status(), idx ? "data.idx_inputs" : "data.inputs");
   }
-  if (config.exclude().empty()) return source;
-  // Those that belong to images that are left out are, too.
-  GANDEM_ASSIGN_OR_RETURN(const Source images, OpenWhole(config));
-  GANDEM_ASSIGN_OR_RETURN(const std::vector<int64_t> left_out,
-                          LeftOutOf(*images, config));
-  // Else they are no pairs, which JoinPairs says.
-  if (left_out.empty() || (*source)->size() != images->size()) return source;
-  return LeaveOut(*std::move(source), left_out);
+  // Those that belong to images that are left out are, too. Where the numbers
+  // differ they are no pairs, which JoinPairs says.
+  const int64_t all = opened.whole->size() + std::ssize(opened.left_out);
+  if (opened.left_out.empty() || (*source)->size() != all) {
+    return *std::move(source);
+  }
+  return LeaveOut(*std::move(source), opened.left_out);
 }
 
 std::optional<ResizeKernel> KernelOf(DataConfig::Kernel kernel) {
@@ -266,82 +236,108 @@ absl::StatusOr<std::unique_ptr<Dataset>> MakeDataset(Source source,
              : FittedImages::Create(std::move(source), fitting);
 }
 
-struct OpenedImages {
+// The dataset of images and how they were fitted.
+struct FittedData {
   std::unique_ptr<Dataset> dataset;
   Fitting fitting;
 };
 
-absl::StatusOr<OpenedImages> OpenFitted(const DataConfig& config) {
-  GANDEM_ASSIGN_OR_RETURN(Source source, OpenImages(config));
-  if (config.num_classes() > 0) {
-    GANDEM_RETURN_IF_ERROR(
-        CheckLabels(LabelsOf(*source), source->unused_labels(), config));
-  }
+absl::StatusOr<FittedData> FitData(const OpenedData& opened,
+                                   const DataConfig& config) {
+  const SourceInfo& info = opened.images->info();
+  GANDEM_RETURN_IF_ERROR(CheckLabels(info.labels, info.unused_labels, config));
   DataConfig resolved = config;
-  const absl::Status looked = ResolveData(*source, resolved);
+  const absl::Status looked = ResolveData(*opened.images, resolved);
   if (!looked.ok()) return Annotate(looked, ImagesField(config));
-  OpenedImages images = {.dataset = nullptr, .fitting = FittingOf(resolved)};
-  auto dataset = MakeDataset(std::move(source), images.fitting, resolved);
+  FittedData fitted = {.dataset = nullptr, .fitting = FittingOf(resolved)};
+  auto dataset = MakeDataset(opened.images, fitted.fitting, resolved);
   if (!dataset.ok()) return Annotate(dataset.status(), ImagesField(config));
-  images.dataset = *std::move(dataset);
-  return images;
+  fitted.dataset = *std::move(dataset);
+  return fitted;
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ImageStore>> OpenImages(
-    const DataConfig& config) {
-  GANDEM_ASSIGN_OR_RETURN(Source source, OpenStored(config));
-  GANDEM_ASSIGN_OR_RETURN(source,
-                          HalfFor(config, std::move(source), /*inputs=*/false));
-  const absl::Status same = CheckListing(*source, config.listing_sha256());
+absl::StatusOr<OpenedData> OpenData(const DataConfig& config) {
+  UseCaches(config);
+  OpenedData opened;
+  GANDEM_ASSIGN_OR_RETURN(opened.whole, OpenWhole(config));
+  if (!config.exclude().empty()) {
+    auto left_out = LeftOutOf(*opened.whole, config);
+    if (!left_out.ok()) return Annotate(left_out.status(), "data.exclude");
+    opened.left_out = *std::move(left_out);
+    if (!opened.left_out.empty()) {
+      opened.whole = LeaveOut(std::move(opened.whole), opened.left_out);
+    }
+  }
+  GANDEM_ASSIGN_OR_RETURN(opened.images,
+                          HalfFor(config, opened.whole, /*inputs=*/false));
+  const absl::Status same =
+      CheckListing(*opened.images, config.listing_sha256());
   if (!same.ok()) return Annotate(same, "data.source");
-  return source;
+  return opened;
+}
+
+absl::StatusOr<std::shared_ptr<const ImageStore>> OpenImages(
+    const DataConfig& config) {
+  GANDEM_ASSIGN_OR_RETURN(OpenedData opened, OpenData(config));
+  return std::move(opened.images);
+}
+
+absl::StatusOr<std::shared_ptr<const Dataset>> DatasetOf(
+    const OpenedData& opened, const DataConfig& config) {
+  GANDEM_ASSIGN_OR_RETURN(FittedData fitted, FitData(opened, config));
+  return std::shared_ptr<const Dataset>(std::move(fitted.dataset));
 }
 
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(
     const DataConfig& config) {
-  GANDEM_ASSIGN_OR_RETURN(OpenedImages images, OpenFitted(config));
-  return std::shared_ptr<const Dataset>(std::move(images.dataset));
+  GANDEM_ASSIGN_OR_RETURN(const OpenedData opened, OpenData(config));
+  return DatasetOf(opened, config);
 }
 
 absl::StatusOr<DatasetLabels> ReadDatasetLabels(const DataConfig& config) {
-  std::vector<int64_t> labels;
+  DatasetLabels read;
   Source source;
+  std::string unused;
   if (!config.source().empty()) {
-    GANDEM_ASSIGN_OR_RETURN(source, OpenStored(config));
-    labels = LabelsOf(*source);
+    GANDEM_ASSIGN_OR_RETURN(source, OpenImages(config));
+    read.labels = source->info().labels;
+    unused = source->info().unused_labels;
   } else if (!config.idx_labels().empty()) {
-    GANDEM_ASSIGN_OR_RETURN(const IdxArray read,
+    GANDEM_ASSIGN_OR_RETURN(const IdxArray idx,
                             ReadIdx(config.idx_labels(), /*num_dimensions=*/1));
-    labels.assign(read.values.begin(), read.values.end());
+    read.labels.assign(idx.values.begin(), idx.values.end());
+  } else {
+    return read;
   }
-  if (labels.empty()) return DatasetLabels();
-  GANDEM_RETURN_IF_ERROR(CheckLabels(
-      labels, source != nullptr ? source->unused_labels() : "", config));
-  if (labels.front() == kNoLabel) return DatasetLabels();
+  GANDEM_RETURN_IF_ERROR(CheckLabels(read.labels, unused, config));
+  if (read.labels.empty()) return read;
   const auto limit = static_cast<size_t>(config.max_images());
-  if (limit > 0 && limit < labels.size()) labels.resize(limit);
+  if (limit > 0 && limit < read.labels.size()) read.labels.resize(limit);
   DataConfig resolved = config;
   if (source != nullptr) ResolveOrder(*source, resolved);
-  ImageUnits units = {.size = std::ssize(labels), .window = WindowOf(resolved)};
-  if (source != nullptr) units = UnitsOf(*source, units.size, units.window);
-  return DatasetLabels{.labels = std::move(labels), .units = std::move(units)};
+  const int64_t size = std::ssize(read.labels);
+  const int64_t window = WindowOf(resolved);
+  read.units = source != nullptr ? UnitsOf(*source, size, window)
+                                 : ImageUnits{.size = size, .window = window};
+  return read;
 }
 
 absl::StatusOr<std::string> HashOfInputs(const DataConfig& config) {
-  GANDEM_ASSIGN_OR_RETURN(const Source inputs, OpenInputs(config));
+  GANDEM_ASSIGN_OR_RETURN(const OpenedData opened, OpenData(config));
+  GANDEM_ASSIGN_OR_RETURN(const Source inputs, OpenInputs(opened, config));
   return inputs->ContentHash();
 }
 
-absl::StatusOr<std::shared_ptr<const Dataset>> OpenPairs(
-    const DataConfig& config) {
-  GANDEM_ASSIGN_OR_RETURN(OpenedImages images, OpenFitted(config));
-  GANDEM_ASSIGN_OR_RETURN(Source source, OpenInputs(config));
-  auto inputs = MakeDataset(std::move(source), images.fitting, config);
+absl::StatusOr<std::shared_ptr<const Dataset>> PairsOf(
+    const OpenedData& opened, const DataConfig& config) {
+  GANDEM_ASSIGN_OR_RETURN(FittedData fitted, FitData(opened, config));
+  GANDEM_ASSIGN_OR_RETURN(Source source, OpenInputs(opened, config));
+  auto inputs = MakeDataset(std::move(source), fitted.fitting, config);
   if (!inputs.ok()) return Annotate(inputs.status(), "data.inputs");
   absl::StatusOr<std::unique_ptr<Dataset>> pairs =
-      JoinPairs(std::move(images.dataset), *std::move(inputs));
+      JoinPairs(std::move(fitted.dataset), *std::move(inputs));
   if (!pairs.ok()) {
     return Annotate(
         pairs.status(),
@@ -349,6 +345,12 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenPairs(
                      config.inputs().empty() ? "idx_inputs" : "inputs"));
   }
   return std::shared_ptr<const Dataset>(*std::move(pairs));
+}
+
+absl::StatusOr<std::shared_ptr<const Dataset>> OpenPairs(
+    const DataConfig& config) {
+  GANDEM_ASSIGN_OR_RETURN(const OpenedData opened, OpenData(config));
+  return PairsOf(opened, config);
 }
 
 }  // namespace gandem

@@ -21,16 +21,31 @@ namespace gandem {
 
 class DataConfig;
 
-// The images as they are stored: of data.source or data.idx_images, without
-// those that data.exclude names; where they are pairs side by side, those that
-// are made.
+// What a config names, opened once: sizes, classes, channels and what is said
+// of the images come from here, and the dataset that networks see.
+struct OpenedData {
+  // The images of data.source or data.idx_images as they are stored, without
+  // those that data.exclude names.
+  std::shared_ptr<const ImageStore> whole = nullptr;
+  // The same; where they are pairs side by side, the halves that are made.
+  std::shared_ptr<const ImageStore> images = nullptr;
+  std::vector<int64_t> left_out =
+      {};  // places of those that data.exclude names
+};
+
 //   FAILED_PRECONDITION  the list is not that of data.exclude_sha256, or the
 //                        images are not those of data.listing_sha256.
 //   INVALID_ARGUMENT     it names what is not there, or more than
 //                        data.max_excluded of the images.
-absl::StatusOr<std::unique_ptr<ImageStore>> OpenImages(
+absl::StatusOr<OpenedData> OpenData(const DataConfig& config);
+
+// OpenedData::images.
+absl::StatusOr<std::shared_ptr<const ImageStore>> OpenImages(
     const DataConfig& config);
 
+// The images as networks see them; `opened` is of the same images.
+absl::StatusOr<std::shared_ptr<const Dataset>> DatasetOf(
+    const OpenedData& opened, const DataConfig& config);
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(
     const DataConfig& config);
 
@@ -44,6 +59,8 @@ absl::StatusOr<DatasetLabels> ReadDatasetLabels(const DataConfig& config);
 
 // Where images are translated: each followed by the one that it is made of, as
 // further channels.
+absl::StatusOr<std::shared_ptr<const Dataset>> PairsOf(
+    const OpenedData& opened, const DataConfig& config);
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenPairs(
     const DataConfig& config);
 

@@ -5,12 +5,12 @@
 #include <atomic>
 #include <deque>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
@@ -21,7 +21,6 @@
 #include "common/status.h"
 #include "pipeline/fitted_images.h"
 #include "pipeline/formats/image_decoder.h"
-#include "pipeline/formats/pack_record.h"
 #include "pipeline/formats/tar_index.h"
 #include "pipeline/kernel_resampler.h"
 
@@ -32,7 +31,8 @@ constexpr int64_t kMostPackShards = 1'000'000;  // six digits
 // Images that are read at a time, for each thread.
 constexpr int64_t kPackAhead = 32;
 constexpr int64_t kMaxRecordBytes = 1 << 20;
-constexpr int64_t kPackPiece = 1 << 20;  // bytes that are verified at a time
+constexpr char kPackFormat[] = "gandem pack 1";
+constexpr int64_t kMaxPackImages = int64_t{1} << 40;
 
 std::string RecordName(const std::string& folder) {
   return folder + "/pack.json";
@@ -43,38 +43,8 @@ std::string ShardName(const std::string& folder, int64_t shard) {
                       ".tar");
 }
 
-// "00000/img00000012.png": StyleGAN's.
-bool IsNumbered(absl::string_view name) {
-  constexpr absl::string_view kPattern = "99999/img99999999.";
-  constexpr size_t kLongestEnding = 4;
-  if (name.size() <= kPattern.size() ||
-      name.size() > kPattern.size() + kLongestEnding) {
-    return false;
-  }
-  for (size_t i = 0; i < kPattern.size(); ++i) {
-    if (kPattern[i] == '9' ? !absl::ascii_isdigit(name[i])
-                           : name[i] != kPattern[i]) {
-      return false;
-    }
-  }
-  return true;
-}
-
 absl::string_view StemOf(absl::string_view name) {
   return name.substr(0, name.rfind('.'));
-}
-
-// Whether the images' own names keep their order.
-bool KeepsNames(const ImageStore& source) {
-  std::string before;
-  for (int64_t i = 0; i < source.size(); ++i) {
-    const std::string key = source.KeyOf(i);
-    if (!IsNumbered(key) || StemOf(key) <= absl::string_view(before)) {
-      return false;
-    }
-    before = std::string(StemOf(key));
-  }
-  return true;
 }
 
 struct EncodedImage {
@@ -147,10 +117,7 @@ class Packer {
  public:
   Packer(const ImageStore& source, const PackOptions& options,
          const std::function<absl::Status(int64_t)>& progress)
-      : source_(source),
-        options_(options),
-        progress_(progress),
-        keeps_names_(KeepsNames(source)) {}
+      : source_(source), options_(options), progress_(progress) {}
 
   absl::StatusOr<PackedImages> Run() {
     GANDEM_RETURN_IF_ERROR(Begin());
@@ -180,8 +147,7 @@ class Packer {
 
  private:
   // Of this image in a shard, without its ending.
-  std::string NameOf(int64_t image) const {
-    if (keeps_names_) return std::string(StemOf(source_.KeyOf(image)));
+  static std::string NameOf(int64_t image) {
     return absl::StrFormat("%09d", image);
   }
 
@@ -222,8 +188,8 @@ class Packer {
         "): name another folder, or remove that one"));
   }
 
-  // How many images a shard has that is there, whole, and begins with image
-  // `first`; else 0.
+  // How many images a shard has that is there, and begins with image `first`;
+  // else 0. A shard gets its name when it is whole.
   int64_t ImagesOfShard(const std::string& path, int64_t first) const {
     const auto file = OpenLocalFile(path);
     if (!file.ok()) return 0;
@@ -240,20 +206,7 @@ class Packer {
         return 0;
       }
     }
-    return HasItsChecksum(**file, **index) ? std::ssize(files) : 0;
-  }
-
-  static bool HasItsChecksum(const RandomAccessFile& file,
-                             const TarIndex& index) {
-    uint32_t crc32c = 0;
-    for (int64_t at = 0; at < index.archive_bytes; at += kPackPiece) {
-      const auto bytes =
-          file.Read(at, std::min(kPackPiece, index.archive_bytes - at));
-      if (!bytes.ok()) return false;
-      crc32c = Crc32c(std::as_bytes(std::span(bytes->data(), bytes->size())),
-                      crc32c);
-    }
-    return crc32c == index.archive_crc32c;
+    return std::ssize(files);
   }
 
   absl::Status Add(int64_t index, const EncodedImage& image, TarWriter& tar,
@@ -315,11 +268,42 @@ class Packer {
   const ImageStore& source_;
   const PackOptions& options_;
   const std::function<absl::Status(int64_t)>& progress_;
-  const bool keeps_names_;
   PackRecord record_;
 };
 
 }  // namespace
+
+std::string FormatPackRecord(const PackRecord& record) {
+  const nlohmann::ordered_json json = {{"format", kPackFormat},
+                                       {"settings", record.settings},
+                                       {"images", record.images},
+                                       {"shards", record.shards}};
+  return json.dump(1) + "\n";
+}
+
+std::optional<PackRecord> ParsePackRecord(absl::string_view text) {
+  using Type = nlohmann::json::value_t;
+  const auto json = nlohmann::json::parse(text.begin(), text.end(), nullptr,
+                                          /*allow_exceptions=*/false);
+  if (!json.is_object()) return std::nullopt;
+  const auto has = [&](const char* key, Type type) {
+    const auto found = json.find(key);
+    return found != json.end() && found->type() == type;
+  };
+  if (!has("format", Type::string) || json["format"] != kPackFormat ||
+      !has("settings", Type::string) || !has("images", Type::number_unsigned) ||
+      !has("shards", Type::number_unsigned)) {
+    return std::nullopt;
+  }
+  const PackRecord record = {.settings = json["settings"].get<std::string>(),
+                             .images = json["images"].get<int64_t>(),
+                             .shards = json["shards"].get<int64_t>()};
+  if (record.images < 1 || record.images > kMaxPackImages ||
+      record.shards < 0 || record.shards > kMostPackShards) {
+    return std::nullopt;
+  }
+  return record;
+}
 
 absl::StatusOr<PackedImages> PackImages(
     const ImageStore& source, const PackOptions& options,

@@ -6,19 +6,20 @@
 //   shard-000000.tar   000000000.jpg, 000000000.cls, 000000001.png ...
 //   pack.json          of what it is made, and whether it is complete
 //
-// Names are the places of the images, or StyleGAN's (00000/img00000000.png)
-// where all images of the source are called like that. The bytes depend on the
-// source and the options alone, not on threads or interruptions.
+// Names are the places of the images. The bytes depend on the source and the
+// options alone, not on threads or interruptions.
 //
 // Thread safety: pure functions, but for files; several threads read images.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "pipeline/image_store.h"
 
 namespace gandem {
@@ -36,11 +37,11 @@ struct PackOptions {
 struct PackedImages {
   int64_t images = 0;
   int64_t shards = 0;
-  int64_t kept_shards = 0;  // that were there, and whole
+  int64_t kept_shards = 0;  // that were there
 };
 
-// Shards that are there, of the same source and options, stay if their
-// checksums are right; the first other one and all behind it are written.
+// Shards that are there, of the same source and options, stay; the first other
+// one and all behind it are written.
 // `progress` is told how many images are done; what it returns, if it is not
 // OK, ends the work.
 //   FAILED_PRECONDITION  the folder holds something else; the source tensors.
@@ -49,6 +50,24 @@ struct PackedImages {
 absl::StatusOr<PackedImages> PackImages(
     const ImageStore& source, const PackOptions& options,
     const std::function<absl::Status(int64_t done)>& progress);
+
+// pack.json: what a folder of packed shards is made of.
+//
+//   {"format": "gandem pack 1", "settings": "...", "images": 60000, "shards":
+//   3}
+struct PackRecord {
+  // Source and options: equal texts are equal packs.
+  std::string settings;
+  int64_t images = 0;
+  int64_t shards = 0;  // 0: they are not complete
+
+  bool operator==(const PackRecord&) const = default;
+};
+
+std::string FormatPackRecord(const PackRecord& record);
+
+// nullopt: it is no such text, or has numbers that are none.
+std::optional<PackRecord> ParsePackRecord(absl::string_view text);
 
 // Whether PackImages wrote a pack.json there.
 bool IsPackedFolder(const std::string& path);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which paths are Parquet, without a look into the files.
+// Which locations are Parquet, without a look into the files.
 //
 // Thread safety: any thread.
 #pragma once
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "pipeline/trees/location.h"
 
 namespace gandem {
 
@@ -16,11 +17,11 @@ inline constexpr absl::string_view kParquetEnding = ".parquet";
 
 // A file or URL by its name or first bytes, shards by their names, a folder by
 // its files.
-bool LooksLikeParquet(const std::string& path);
+bool LooksLikeParquet(const Location& at);
 
-// The folder `path` or its folder data/, whichever has such files first; "":
-// neither has, or `path` is no folder.
-std::string ParquetFolder(const std::string& path);
+// The folder or its folder data/, whichever has such files first; "": neither
+// has, or `at` is no folder.
+std::string ParquetFolder(const Location& at);
 
 // Names of the files of images in `folder`, in order.
 std::vector<std::string> ParquetNamesIn(const std::string& folder);

@@ -13,7 +13,6 @@
 #include "pipeline/formats/image_decoder.h"
 #include "pipeline/remote/url.h"
 #include "pipeline/sources/image_sources.h"
-#include "pipeline/sources/listing.h"
 #include "proto/config.pb.h"
 
 namespace gandem {
@@ -34,7 +33,8 @@ absl::Status CheckFormats(const ImageStore& source) {
 bool NeedsLook(const ImageStore& source, const DataConfig& config) {
   return source.tensors().has_value()
              ? !config.has_tensor_scale()
-             : config.channels() == 0 && !source.common_shape().has_value();
+             : config.channels() == 0 &&
+                   !source.info().common_shape.has_value();
 }
 
 absl::StatusOr<SourceLook> LookWithAdvice(const ImageStore& source,
@@ -73,7 +73,7 @@ constexpr double kWindowShare = 0.25;
 // Images whose pieces fill `share` of what is kept.
 int64_t ImagesThatFill(double share, const ImageStore& source,
                        std::optional<int64_t> kept) {
-  const double stored = static_cast<double>(source.stored_bytes());
+  const double stored = static_cast<double>(source.info().stored_bytes);
   if (!kept.has_value() || stored <= share * static_cast<double>(*kept)) {
     return std::numeric_limits<int64_t>::max();
   }
@@ -87,7 +87,7 @@ absl::Status Resolve(const ImageStore& source, const SourceLook& look,
                      DataConfig& config) {
   GANDEM_RETURN_IF_ERROR(
       WithAdvice(CheckFormats(source), AdviceOnUnreadable(config)));
-  const std::optional<ImageShape> shape = source.common_shape();
+  const std::optional<ImageShape> shape = source.info().common_shape;
   if (source.tensors().has_value()) {
     GANDEM_RETURN_IF_ERROR(ResolveTensors(*source.tensors(), look, config));
   } else if (config.channels() == 0) {
@@ -135,7 +135,7 @@ int64_t UnitBytes(const DataConfig& config) {
 
 std::optional<int64_t> KeptBytes(const ImageStore& source,
                                  const DataConfig& config) {
-  if (source.reads_whole_units()) return UnitBytes(config);
+  if (source.info().reads_whole_units) return UnitBytes(config);
   if (!IsUrl(config.source())) return std::nullopt;
   return std::max(BlockBytes(config),
                   config.cache_dir().empty() ? 0 : config.cache_bytes());
@@ -154,7 +154,7 @@ void ResolveOrder(const ImageStore& source, DataConfig& config) {
 
 std::string AdviceOnWindow(const ImageStore& source, const DataConfig& config) {
   const std::optional<int64_t> kept = KeptBytes(source, config);
-  if (!kept.has_value() || source.stored_bytes() <= *kept) return "";
+  if (!kept.has_value() || source.info().stored_bytes <= *kept) return "";
   const int64_t window = config.order() == DataConfig::SHARDS
                              ? config.shuffle_window()
                              : source.size();

@@ -42,7 +42,4 @@ std::string CountsText(std::vector<std::pair<std::string, int64_t>> counts);
 // "not used: .txt (3)"; empty where there are none.
 std::string UnusedText(const UnusedFiles& unused);
 
-// Up to `count` places of `size`, evenly spread.
-std::vector<int64_t> SpreadPlaces(int64_t size, int64_t count);
-
 }  // namespace gandem

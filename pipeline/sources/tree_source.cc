@@ -3,99 +3,157 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
-#include "common/files/sha256.h"
 #include "common/status.h"
-#include "pipeline/remote/url.h"
+#include "pipeline/formats/image_decoder.h"
+#include "pipeline/image_store.h"
 #include "pipeline/sources/encoded_store.h"
-#include "pipeline/sources/image_files.h"
 #include "pipeline/sources/survey.h"
 #include "pipeline/trees/tree_choice.h"
 #include "pipeline/trees/tree_labels.h"
+#include "pipeline/trees/tree_names.h"
+#include "pipeline/unreadable.h"
 
 namespace gandem {
 namespace {
 
+// Files of unknown names that are looked into, of each ending.
+constexpr int64_t kMostFirstLooks = 16;
+
+absl::string_view NameInFolder(absl::string_view path) {
+  return path.substr(FolderOf(path).size());
+}
+
+// Files that only say labels. tree_labels.h finds out whether they are used.
+bool IsLabelFile(absl::string_view name) {
+  const absl::string_view file = NameInFolder(name);
+  return absl::EndsWith(file, ".cls") || file == "dataset.json" ||
+         file == "labels.csv" || file == "metadata.csv" ||
+         file == "metadata.jsonl";
+}
+
+// ".txt", in lower case; "" where the name has none that could say what the
+// file is.
+std::string EndingOf(absl::string_view name) {
+  constexpr size_t kLongestEnding = 12;
+  const absl::string_view file = NameInFolder(name);
+  const size_t point = file.rfind('.');
+  if (point == absl::string_view::npos) return "";
+  const absl::string_view ending = file.substr(point);
+  const bool is_word = std::ranges::any_of(ending, absl::ascii_isalpha);
+  return is_word && ending.size() <= kLongestEnding
+             ? absl::AsciiStrToLower(ending)
+             : "";
+}
+
+absl::StatusOr<bool> BeginsAsImage(const FileTree& tree, int64_t file) {
+  constexpr int64_t kMagicBytes = 16;
+  const auto start = tree.ReadStart(file, kMagicBytes);
+  if (start.ok()) return !ImageEnding(*start).empty();
+  if (IsUnreadable(start.status())) return false;
+  return start.status();
+}
+
+// The images among files whose names have the same ending, by their first
+// bytes. Where some files, evenly spread, are all images or none is, so are the
+// others: a bucket needs a request for each.
+absl::StatusOr<std::vector<int64_t>> ImagesAmong(
+    const FileTree& tree, const std::vector<int64_t>& files) {
+  const std::vector<int64_t> places =
+      SpreadPlaces(std::ssize(files), kMostFirstLooks);
+  int64_t found = 0;
+  for (const int64_t place : places) {
+    GANDEM_ASSIGN_OR_RETURN(const bool is_image,
+                            BeginsAsImage(tree, files[place]));
+    if (is_image) ++found;
+  }
+  if (found == std::ssize(places)) return files;
+  std::vector<int64_t> images;
+  if (found == 0) return images;
+  for (const int64_t file : files) {
+    GANDEM_ASSIGN_OR_RETURN(const bool is_image, BeginsAsImage(tree, file));
+    if (is_image) images.push_back(file);
+  }
+  return images;
+}
+
+// Which files of a tree are images, by their names or else by how they begin.
+struct ImageFiles {
+  std::vector<int64_t> images = {};  // places in tree.files(), rising
+  UnusedFiles unused = {};           // with those of the tree
+};
+
+absl::StatusOr<ImageFiles> FindImageFiles(const FileTree& tree) {
+  ImageFiles files = {.unused = tree.info().unused};
+  std::map<std::string, std::vector<int64_t>> others;  // by their endings
+  for (int64_t i = 0; i < std::ssize(tree.files()); ++i) {
+    const std::string& name = tree.files()[i].name;
+    if (IsHiddenName(name)) {
+      ++files.unused["hidden"];
+    } else if (IsImageName(name) || IsOtherImageName(name)) {
+      // The decoder names each image of a format that gandem does not read, and
+      // the policy for unreadable images applies to it.
+      files.images.push_back(i);
+    } else if (!IsLabelFile(name)) {
+      others[EndingOf(name)].push_back(i);
+    }
+  }
+  for (const auto& [ending, places] : others) {
+    GANDEM_ASSIGN_OR_RETURN(const std::vector<int64_t> images,
+                            ImagesAmong(tree, places));
+    files.images.insert(files.images.end(), images.begin(), images.end());
+    const int64_t rest = std::ssize(places) - std::ssize(images);
+    if (rest > 0) files.unused[ending.empty() ? "no ending" : ending] += rest;
+  }
+  std::ranges::sort(files.images);
+  return files;
+}
+
 class TreeSource : public EncodedStore {
  public:
-  TreeSource(std::unique_ptr<FileTree> tree, ImageFiles files,
-             TreeLabels labels, std::string choice)
-      : tree_(std::move(tree)),
-        images_(std::move(files.images)),
-        unused_(std::move(files.unused)),
-        labels_(std::move(labels)),
-        choice_(std::move(choice)) {}
+  TreeSource(SourceInfo info, std::unique_ptr<FileTree> tree,
+             std::vector<int64_t> images)
+      : EncodedStore(std::move(info)),
+        tree_(std::move(tree)),
+        images_(std::move(images)) {}
 
-  std::string kind() const override { return tree_->kind() + choice_; }
-  int64_t size() const override { return std::ssize(images_); }
-  UnusedFiles unused() const override { return unused_; }
   std::string NameOf(int64_t index) const override {
     return tree_->NameOf(images_[index]);
   }
   std::string KeyOf(int64_t index) const override {
     return tree_->KeyOf(images_[index]);
   }
-  // An archive without images is none.
-  std::vector<int64_t> Units() const override {
-    std::vector<int64_t> firsts;
-    for (const int64_t file : tree_->Units()) {
-      const int64_t image =
-          std::ranges::lower_bound(images_, file) - images_.begin();
-      if (!firsts.empty() && firsts.back() == image) continue;
-      if (image < size()) firsts.push_back(image);
-    }
-    return firsts;
-  }
-  int64_t stored_bytes() const override {
-    int64_t bytes = 0;
-    for (const int64_t image : images_) bytes += tree_->files()[image].bytes;
-    return bytes;
-  }
-  int64_t LabelOf(int64_t index) const override {
-    return labels_.labels.empty() ? kNoLabel : labels_.labels[index];
-  }
-  const std::vector<std::string>& class_names() const override {
-    return labels_.class_names;
-  }
-  std::string unused_labels() const override { return labels_.unused; }
-
   absl::StatusOr<std::string> Fetch(int64_t index) const override {
     GANDEM_CHECK(index >= 0 && index < size());
     return tree_->Read(images_[index]);
-  }
-  absl::StatusOr<std::optional<std::string>> FetchStart(
-      int64_t index, int64_t most) const override {
-    GANDEM_CHECK(index >= 0 && index < size());
-    if (IsUrl(tree_->path())) return std::nullopt;
-    return tree_->ReadStart(images_[index], most);
-  }
-
-  absl::StatusOr<std::string> Fingerprint() const override {
-    Sha256 hash;
-    for (int64_t i = 0; i < size(); ++i) {
-      const TreeFile& file = tree_->files()[images_[i]];
-      hash.Update(
-          absl::StrCat(file.name, " ", file.bytes, " ", LabelOf(i), "\n"));
-    }
-    const int64_t count = std::min(size(), kFingerprintImages);
-    for (int64_t i = 0; i < count; ++i) {
-      GANDEM_RETURN_IF_ERROR(HashIfReadable(i * size() / count, hash));
-    }
-    return hash.Finish();
   }
 
  private:
   // Never change after construction.
   const std::unique_ptr<FileTree> tree_;
   const std::vector<int64_t> images_;  // places in tree_->files()
-  const UnusedFiles unused_;
-  const TreeLabels labels_;
-  const std::string choice_;  // which of its images these are
 };
+
+// The first image of each archive; one without images has none.
+std::vector<int64_t> UnitsOf(const FileTree& tree,
+                             const std::vector<int64_t>& images) {
+  std::vector<int64_t> firsts;
+  for (const int64_t file : tree.info().units) {
+    const int64_t image =
+        std::ranges::lower_bound(images, file) - images.begin();
+    if (image == std::ssize(images)) break;
+    if (firsts.empty() || firsts.back() != image) firsts.push_back(image);
+  }
+  return firsts;
+}
 
 absl::Status NoImages(const FileTree& tree, const UnusedFiles& unused) {
   std::string found = "it is empty";
@@ -117,17 +175,26 @@ absl::Status NoImages(const FileTree& tree, const UnusedFiles& unused) {
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenTreeImages(
     std::unique_ptr<FileTree> tree, absl::string_view member) {
   GANDEM_ASSIGN_OR_RETURN(ImageFiles files, FindImageFiles(*tree));
-  if (files.images.empty()) return NoImages(*tree, files.unused);
-  GANDEM_ASSIGN_OR_RETURN(std::string choice,
-                          KeepTrainSplit(*tree, files.images));
+  std::vector<int64_t>& images = files.images;
+  if (images.empty()) return NoImages(*tree, files.unused);
+  GANDEM_ASSIGN_OR_RETURN(const std::string split,
+                          KeepTrainSplit(*tree, images));
   GANDEM_ASSIGN_OR_RETURN(const std::string which,
-                          KeepMember(*tree, member, files.images));
-  choice += which;
-  GANDEM_ASSIGN_OR_RETURN(TreeLabels labels,
-                          FindTreeLabels(*tree, files.images));
+                          KeepMember(*tree, member, images));
+  GANDEM_ASSIGN_OR_RETURN(TreeLabels labels, FindTreeLabels(*tree, images));
   if (labels.from_json) files.unused.erase(".json");
-  return std::make_unique<TreeSource>(std::move(tree), std::move(files),
-                                      std::move(labels), std::move(choice));
+  SourceInfo info = {.kind = absl::StrCat(tree->info().kind, split, which),
+                     .size = std::ssize(images),
+                     .unused = std::move(files.unused),
+                     .labels = std::move(labels.labels),
+                     .class_names = std::move(labels.class_names),
+                     .unused_labels = std::move(labels.unused),
+                     .units = UnitsOf(*tree, images)};
+  for (const int64_t image : images) {
+    info.stored_bytes += tree->files()[image].bytes;
+  }
+  return std::make_unique<TreeSource>(std::move(info), std::move(tree),
+                                      std::move(images));
 }
 
 }  // namespace gandem

@@ -14,7 +14,6 @@
 #include "common/status.h"
 #include "pipeline/in_parallel.h"
 #include "pipeline/remote/open_file.h"
-#include "pipeline/remote/url.h"
 #include "pipeline/tensor_samples.h"
 #include "pipeline/tensors/tensor_file.h"
 #include "pipeline/tensors/tensor_paths.h"
@@ -29,126 +28,70 @@ constexpr int64_t kMostTensorOpenings = 16;
 
 struct TensorShard {
   std::shared_ptr<const RandomAccessFile> file;
-  TensorFile contents;  // the labels move to TensorIndex
-};
-
-// What is known of all samples.
-struct TensorIndex {
-  std::vector<TensorShard> shards = {};
-  std::vector<int64_t> firsts = {};  // the first sample of each shard
-  int64_t size = 0;
-  std::vector<int64_t> labels = {};  // of each sample, or none
-  std::string unused_labels = {};    // as ImageStore's
+  TensorFile contents;  // the labels move to SourceInfo
 };
 
 class TensorImages : public ImageStore {
  public:
-  explicit TensorImages(TensorIndex index)
-      : index_(std::move(index)),
-        format_(index_.shards.front().contents.format) {}
+  TensorImages(SourceInfo info, std::vector<TensorShard> shards)
+      : ImageStore(std::move(info)), shards_(std::move(shards)) {}
 
-  std::string kind() const override {
-    return index_.shards.size() == 1
-               ? "a file of tensors"
-               : absl::StrCat(index_.shards.size(), " shards of tensors");
-  }
-  int64_t size() const override { return index_.size; }
-  std::optional<ImageShape> common_shape() const override {
-    return format_.shape;
-  }
-  std::optional<StoredFormat> tensors() const override { return format_; }
-  int64_t stored_bytes() const override {
-    return size() * format_.sample_bytes();
-  }
   std::string NameOf(int64_t index) const override {
     const size_t shard = ShardOf(index);
-    return absl::StrCat(index_.shards[shard].file->name(), ": sample ",
-                        index - index_.firsts[shard]);
+    return absl::StrCat(shards_[shard].file->name(), ": sample ",
+                        index - info().units[shard]);
   }
   std::string KeyOf(int64_t index) const override {
     const std::string name = NameOf(index);
-    const std::string& file = index_.shards[ShardOf(index)].file->name();
+    const std::string& file = shards_[ShardOf(index)].file->name();
     return name.substr(file.rfind('/') + 1);
   }
-  int64_t LabelOf(int64_t index) const override {
-    return index_.labels.empty() ? kNoLabel : index_.labels[index];
-  }
-  const std::vector<std::string>& class_names() const override {
-    return no_names_;
-  }
-  std::string unused_labels() const override { return index_.unused_labels; }
-  std::vector<int64_t> Units() const override { return index_.firsts; }
 
   absl::StatusOr<std::string> Fetch(int64_t index) const override {
     GANDEM_CHECK(index >= 0 && index < size());
     const size_t number = ShardOf(index);
-    const TensorShard& shard = index_.shards[number];
-    const int64_t bytes = format_.sample_bytes();
+    const TensorShard& shard = shards_[number];
+    const int64_t bytes = tensors()->sample_bytes();
     return shard.file->Read(
-        shard.contents.offset + (index - index_.firsts[number]) * bytes, bytes);
+        shard.contents.offset + (index - info().units[number]) * bytes, bytes);
   }
   absl::StatusOr<DecodedImage> Decode(int64_t index,
                                       absl::string_view stored) const override;
 
   absl::StatusOr<std::string> ContentHash() const override {
     Sha256 hash;
-    HashFormat(hash);
+    hash.Update(absl::StrCat(size(), " tensors ", DTypeName(tensors()->dtype),
+                             " ", TensorShapeText(tensors()->shape), " "));
+    hash.Update(std::as_bytes(std::span(info().labels)));
     for (int64_t i = 0; i < size(); ++i) {
-      GANDEM_RETURN_IF_ERROR(HashSample(i, hash));
-    }
-    return hash.Finish();
-  }
-  absl::StatusOr<std::string> Fingerprint() const override {
-    Sha256 hash;
-    HashFormat(hash);
-    for (const TensorShard& shard : index_.shards) {
-      const std::string& name = shard.file->name();
-      hash.Update(absl::StrCat(name.substr(name.rfind('/') + 1), " ",
-                               shard.file->size(), "\n"));
-    }
-    const int64_t count = std::min(size(), kFingerprintImages);
-    for (int64_t i = 0; i < count; ++i) {
-      GANDEM_RETURN_IF_ERROR(HashSample(i * size() / count, hash));
+      GANDEM_ASSIGN_OR_RETURN(const std::string bytes, Fetch(i));
+      hash.Update(bytes);
     }
     return hash.Finish();
   }
 
  private:
   size_t ShardOf(int64_t index) const {
-    const auto after = std::ranges::upper_bound(index_.firsts, index);
-    return static_cast<size_t>(after - index_.firsts.begin()) - 1;
-  }
-  void HashFormat(Sha256& hash) const {
-    hash.Update(absl::StrCat(size(), " tensors ", DTypeName(format_.dtype), " ",
-                             TensorShapeText(format_.shape), " "));
-    hash.Update(std::as_bytes(std::span(index_.labels)));
-  }
-  absl::Status HashSample(int64_t index, Sha256& hash) const {
-    GANDEM_ASSIGN_OR_RETURN(const std::string bytes, Fetch(index));
-    hash.Update(bytes);
-    return absl::OkStatus();
+    const auto after = std::ranges::upper_bound(info().units, index);
+    return static_cast<size_t>(after - info().units.begin()) - 1;
   }
 
-  // Never change after construction.
-  const TensorIndex index_;
-  const StoredFormat format_;
-  const std::vector<std::string> no_names_;
+  const std::vector<TensorShard> shards_;  // never changes after construction
 };
 
 absl::StatusOr<DecodedImage> TensorImages::Decode(
     int64_t index, absl::string_view stored) const {
-  const ImageShape& shape = format_.shape;
+  const auto& [dtype, shape] = *tensors();
   std::vector<float> values(static_cast<size_t>(shape.NumValues()));
-  const float most = ReadTensor(stored, format_.dtype, /*scale=*/1, values);
+  const float most = ReadTensor(stored, dtype, /*scale=*/1, values);
   if (!std::isfinite(most)) {
     return absl::DataLossError(
         absl::StrCat(NameOf(index), ": a value of it is not finite"));
   }
-  const bool is_half = format_.dtype == DType::kF16;
   return DecodedImage{.pixels = TileImages(values, shape),
                       .kind = {.format = "tensor",
                                .color = "floating point",
-                               .bits = is_half ? 16 : 32}};
+                               .bits = dtype == DType::kF16 ? 16 : 32}};
 }
 
 absl::StatusOr<TensorShard> OpenTensorShard(const TensorPaths& paths,
@@ -177,9 +120,10 @@ std::string StoredFormatText(const StoredFormat& format) {
                       TensorShapeText(format.shape));
 }
 
-absl::Status AddTensorShard(TensorShard shard, TensorIndex& index) {
-  if (!index.shards.empty()) {
-    const TensorShard& first = index.shards.front();
+absl::Status AddTensorShard(TensorShard shard, SourceInfo& info,
+                            std::vector<TensorShard>& shards) {
+  if (!shards.empty()) {
+    const TensorShard& first = shards.front();
     const auto differs = [&](absl::string_view what, absl::string_view here,
                              absl::string_view there) {
       return absl::StrCat(
@@ -193,42 +137,49 @@ absl::Status AddTensorShard(TensorShard shard, TensorIndex& index) {
       return absl::InvalidArgumentError(
           differs("holds", StoredFormatText(format), StoredFormatText(other)));
     }
-    if (index.unused_labels.empty() &&
-        index.labels.empty() != shard.contents.labels.empty()) {
-      index.unused_labels =
-          differs("has", index.labels.empty() ? "no labels" : "labels",
-                  index.labels.empty() ? "labels" : "none");
+    if (info.unused_labels.empty() &&
+        info.labels.empty() != shard.contents.labels.empty()) {
+      info.unused_labels =
+          differs("has", info.labels.empty() ? "no labels" : "labels",
+                  info.labels.empty() ? "labels" : "none");
     }
   }
   if (!shard.contents.unused_labels.empty()) {
-    index.unused_labels = shard.contents.unused_labels;
+    info.unused_labels = shard.contents.unused_labels;
   }
-  index.firsts.push_back(index.size);
-  index.size += shard.contents.size;
-  std::ranges::copy(shard.contents.labels, std::back_inserter(index.labels));
+  info.units.push_back(info.size);
+  info.size += shard.contents.size;
+  std::ranges::copy(shard.contents.labels, std::back_inserter(info.labels));
   shard.contents.labels.clear();
-  index.shards.push_back(std::move(shard));
+  shards.push_back(std::move(shard));
   return absl::OkStatus();
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenTensorImages(
-    const std::string& path) {
+    const Location& at) {
   GANDEM_ASSIGN_OR_RETURN(const std::vector<TensorPaths> paths,
-                          FindTensorPaths(path));
+                          FindTensorPaths(at));
   const bool many = paths.size() > kMostOpenTensorFiles;
   GANDEM_ASSIGN_OR_RETURN(
-      std::vector<TensorShard> shards,
+      std::vector<TensorShard> opened,
       MakeInParallel<TensorShard>(
-          std::ssize(paths), IsUrl(path) ? kMostTensorOpenings : 1,
+          std::ssize(paths), at.is_url ? kMostTensorOpenings : 1,
           [&](int64_t i) { return OpenTensorShard(paths[i], many); }));
-  TensorIndex index;
-  for (TensorShard& shard : shards) {
-    GANDEM_RETURN_IF_ERROR(AddTensorShard(std::move(shard), index));
+  SourceInfo info = {.units = {}};
+  std::vector<TensorShard> shards;
+  for (TensorShard& shard : opened) {
+    GANDEM_RETURN_IF_ERROR(AddTensorShard(std::move(shard), info, shards));
   }
-  if (!index.unused_labels.empty()) index.labels.clear();
-  return std::make_unique<TensorImages>(std::move(index));
+  if (!info.unused_labels.empty()) info.labels.clear();
+  info.kind = shards.size() == 1
+                  ? "a file of tensors"
+                  : absl::StrCat(shards.size(), " shards of tensors");
+  info.tensors = shards.front().contents.format;
+  info.common_shape = info.tensors->shape;
+  info.stored_bytes = info.size * info.tensors->sample_bytes();
+  return std::make_unique<TensorImages>(std::move(info), std::move(shards));
 }
 
 }  // namespace gandem

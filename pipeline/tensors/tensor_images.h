@@ -10,15 +10,14 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "absl/status/statusor.h"
 #include "pipeline/image_store.h"
+#include "pipeline/trees/location.h"
 
 namespace gandem {
 
-// `path`: what FindTensorPaths takes.
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenTensorImages(
-    const std::string& path);
+    const Location& at);
 
 }  // namespace gandem

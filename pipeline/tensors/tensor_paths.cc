@@ -2,23 +2,17 @@
 #include "pipeline/tensors/tensor_paths.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <iterator>
 #include <set>
-#include <system_error>
 
-#include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "common/files/file.h"
 #include "common/status.h"
 #include "pipeline/formats/image_decoder.h"
 #include "pipeline/in_parallel.h"
 #include "pipeline/remote/open_file.h"
 #include "pipeline/remote/url.h"
-#include "pipeline/trees/file_tree.h"
-#include "pipeline/trees/folder_listings.h"
 
 namespace gandem {
 namespace {
@@ -36,11 +30,6 @@ bool IsNpyName(absl::string_view name) {
 
 bool IsTensorName(absl::string_view name) {
   return IsNpyName(name) || absl::EndsWithIgnoreCase(name, ".safetensors");
-}
-
-bool IsDirectory(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::is_directory(path, error);
 }
 
 // What the file with the labels of `name`, an .npy, may be called.
@@ -77,14 +66,8 @@ absl::StatusOr<TensorPaths> WithLabels(const std::string& path) {
   return paths;
 }
 
-// The names of a folder's own files that could be shards or labels.
-std::vector<std::string> TensorNamesIn(const std::string& folder) {
-  return NamesIn(folder, IsTensorName);
-}
-
-absl::StatusOr<std::vector<TensorPaths>> FindInTensorFolder(
-    const std::string& folder) {
-  const std::vector<std::string> names = TensorNamesIn(folder);
+std::vector<TensorPaths> FindInTensorFolder(const std::string& folder) {
+  const std::vector<std::string> names = NamesIn(folder, IsTensorName);
   const std::set<std::string> there(names.begin(), names.end());
   std::vector<TensorPaths> found;
   std::set<std::string> labels;
@@ -108,12 +91,12 @@ absl::StatusOr<std::vector<TensorPaths>> FindInTensorFolder(
 
 }  // namespace
 
-bool LooksLikeTensors(const std::string& path) {
-  if (!IsDirectory(path)) return IsTensorName(NamePart(path));
+bool LooksLikeTensors(const Location& at) {
+  if (!at.is_folder) return IsTensorName(at.name);
   // One look at a folder that may have a million files.
   bool has_images = false;
   bool has_tensors = false;
-  NamesIn(path, [&](absl::string_view name) {
+  NamesIn(at.path, [&](absl::string_view name) {
     has_images = has_images || IsImageName(name);
     has_tensors = has_tensors || IsTensorName(name);
     return false;
@@ -121,14 +104,11 @@ bool LooksLikeTensors(const std::string& path) {
   return has_tensors && !has_images;
 }
 
-absl::StatusOr<std::vector<TensorPaths>> FindTensorPaths(
-    const std::string& path) {
-  if (IsDirectory(path)) return FindInTensorFolder(path);
-  GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> files,
-                          ExpandShards(path));
+absl::StatusOr<std::vector<TensorPaths>> FindTensorPaths(const Location& at) {
+  if (at.is_folder) return FindInTensorFolder(at.path);
   return MakeInParallel<TensorPaths>(
-      std::ssize(files), IsUrl(path) ? kMostLabelLooks : 1,
-      [&](int64_t i) { return WithLabels(files[i]); });
+      std::ssize(at.files), at.is_url ? kMostLabelLooks : 1,
+      [&](int64_t i) { return WithLabels(at.files[i]); });
 }
 
 }  // namespace gandem

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "pipeline/trees/location.h"
 
 namespace gandem {
 
@@ -19,14 +20,12 @@ struct TensorPaths {
 
 // Whether a name, also of shards, ends in .safetensors or .npy, or a folder has
 // such files and no images among its own.
-bool LooksLikeTensors(const std::string& path);
+bool LooksLikeTensors(const Location& at);
 
-// The shards of `path`: a file or URL, name-{00000..00004}.npy, or a folder's
-// own files in the order of their names. Labels of a.npy are in a_labels.npy,
+// The shards: a file or URL, name-{00000..00004}.npy, or a folder's own files
+// in the order of their names. Labels of a.npy are in a_labels.npy,
 // a-labels.npy or a.labels.npy, and those of x-images-3.npy (or latents,
 // waveforms, samples, data) in x-labels-3.npy.
-//   INVALID_ARGUMENT  a range that is none.
-absl::StatusOr<std::vector<TensorPaths>> FindTensorPaths(
-    const std::string& path);
+absl::StatusOr<std::vector<TensorPaths>> FindTensorPaths(const Location& at);
 
 }  // namespace gandem

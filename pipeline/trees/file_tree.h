@@ -13,9 +13,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "pipeline/trees/location.h"
 #include "pipeline/unused_files.h"
 
 namespace gandem {
@@ -34,61 +36,67 @@ struct TreeLabels {
   bool from_json = false;  // of WebDataset's samples
 };
 
+// What a tree tells without reading its files.
+struct TreeInfo {
+  std::string kind = {};  // "a folder of images": what it is, for people
+  std::string path = {};  // for messages
+  // In the order of the names' bytes; of several archives, one after the other.
+  std::vector<TreeFile> files = {};
+  std::vector<int64_t> units = {0};  // the first file of each archive
+  // Of files, which are all images then, where an index has them; none: files
+  // of the tree say the labels.
+  std::optional<TreeLabels> labels = {};
+  // Whether the names are those of WebDataset, in which a sample is all files
+  // whose names are equal up to the first point (tree_names.h).
+  bool has_samples = false;
+  // Files that the tree has found and does not list, such as hidden ones.
+  UnusedFiles unused = {};
+};
+
 class FileTree {
  public:
+  explicit FileTree(TreeInfo info) : info_(std::move(info)) {}
   virtual ~FileTree() = default;
 
-  // "a folder of images": what it is, for people.
-  virtual std::string kind() const = 0;
-  virtual const std::string& path() const = 0;
-  // In the order of the names' bytes; of several archives, one after the other.
-  virtual const std::vector<TreeFile>& files() const = 0;
-  // The first file of each archive.
-  virtual std::vector<int64_t> Units() const { return {0}; }
+  const TreeInfo& info() const { return info_; }
+  const std::string& path() const { return info_.path; }
+  const std::vector<TreeFile>& files() const { return info_.files; }
+
   // What a file is called within the tree, wherever that lies; no other file of
   // it is.
   virtual std::string KeyOf(int64_t file) const { return files()[file].name; }
   // What a file is called in messages: "folder/name" or "archive:name".
   virtual std::string NameOf(int64_t file) const = 0;
-  // Of files(), which are all images then, where an index has them; null:
-  // files of the tree say the labels.
-  virtual const TreeLabels* KnownLabels() const { return nullptr; }
-  // Whether the names are those of WebDataset, in which a sample is all files
-  // whose names are equal up to the first point (tree_names.h).
-  virtual bool has_samples() const { return false; }
-  // Files that the tree has found and does not list, such as hidden ones.
-  virtual UnusedFiles unused() const { return {}; }
   // Its bytes.
   virtual absl::StatusOr<std::string> Read(int64_t file) const = 0;
   // The first bytes: `size`, or fewer where the file is shorter.
   virtual absl::StatusOr<std::string> ReadStart(int64_t file,
                                                 int64_t size) const = 0;
+
+ private:
+  const TreeInfo info_;  // never changes after construction
 };
+
+using OpenedTree = absl::StatusOr<std::unique_ptr<FileTree>>;
 
 // Files below a folder. Links to files are followed, wherever they lead. Linked
 // folders are entered if they lie below the folder, too, but not from within
-// themselves; unused() counts the others.
-absl::StatusOr<std::unique_ptr<FileTree>> OpenFolderTree(
-    const std::string& path);
+// themselves; TreeInfo::unused counts the others. A listing that takes long is
+// told to the log every five seconds.
+OpenedTree OpenFolderTree(const Location& at);
 
 // The objects of s3://BUCKET/FOLDER/. Each is read in the version that the list
 // had.
-absl::StatusOr<std::unique_ptr<FileTree>> OpenS3Tree(const std::string& url);
+OpenedTree OpenS3Tree(const Location& at);
 
 // Where no name of the archive has a '/', a '\' separates folders, as some
 // programs on Windows write it.
 //   DATA_LOSS  also: two names are the same file.
-absl::StatusOr<std::unique_ptr<FileTree>> OpenZipTree(const std::string& path);
+OpenedTree OpenZipTree(const Location& at);
 
-// `path` is a tar, or several: name-{000000..000009}.tar; or URLs. Those that
-// have an index (pipeline/formats/tar_index.h) are opened by it, and what is
-// read of them is compared with its CRC32C.
+// A tar, or shards. Those that have an index (pipeline/formats/tar_index.h) are
+// opened by it, and what is read of them is compared with its CRC32C.
 //   DATA_LOSS  also: some have an index, others have none or another one.
-absl::StatusOr<std::unique_ptr<FileTree>> OpenTarTree(const std::string& path);
-
-// The files that a name with a range in braces stands for, whether they are
-// there or not; `path` alone if it has none.
-//   INVALID_ARGUMENT  a range that is none, or of more than a million.
-absl::StatusOr<std::vector<std::string>> ExpandShards(const std::string& path);
+OpenedTree OpenTarTree(const Location& at);
 
 }  // namespace gandem

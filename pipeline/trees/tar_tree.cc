@@ -5,109 +5,60 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "common/crc32c.h"
-#include "common/files/file.h"
 #include "common/status.h"
 #include "pipeline/formats/tar.h"
 #include "pipeline/formats/tar_index.h"
 #include "pipeline/in_parallel.h"
 #include "pipeline/random_access_file.h"
 #include "pipeline/remote/open_file.h"
-#include "pipeline/remote/url.h"
 #include "pipeline/trees/file_tree.h"
 
 namespace gandem {
 namespace {
 
-constexpr int64_t kMaxShards = 1'000'000;
 // More are opened for each image.
 constexpr int64_t kMostOpenShards = 256;
 // Remote ones that are listed at a time, by many small reads each.
 constexpr int64_t kMostRemoteLists = 16;
 
+using TarShard = std::shared_ptr<const RandomAccessFile>;
+
+struct TarPlace {
+  size_t shard = 0;
+  int64_t offset = 0;
+  std::optional<uint32_t> crc32c = {};  // of an index
+};
+
 class TarTree : public FileTree {
  public:
-  using Shard = std::shared_ptr<const RandomAccessFile>;
+  TarTree(TreeInfo info, std::vector<TarShard> shards,
+          std::vector<TarPlace> places)
+      : FileTree(std::move(info)),
+        shards_(std::move(shards)),
+        places_(std::move(places)) {}
 
-  explicit TarTree(const std::string& path) : path_(ShownUrl(path)) {}
-
-  // In the order of names: an archive made by another program, or from a folder
-  // in whatever order the system lists it, gives the same images.
-  void Add(Shard shard, TarListing listing) {
-    AddUnused(listing.unused, unused_);
-    std::ranges::stable_sort(listing.members, {}, &TarMember::name);
-    for (TarMember& member : listing.members) {
-      files_.push_back({.name = std::move(member.name), .bytes = member.size});
-      places_.push_back({.shard = shards_.size(), .offset = member.offset});
-    }
-    shards_.push_back(std::move(shard));
-  }
-
-  // False: its classes are not those of the shards before.
-  bool AddIndexed(Shard shard, TarIndex index) {
-    std::ranges::stable_sort(index.files, {}, &IndexedFile::name);
-    if (!labels_.has_value()) {
-      labels_ = TreeLabels{.class_names = index.class_names};
-    }
-    for (IndexedFile& file : index.files) {
-      files_.push_back({.name = std::move(file.name), .bytes = file.size});
-      places_.push_back({.shard = shards_.size(),
-                         .offset = file.offset,
-                         .crc32c = file.crc32c});
-      if (file.label >= 0) labels_->labels.push_back(file.label);
-    }
-    shards_.push_back(std::move(shard));
-    const bool all_or_none =
-        labels_->labels.empty() || labels_->labels.size() == files_.size();
-    return all_or_none && labels_->class_names == index.class_names;
-  }
-
-  const TreeLabels* KnownLabels() const override {
-    return labels_.has_value() ? &*labels_ : nullptr;
-  }
-  bool has_samples() const override { return !labels_.has_value(); }
-  std::string kind() const override {
-    return shards_.size() == 1
-               ? "a tar of images"
-               : absl::StrCat(shards_.size(), " tar shards of images");
-  }
-  const std::string& path() const override { return path_; }
-  const std::vector<TreeFile>& files() const override { return files_; }
   std::string NameOf(int64_t file) const override {
-    return absl::StrCat(shards_[places_[file].shard]->name(), ":",
-                        files_[file].name);
-  }
-  std::vector<int64_t> Units() const override {
-    std::vector<int64_t> firsts = {0};
-    for (size_t i = 1; i < places_.size(); ++i) {
-      if (places_[i].shard != places_[i - 1].shard) {
-        firsts.push_back(static_cast<int64_t>(i));
-      }
-    }
-    return firsts;
+    return absl::StrCat(ShardOf(file).name(), ":", files()[file].name);
   }
   // Shards may use the same names.
   std::string KeyOf(int64_t file) const override {
-    const std::string& name = files_[file].name;
+    const std::string& name = files()[file].name;
     if (shards_.size() == 1) return name;
-    const std::string& shard = shards_[places_[file].shard]->name();
+    const std::string& shard = ShardOf(file).name();
     return absl::StrCat(shard.substr(shard.rfind('/') + 1), ":", name);
   }
-  UnusedFiles unused() const override { return unused_; }
   absl::StatusOr<std::string> ReadStart(int64_t file,
                                         int64_t size) const override {
-    return shards_[places_[file].shard]->Read(
-        places_[file].offset, std::min(size, files_[file].bytes));
+    return ShardOf(file).Read(places_[file].offset,
+                              std::min(size, files()[file].bytes));
   }
   absl::StatusOr<std::string> Read(int64_t file) const override {
-    const Place& place = places_[file];
-    auto bytes = shards_[place.shard]->Read(place.offset, files_[file].bytes);
+    auto bytes = ReadStart(file, files()[file].bytes);
     if (!bytes.ok()) return Annotate(bytes.status(), NameOf(file));
-    if (place.crc32c.has_value() && TextCrc32c(*bytes) != *place.crc32c) {
+    const std::optional<uint32_t>& crc32c = places_[file].crc32c;
+    if (crc32c.has_value() && TextCrc32c(*bytes) != *crc32c) {
       return absl::DataLossError(absl::StrCat(
           NameOf(file), ": not the bytes that were packed (its CRC32C is ",
           "another one): copy the shard again, or pack the images again"));
@@ -116,19 +67,13 @@ class TarTree : public FileTree {
   }
 
  private:
-  struct Place {
-    size_t shard = 0;
-    int64_t offset = 0;
-    std::optional<uint32_t> crc32c = {};  // of an index
-  };
+  const RandomAccessFile& ShardOf(int64_t file) const {
+    return *shards_[places_[file].shard];
+  }
 
-  // Never change after OpenTarTree.
-  std::string path_;
-  std::vector<Shard> shards_;
-  std::vector<TreeFile> files_;
-  std::vector<Place> places_;         // of files_
-  std::optional<TreeLabels> labels_;  // of indexes
-  UnusedFiles unused_;
+  // Never change after construction.
+  const std::vector<TarShard> shards_;
+  const std::vector<TarPlace> places_;  // of files()
 };
 
 absl::Status MixedIndexes(const std::string& shard) {
@@ -138,7 +83,7 @@ absl::Status MixedIndexes(const std::string& shard) {
 }
 
 struct ListedTar {
-  TarTree::Shard shard;
+  TarShard shard;
   std::optional<TarIndex> index = {};
   TarListing contents = {};  // where there is no index
 };
@@ -164,73 +109,81 @@ absl::StatusOr<ListedTar> ListShard(const std::string& path, bool on_demand,
   return listed;
 }
 
-absl::Status AddShard(TarTree& tree, ListedTar listed) {
-  if (!listed.index.has_value()) {
-    tree.Add(std::move(listed.shard), std::move(listed.contents));
+// Puts shards one after the other.
+struct TarBuilder {
+  TreeInfo info = {};
+  std::vector<TarShard> shards = {};
+  std::vector<TarPlace> places = {};
+
+  void AddFile(std::string name, int64_t bytes, TarPlace place) {
+    if (places.empty() || places.back().shard != place.shard) {
+      info.units.push_back(std::ssize(places));
+    }
+    info.files.push_back({.name = std::move(name), .bytes = bytes});
+    places.push_back(place);
+  }
+
+  // In the order of names: an archive made by another program, or from a folder
+  // in whatever order the system lists it, gives the same images.
+  absl::Status Add(ListedTar listed) {
+    const size_t shard = shards.size();
+    shards.push_back(std::move(listed.shard));
+    if (listed.index.has_value()) return AddIndexed(shard, *listed.index);
+    AddUnused(listed.contents.unused, info.unused);
+    std::ranges::stable_sort(listed.contents.members, {}, &TarMember::name);
+    for (TarMember& member : listed.contents.members) {
+      AddFile(std::move(member.name), member.size,
+              {.shard = shard, .offset = member.offset});
+    }
     return absl::OkStatus();
   }
-  const std::string name = listed.shard->name();
-  return tree.AddIndexed(std::move(listed.shard), *std::move(listed.index))
-             ? absl::OkStatus()
-             : MixedIndexes(name);
-}
 
-absl::Status BadRange(const std::string& path) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "'", ShownUrl(path),
-      "': expected one range of numbers in braces, the smaller one "
-      "first and as many digits as in the names, as in "
-      "name-{000000..000009}.tar"));
-}
+  // All shards have the same classes, and labels or none.
+  absl::Status AddIndexed(size_t shard, TarIndex& index) {
+    if (!info.labels.has_value()) {
+      info.labels = TreeLabels{.class_names = index.class_names};
+    }
+    std::ranges::stable_sort(index.files, {}, &IndexedFile::name);
+    std::vector<int64_t>& labels = info.labels->labels;
+    for (IndexedFile& file : index.files) {
+      if (file.label >= 0) labels.push_back(file.label);
+      AddFile(std::move(file.name), file.size,
+              {.shard = shard, .offset = file.offset, .crc32c = file.crc32c});
+    }
+    const bool fits = (labels.empty() || labels.size() == places.size()) &&
+                      info.labels->class_names == index.class_names;
+    return fits ? absl::OkStatus() : MixedIndexes(shards.back()->name());
+  }
+};
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::string>> ExpandShards(const std::string& path) {
-  const size_t open = path.find('{');
-  if (open == std::string::npos) return std::vector<std::string>{path};
-  const size_t close = path.find('}', open);
-  const size_t dots = path.find("..", open);
-  if (close == std::string::npos || dots > close ||
-      path.find('{', open + 1) != std::string::npos) {
-    return BadRange(path);
-  }
-  const std::string first_text = path.substr(open + 1, dots - open - 1);
-  const std::string last_text = path.substr(dots + 2, close - dots - 2);
-  int64_t first = 0;
-  int64_t last = 0;
-  if (!absl::SimpleAtoi(first_text, &first) ||
-      !absl::SimpleAtoi(last_text, &last) || first < 0 || last < first ||
-      last - first >= kMaxShards) {
-    return BadRange(path);
-  }
-  std::vector<std::string> paths;
-  for (int64_t number = first; number <= last; ++number) {
-    paths.push_back(absl::StrCat(
-        path.substr(0, open),
-        absl::StrFormat("%0*d", static_cast<int>(first_text.size()), number),
-        path.substr(close + 1)));
-  }
-  return paths;
-}
-
-absl::StatusOr<std::unique_ptr<FileTree>> OpenTarTree(const std::string& path) {
-  GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> paths,
-                          ExpandShards(path));
-  auto tree = std::make_unique<TarTree>(path);
-  const bool many = std::ssize(paths) > kMostOpenShards;
+OpenedTree OpenTarTree(const Location& at) {
+  const bool many = std::ssize(at.files) > kMostOpenShards;
+  TarBuilder tree;
+  tree.info = {.path = at.Shown(), .units = {}};
   GANDEM_ASSIGN_OR_RETURN(ListedTar first,
-                          ListShard(paths.front(), many, std::nullopt));
+                          ListShard(at.files.front(), many, std::nullopt));
   const bool indexed = first.index.has_value();
-  GANDEM_RETURN_IF_ERROR(AddShard(*tree, std::move(first)));
-  GANDEM_ASSIGN_OR_RETURN(
-      std::vector<ListedTar> others,
-      MakeInParallel<ListedTar>(
-          std::ssize(paths) - 1, IsUrl(path) ? kMostRemoteLists : 1,
-          [&](int64_t i) { return ListShard(paths[i + 1], many, indexed); }));
+  GANDEM_RETURN_IF_ERROR(tree.Add(std::move(first)));
+  GANDEM_ASSIGN_OR_RETURN(std::vector<ListedTar> others,
+                          MakeInParallel<ListedTar>(
+                              std::ssize(at.files) - 1,
+                              at.is_url ? kMostRemoteLists : 1, [&](int64_t i) {
+                                return ListShard(at.files[i + 1], many,
+                                                 indexed);
+                              }));
   for (ListedTar& other : others) {
-    GANDEM_RETURN_IF_ERROR(AddShard(*tree, std::move(other)));
+    GANDEM_RETURN_IF_ERROR(tree.Add(std::move(other)));
   }
-  return tree;
+  tree.info.kind =
+      tree.shards.size() == 1
+          ? "a tar of images"
+          : absl::StrCat(tree.shards.size(), " tar shards of images");
+  tree.info.has_samples = !indexed;
+  if (tree.info.units.empty()) tree.info.units = {0};
+  return std::make_unique<TarTree>(std::move(tree.info), std::move(tree.shards),
+                                   std::move(tree.places));
 }
 
 }  // namespace gandem

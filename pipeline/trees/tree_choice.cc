@@ -33,7 +33,7 @@ using Sample = std::span<const int64_t>;
 
 std::vector<Sample> GroupBySample(const FileTree& tree,
                                   const std::vector<int64_t>& images) {
-  const std::vector<int64_t> units = tree.Units();
+  const std::vector<int64_t> units = tree.info().units;
   const auto unit_of = [&](int64_t file) {
     return std::ranges::upper_bound(units, file) - units.begin();
   };
@@ -142,7 +142,7 @@ absl::StatusOr<std::string> KeepMember(const FileTree& tree,
   for (const Sample& sample : samples) {
     if (sample.size() > 1) AddMembers(tree, sample, members);
   }
-  if (!tree.has_samples() || !AreMembers(members)) return "";
+  if (!tree.info().has_samples || !AreMembers(members)) return "";
   images.clear();
   size_t several = 0;  // samples of which no image is the one
   std::map<absl::string_view, int64_t> unused;

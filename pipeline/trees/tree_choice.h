@@ -25,7 +25,7 @@ absl::StatusOr<std::string> KeepTrainSplit(const FileTree& tree,
 
 // Keeps one image of each sample that has several, as WebDataset's 7.jpg and
 // 7.mask.png: of those whose names after the first point are `member`
-// ("mask.png"), or, if it is empty and tree.has_samples(), the one without a
+// ("mask.png"), or, if it is empty and TreeInfo::has_samples, the one without a
 // further point in it. Where the members are numbers, as in video.0001.png, or
 // many, they are images of their own, and all stay. Returns as above.
 //   INVALID_ARGUMENT  no image has this `member`; or it is empty, and most

@@ -49,7 +49,7 @@ class LabelFinder {
       : tree_(tree),
         images_(images),
         folder_(CommonFolder(tree, images)),
-        units_(tree.Units()) {}
+        units_(tree.info().units) {}
 
   absl::StatusOr<TreeLabels> Find() const {
     for (const LabelFile& kind : kLabelFiles) {
@@ -263,9 +263,8 @@ TreeLabels OfImages(const TreeLabels& known,
 
 absl::StatusOr<TreeLabels> FindTreeLabels(const FileTree& tree,
                                           const std::vector<int64_t>& images) {
-  if (const TreeLabels* const known = tree.KnownLabels()) {
-    return OfImages(*known, images);
-  }
+  const std::optional<TreeLabels>& known = tree.info().labels;
+  if (known.has_value()) return OfImages(*known, images);
   return LabelFinder(tree, images).Find();
 }
 

@@ -10,7 +10,6 @@
 #include "pipeline/formats/member_name.h"
 #include "pipeline/formats/zip_reader.h"
 #include "pipeline/remote/open_file.h"
-#include "pipeline/remote/url.h"
 #include "pipeline/trees/file_tree.h"
 
 namespace gandem {
@@ -21,77 +20,73 @@ constexpr int64_t kMaxZipFileBytes = int64_t{1} << 30;
 
 class ZipTree : public FileTree {
  public:
-  static absl::StatusOr<std::unique_ptr<FileTree>> Create(
-      const std::string& path, ZipReader zip) {
-    auto tree = std::make_unique<ZipTree>(path, std::move(zip));
-    const absl::Status listed = tree->List();
-    if (!listed.ok()) return Annotate(listed, tree->path());
-    return tree;
-  }
-  ZipTree(const std::string& path, ZipReader zip)
-      : path_(ShownUrl(path)), zip_(std::move(zip)) {}
+  ZipTree(TreeInfo info, ZipReader zip, std::vector<size_t> members)
+      : FileTree(std::move(info)),
+        zip_(std::move(zip)),
+        members_(std::move(members)) {}
 
-  std::string kind() const override { return "a zip of images"; }
-  const std::string& path() const override { return path_; }
-  const std::vector<TreeFile>& files() const override { return files_; }
   std::string NameOf(int64_t file) const override {
-    return absl::StrCat(path_, ":", files_[file].name);
+    return absl::StrCat(path(), ":", files()[file].name);
   }
   absl::StatusOr<std::string> Read(int64_t file) const override {
-    auto bytes = zip_.Read(*members_[file], kMaxZipFileBytes);
+    auto bytes = zip_.Read(zip_.members()[members_[file]], kMaxZipFileBytes);
     if (!bytes.ok()) return Annotate(bytes.status(), NameOf(file));
     return bytes;
   }
   absl::StatusOr<std::string> ReadStart(int64_t file,
                                         int64_t size) const override {
-    return zip_.ReadStart(*members_[file], size);
+    return zip_.ReadStart(zip_.members()[members_[file]], size);
   }
 
  private:
-  absl::Status List() {
-    const auto& members = zip_.members();
-    const auto any_has = [&](char separator) {
-      return std::ranges::any_of(members, [&](const ZipMember& member) {
-        return absl::StrContains(member.name, separator);
-      });
-    };
-    const bool windows = any_has('\\') && !any_has('/');
-    std::vector<std::pair<std::string, const ZipMember*>> named;
-    for (const ZipMember& member : members) {
-      const std::string name =
-          windows ? absl::StrReplaceAll(member.name, {{"\\", "/"}})
-                  : member.name;
-      if (absl::EndsWith(name, "/")) continue;
-      GANDEM_ASSIGN_OR_RETURN(std::string normal, NormalMemberName(name));
-      named.emplace_back(std::move(normal), &member);
-    }
-    std::ranges::sort(named);
-    for (auto& [name, member] : named) {
-      if (!files_.empty() && files_.back().name == name) {
-        return absl::DataLossError(absl::StrCat(
-            "damaged zip archive: '", name, "' is there twice, as '",
-            members_.back()->name, "' and '", member->name, "'"));
-      }
-      files_.push_back({.name = std::move(name),
-                        .bytes = static_cast<int64_t>(member->bytes)});
-      members_.push_back(member);
-    }
-    return absl::OkStatus();
-  }
-
-  // Never change after Create.
-  const std::string path_;
+  // Never change after construction.
   const ZipReader zip_;
-  std::vector<const ZipMember*> members_;  // of zip_, as files_
-  std::vector<TreeFile> files_;
+  const std::vector<size_t> members_;  // places in zip_.members(), of files()
 };
+
+// The files of the archive, and the place of each in zip.members().
+absl::StatusOr<std::vector<size_t>> ListZip(const ZipReader& zip,
+                                            std::vector<TreeFile>& files) {
+  const auto any_has = [&](char separator) {
+    return std::ranges::any_of(zip.members(), [&](const ZipMember& member) {
+      return absl::StrContains(member.name, separator);
+    });
+  };
+  const bool windows = any_has('\\') && !any_has('/');
+  std::vector<std::pair<std::string, size_t>> named;
+  for (size_t i = 0; i < zip.members().size(); ++i) {
+    std::string name = zip.members()[i].name;
+    if (windows) name = absl::StrReplaceAll(name, {{"\\", "/"}});
+    if (absl::EndsWith(name, "/")) continue;
+    GANDEM_ASSIGN_OR_RETURN(std::string normal, NormalMemberName(name));
+    named.emplace_back(std::move(normal), i);
+  }
+  std::ranges::sort(named);
+  std::vector<size_t> members;
+  for (auto& [name, place] : named) {
+    const ZipMember& member = zip.members()[place];
+    if (!files.empty() && files.back().name == name) {
+      return absl::DataLossError(absl::StrCat(
+          "damaged zip archive: '", name, "' is there twice, as '",
+          zip.members()[members.back()].name, "' and '", member.name, "'"));
+    }
+    files.push_back(
+        {.name = std::move(name), .bytes = static_cast<int64_t>(member.bytes)});
+    members.push_back(place);
+  }
+  return members;
+}
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<FileTree>> OpenZipTree(const std::string& path) {
-  GANDEM_ASSIGN_OR_RETURN(auto file, OpenFile(path));
+OpenedTree OpenZipTree(const Location& at) {
+  GANDEM_ASSIGN_OR_RETURN(auto file, OpenFile(at.path));
   GANDEM_ASSIGN_OR_RETURN(ZipReader zip, ZipReader::Open(std::move(file)));
-  return ZipTree::Create(path, std::move(zip));
+  TreeInfo info = {.kind = "a zip of images", .path = at.Shown()};
+  auto members = ListZip(zip, info.files);
+  if (!members.ok()) return Annotate(members.status(), info.path);
+  return std::make_unique<ZipTree>(std::move(info), std::move(zip),
+                                   *std::move(members));
 }
 
 }  // namespace gandem

@@ -30,7 +30,7 @@ int64_t IdxBytes(const std::string& path) {
 }
 
 int64_t BytesOf(const ImageStore& images) {
-  const auto shape = images.common_shape();
+  const auto shape = images.info().common_shape;
   const auto stored = images.Fetch(0);
   // Nothing to fetch: it is there.
   if (!shape.has_value() || !stored.ok() || !stored->empty()) return 0;

@@ -41,7 +41,6 @@ TEST(DataMeterTest, TellsWhatWasReadSinceTheLastRound) {
   ProcessIoCounters().bytes += 1000;
   ProcessIoCounters().requests += 5;
   ProcessIoCounters().retries += 2;
-  ProcessIoCounters().hedges += 1;
   const DataMetrics data = meter.Take();
   EXPECT_GT(data.seconds(), 0);
   EXPECT_GE(data.images(), 4);
@@ -54,7 +53,6 @@ TEST(DataMeterTest, TellsWhatWasReadSinceTheLastRound) {
   EXPECT_EQ(data.remote_bytes(), 1000);
   EXPECT_EQ(data.requests(), 5);
   EXPECT_EQ(data.retries(), 2);
-  EXPECT_EQ(data.hedges(), 1);
   EXPECT_EQ(meter.Take().remote_bytes(), 0);
 }
 

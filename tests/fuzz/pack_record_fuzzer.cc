@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "common/check.h"
-#include "pipeline/formats/pack_record.h"
+#include "pipeline/sources/pack_images.h"
 #include "tests/fuzz/input_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -13,7 +13,7 @@
 
 #include "common/status.h"
 #include "common/value_of_byte.h"
-#include "pipeline/finish_counters.h"
+#include "pipeline/io_counters.h"
 #include "tests/pipeline/image_files.h"
 #include "tests/testing/status_matchers.h"
 
@@ -246,44 +246,26 @@ TEST(FittedImagesTest, MaxImagesAndFailures) {
             1);
 }
 
-// Stored as palettes.
-class PaletteStore : public FakeStore {
+// Stored as something that has to be decoded.
+class EncodedFakes : public FakeStore {
  public:
   using FakeStore::FakeStore;
   absl::StatusOr<std::string> Fetch(int64_t /*index*/) const override {
     return "stored";
   }
-  absl::StatusOr<DecodedImage> Decode(int64_t index,
-                                      absl::string_view stored) const override {
-    GANDEM_ASSIGN_OR_RETURN(DecodedImage image,
-                            FakeStore::Decode(index, stored));
-    image.kind.color = "palette";
-    return image;
-  }
 };
 
-TEST(FittedImagesTest, OddImagesAndTimesAreCounted) {
-  const FinishCounters& counters = ProcessFinishCounters();
-  const auto palettes = [&counters] {
-    const auto odd = counters.OddImages();
-    const auto found = odd.find("fake, palette");
-    return found == odd.end() ? 0 : found->second;
-  };
-  const int64_t before = palettes();
+TEST(FittedImagesTest, TimesAreCounted) {
+  const IoCounters& counters = ProcessIoCounters();
   const int64_t decode_before = counters.decode_ns;
   const int64_t transform_before = counters.transform_ns;
-  std::vector<PixelImage> images = {NoiseImage(3, 300, 300, 1),
-                                    NoiseImage(3, 300, 300, 2)};
+  std::vector<PixelImage> images = {NoiseImage(3, 300, 300, 1)};
   const auto fitted =
-      *FittedImages::Create(std::make_unique<PaletteStore>(std::move(images)),
+      *FittedImages::Create(std::make_unique<EncodedFakes>(std::move(images)),
                             {.size = 8, .channels = 3});
   Values(*fitted, 0);
-  Values(*fitted, 1);
-  EXPECT_EQ(palettes(), before + 2);
   EXPECT_GT(counters.decode_ns, decode_before);
   EXPECT_GT(counters.transform_ns, transform_before);
-  EXPECT_THAT(counters.OddImages(),
-              ::testing::Not(::testing::Contains(::testing::Key("fake, RGB"))));
 }
 
 TEST(FittedImagesTest, SizesMayChangeFromImageToImage) {

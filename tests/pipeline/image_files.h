@@ -145,20 +145,12 @@ inline PixelImage GoldenImage(const NamedTensor& tensor) {
 // Images in memory, of any shapes; image i has label i.
 class FakeStore : public ImageStore {
  public:
-  explicit FakeStore(std::vector<PixelImage> images)
-      : images_(std::move(images)) {}
+  explicit FakeStore(std::vector<PixelImage> images, SourceInfo info = {})
+      : ImageStore(Filled(std::move(info), std::ssize(images))),
+        images_(std::move(images)) {}
 
-  std::string kind() const override { return "a fake"; }
-  int64_t size() const override { return std::ssize(images_); }
-  std::optional<ImageShape> common_shape() const override {
-    return std::nullopt;
-  }
   std::string NameOf(int64_t index) const override {
     return absl::StrCat("fake ", index);
-  }
-  int64_t LabelOf(int64_t index) const override { return index; }
-  const std::vector<std::string>& class_names() const override {
-    return class_names_;
   }
   absl::StatusOr<std::string> Fetch(int64_t /*index*/) const override {
     return "";
@@ -170,11 +162,16 @@ class FakeStore : public ImageStore {
                         .kind = {.format = "fake", .color = "RGB"}};
   }
   absl::StatusOr<std::string> ContentHash() const override { return "fake"; }
-  absl::StatusOr<std::string> Fingerprint() const override { return "fake"; }
 
  private:
+  static SourceInfo Filled(SourceInfo info, int64_t size) {
+    info.kind = "a fake";
+    if (size > 0) info.size = size;
+    for (int64_t i = 0; i < size; ++i) info.labels.push_back(i);
+    return info;
+  }
+
   const std::vector<PixelImage> images_;
-  const std::vector<std::string> class_names_ = {};
 };
 
 }  // namespace gandem::testing

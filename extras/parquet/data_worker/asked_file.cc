@@ -23,22 +23,18 @@ arrow::Result<std::string> AskedFile::Ask(int64_t position, int64_t nbytes) {
                                   " bytes at a time: write the file with "
                                   "smaller row groups");
   }
-  Patience patience;  // gandem has deadlines of its own, and ends us
   const absl::Status asked = socket_.Send({.kind = FrameKind::kReadAt,
                                            .shard = shard_,
                                            .first = position,
-                                           .second = size},
-                                          "", -1, patience);
+                                           .second = size});
   if (!asked.ok()) return arrow::Status::IOError(asked.ToString());
-  auto answer = socket_.Receive(patience);
+  auto answer = socket_.Receive();
   if (!answer.ok()) return arrow::Status::IOError(answer.status().ToString());
   if (answer->frame.kind != FrameKind::kBytes ||
       answer->frame.payload_bytes != size) {
     return arrow::Status::IOError("the bytes could not be read");
   }
-  auto bytes = socket_.ReceivePayload(size, patience);
-  if (!bytes.ok()) return arrow::Status::IOError(bytes.status().ToString());
-  return *std::move(bytes);
+  return std::move(answer->payload);
 }
 
 arrow::Result<int64_t> AskedFile::ReadAt(int64_t position, int64_t nbytes,

@@ -25,97 +25,33 @@ namespace {
 // More names of classes than data sets have; gandem has as many labels.
 constexpr int64_t kMostTextLabels = int64_t{1} << 20;
 
-// Calls `use(value, row)` for each of a column's, null or not.
-template <typename Array, typename Use>
-absl::Status ForEachValue(const arrow::Array& array, int64_t row, Use use) {
-  const auto& values = static_cast<const Array&>(array);
-  for (int64_t i = 0; i < values.length(); ++i) {
-    if (absl::Status used = use(values, i, row + i); !used.ok()) return used;
-  }
-  return absl::OkStatus();
-}
-
 using AddImage = std::function<void(absl::string_view bytes)>;
 
-// An image that is null has no bytes.
-template <typename Array>
-absl::Status AddBinary(const arrow::Array& array, const arrow::Array* around,
-                       const AddImage& add) {
-  return ForEachValue<Array>(
-      array, 0, [&](const Array& values, int64_t i, int64_t /*row*/) {
-        const bool is_null =
-            values.IsNull(i) || (around != nullptr && around->IsNull(i));
-        const auto view = is_null ? std::string_view("") : values.GetView(i);
-        add({view.data(), view.size()});
-        return absl::OkStatus();
-      });
-}
-
-// A column of images is binary, or a struct of which only `bytes` was read.
+// A column of images is binary, or a struct of which only `bytes` was read. An
+// image that is null has no bytes.
 absl::Status AddChunk(const arrow::Array& chunk, const AddImage& add) {
-  const arrow::Array* around = nullptr;
-  std::shared_ptr<arrow::Array> values;
+  const arrow::Array* bytes = &chunk;
+  std::shared_ptr<arrow::Array> field;
   if (chunk.type_id() == arrow::Type::STRUCT) {
-    around = &chunk;
     // As long as the struct, whatever slice of it this is.
-    values = static_cast<const arrow::StructArray&>(chunk).field(0);
+    field = static_cast<const arrow::StructArray&>(chunk).field(0);
+    bytes = field.get();
   }
-  const arrow::Array& bytes = around == nullptr ? chunk : *values;
-  switch (bytes.type_id()) {
-    case arrow::Type::BINARY:
-      return AddBinary<arrow::BinaryArray>(bytes, around, add);
-    case arrow::Type::LARGE_BINARY:
-      return AddBinary<arrow::LargeBinaryArray>(bytes, around, add);
-    default:
-      return absl::InvalidArgumentError(
-          absl::StrCat("images of type ", bytes.type()->ToString()));
+  const auto plain = arrow::compute::Cast(*bytes, arrow::large_binary());
+  if (!plain.ok()) return FromArrow(plain.status());
+  const auto& values = static_cast<const arrow::LargeBinaryArray&>(**plain);
+  for (int64_t i = 0; i < values.length(); ++i) {
+    const bool is_null = values.IsNull(i) || chunk.IsNull(i);
+    const auto view = is_null ? std::string_view("") : values.GetView(i);
+    add({view.data(), view.size()});
   }
+  return absl::OkStatus();
 }
 
 absl::Status NoLabelInRow(int64_t row, const std::string& column) {
   return absl::DataLossError(absl::StrCat(
       "row ", row, " has no '", column,
       "' (null or empty): give every image one, or remove the column"));
-}
-
-template <typename Type>
-absl::Status AddIntegers(const arrow::Array& chunk, const std::string& column,
-                         std::vector<int64_t>& labels) {
-  using Array = arrow::NumericArray<Type>;
-  return ForEachValue<Array>(
-      chunk, std::ssize(labels),
-      [&](const Array& values, int64_t i, int64_t row) {
-        if (values.IsNull(i)) {
-          return NoLabelInRow(row, column);
-        }
-        labels.push_back(static_cast<int64_t>(values.Value(i)));
-        return absl::OkStatus();
-      });
-}
-
-absl::Status AddLabelChunk(const arrow::Array& chunk, const std::string& column,
-                           std::vector<int64_t>& labels) {
-  switch (chunk.type_id()) {
-    case arrow::Type::INT8:
-      return AddIntegers<arrow::Int8Type>(chunk, column, labels);
-    case arrow::Type::INT16:
-      return AddIntegers<arrow::Int16Type>(chunk, column, labels);
-    case arrow::Type::INT32:
-      return AddIntegers<arrow::Int32Type>(chunk, column, labels);
-    case arrow::Type::INT64:
-      return AddIntegers<arrow::Int64Type>(chunk, column, labels);
-    case arrow::Type::UINT8:
-      return AddIntegers<arrow::UInt8Type>(chunk, column, labels);
-    case arrow::Type::UINT16:
-      return AddIntegers<arrow::UInt16Type>(chunk, column, labels);
-    case arrow::Type::UINT32:
-      return AddIntegers<arrow::UInt32Type>(chunk, column, labels);
-    case arrow::Type::UINT64:
-      return AddIntegers<arrow::UInt64Type>(chunk, column, labels);
-    default:
-      return absl::InvalidArgumentError(
-          absl::StrCat("labels of type ", chunk.type()->ToString()));
-  }
 }
 
 // A column of texts, which may be a dictionary of them.
@@ -125,16 +61,13 @@ absl::Status TakeTextLabels(const arrow::ChunkedArray& column,
   for (const auto& chunk : column.chunks()) {
     const auto plain = arrow::compute::Cast(*chunk, arrow::large_binary());
     if (!plain.ok()) return FromArrow(plain.status());
-    const absl::Status taken = ForEachValue<arrow::LargeBinaryArray>(
-        **plain, std::ssize(texts),
-        [&](const arrow::LargeBinaryArray& values, int64_t i, int64_t row) {
-          if (values.IsNull(i) || values.value_length(i) == 0) {
-            return NoLabelInRow(row, name);
-          }
-          texts.push_back(values.GetString(i));
-          return absl::OkStatus();
-        });
-    if (!taken.ok()) return taken;
+    const auto& values = static_cast<const arrow::LargeBinaryArray&>(**plain);
+    for (int64_t i = 0; i < values.length(); ++i) {
+      if (values.IsNull(i) || values.value_length(i) == 0) {
+        return NoLabelInRow(std::ssize(texts), name);
+      }
+      texts.push_back(values.GetString(i));
+    }
   }
   shard.class_names = texts;
   std::ranges::sort(shard.class_names);
@@ -201,8 +134,15 @@ absl::Status TakeIntegerLabels(const ImageColumns& columns,
                                const arrow::ChunkedArray& column,
                                OpenedShard& shard) {
   for (const auto& chunk : column.chunks()) {
-    absl::Status added = AddLabelChunk(*chunk, columns.label, shard.labels);
-    if (!added.ok()) return added;
+    const auto plain = arrow::compute::Cast(*chunk, arrow::int64());
+    if (!plain.ok()) return FromArrow(plain.status());
+    const auto& values = static_cast<const arrow::Int64Array&>(**plain);
+    for (int64_t i = 0; i < values.length(); ++i) {
+      if (values.IsNull(i)) {
+        return NoLabelInRow(std::ssize(shard.labels), columns.label);
+      }
+      shard.labels.push_back(values.Value(i));
+    }
   }
   if (absl::Status known = CheckKnown(columns, shard.labels); !known.ok()) {
     return known;
@@ -284,7 +224,7 @@ absl::Status ParquetShard::AddPaths(OpenedShard& shard) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<OwnedFd> ParquetShard::ReadImages(int64_t row_group) const {
+absl::StatusOr<std::string> ParquetShard::ReadImages(int64_t row_group) const {
   const auto metadata = reader_->parquet_reader()->metadata();
   if (row_group >= metadata->num_row_groups()) {
     return absl::DataLossError("there is no such row group any more");
@@ -302,17 +242,16 @@ absl::StatusOr<OwnedFd> ParquetShard::ReadImages(int64_t row_group) const {
   const auto table = reader_->ReadRowGroup(number, {columns_.image_leaf});
   if (!table.ok()) return FromArrow(table.status());
   std::vector<int64_t> sizes;
-  std::vector<absl::string_view> pieces = {""};
+  std::string images;
+  images.reserve(static_cast<size_t>(size));
   const AddImage add = [&](absl::string_view bytes) {
     sizes.push_back(std::ssize(bytes));
-    pieces.push_back(bytes);
+    images.append(bytes.data(), bytes.size());
   };
   for (const auto& chunk : (*table)->column(0)->chunks()) {
     if (absl::Status added = AddChunk(*chunk, add); !added.ok()) return added;
   }
-  const std::string index = EncodeImageIndex(sizes);
-  pieces[0] = index;
-  return SealedFile(pieces);
+  return EncodeImageIndex(sizes) + images;
 }
 
 }  // namespace gandem

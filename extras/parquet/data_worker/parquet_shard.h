@@ -16,11 +16,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "extras/parquet/data_frames.h"
 #include "extras/parquet/data_worker/image_columns.h"
-#include "extras/parquet/frame_socket.h"
 
 namespace gandem {
 
@@ -34,7 +34,7 @@ class ParquetShard {
   absl::StatusOr<OpenedShard> Describe() const;
 
   // The payload of kImages. An image that is null has no bytes.
-  absl::StatusOr<OwnedFd> ReadImages(int64_t row_group) const;
+  absl::StatusOr<std::string> ReadImages(int64_t row_group) const;
 
  private:
   ParquetShard(std::unique_ptr<parquet::arrow::FileReader> reader,

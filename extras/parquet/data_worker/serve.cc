@@ -27,7 +27,7 @@ class ShardServer {
 
   absl::Status Answer(const DataFrame& request) {
     const bool opens = request.kind == FrameKind::kOpen;
-    absl::StatusOr<OwnedFd> answer = OwnedFd();
+    absl::StatusOr<std::string> answer = std::string();
     // Parquet reports by exceptions, and a damaged file may ask for any memory.
     try {
       answer = opens ? Describe(request) : ReadImages(request);
@@ -41,7 +41,12 @@ class ShardServer {
       shards_.clear();  // what failed half-way is opened again
       return SendFailure(answer.status());
     }
-    return SendFile(opens ? FrameKind::kOpened : FrameKind::kImages, *answer);
+    if (std::ssize(*answer) > kMaxPayloadBytes) {
+      return SendFailure(
+          absl::ResourceExhaustedError("its index is larger than fits"));
+    }
+    return socket_.Send(
+        {.kind = opens ? FrameKind::kOpened : FrameKind::kImages}, *answer);
   }
 
  private:
@@ -64,42 +69,25 @@ class ShardServer {
     return shards_.front().shard.get();
   }
 
-  absl::StatusOr<OwnedFd> Describe(const DataFrame& request) {
+  absl::StatusOr<std::string> Describe(const DataFrame& request) {
     const auto shard = Find(request);
     if (!shard.ok()) return shard.status();
     const auto opened = (*shard)->Describe();
     if (!opened.ok()) return opened.status();
-    const std::string bytes = EncodeOpenedShard(*opened);
-    const absl::string_view pieces[] = {bytes};
-    return SealedFile(pieces);
+    return EncodeOpenedShard(*opened);
   }
 
-  absl::StatusOr<OwnedFd> ReadImages(const DataFrame& request) {
+  absl::StatusOr<std::string> ReadImages(const DataFrame& request) {
     const auto shard = Find(request);
     if (!shard.ok()) return shard.status();
     return (*shard)->ReadImages(request.second);
   }
 
   absl::Status SendFailure(const absl::Status& status) {
-    const absl::string_view text =
-        absl::string_view(status.message()).substr(0, kMaxFailureBytes);
-    Patience patience;
-    return socket_.Send({.kind = FrameKind::kFailed,
-                         .first = static_cast<int64_t>(status.raw_code()),
-                         .payload_bytes = std::ssize(text)},
-                        text, -1, patience);
-  }
-
-  absl::Status SendFile(FrameKind kind, const OwnedFd& file) {
-    const auto size = SizeOf(file);
-    if (!size.ok()) return SendFailure(size.status());
-    if (*size > kMaxPayloadBytes) {
-      return SendFailure(
-          absl::ResourceExhaustedError("its index is larger than fits"));
-    }
-    Patience patience;
-    return socket_.Send({.kind = kind, .payload_bytes = *size}, "", file.get(),
-                        patience);
+    return socket_.Send(
+        {.kind = FrameKind::kFailed,
+         .first = static_cast<int64_t>(status.raw_code())},
+        absl::string_view(status.message()).substr(0, kMaxFailureBytes));
   }
 
   FrameSocket& socket_;
@@ -111,8 +99,7 @@ class ShardServer {
 absl::Status ServeShards(FrameSocket& socket) {
   ShardServer server(socket);
   while (true) {
-    Patience patience;  // the end of gandem ends it
-    const auto request = socket.Receive(patience);
+    const auto request = socket.Receive();  // the end of gandem ends it
     if (absl::IsUnavailable(request.status())) return absl::OkStatus();
     if (!request.ok()) return request.status();
     const FrameKind kind = request->frame.kind;

@@ -40,29 +40,18 @@ class DataPeer {
 
   // Waits for a request; false: gandem has hung up.
   bool Receive() {
-    Patience patience;
-    auto received = socket_.Receive(patience);
+    auto received = socket_.Receive();
     if (!received.ok()) return false;
     request_ = received->frame;
     return true;
   }
   const DataFrame& request() const { return request_; }
 
-  void Send(const DataFrame& frame, absl::string_view payload = "",
-            int file = -1) {
-    Patience patience;
-    (void)socket_.Send(frame, payload, file, patience);
-  }
-  void SendFile(FrameKind kind, absl::string_view bytes) {
-    const absl::string_view pieces[] = {bytes};
-    const auto file = SealedFile(pieces);
-    GANDEM_CHECK_OK(file.status());
-    Send({.kind = kind, .payload_bytes = std::ssize(bytes)}, "", file->get());
+  void Send(const DataFrame& frame, absl::string_view payload = "") {
+    (void)socket_.Send(frame, payload);
   }
   void Fail(absl::StatusCode code, absl::string_view text) {
-    Send({.kind = FrameKind::kFailed,
-          .first = static_cast<int64_t>(code),
-          .payload_bytes = std::ssize(text)},
+    Send({.kind = FrameKind::kFailed, .first = static_cast<int64_t>(code)},
          text);
   }
   // Bytes of the file; "": they could not be had.
@@ -71,11 +60,8 @@ class DataPeer {
           .shard = shard,
           .first = offset,
           .second = size});
-    Patience patience;
-    auto answer = socket_.Receive(patience);
-    if (!answer.ok()) return "";
-    auto bytes = socket_.ReceivePayload(answer->frame.payload_bytes, patience);
-    return bytes.ok() ? *std::move(bytes) : "";
+    auto answer = socket_.Receive();
+    return answer.ok() ? std::move(answer->payload) : "";
   }
 
  private:
@@ -91,7 +77,7 @@ class PlayedWorker {
   explicit PlayedWorker(Play play, absl::Duration patience = absl::Minutes(1)) {
     SocketEnds ends = MakeSocketEnds();
     client_ = std::make_unique<DataWorkerClient>(
-        FrameSocket(std::move(ends.ours)), patience);
+        FrameSocket(std::move(ends.ours), patience));
     thread_ = Thread(
         "played worker",
         [play = std::move(play), theirs = std::move(ends.theirs)]() mutable {

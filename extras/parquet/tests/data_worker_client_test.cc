@@ -47,13 +47,13 @@ TEST(DataWorkerClientTest, OpensAndReads) {
     EXPECT_EQ(peer.request().first, 10);
     EXPECT_EQ(peer.Ask(2, 7, 3), "789");
     EXPECT_EQ(peer.Ask(2, 0, 10), "0123456789");
-    peer.SendFile(FrameKind::kOpened,
-                  EncodeOpenedShard(
-                      {.image_column = "jpg", .row_groups = {{.rows = 2}}}));
+    peer.Send({.kind = FrameKind::kOpened},
+              EncodeOpenedShard(
+                  {.image_column = "jpg", .row_groups = {{.rows = 2}}}));
     ASSERT_TRUE(peer.Receive());
     EXPECT_EQ(peer.request().kind, FrameKind::kRead);
     EXPECT_EQ(peer.request().second, 5);
-    peer.SendFile(FrameKind::kImages, TwoImages());
+    peer.Send({.kind = FrameKind::kImages}, TwoImages());
     EXPECT_FALSE(peer.Receive());
   });
   ASSERT_OK_AND_ASSIGN(const OpenedShard opened,
@@ -122,41 +122,27 @@ TEST(DataWorkerClientTest, WishesForBytesThatAreNotThere) {
   }
 }
 
-TEST(DataWorkerClientTest, WishesWithoutEnd) {
-  const std::string much(size_t{2} << 20, 'x');
-  const ShardFile large = {.number = 0, .file = FileInMemory("large", much)};
-  PlayedWorker worker([&](DataPeer& peer) {
-    ASSERT_TRUE(peer.Receive());
-    while (!peer.Ask(0, 0, std::ssize(much)).empty()) {
-    }
-  });
-  EXPECT_THAT(
-      worker.client().Open(large),
-      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("again and again")));
-  EXPECT_TRUE(worker.client().broken());
-}
-
 TEST(DataWorkerClientTest, AnswersOfAnotherKind) {
   constexpr auto kLoss = absl::StatusCode::kDataLoss;
   ExpectBroken(
-      [](DataPeer& peer) { peer.SendFile(FrameKind::kOpened, TwoImages()); },
+      [](DataPeer& peer) {
+        peer.Send({.kind = FrameKind::kOpened}, TwoImages());
+      },
       kLoss, "an answer of kind 6");
   ExpectBroken(
       [](DataPeer& peer) {
-        peer.Send({.kind = FrameKind::kImages, .payload_bytes = 3});
+        peer.Send({.kind = FrameKind::kImages}, "nothing");
       },
-      kLoss, "not sealed");
-  ExpectBroken(
-      [](DataPeer& peer) { peer.SendFile(FrameKind::kImages, "nothing"); },
       kLoss, "what should be images");
   ExpectBroken(
       [](DataPeer& peer) {
-        peer.SendFile(FrameKind::kImages, EncodeImageIndex({1}) + "a");
+        peer.Send({.kind = FrameKind::kImages}, EncodeImageIndex({1}) + "a");
       },
       kLoss, "1 images of 2 rows");
   ExpectBroken(
       [](DataPeer& peer) {
-        peer.SendFile(FrameKind::kImages, EncodeImageIndex({2, 2}) + "abb");
+        peer.Send({.kind = FrameKind::kImages},
+                  EncodeImageIndex({2, 2}) + "abb");
       },
       kLoss, "where 1 are left");
   ExpectBroken(
@@ -166,11 +152,8 @@ TEST(DataWorkerClientTest, AnswersOfAnotherKind) {
 
 TEST(DataWorkerClientTest, OneThatDiesOrHangs) {
   ExpectBroken([](DataPeer&) {}, absl::StatusCode::kUnavailable, "gone");
-  ExpectBroken(
-      [](DataPeer& peer) {
-        peer.Send({.kind = FrameKind::kFailed, .payload_bytes = 10}, "half");
-      },
-      absl::StatusCode::kUnavailable, "gone");
+  ExpectBroken([](DataPeer& peer) { peer.Ask(2, 0, 4); },
+               absl::StatusCode::kUnavailable, "gone");
   PlayedWorker silent(
       [](DataPeer& peer) {
         while (peer.Receive()) {
@@ -195,7 +178,7 @@ class DataWorkerPoolTest : public ::testing::Test {
     };
   }
   static void Answer(DataPeer& peer) {
-    while (peer.Receive()) peer.SendFile(FrameKind::kImages, TwoImages());
+    while (peer.Receive()) peer.Send({.kind = FrameKind::kImages}, TwoImages());
   }
   static void Die(DataPeer& peer) { (void)peer.Receive(); }
 
@@ -232,7 +215,7 @@ TEST_F(DataWorkerPoolTest, TwoThatDieAreTheFilesFault) {
 
 TEST_F(DataWorkerPoolTest, NonsenseIsNamed) {
   const auto lie = [](DataPeer& peer) {
-    if (peer.Receive()) peer.SendFile(FrameKind::kImages, "lies");
+    if (peer.Receive()) peer.Send({.kind = FrameKind::kImages}, "lies");
   };
   DataWorkerPool pool(Plays({lie, lie}));
   EXPECT_THAT(pool.Read(TenBytes(), 3, 2),

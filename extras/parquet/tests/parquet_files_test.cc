@@ -35,20 +35,23 @@ class ParquetFilesTest : public ::testing::Test {
 
 TEST_F(ParquetFilesTest, FilesAndShards) {
   ASSERT_OK(WriteFile(dir_ / "noname", "PAR1..."));
-  EXPECT_THAT(FindParquetFiles(dir_ / "noname")->paths,
+  EXPECT_THAT(FindParquetFiles(*Locate(dir_ / "noname"))->paths,
               ElementsAre(dir_ / "noname"));
+  Write({"a-00000-of-00005.parquet"});
   EXPECT_THAT(
-      FindParquetFiles(dir_ / "a-{00000..00001}-of-00005.parquet")->paths,
+      FindParquetFiles(*Locate(dir_ / "a-{00000..00001}-of-00005.parquet"))
+          ->paths,
       ElementsAre(dir_ / "a-00000-of-00005.parquet",
                   dir_ / "a-00001-of-00005.parquet"));
-  EXPECT_THAT(FindParquetFiles(dir_ / "a-{1..0}.parquet"),
+  EXPECT_THAT(FindParquetFiles(*Locate(dir_ / "a-{1..0}.parquet")),
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST_F(ParquetFilesTest, AFolderOfOneSet) {
   Write({"metadata.parquet", "0001.parquet", "0000.parquet", ".hidden.parquet",
          "README.md"});
-  ASSERT_OK_AND_ASSIGN(const ParquetFiles files, FindParquetFiles(dir_.path()));
+  ASSERT_OK_AND_ASSIGN(const ParquetFiles files,
+                       FindParquetFiles(*Locate(dir_.path())));
   EXPECT_THAT(files.paths,
               ElementsAre(dir_ / "0000.parquet", dir_ / "0001.parquet"));
   EXPECT_EQ(files.split, "");
@@ -59,7 +62,8 @@ TEST_F(ParquetFilesTest, TheSplitCalledTrain) {
   Write({"data/train-00001-of-00002.parquet",
          "data/train-00000-of-00002.parquet",
          "data/test-00000-of-00001.parquet", "data/validation.parquet"});
-  ASSERT_OK_AND_ASSIGN(const ParquetFiles files, FindParquetFiles(dir_.path()));
+  ASSERT_OK_AND_ASSIGN(const ParquetFiles files,
+                       FindParquetFiles(*Locate(dir_.path())));
   EXPECT_THAT(files.paths,
               ElementsAre(dir_ / "data/train-00000-of-00002.parquet",
                           dir_ / "data/train-00001-of-00002.parquet"));
@@ -69,7 +73,8 @@ TEST_F(ParquetFilesTest, TheSplitCalledTrain) {
 
 TEST_F(ParquetFilesTest, OneSplitIsAllThereIs) {
   Write({"test-00000-of-00001.parquet"});
-  ASSERT_OK_AND_ASSIGN(const ParquetFiles files, FindParquetFiles(dir_.path()));
+  ASSERT_OK_AND_ASSIGN(const ParquetFiles files,
+                       FindParquetFiles(*Locate(dir_.path())));
   EXPECT_EQ(files.paths, Paths({"test-00000-of-00001.parquet"}));
   EXPECT_EQ(files.split, "");
   EXPECT_THAT(files.other_splits, IsEmpty());
@@ -77,7 +82,7 @@ TEST_F(ParquetFilesTest, OneSplitIsAllThereIs) {
 
 TEST_F(ParquetFilesTest, SplitsWithoutTrain) {
   Write({"test.parquet", "validation.parquet"});
-  EXPECT_THAT(FindParquetFiles(dir_.path()),
+  EXPECT_THAT(FindParquetFiles(*Locate(dir_.path())),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("test.parquet, validation.parquet"),
                              HasSubstr("name the files of one"))));
@@ -85,18 +90,18 @@ TEST_F(ParquetFilesTest, SplitsWithoutTrain) {
 
 TEST_F(ParquetFilesTest, AShardIsMissing) {
   Write({"train-00000-of-00003.parquet", "train-00002-of-00003.parquet"});
-  EXPECT_THAT(FindParquetFiles(dir_.path()),
+  EXPECT_THAT(FindParquetFiles(*Locate(dir_.path())),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("has 2 of the 3 shards"),
                              HasSubstr("get the others"))));
   // The last one.
   ASSERT_OK(RemoveAll(dir_ / "train-00002-of-00003.parquet"));
   Write({"train-00001-of-00003.parquet"});
-  EXPECT_THAT(FindParquetFiles(dir_.path()),
+  EXPECT_THAT(FindParquetFiles(*Locate(dir_.path())),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("has 2 of the 3 shards")));
   Write({"train-00002-of-00003.parquet"});
-  EXPECT_OK(FindParquetFiles(dir_.path()));
+  EXPECT_OK(FindParquetFiles(*Locate(dir_.path())));
 }
 
 }  // namespace

@@ -126,8 +126,9 @@ TEST(ParquetImagesTest, PlainColumns) {
 TEST(ParquetImagesTest, AnyThreadReadsAnyImage) {
   constexpr int kThreads = 6;
   // Room for one row group: they are read again and again.
-  ASSERT_OK_AND_ASSIGN(const auto hub, OpenParquetWith(ParquetGolden("hub"),
-                                                       StartDataWorker, 1));
+  ASSERT_OK_AND_ASSIGN(
+      const auto hub,
+      OpenParquet(*Locate(ParquetGolden("hub")), StartDataWorker, 1));
   std::vector<std::string> images;
   for (int64_t i = 0; i < kHubImages; ++i) images.push_back(*hub->Fetch(i));
   {
@@ -147,8 +148,9 @@ TEST(ParquetImagesTest, AnyThreadReadsAnyImage) {
 }
 
 TEST(ParquetImagesTest, AWorkerThatIsKilledIsReplaced) {
-  ASSERT_OK_AND_ASSIGN(const auto hub, OpenParquetWith(ParquetGolden("hub"),
-                                                       StartDataWorker, 1));
+  ASSERT_OK_AND_ASSIGN(
+      const auto hub,
+      OpenParquet(*Locate(ParquetGolden("hub")), StartDataWorker, 1));
   const std::string before = *hub->ContentHash();
   const std::vector<pid_t> pids = DataWorkerPids();
   ASSERT_FALSE(pids.empty());
@@ -192,7 +194,7 @@ TEST(ParquetImagesTest, ARowWithoutAnImageIsOneBadRow) {
 // The images of a file whose labels a recipe without classes does not need.
 void ExpectUnusedLabels(const std::string& path, const std::string& why) {
   ASSERT_OK_AND_ASSIGN(const auto source, OpenSource(path));
-  EXPECT_THAT(source->unused_labels(), HasSubstr(why));
+  EXPECT_THAT(source->info().unused_labels, HasSubstr(why));
   EXPECT_THAT(source->class_names(), ElementsAre());
   for (int64_t i = 0; i < source->size(); ++i) {
     EXPECT_EQ(source->LabelOf(i), kNoLabel) << i;

@@ -131,21 +131,6 @@ TEST_F(OpenRunTest, WhatIsWrongWithTheDatasetNamesItsField) {
   EXPECT_FALSE(PathExists(options_.run_dir)) << "nothing was begun";
 }
 
-TEST_F(OpenRunTest, ShardsOfEveryFolderAreProbed) {
-  for (const char* const folder : {"part0", "part1"}) {
-    ASSERT_OK(CreateDirectories(dir_ / folder));
-    WritePlain(dir_ / absl::StrCat(folder, "/0.tar"), bytes_);
-    WritePlain(dir_ / absl::StrCat(folder, "/1.tar"), bytes_);
-  }
-  const std::string shards = dir_ / "part{0..1}/0.tar";
-  EXPECT_OK(ProbeSource(shards));
-  ASSERT_OK(RemoveAll(dir_ / "part1/0.tar"));
-  ASSERT_EQ(mkfifo((dir_ / "part1/0.tar").c_str(), 0600), 0);
-  EXPECT_THAT(ProbeSource(shards), StatusIs(absl::StatusCode::kInvalidArgument,
-                                            AllOf(HasSubstr("part1/0.tar"),
-                                                  HasSubstr("a named pipe"))));
-}
-
 TEST_F(OpenRunTest, WorkersElsewhereMayHaveTheDataset) {
   UseImages("/nonexistent/images");
   options_.external = true;

@@ -92,16 +92,12 @@ TEST_F(ArrayImagesTest, CompressedNpzIsHeldOnce) {
   ExpectOneCopy("x.npz");
 }
 
-TEST_F(ArrayImagesTest, AnotherCompressedArchiveTakesNoMemory) {
-  WriteTar(dir_ / "other.tar",
-           {{"a/1.bin", std::string(kRawBytes, '\0')}, {"a/2.bin", "x"}});
+TEST_F(ArrayImagesTest, AnotherCompressedArchiveIsNamed) {
+  WriteTar(dir_ / "other.tar", {{"a/2.bin", "x"}});
   WriteGzip(dir_ / "other.tar.gz", *ReadFile(dir_ / "other.tar"));
-  const double growth = GrowthOfOpening("other.tar.gz");
-  EXPECT_THAT(status_, StatusIs(absl::StatusCode::kInvalidArgument,
-                                HasSubstr("without CIFAR's files")));
-  if (kMeasuresMemory) {
-    EXPECT_LT(growth, 0.2);
-  }
+  EXPECT_THAT(OpenSource(dir_ / "other.tar.gz"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("without CIFAR's files")));
 }
 
 class CifarFilesTest : public ArrayImagesTest {

@@ -199,13 +199,6 @@ TEST(PipelineControllerTest, SamplesThatAreAtHandTakeNoPlace) {
   for (int i = 0; i < 600; ++i) controller.Update(Pieces(4, 0.5));
   EXPECT_GE(controller.setting().fetches, 20);
   EXPECT_LE(controller.setting().fetches, 45);
-  // As looks they take it as they did.
-  PipelineSeen looks = Pieces(0, 0.5);
-  looks.look_seconds.assign(4, 0.5);
-  looks.fetching = 20;
-  for (int i = 0; i < 600; ++i) controller.Update(looks);
-  EXPECT_GE(controller.setting().fetches, 20);
-  EXPECT_LE(controller.setting().fetches, 45);
 }
 
 // A tenth of the link for 10 s: what was asked for first is needed first, and

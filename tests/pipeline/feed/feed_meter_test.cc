@@ -40,21 +40,6 @@ TEST(FeedMeterTest, AnIntervalHasWhatEndedInIt) {
   EXPECT_EQ(next.fetching, 0);
 }
 
-// Looks take places, and bring no samples; what gave way is none of them.
-TEST(FeedMeterTest, LooksThatBroughtSomethingAreToldApart) {
-  FeedMeter meter(At(0));
-  for (int i = 0; i < 4; ++i) meter.FetchBegan();
-  meter.LookEnded(At(0), At(1), /*brought=*/true);
-  meter.LookEnded(At(0), At(2), /*brought=*/false);
-  meter.FetchPutOff();
-  meter.FetchEnded(At(0), At(3), 10, /*at_hand=*/true);
-  const PipelineSeen seen = meter.EndInterval(At(4));
-  EXPECT_THAT(seen.look_seconds, ::testing::ElementsAre(1));
-  ASSERT_EQ(seen.fetches.size(), 1u);
-  EXPECT_TRUE(seen.fetches[0].at_hand);
-  EXPECT_EQ(seen.fetching, 0);
-}
-
 TEST(FeedMeterTest, StatsAreSinceTheyWereTaken) {
   FeedMeter meter(At(0));
   meter.FetchBegan();

@@ -17,7 +17,6 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/process/thread.h"
-#include "pipeline/give_way.h"
 #include "tests/testing/eventually.h"
 #include "tests/testing/fake_clock.h"
 #include "tests/testing/soon.h"
@@ -340,63 +339,6 @@ TEST(PrefetcherTest, SlowFetchesKeepAsManyUnderWayAsAreSet) {
   dataset->Allow(StoredDataset::kAlways);
   EXPECT_OK(prefetcher->Next(Soon()));
   EXPECT_LE(dataset->most_fetching(), 64);
-}
-
-// Images lie in pieces of 10; who needs a piece that another read brings gives
-// way. Pieces after the first one come when they are let through.
-class PieceDataset : public FakeDataset {
- public:
-  using FakeDataset::FakeDataset;
-
-  absl::StatusOr<StoredSample> Fetch(int64_t index) const override {
-    const int64_t piece = index / 10;
-    absl::MutexLock lock(&mu_);
-    const auto [place, is_first] =
-        readers_.try_emplace(piece, ScopedGiveWay::Current());
-    if (!is_first && !come_.contains(piece) &&
-        ScopedGiveWay::GivesWayTo(place->second)) {
-      return absl::CancelledError("another one brings it");
-    }
-    const auto is_through = [&]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-      return let_through_ || come_.empty() || come_.contains(piece);
-    };
-    mu_.Await(absl::Condition(&is_through));
-    come_.insert(piece);
-    return StoredSample{.image = std::string(1, 'x')};
-  }
-
-  // Becomes true before a time that only a broken build takes.
-  bool HasUnderWay(int64_t pieces) const {
-    absl::MutexLock lock(&mu_);
-    const auto is_so = [&]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-      return std::ssize(readers_) - std::ssize(come_) >= pieces;
-    };
-    return mu_.AwaitWithDeadline(absl::Condition(&is_so), Soon());
-  }
-  void LetThrough() {
-    absl::MutexLock lock(&mu_);
-    let_through_ = true;
-  }
-
- private:
-  mutable absl::Mutex mu_;
-  bool let_through_ ABSL_GUARDED_BY(mu_) = false;
-  mutable std::map<int64_t, ReadId> readers_ ABSL_GUARDED_BY(mu_);
-  mutable std::set<int64_t> come_ ABSL_GUARDED_BY(mu_);
-};
-
-// The next 7 images lie in fewer than the 7 pieces that are not there.
-TEST(PrefetcherTest, FetchesAtOnceAreOfDifferentPieces) {
-  constexpr int64_t kImages = 80;
-  const auto dataset = std::make_shared<PieceDataset>(kImages);
-  const auto prefetcher = *Prefetcher::Create(
-      dataset, {.seed = 1, .batch_size = 4, .depth = 20, .max_fetches = 7});
-  EXPECT_TRUE(dataset->HasUnderWay(7));
-  dataset->LetThrough();
-  for (int64_t u = 0; u < 60; ++u) {
-    EXPECT_THAT(prefetcher->Next(Soon())->labels,
-                ElementsAreArray(Expected(u, 4, 0, 4, kImages)));
-  }
 }
 
 TEST(PrefetcherTest, WhatWaitsKeepsToTheMemory) {

@@ -9,53 +9,25 @@ namespace gandem {
 namespace {
 
 // Threads that do nothing until they are too many or all is over.
-class CrewOwner {
- public:
-  ~CrewOwner() {
-    absl::MutexLock lock(&mu_);
-    is_over_ = true;
+TEST(ThreadCrewTest, HasAsManyAsWereWanted) {
+  absl::Mutex mu;
+  int inside = 0;
+  bool is_over = false;
+  ThreadCrew crew("crew", [&] {
+    absl::MutexLock lock(&mu);
+    ++inside;
+    mu.Await(absl::Condition(&is_over));
+  });
+  for (const int threads : {1, 5, 2, 7}) {
+    crew.Want(threads);
+    crew.StartMissing();
+    absl::MutexLock lock(&mu);
+    const auto are_there = [&] { return inside >= threads; };
+    EXPECT_TRUE(mu.AwaitWithDeadline(absl::Condition(&are_there), Soon()));
   }
-
-  void Want(int threads) {
-    {
-      absl::MutexLock lock(&mu_);
-      crew_.Want(threads);
-    }
-    crew_.StartMissing();
-  }
-  bool Becomes(int threads) {
-    absl::MutexLock lock(&mu_);
-    const auto is_so = [&]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-      return inside_ == threads;
-    };
-    return mu_.AwaitWithDeadline(absl::Condition(&is_so), Soon());
-  }
-
- private:
-  bool Wakes() const ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-    return is_over_ || crew_.HasSurplus();
-  }
-  void Run() {
-    absl::MutexLock lock(&mu_);
-    ++inside_;
-    mu_.Await(absl::Condition(this, &CrewOwner::Wakes));
-    --inside_;
-    if (is_over_) return;
-    EXPECT_TRUE(crew_.Leaves());
-  }
-
-  absl::Mutex mu_;
-  bool is_over_ ABSL_GUARDED_BY(mu_) = false;
-  int inside_ ABSL_GUARDED_BY(mu_) = 0;
-  ThreadCrew crew_{"crew", [this] { Run(); }};
-};
-
-TEST(ThreadCrewTest, HasAsManyAsAreWanted) {
-  CrewOwner owner;
-  for (const int threads : {1, 5, 2, 2, 7, 0, 3}) {
-    owner.Want(threads);
-    EXPECT_TRUE(owner.Becomes(threads)) << threads;
-  }
+  absl::MutexLock lock(&mu);
+  EXPECT_EQ(inside, 7);
+  is_over = true;
 }
 
 TEST(ThreadCrewTest, NoneIsStartedWhenItIsOver) {

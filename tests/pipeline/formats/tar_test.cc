@@ -159,14 +159,6 @@ TEST_F(TarTest, Links) {
       ElementsAre(Pair("hard link to a file outside of the archive", 1)));
 }
 
-TEST_F(TarTest, AnArchiveAfterTheEndIsCounted) {
-  ASSERT_OK(WriteFile(dir_ / "a", "file"));
-  ASSERT_EQ(Run("tar -cf y.tar a && cat y.tar y.tar > x.tar"), 0);
-  ASSERT_OK_AND_ASSIGN(const TarListing all, ListAll());
-  EXPECT_THAT(all.members, SizeIs(1));
-  EXPECT_THAT(all.unused, ElementsAre(Pair("appended archive", 1)));
-}
-
 TEST_F(TarTest, DamageIsFound) {
   Write(path_);
   const std::string good = *ReadFile(path_);

@@ -25,33 +25,29 @@ TEST(RetryPolicyTest, TheServerMayAskForMore) {
 
 TEST(RetryPolicyTest, WhatFailsForGoodIsNotTriedAgain) {
   FakeClock clock;
-  RetryBudget budget(100);
   RetryTimer timer(clock.Now() + absl::Hours(1));
-  EXPECT_FALSE(timer.Next(RetryKind::kNever, clock.Now(), 0.5, {}, budget));
+  EXPECT_FALSE(timer.Next(RetryKind::kNever, clock.Now(), 0.5, {}));
   EXPECT_EQ(timer.tries(), 1);
 }
 
 TEST(RetryPolicyTest, ErrorsOfTheServerAreTriedSixTimes) {
   FakeClock clock;
-  RetryBudget budget(100);
   RetryTimer timer(clock.Now() + absl::Hours(1));
   for (int tries = 1; tries < kMostTries; ++tries) {
-    const auto next =
-        timer.Next(RetryKind::kSometimes, clock.Now(), 0.5, {}, budget);
+    const auto next = timer.Next(RetryKind::kSometimes, clock.Now(), 0.5, {});
     ASSERT_TRUE(next.has_value()) << tries;
     EXPECT_EQ(*next, clock.Now() + Backoff(tries, 0.5, {}));
     clock.Advance(absl::Seconds(1));
   }
-  EXPECT_FALSE(timer.Next(RetryKind::kSometimes, clock.Now(), 0.5, {}, budget));
+  EXPECT_FALSE(timer.Next(RetryKind::kSometimes, clock.Now(), 0.5, {}));
 }
 
 TEST(RetryPolicyTest, AnOutageIsWaitedForUntilTheDeadline) {
   FakeClock clock;
-  RetryBudget budget(100);
   const absl::Time deadline = clock.Now() + absl::Minutes(2);
   RetryTimer timer(deadline);
-  while (const auto next = timer.Next(RetryKind::kUntilDeadline, clock.Now(),
-                                      0.99, {}, budget)) {
+  while (const auto next =
+             timer.Next(RetryKind::kUntilDeadline, clock.Now(), 0.99, {})) {
     ASSERT_LT(*next, deadline);
     clock.Advance(*next - clock.Now());
   }
@@ -61,31 +57,9 @@ TEST(RetryPolicyTest, AnOutageIsWaitedForUntilTheDeadline) {
 
 TEST(RetryPolicyTest, NoTryThatWouldComeTooLate) {
   FakeClock clock;
-  RetryBudget budget(100);
-  RetryTimer timer(clock.Now() + absl::Seconds(30));
-  EXPECT_FALSE(timer.Next(RetryKind::kUntilDeadline, clock.Now(), 0.5,
-                          absl::Hours(1), budget));
-}
-
-TEST(RetryPolicyTest, TheBudgetSpreadsRetriesOverTheMinute) {
-  FakeClock clock;
-  RetryBudget budget(60);
-  for (int i = 0; i < 60; ++i) {
-    EXPECT_EQ(budget.Take(clock.Now()), clock.Now()) << i;
-  }
-  EXPECT_EQ(budget.Take(clock.Now()), clock.Now() + absl::Seconds(1));
-  EXPECT_EQ(budget.Take(clock.Now()), clock.Now() + absl::Seconds(2));
-  clock.Advance(absl::Minutes(2));
-  EXPECT_EQ(budget.Take(clock.Now()), clock.Now());
-}
-
-TEST(RetryPolicyTest, ASpentBudgetEndsTheTries) {
-  FakeClock clock;
-  RetryBudget budget(60);
-  for (int i = 0; i < 100; ++i) budget.Take(clock.Now());
   RetryTimer timer(clock.Now() + absl::Seconds(30));
   EXPECT_FALSE(
-      timer.Next(RetryKind::kUntilDeadline, clock.Now(), 0, {}, budget));
+      timer.Next(RetryKind::kUntilDeadline, clock.Now(), 0.5, absl::Hours(1)));
 }
 
 }  // namespace

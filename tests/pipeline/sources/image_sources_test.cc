@@ -19,7 +19,6 @@
 #include "common/files/png.h"
 #include "common/files/sha256.h"
 #include "common/value_of_byte.h"
-#include "pipeline/byte_values.h"
 #include "pipeline/fitted_images.h"
 #include "pipeline/formats/image_decoder.h"
 #include "pipeline/formats/npz.h"
@@ -175,8 +174,7 @@ TEST_F(ImageSourcesTest, OtherFormatsAndNothingAtAll) {
                                      HasSubstr("no such file or folder")));
 }
 
-// What numpy.savez writes is read image by image, and found damaged where all
-// of it is read. Its fingerprint is that of the pixels in memory.
+// What numpy.savez writes.
 TEST_F(ImageSourcesTest, AnArrayThatIsStoredAsItIs) {
   const PixelImage noise = NoiseImage(1, 30, 20, 1);  // five of 6 x 20
   WriteNpz(
@@ -190,10 +188,6 @@ TEST_F(ImageSourcesTest, AnArrayThatIsStoredAsItIs) {
   ASSERT_OK_AND_ASSIGN(const DecodedImage last, source->Read(4));
   EXPECT_TRUE(std::ranges::equal(last.pixels.pixels,
                                  std::span(noise.pixels).last(120)));
-  Sha256 hash;
-  hash.Update("5 images 6 x 20 gray ");
-  hash.Update(std::as_bytes(std::span(noise.pixels)));
-  EXPECT_EQ(*source->Fingerprint(), hash.Finish());
   EXPECT_EQ(*source->ContentHash(), *Sha256OfFile(dir_ / "x.npz"));
 
   ASSERT_OK_AND_ASSIGN(std::string bytes, ReadFile(dir_ / "x.npz"));
@@ -202,9 +196,9 @@ TEST_F(ImageSourcesTest, AnArrayThatIsStoredAsItIs) {
   ASSERT_NE(at, std::string::npos);
   bytes[at + 7] ^= 1;
   ASSERT_OK(WriteFile(dir_ / "x.npz", bytes));
-  ASSERT_OK_AND_ASSIGN(const auto damaged, OpenSource(dir_ / "x.npz"));
-  EXPECT_THAT(damaged->ContentHash(), StatusIs(absl::StatusCode::kDataLoss,
-                                               HasSubstr("x.npz: damaged")));
+  EXPECT_THAT(Open("x.npz"),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       AllOf(HasSubstr("x.npz"), HasSubstr("checksum"))));
 }
 
 TEST_F(ImageSourcesTest, ArraysThatAreNoImages) {
@@ -461,47 +455,6 @@ TEST_F(SameImagesTest, LabelsByFolderOrCsv) {
                     HasSubstr("labels.csv has no label for '3.png'")));
 }
 
-// None of the 64 that are decoded has color.
-TEST_F(ImageSourcesTest, HeadersTellOfFewColoredImages) {
-  NamedBytes files;
-  for (int i = 0; i < 128; ++i) {
-    files.emplace_back(absl::StrFormat("%03d.png", i),
-                       PngBytes(NoiseImage(i % 64 == 33 ? 3 : 1, 2, 2, 1)));
-  }
-  WriteTree(dir_ / "folder", files);
-  WriteZip(dir_ / "a.zip", files);
-  WriteTar(dir_ / "a.tar", files);
-  for (const char* const name : {"folder", "a.zip", "a.tar"}) {
-    const auto source = *OpenSource(dir_ / name);
-    EXPECT_EQ(LookAtImages(*source, /*for_channels=*/true)->channels(), 3);
-    EXPECT_THAT(DescribeAsP(*source),
-                HasSubstr("2 x 2, RGB and gray (RGB: 2 of 128), no labels"));
-  }
-  // What has no header is not taken for one with color.
-  files[33].second = files[97].second = "no image";
-  WriteZip(dir_ / "a.zip", files);
-  EXPECT_EQ(LookAtImages(**OpenSource(dir_ / "a.zip"))->channels(), 1);
-}
-
-// What cameras write before the size is longer than what is read at first.
-TEST_F(ImageSourcesTest, LongHeadersAreReadToTheirEnd) {
-  const SharedBytes bytes =
-      gandem::testing::ImageGoldens().at("file.jpeg_444").bytes;
-  std::string jpeg(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  constexpr size_t kComment = 60'000;
-  jpeg.insert(
-      2, std::string("\xff\xfe\xea\x60", 4) + std::string(kComment - 2, 'x'));
-  ASSERT_OK(ShapeOfImage(jpeg));
-  NamedBytes files;
-  for (int i = 0; i < 128; ++i) {
-    files.emplace_back(absl::StrFormat("%03d", i),
-                       i == 33 ? jpeg : PngBytes(NoiseImage(1, 2, 2, 1)));
-    files.back().first += i == 33 ? ".jpg" : ".png";
-  }
-  WriteTar(dir_ / "a.tar", files);
-  EXPECT_EQ(LookAtImages(**OpenSource(dir_ / "a.tar"))->channels(), 3);
-}
-
 TEST_F(SameImagesTest, WhatIsNoFileInAFolderIsNamed) {
   const std::string png = PngBytes(images_[0]);
   WriteTree(dir_ / "pipe", {{"1.png", png}, {".hidden/2.png", "x"}});
@@ -546,7 +499,7 @@ TEST_F(ImageSourcesTest, IdxFilesWithTheLabelsBesideThem) {
   WritePlain(dir_ / "mnist/train-labels-idx1-ubyte", IdxBytes({3}, {3, 4, 5}));
   const auto unlabeled = *OpenSource(images);
   EXPECT_EQ(unlabeled->LabelOf(0), kNoLabel);
-  EXPECT_THAT(unlabeled->unused_labels(),
+  EXPECT_THAT(unlabeled->info().unused_labels,
               AllOf(HasSubstr("the 2 images"), HasSubstr("found 3")));
 }
 
@@ -577,7 +530,7 @@ TEST_F(ImageSourcesTest, OnlyNamedFilesHaveMembers) {
             .dtype = DType::kU8,
             .shape = {1, 2, 2, 1},
             .bytes = SharedBytes::Copy(std::as_bytes(std::span("abc", 4)))});
-  EXPECT_THAT(OpenSource(dir_ / "x.npz", "mask.png"),
+  EXPECT_THAT(OpenSource(dir_ / "x.npz", {.member = "mask.png"}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("data.member mask.png")));
 }

@@ -8,7 +8,6 @@
 
 #include "pipeline/formats/npy_format.h"
 #include "pipeline/sources/image_sources.h"
-#include "pipeline/sources/listing.h"
 #include "pipeline/sources/resolve_data.h"
 #include "proto/config.pb.h"
 #include "tests/pipeline/idx_files.h"
@@ -192,14 +191,9 @@ TEST_F(OpenDatasetTest, ASourceSaysWhatTheConfigDoesNot) {
 class StoredImages : public FakeStore {
  public:
   StoredImages(int64_t images, bool whole_units)
-      : FakeStore({}), images_(images), whole_units_(whole_units) {}
-  int64_t size() const override { return images_; }
-  int64_t stored_bytes() const override { return images_ * 100'000; }
-  bool reads_whole_units() const override { return whole_units_; }
-
- private:
-  const int64_t images_;
-  const bool whole_units_;
+      : FakeStore({}, {.size = images,
+                       .stored_bytes = images * 100'000,
+                       .reads_whole_units = whole_units}) {}
 };
 
 DataConfig OrderOf(const StoredImages& images, const std::string& source,

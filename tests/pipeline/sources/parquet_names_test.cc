@@ -19,28 +19,29 @@ TEST(ParquetNamesTest, AFileIsKnownByItsNameOrItsFirstBytes) {
   const TempDir dir;
   ASSERT_OK(WriteFile(dir / "noname", "PAR1..."));
   ASSERT_OK(WriteFile(dir / "text", "PARIS"));
-  EXPECT_TRUE(LooksLikeParquet(dir / "noname"));
-  EXPECT_FALSE(LooksLikeParquet(dir / "text"));
-  EXPECT_TRUE(LooksLikeParquet(dir / "x.parquet"));
+  EXPECT_TRUE(LooksLikeParquet(*Locate(dir / "noname")));
+  EXPECT_FALSE(LooksLikeParquet(*Locate(dir / "text")));
+  EXPECT_TRUE(LooksLikeParquet({.name = "x.parquet"}));
 }
 
 TEST(ParquetNamesTest, AFolderIsKnownByItsFilesOrThoseInData) {
   const TempDir dir;
   ASSERT_OK(WriteFile(dir / "metadata.parquet", "x"));
   ASSERT_OK(WriteFile(dir / "a.png", "x"));
-  EXPECT_FALSE(LooksLikeParquet(dir.path()));
+  EXPECT_FALSE(LooksLikeParquet(*Locate(dir.path())));
   ASSERT_OK(CreateDirectories(dir / "data"));
   ASSERT_OK(WriteFile(dir / "data/train.parquet", "x"));
-  EXPECT_TRUE(LooksLikeParquet(dir.path()));
-  EXPECT_EQ(ParquetFolder(dir.path()), dir / "data");
+  EXPECT_TRUE(LooksLikeParquet(*Locate(dir.path())));
+  EXPECT_EQ(ParquetFolder(*Locate(dir.path())), dir / "data");
   ASSERT_OK(WriteFile(dir / "0.parquet", "x"));
-  EXPECT_EQ(ParquetFolder(dir.path()), dir.path());
+  EXPECT_EQ(ParquetFolder(*Locate(dir.path())), dir.path());
 }
 
 TEST(ParquetNamesTest, ABuildWithoutTheExtraNamesIt) {
   const SourceKind missing = MissingParquetKind();
-  EXPECT_TRUE(missing.recognizes("a.parquet"));
-  EXPECT_THAT(missing.open("a.parquet", ""),
+  const Location at = {.path = "a.parquet", .name = "a.parquet"};
+  EXPECT_TRUE(missing.recognizes(at));
+  EXPECT_THAT(missing.open(at, {}),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        "'a.parquet' is Parquet: this gandem was built without "
                        "the extra `parquet`; run scripts/build.sh"));

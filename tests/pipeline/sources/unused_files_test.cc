@@ -76,7 +76,7 @@ TEST_F(UnusedFilesTest, TheSameFromFolderAndArchives) {
     ASSERT_NE(source, nullptr);
     EXPECT_EQ(source->size(), 6);
     for (int64_t i = 0; i < source->size(); ++i) EXPECT_OK(source->Read(i));
-    EXPECT_EQ(UnusedText(source->unused()),
+    EXPECT_EQ(UnusedText(source->info().unused),
               "not used: .txt (2); .pnm (1); .tga (1); hidden (1); no ending "
               "(1)");
     EXPECT_THAT(DescribeAsP(*source), HasSubstr(" P; not used: .txt (2); "));
@@ -98,14 +98,15 @@ TEST_F(UnusedFilesTest, SomeOfManyWithOneEnding) {
   EXPECT_EQ(source->KeyOf(0), "100.bin");
   EXPECT_EQ(source->KeyOf(1), "100.dat");
   EXPECT_EQ(source->KeyOf(2), "101.dat");
-  EXPECT_EQ(UnusedText(source->unused()), "not used: .log (60); .bin (40)");
+  EXPECT_EQ(UnusedText(source->info().unused),
+            "not used: .log (60); .bin (40)");
 }
 
 TEST_F(UnusedFilesTest, FilesThatSayLabelsAreUsed) {
   WriteTree(dir_ / "csv", {{"1.png", png_}, {"labels.csv", "1.png,0\n"}});
-  EXPECT_EQ(UnusedText(Open("csv")->unused()), "");
+  EXPECT_EQ(UnusedText(Open("csv")->info().unused), "");
   WriteTree(dir_ / "cls", {{"1.png", png_}, {"1.cls", "0"}});
-  EXPECT_EQ(UnusedText(Open("cls")->unused()), "");
+  EXPECT_EQ(UnusedText(Open("cls")->info().unused), "");
 }
 
 TEST_F(UnusedFilesTest, WithoutImagesTheOthersAreNamed) {
@@ -127,7 +128,7 @@ TEST_F(UnusedFilesTest, LinksToFilesAreFollowedAnywhere) {
   EXPECT_EQ(source->size(), 4);
   EXPECT_EQ(source->KeyOf(2), "3.png");
   for (int64_t i = 0; i < 4; ++i) EXPECT_OK(source->Read(i));
-  EXPECT_EQ(UnusedText(source->unused()), "");
+  EXPECT_EQ(UnusedText(source->info().unused), "");
 }
 
 TEST_F(UnusedFilesTest, LinkedFoldersAreEnteredBelowTheFolder) {
@@ -139,7 +140,7 @@ TEST_F(UnusedFilesTest, LinkedFoldersAreEnteredBelowTheFolder) {
   ASSERT_NE(source, nullptr);
   EXPECT_EQ(source->size(), 5);
   EXPECT_EQ(source->KeyOf(1), "cat/friends/deep/2.png");
-  EXPECT_EQ(UnusedText(source->unused()), "");
+  EXPECT_EQ(UnusedText(source->info().unused), "");
   Link("..", "in/cat/up");
   Link("../..", "in/dog/deep/again");
   Link("../out", "in/elsewhere");
@@ -147,19 +148,9 @@ TEST_F(UnusedFilesTest, LinkedFoldersAreEnteredBelowTheFolder) {
   ASSERT_NE(circles, nullptr);
   EXPECT_EQ(circles->size(), 5);
   // up: in cat and lynx. again: in dog, cat/friends and lynx/friends.
-  EXPECT_EQ(UnusedText(circles->unused()),
+  EXPECT_EQ(UnusedText(circles->info().unused),
             "not used: linked folder around itself (5); linked folder that "
             "lies elsewhere (1)");
-}
-
-TEST_F(UnusedFilesTest, AnAppendedArchive) {
-  WriteTar(dir_ / "1.tar", {{"1.png", png_}});
-  WriteTar(dir_ / "2.tar", {{"2.png", png_}});
-  ASSERT_OK(WriteFile(dir_ / "both.tar",
-                      *ReadFile(dir_ / "1.tar") + *ReadFile(dir_ / "2.tar")));
-  EXPECT_THAT(DescribeAsP(*Open("both.tar")),
-              AllOf(HasSubstr("1 image, "),
-                    EndsWith("P; not used: appended archive (1)")));
 }
 
 TEST_F(UnusedFilesTest, ArraysBesideImagesDoNotMakeAnNpz) {

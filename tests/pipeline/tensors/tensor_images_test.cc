@@ -58,7 +58,7 @@ TEST_F(TensorImagesTest, ShardsOneAfterTheOther) {
                          {"a.safetensors", ShardOf({0, 1}, {3, 4})}});
   ASSERT_OK_AND_ASSIGN(const auto source, OpenSource(dir_ / "t"));
   EXPECT_EQ(source->size(), 5);
-  EXPECT_THAT(source->Units(), ElementsAre(0, 2));
+  EXPECT_THAT(source->info().units, ElementsAre(0, 2));
   std::vector<int64_t> labels;
   for (int64_t i = 0; i < 5; ++i) {
     labels.push_back(source->LabelOf(i));
@@ -110,13 +110,13 @@ TEST_F(TensorImagesTest, ShardsThatDoNotFit) {
                               {"b.safetensors", ShardOf({1}, {1})}});
   const auto unlabeled = *OpenSource(dir_ / "labels");
   EXPECT_EQ(unlabeled->LabelOf(1), kNoLabel);
-  EXPECT_THAT(unlabeled->unused_labels(),
+  EXPECT_THAT(unlabeled->info().unused_labels,
               HasSubstr("a.safetensors' has no labels"));
   WriteTree(dir_ / "count",
             {{"images.npy", NpyBytes(DType::kF32, {2, 2}, four)},
              {"labels.npy",
               NpyBytes(DType::kI64, {3}, std::vector<int64_t>{0, 1, 2})}});
-  EXPECT_THAT((*OpenSource(dir_ / "count"))->unused_labels(),
+  EXPECT_THAT((*OpenSource(dir_ / "count"))->info().unused_labels,
               AllOf(HasSubstr("labels.npy' has 3 labels"),
                     HasSubstr("images.npy' 2 samples")));
 }

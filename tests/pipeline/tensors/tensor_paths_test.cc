@@ -26,7 +26,7 @@ class TensorPathsTest : public ::testing::Test {
   }
   // "SAMPLES LABELS" without the folder.
   std::vector<std::string> Find(const std::string& name) {
-    const auto found = FindTensorPaths(dir_ / name);
+    const auto found = FindTensorPaths(*Locate(dir_ / name));
     EXPECT_OK(found);
     std::vector<std::string> texts;
     for (const TensorPaths& paths : *found) {
@@ -46,14 +46,14 @@ TEST_F(TensorPathsTest, AFolderAndItsLabels) {
         "a/readme.txt", "a/deeper/y.npy"}) {
     Make(name);
   }
-  EXPECT_TRUE(LooksLikeTensors(dir_ / "a"));
+  EXPECT_TRUE(LooksLikeTensors(*Locate(dir_ / "a")));
   EXPECT_THAT(Find("a"), ElementsAre("images-0.npy labels-0.npy",
                                      "images-1.npy labels-1.npy",
                                      "x.npy x_labels.npy", "z.safetensors "));
   // Images, and an array beside them.
   Make("photos/1.png");
   Make("photos/features.npy");
-  EXPECT_FALSE(LooksLikeTensors(dir_ / "photos"));
+  EXPECT_FALSE(LooksLikeTensors(*Locate(dir_ / "photos")));
 }
 
 TEST_F(TensorPathsTest, FilesAndShards) {
@@ -66,18 +66,18 @@ TEST_F(TensorPathsTest, FilesAndShards) {
               ElementsAre("train_latents.npy train_labels.npy"));
   EXPECT_THAT(Find("s-{0..1}.npy"),
               ElementsAre("s-0.npy ", "s-1.npy s-1.labels.npy"));
-  EXPECT_TRUE(LooksLikeTensors("s-{0..1}.npy"));
-  EXPECT_TRUE(LooksLikeTensors("https://h/a.safetensors?sign=x.txt"));
-  EXPECT_FALSE(LooksLikeTensors("a.npz"));
+  EXPECT_TRUE(LooksLikeTensors(*Locate(dir_ / "s-{0..1}.npy")));
+  EXPECT_FALSE(LooksLikeTensors({.name = "a.npz"}));
 }
 
 TEST_F(TensorPathsTest, LabelsBehindANetwork) {
   HttpServer server([&](const HttpCall& call) {
-    return call.target == "/labels.npy" ? RangeAnswer(call, "labels")
-                                        : HttpAnswerText(404, "", "");
+    return call.target == "/labels.npy" || call.target == "/images.npy"
+               ? RangeAnswer(call, "labels")
+               : HttpAnswerText(404, "", "");
   });
   ASSERT_OK_AND_ASSIGN(const auto found,
-                       FindTensorPaths(server.Url("/images.npy")));
+                       FindTensorPaths(*Locate(server.Url("/images.npy"))));
   ASSERT_EQ(found.size(), 1);
   EXPECT_EQ(found[0].labels, server.Url("/labels.npy"));
 }

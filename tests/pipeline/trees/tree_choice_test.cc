@@ -38,7 +38,7 @@ class TreeChoiceTest : public ::testing::Test {
     NamedBytes files;
     for (const std::string& name : names) files.emplace_back(name, "");
     WriteTar(dir_ / "a.tar", files);
-    return OpenSource(dir_ / "a.tar", member);
+    return OpenSource(dir_ / "a.tar", {.member = member});
   }
   static std::vector<std::string> Names(const Opened& source) {
     std::vector<std::string> names;
@@ -139,7 +139,7 @@ TEST_F(TreeChoiceTest, ImagesWhoseNamesHavePointsAllStay) {
   // Folders are not WebDataset's.
   WriteTree(dir_ / "folder", {{"0.jpg", ""}, {"0.mask.png", ""}});
   EXPECT_THAT(Names(OpenSource(dir_ / "folder")), SizeIs(2));
-  EXPECT_THAT(Names(OpenSource(dir_ / "folder", "mask.png")),
+  EXPECT_THAT(Names(OpenSource(dir_ / "folder", {.member = "mask.png"})),
               ElementsAre("0.mask.png"));
 }
 

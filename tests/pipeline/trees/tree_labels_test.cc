@@ -40,7 +40,7 @@ class TreeLabelsTest : public ::testing::Test {
     if (!source.ok()) return {};
     Found found = {.labels = {},
                    .class_names = (*source)->class_names(),
-                   .unused = (*source)->unused_labels()};
+                   .unused = (*source)->info().unused_labels};
     for (int64_t i = 0; i < (*source)->size(); ++i) {
       found.labels.push_back((*source)->LabelOf(i));
     }

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/remote/block_cache.h"
+#include "pipeline/shared_cache.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/synchronization/notification.h"
 #include "common/monotonic_time.h"
 #include "common/process/thread.h"
-#include "pipeline/give_way.h"
+#include "pipeline/memory/page_allocator.h"
+#include "pipeline/pieces_read.h"
 #include "pipeline/read_stop.h"
 #include "tests/testing/eventually.h"
 #include "tests/testing/status_matchers.h"
@@ -24,7 +26,9 @@ using ::gandem::testing::StatusIs;
 
 constexpr int64_t kBlockOfTen = 10;
 
-class BlockCacheTest : public ::testing::Test {
+using BlockCache = SharedCache<std::pair<std::string, int64_t>, PagedString>;
+
+class SharedCacheTest : public ::testing::Test {
  protected:
   // Gets block `number`; its bytes are its number's digit.
   std::string Get(BlockCache& cache, int64_t number) {
@@ -40,7 +44,7 @@ class BlockCacheTest : public ::testing::Test {
   std::atomic<int> fetches_ = 0;
 };
 
-TEST_F(BlockCacheTest, KeepsWhatWasUsedLast) {
+TEST_F(SharedCacheTest, KeepsWhatWasUsedLast) {
   BlockCache cache(2 * kBlockOfTen);
   EXPECT_EQ(Get(cache, 1), "1111111111");
   EXPECT_EQ(Get(cache, 2), "2222222222");
@@ -54,13 +58,13 @@ TEST_F(BlockCacheTest, KeepsWhatWasUsedLast) {
   EXPECT_EQ(cache.held_bytes(), 2 * kBlockOfTen);
 }
 
-TEST_F(BlockCacheTest, ABlockThatIsTooLargeIsGivenAndNotKept) {
+TEST_F(SharedCacheTest, ABlockThatIsTooLargeIsGivenAndNotKept) {
   BlockCache cache(kBlockOfTen - 1);
   EXPECT_EQ(Get(cache, 1), "1111111111");
   EXPECT_EQ(cache.held_bytes(), 0);
 }
 
-TEST_F(BlockCacheTest, RoomForOthers) {
+TEST_F(SharedCacheTest, RoomForOthers) {
   BlockCache cache(2 * kBlockOfTen);
   Get(cache, 1);
   Get(cache, 2);
@@ -76,7 +80,7 @@ TEST_F(BlockCacheTest, RoomForOthers) {
   EXPECT_EQ(cache.held_bytes(), 0);
 }
 
-TEST_F(BlockCacheTest, ABlockInUseTakesRoom) {
+TEST_F(SharedCacheTest, ABlockInUseTakesRoom) {
   BlockCache cache(2 * kBlockOfTen);
   const auto get = [&](int64_t number, absl::Time deadline) {
     return cache.Get({"file", number}, kBlockOfTen, deadline,
@@ -111,18 +115,14 @@ TEST_F(BlockCacheTest, ABlockInUseTakesRoom) {
     EXPECT_TRUE(Eventually([&] { return started.load(); }));
     EXPECT_THAT(get(6, absl::InfinitePast()),
                 StatusIs(absl::StatusCode::kDeadlineExceeded));
-    EXPECT_FALSE(cache.ReserveSpare(kBlockOfTen));
     first = third = again = absl::NotFoundError("given back");
     EXPECT_OK(get(6, absl::InfinitePast()).status());
-    EXPECT_TRUE(cache.ReserveSpare(kBlockOfTen));
-    EXPECT_EQ(cache.held_bytes(), kBlockOfTen);
-    cache.Release(kBlockOfTen);
     go.Notify();
   }
   EXPECT_LE(cache.held_bytes(), 2 * kBlockOfTen);
 }
 
-TEST_F(BlockCacheTest, ManyThreadsFetchABlockOnce) {
+TEST_F(SharedCacheTest, ManyThreadsFetchABlockOnce) {
   BlockCache cache(100 * kBlockOfTen);
   absl::Notification go;
   std::atomic<int> got = 0;
@@ -147,52 +147,20 @@ TEST_F(BlockCacheTest, ManyThreadsFetchABlockOnce) {
   EXPECT_EQ(fetches_, 1);
 }
 
-// Reads of one owner wait elsewhere for each other; those of others here.
-TEST_F(BlockCacheTest, WhoGivesWayGoesAwayWhereItsOwnerBringsTheBlock) {
+TEST_F(SharedCacheTest, AReadHearsWhetherItBroughtThePiece) {
   BlockCache cache(100 * kBlockOfTen);
-  const int owner = 0;
-  absl::Notification started;
-  absl::Notification go;
-  Thread first("first", [&] {
-    const ScopedGiveWay way({.owner = &owner, .number = 3});
-    EXPECT_OK(cache
-                  .Get({"file", 1}, kBlockOfTen, absl::InfiniteFuture(),
-                       [&]() -> absl::StatusOr<PagedString> {
-                         started.Notify();
-                         go.WaitForNotification();
-                         return PagedString(kBlockOfTen, '1');
-                       })
-                  .status());
-    EXPECT_FALSE(way.gave_way_to().has_value());
-    EXPECT_EQ(way.brought_bytes(), kBlockOfTen);
-    EXPECT_FALSE(way.was_at_hand());
-  });
-  started.WaitForNotification();
   {
-    const ScopedGiveWay way({.owner = &owner, .number = 4});
-    EXPECT_EQ(Get(cache, 1), "CANCELLED: another read brings it");
-    EXPECT_EQ(way.gave_way_to(), 3);
-  }
-  std::atomic<bool> waits = false;
-  Thread stranger("stranger", [&] {
-    const int other = 0;
-    const ScopedGiveWay way({.owner = &other, .number = 4});
-    waits = true;
+    const ScopedPiecesRead pieces;
     EXPECT_EQ(Get(cache, 1), "1111111111");
-    EXPECT_FALSE(way.gave_way_to().has_value());
-  });
-  EXPECT_TRUE(Eventually([&] { return waits.load(); }));
-  go.Notify();
-  first.Join();
-  stranger.Join();
-  const ScopedGiveWay way({.owner = &owner, .number = 4});
+    EXPECT_FALSE(pieces.were_at_hand());
+  }
+  const ScopedPiecesRead pieces;
+  EXPECT_FALSE(pieces.were_at_hand());
   EXPECT_EQ(Get(cache, 1), "1111111111");
-  EXPECT_FALSE(way.gave_way_to().has_value());
-  EXPECT_TRUE(way.was_at_hand());
-  EXPECT_EQ(way.brought_bytes(), 0);
+  EXPECT_TRUE(pieces.were_at_hand());
 }
 
-TEST_F(BlockCacheTest, AFailureIsNotKept) {
+TEST_F(SharedCacheTest, AFailureIsNotKept) {
   BlockCache cache(kBlockOfTen);
   const auto fail = []() -> absl::StatusOr<PagedString> {
     return absl::NotFoundError("gone");
@@ -202,7 +170,7 @@ TEST_F(BlockCacheTest, AFailureIsNotKept) {
   EXPECT_EQ(Get(cache, 1), "1111111111");
 }
 
-TEST_F(BlockCacheTest, WhoIsStoppedLeavesTheBlockToTheOthers) {
+TEST_F(SharedCacheTest, WhoIsStoppedLeavesTheBlockToTheOthers) {
   BlockCache cache(kBlockOfTen);
   absl::Notification stopped;
   std::atomic<bool> started = false;
@@ -223,7 +191,7 @@ TEST_F(BlockCacheTest, WhoIsStoppedLeavesTheBlockToTheOthers) {
   EXPECT_EQ(fetches_, 1);
 }
 
-TEST_F(BlockCacheTest, WaitingEnds) {
+TEST_F(SharedCacheTest, WaitingEnds) {
   BlockCache cache(kBlockOfTen);
   absl::Notification go;
   std::atomic<bool> started = false;

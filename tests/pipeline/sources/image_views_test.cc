@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/sources/left_out_images.h"
+#include "pipeline/sources/image_views.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,9 +9,7 @@
 #include <vector>
 
 #include "common/files/file.h"
-#include "common/files/sha256.h"
 #include "pipeline/sources/image_sources.h"
-#include "pipeline/sources/listing.h"
 #include "pipeline/sources/open_dataset.h"
 #include "pipeline/sources/resolve_data.h"
 #include "proto/config.pb.h"
@@ -41,8 +39,7 @@ using ::testing::Not;
 // Five images in units that begin at 0, 2 and 3.
 class ThreeUnits : public FakeStore {
  public:
-  ThreeUnits() : FakeStore(Images()) {}
-  std::vector<int64_t> Units() const override { return {0, 2, 3}; }
+  ThreeUnits() : FakeStore(Images(), {.units = {0, 2, 3}}) {}
 
  private:
   static std::vector<PixelImage> Images() {
@@ -56,20 +53,20 @@ class ThreeUnits : public FakeStore {
 TEST(LeaveOutTest, TheOthersMoveUp) {
   const auto store = LeaveOut(std::make_unique<ThreeUnits>(), {1, 3});
   EXPECT_EQ(store->size(), 3);
-  EXPECT_EQ(store->left_out(), 2);
+  EXPECT_EQ(store->info().left_out, 2);
   EXPECT_EQ(store->NameOf(1), "fake 2");
   EXPECT_EQ(store->KeyOf(2), "image 4");
   EXPECT_EQ(store->LabelOf(2), 4);
   EXPECT_EQ(store->Read(2)->pixels, NoiseImage(3, 2, 2, 4));
-  EXPECT_THAT(store->Units(), ElementsAre(0, 1, 2));
+  EXPECT_THAT(store->info().units, ElementsAre(0, 1, 2));
 }
 
 TEST(LeaveOutTest, AUnitOfWhichNothingIsLeftIsNone) {
-  EXPECT_THAT(LeaveOut(std::make_unique<ThreeUnits>(), {2})->Units(),
+  EXPECT_THAT(LeaveOut(std::make_unique<ThreeUnits>(), {2})->info().units,
               ElementsAre(0, 2));
-  EXPECT_THAT(LeaveOut(std::make_unique<ThreeUnits>(), {0, 1})->Units(),
+  EXPECT_THAT(LeaveOut(std::make_unique<ThreeUnits>(), {0, 1})->info().units,
               ElementsAre(0, 1));
-  EXPECT_THAT(LeaveOut(std::make_unique<ThreeUnits>(), {3, 4})->Units(),
+  EXPECT_THAT(LeaveOut(std::make_unique<ThreeUnits>(), {3, 4})->info().units,
               ElementsAre(0, 2));
 }
 
@@ -167,7 +164,7 @@ TEST_F(ExcludeTest, OfShards) {
   ASSERT_OK_AND_ASSIGN(const auto store, OpenImages(config_));
   EXPECT_EQ(store->size(), 3);
   EXPECT_EQ(store->KeyOf(2), "s-1.tar:2.png");
-  EXPECT_THAT(store->Units(), ElementsAre(0, 2));
+  EXPECT_THAT(store->info().units, ElementsAre(0, 2));
   config_.set_order(DataConfig::SHARDS);
   config_.set_shuffle_window(2);
   const ImageUnits units = (*OpenDataset(config_))->Units();
@@ -234,18 +231,6 @@ TEST(ListingTest, OfTensorsShardsLabelsAndCountsAreInIt) {
   const std::string labeled = listing("a.npy", 2, {0, 1});
   EXPECT_NE(begun, labeled);
   EXPECT_NE(labeled, listing("a.npy", 2, {1, 0}));
-}
-
-TEST(ListingTest, TensorsOfARunOfAnOlderReleaseAreKnown) {
-  const TempDir dir;
-  WriteTree(
-      dir.path(),
-      {{"a.npy", NpyBytes(DType::kF32, {2, 1, 1, 1}, std::vector<float>(2))}});
-  const auto source = *OpenSource(dir / "a.npy");
-  Sha256 older;
-  older.Update(absl::string_view("a.npy: sample 0 -1\na.npy: sample 1 -1\n8"));
-  EXPECT_OK(CheckListing(*source, older.Finish()));
-  EXPECT_FALSE(CheckListing(*source, std::string(64, '0')).ok());
 }
 
 TEST(ListingTest, NamesLabelsAndBytesAreInIt) {
