@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/config/locate_faults.h"
@@ -21,36 +20,39 @@
 namespace gandem {
 namespace {
 
-// What --data sets: the source alone names images then. A recipe that tells its
-// networks classes gets as many as the labels are.
-absl::StatusOr<std::vector<std::string>> DataSets(const RecipeSource& recipe) {
-  std::vector<std::string> sets;
-  if (recipe.data.empty()) return sets;
-  if (!IsValidUtf8(recipe.data)) {
+// What the text says, or else the config.
+absl::StatusOr<RunConfig> AsWritten(const RecipeSource& source) {
+  if (source.text.empty()) return source.config;
+  RunConfig config;
+  GANDEM_RETURN_IF_ERROR(ParseTextProto(source.text, source.name, config));
+  return config;
+}
+
+// --data: the source alone names images then. A recipe that tells its networks
+// classes gets as many as the labels are. `sets` come after it.
+absl::Status UseData(const std::string& data,
+                     const std::vector<std::string>& sets, RunConfig& config) {
+  if (!IsValidUtf8(data)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "--data '", PrintableText(recipe.data),
+        "--data '", PrintableText(data),
         "' is not UTF-8, as the text of a config has to be: rename it, or name "
         "a link to it"));
   }
-  for (const char* const field :
-       {"idx_images", "idx_labels", "idx_inputs", "listing_sha256"}) {
-    sets.push_back(absl::StrCat("data.", field, "=\"\""));
-  }
-  sets.push_back(
-      absl::StrCat("data.source=\"", absl::Utf8SafeCEscape(recipe.data), "\""));
-  RunConfig config;
-  // Both report their faults later.
-  ParseTextProto(recipe.text, recipe.name, config).IgnoreError();
-  SetFields(recipe.sets, config).IgnoreError();
-  if (config.data().num_classes() == 0) return sets;
-  GANDEM_RETURN_IF_ERROR(Annotate(ProbeSource(recipe.data), "--data"));
-  const auto source = OpenSource(recipe.data, config.data().member());
+  DataConfig& images = *config.mutable_data();
+  images.set_idx_images("");
+  images.set_idx_labels("");
+  images.set_idx_inputs("");
+  images.set_listing_sha256("");
+  images.set_source(data);
+  RunConfig changed = config;
+  GANDEM_RETURN_IF_ERROR(SetFields(sets, changed));
+  if (changed.data().num_classes() == 0) return absl::OkStatus();
+  GANDEM_RETURN_IF_ERROR(Annotate(ProbeSource(data), "--data"));
+  const auto source = OpenSource(data, changed.data().member());
   if (!source.ok()) return Annotate(source.status(), "--data");
   const int64_t num_classes = NumClasses(**source);
-  if (num_classes > 0) {
-    sets.push_back(absl::StrCat("data.num_classes=", num_classes));
-  }
-  return sets;
+  if (num_classes > 0) images.set_num_classes(num_classes);
+  return absl::OkStatus();
 }
 
 // Where recipes are: here, installed beside the programs, or in the source that
@@ -87,39 +89,36 @@ absl::StatusOr<std::string> ReadRecipe(const std::string& path) {
       absl::StrCat(text.status().message(), "; ", HintFor(path)));
 }
 
-absl::StatusOr<RunConfig> ParseRecipe(const RecipeSource& source) {
-  GANDEM_ASSIGN_OR_RETURN(std::vector<std::string> sets, DataSets(source));
-  sets.insert(sets.end(), source.sets.begin(), source.sets.end());
-  RunConfig config;
-  GANDEM_RETURN_IF_ERROR(ParseTextProto(source.text, source.name, config));
-  GANDEM_RETURN_IF_ERROR(SetFields(sets, config));
-  GANDEM_RETURN_IF_ERROR(CheckRecipe(config, source));
-  return config;
-}
-
-absl::Status CheckRecipe(const RunConfig& config, const RecipeSource& source) {
-  std::vector<std::string> elsewhere = source.sets;
-  if (!source.data.empty()) elsewhere.push_back("data");
-  return LocateFaults(FaultsOf(config), source.is_generated ? "" : source.text,
-                      source.name, elsewhere, config);
+absl::StatusOr<SeenRecipe> SeeRecipe(const RecipeSource& source,
+                                     bool elsewhere) {
+  SeenRecipe seen;
+  GANDEM_ASSIGN_OR_RETURN(seen.config, AsWritten(source));
+  std::vector<std::string> given = source.sets;
+  if (!source.data.empty()) {
+    given.push_back("data");
+    GANDEM_RETURN_IF_ERROR(UseData(source.data, source.sets, seen.config));
+  }
+  GANDEM_RETURN_IF_ERROR(SetFields(source.sets, seen.config));
+  const auto check = [&] {
+    return LocateFaults(FaultsOf(seen.config), source.text, source.name, given,
+                        seen.config);
+  };
+  GANDEM_RETURN_IF_ERROR(check());
+  absl::StatusOr<std::string> line = LookAtSource(*seen.config.mutable_data());
+  if (elsewhere && absl::IsNotFound(line.status())) line = "";
+  GANDEM_RETURN_IF_ERROR(line);
+  seen.data = *std::move(line);
+  GANDEM_RETURN_IF_ERROR(check());
+  return seen;
 }
 
 absl::StatusOr<SeenRecipe> SeeRecipe(const std::string& path,
                                      const std::string& data,
                                      const std::vector<std::string>& sets) {
   GANDEM_ASSIGN_OR_RETURN(std::string text, ReadRecipe(path));
-  const RecipeSource source = {
-      .text = std::move(text), .name = path, .data = data, .sets = sets};
-  SeenRecipe seen;
-  GANDEM_ASSIGN_OR_RETURN(seen.config, ParseRecipe(source));
-  absl::StatusOr<std::string> line = LookAtSource(*seen.config.mutable_data());
-  if (!line.ok() && (!data.empty() || !absl::IsNotFound(line.status()))) {
-    return line.status();
-  }
-  seen.data = line.value_or("");
-  // Networks may not be for the channels that were found.
-  GANDEM_RETURN_IF_ERROR(CheckRecipe(seen.config, source));
-  return seen;
+  return SeeRecipe(
+      {.name = path, .text = std::move(text), .data = data, .sets = sets},
+      /*elsewhere=*/data.empty());
 }
 
 }  // namespace gandem

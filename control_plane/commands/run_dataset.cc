@@ -100,6 +100,22 @@ bool SameNames(const DataConfig& a, const DataConfig& b) {
   });
 }
 
+// "FIELD SHA-256" of each file or source (ImageStore::Fingerprint), a line
+// each: equal texts are equal datasets.
+absl::StatusOr<std::string> DatasetContents(const DataConfig& data) {
+  std::string contents;
+  for (const DataPath& path : kDataPaths) {
+    const std::string& name = (data.*path.get)();
+    if (name.empty()) continue;
+    const bool images = path.get == &DataConfig::source;
+    const absl::StatusOr<std::string> hash =
+        ContentsOf(name, path.is_source, images ? data.member() : "");
+    if (!hash.ok()) return Annotate(hash.status(), path.field);
+    absl::StrAppend(&contents, path.field, " ", *hash, "\n");
+  }
+  return contents;
+}
+
 }  // namespace
 
 absl::Status ProbeSource(const std::string& path) {
@@ -143,38 +159,29 @@ absl::StatusOr<std::string> LookAtSource(DataConfig& data) {
   return absl::StrCat("data: ", *text, "\nwarning: ", advice);
 }
 
-absl::Status CheckDataset(const DataConfig& data) {
-  GANDEM_RETURN_IF_ERROR(ProbePaths(data));
-  return HasPairs(data) ? OpenPairs(data).status() : OpenDataset(data).status();
-}
-
-absl::StatusOr<std::string> DatasetContents(const DataConfig& data) {
-  std::string contents;
-  for (const DataPath& path : kDataPaths) {
-    const std::string& name = (data.*path.get)();
-    if (name.empty()) continue;
-    const bool images = path.get == &DataConfig::source;
-    const absl::StatusOr<std::string> hash =
-        ContentsOf(name, path.is_source, images ? data.member() : "");
-    if (!hash.ok()) return Annotate(hash.status(), path.field);
-    absl::StrAppend(&contents, path.field, " ", *hash, "\n");
+absl::Status CheckDataset(const DataConfig& data, bool elsewhere) {
+  absl::Status checked = ProbePaths(data);
+  if (checked.ok()) {
+    checked =
+        HasPairs(data) ? OpenPairs(data).status() : OpenDataset(data).status();
   }
-  return contents;
+  if (elsewhere && absl::IsNotFound(checked)) return absl::OkStatus();
+  return checked;
 }
 
-absl::Status RecordDataset(const std::string& run_dir, const DataConfig& data) {
-  GANDEM_ASSIGN_OR_RETURN(const std::string contents, DatasetContents(data));
+absl::Status RecordDataset(const std::string& run_dir, const DataConfig& data,
+                           bool begins) {
+  if (!begins && PathExists(RecordPath(run_dir))) return absl::OkStatus();
+  const absl::StatusOr<std::string> contents = DatasetContents(data);
+  if (absl::IsNotFound(contents.status())) return absl::OkStatus();
+  GANDEM_RETURN_IF_ERROR(contents);
   GANDEM_RETURN_IF_ERROR(CreateDirectories(run_dir + "/state"));
-  return WriteFileDurably(RecordPath(run_dir), contents);
-}
-
-bool HasDatasetRecord(const std::string& run_dir) {
-  return PathExists(RecordPath(run_dir));
+  return WriteFileDurably(RecordPath(run_dir), *contents);
 }
 
 absl::Status TakeMovedDataset(const std::string& run_dir,
                               const DataConfig& data, DataConfig& old) {
-  if (SameNames(data, old) || !HasDatasetRecord(run_dir)) {
+  if (SameNames(data, old) || !PathExists(RecordPath(run_dir))) {
     return absl::OkStatus();
   }
   GANDEM_ASSIGN_OR_RETURN(const std::string recorded,

@@ -29,19 +29,18 @@ void MakePathsAbsolute(DataConfig& data);
 // those of CheckDataset.
 absl::StatusOr<std::string> LookAtSource(DataConfig& data);
 
-// Opens and reads it as the workers do, and gives it up again.
+// Opens and reads it as the workers do, and gives it up again. `elsewhere`: the
+// workers' machines may have it, and this one not.
 //   NOT_FOUND ...      the system's error.
 //   INVALID_ARGUMENT   a pipe or a device; or what OpenDataset says.
 //   DATA_LOSS          truncated or damaged.
-absl::Status CheckDataset(const DataConfig& data);
+absl::Status CheckDataset(const DataConfig& data, bool elsewhere);
 
-// "FIELD SHA-256" of each file or source (ImageStore::Fingerprint), a line
-// each: equal texts are equal datasets.
-absl::StatusOr<std::string> DatasetContents(const DataConfig& data);
-
-// Writes DatasetContents to run_dir/state/ for TakeMovedDataset.
-absl::Status RecordDataset(const std::string& run_dir, const DataConfig& data);
-bool HasDatasetRecord(const std::string& run_dir);
+// Writes hashes of the dataset to run_dir/state/ for TakeMovedDataset, where
+// the run begins or does not know it yet, and where this machine has the
+// dataset.
+absl::Status RecordDataset(const std::string& run_dir, const DataConfig& data,
+                           bool begins);
 
 // Where `data` names other files than `old` with the content that was recorded,
 // gives `old` their names: that is no difference.
