@@ -104,7 +104,7 @@ nlohmann::json MeasureGradientCheck(const std::string& recipe,
                                     int repetitions) {
   const auto config = LoadRunConfig(recipe, {});
   GANDEM_CHECK_OK(config.status());
-  const RunPlan plan = MakeRunPlan(*config);
+  const RunPlan plan = MakeRunPlan(EffectiveRunConfig::OfValid(*config));
   return {{"generator",
            MeasureCheckOf(plan.generator.network,
                           config->generator().optimizer(), repetitions)},

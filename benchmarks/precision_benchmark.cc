@@ -102,7 +102,7 @@ absl::StatusOr<double> MeasureRole(NetworkPlan plan, const Flags& flags,
 absl::StatusOr<bool> Run(const Flags& flags) {
   GANDEM_ASSIGN_OR_RETURN(const RunConfig config,
                           LoadRunConfig(flags.recipe, flags.sets));
-  const RunPlan plan = MakeRunPlan(config);
+  const RunPlan plan = MakeRunPlan(EffectiveRunConfig::OfValid(config));
   nlohmann::json result;
   bool passed = true;
   for (const Role role : {GENERATOR, DISCRIMINATOR}) {

@@ -2,9 +2,9 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "common/checkpoint/folder_proof.h"
 #include "common/files/png.h"
 #include "common/process/log.h"
+#include "common/results/run_folder.h"
 #include "common/status.h"
 #include "generator_worker/generator_role.h"
 #include "models/registry/initialize.h"
@@ -86,7 +86,7 @@ std::function<std::string(int64_t, Generator&)> SampleWriter(
     if (every == 0 || completed_rounds % every != 0) return "";
     const std::string name =
         absl::StrFormat("samples/round-%06d.png", completed_rounds);
-    absl::Status done = CreateInRunFolder(run_dir, "samples");
+    absl::Status done = RunFolder(run_dir).Create("samples");
     if (done.ok()) {
       done = WriteGrid(average, plan, conditions, pairs.get(), compute,
                        run_dir + "/" + name);

@@ -8,13 +8,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_files.h"
-#include "common/checkpoint/folder_proof.h"
 #include "common/checkpoint/safetensors_writer.h"
 #include "common/crc32c.h"
 #include "common/files/file.h"
 #include "common/monotonic_time.h"
 #include "common/process/failpoint.h"
 #include "common/process/log.h"
+#include "common/results/run_folder.h"
 #include "common/status.h"
 #include "common/trace/trace.h"
 
@@ -177,7 +177,7 @@ absl::StatusOr<std::vector<CheckpointFile>> CheckpointWriter::Write(
   const TraceSpan span("write checkpoint", {"rounds", job.completed_rounds});
   const std::string name =
       PendingCheckpointName(job.completed_rounds, options_.run_epoch);
-  GANDEM_RETURN_IF_ERROR(CreateInRunFolder(options_.run_dir, name));
+  GANDEM_RETURN_IF_ERROR(RunFolder(options_.run_dir).Create(name));
   const std::string folder = absl::StrCat(options_.run_dir, "/", name);
   GANDEM_FAILPOINT("checkpoint.before_shard");
   GANDEM_ASSIGN_OR_RETURN(

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/checkpoint/folder_proof.h"
 #include "common/control/limits.h"
 #include "common/monotonic_time.h"
+#include "common/results/run_folder.h"
 #include "common/status.h"
 #include "training/compute/choose_compute.h"
 #include "training/compute/measured_for.h"
@@ -82,7 +82,7 @@ absl::StatusOr<JoinReply> WorkerEpoch::JoinOthers() {
   Enter(Phase::kJoining);
   JoinRequest ready;
   absl::StatusOr<std::string> proof =
-      ReadFolderProof(assignment_.run_dir(), assignment_.proof_file());
+      RunFolder(assignment_.run_dir()).ReadProof(assignment_.proof_file());
   if (!proof.ok()) {
     // It was seen in an earlier run epoch: its mount may come back.
     return IsFirstEpoch() ? proof.status()

@@ -151,14 +151,16 @@ class Worker {
                                 : std::nullopt));
       UseLocalRunDir(assignment);
       GANDEM_ASSIGN_OR_RETURN(
-          RunConfig config,
-          ParseRunConfig(assignment.config_text(), "coordinator's config", {}));
-      UseFleetSizes(assignment, config);
+          const EffectiveRunConfig config,
+          EffectiveRunConfig::Parse(assignment.config_text(),
+                                    "coordinator's config"));
+      if (!assignment.keep_state()) held_.reset();
       GANDEM_LOG_INFO("run epoch {}, from round {}{}", assignment.run_epoch(),
                       assignment.first_round(), StartText(assignment));
       GANDEM_ASSIGN_OR_RETURN(
           const WorkerEpoch::Outcome outcome,
-          RunEpoch(assignment, MakeRunPlan(config, assignment.rollbacks())));
+          RunEpoch(assignment, MakeRunPlan(OfEpoch(config, assignment),
+                                           assignment.rollbacks())));
       switch (outcome) {
         case WorkerEpoch::Outcome::kRunComplete:
           return kExitOk;
@@ -183,12 +185,12 @@ class Worker {
   }
 
  private:
-  // The fleets of this epoch, without workers that are absent.
-  void UseFleetSizes(const RegisterReply& assignment, RunConfig& config) {
-    if (!assignment.keep_state()) held_.reset();
-    if (role_ == COLOCATED) return;
-    config.mutable_generator()->set_workers(assignment.generators());
-    config.mutable_discriminator()->set_workers(assignment.discriminators());
+  // With the fleets of this epoch, without workers that are absent.
+  EffectiveRunConfig OfEpoch(const EffectiveRunConfig& config,
+                             const RegisterReply& assignment) const {
+    if (role_ == COLOCATED) return config;
+    return config.WithWorkers(assignment.generators(),
+                              assignment.discriminators());
   }
 
   static std::string StartText(const RegisterReply& assignment) {

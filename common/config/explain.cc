@@ -3,12 +3,13 @@
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>
+#include <google/protobuf/message.h>
+#include <google/protobuf/text_format.h>
 
 #include <algorithm>
 #include <span>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -93,25 +94,16 @@ std::string TypeOf(const FieldDescriptor& field) {
 // Empty: none.
 std::string DefaultOf(const FieldDescriptor& field) {
   if (!field.has_default_value()) return "";
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_INT32:
-      return absl::StrCat(field.default_value_int32());
-    case FieldDescriptor::CPPTYPE_INT64:
-      return absl::StrCat(field.default_value_int64());
-    case FieldDescriptor::CPPTYPE_UINT64:
-      return absl::StrCat(field.default_value_uint64());
-    case FieldDescriptor::CPPTYPE_DOUBLE:
-      return absl::StrCat(field.default_value_double());
-    case FieldDescriptor::CPPTYPE_BOOL:
-      return field.default_value_bool() ? "true" : "false";
-    case FieldDescriptor::CPPTYPE_ENUM:
-      return field.default_value_enum()->name();
-    case FieldDescriptor::CPPTYPE_STRING:
-      return absl::StrCat("\"", absl::CEscape(field.default_value_string()),
-                          "\"");
-    default:
-      return "";
-  }
+  // The message of the generated code, in which every field has its default.
+  const google::protobuf::Message& message =
+      *google::protobuf::MessageFactory::generated_factory()->GetPrototype(
+          google::protobuf::DescriptorPool::generated_pool()
+              ->FindMessageTypeByName(field.containing_type()->full_name()));
+  std::string text;
+  google::protobuf::TextFormat::PrintFieldValueToString(
+      message, message.GetDescriptor()->FindFieldByNumber(field.number()),
+      /*index=*/-1, &text);
+  return text;
 }
 
 std::string Values(const EnumDescriptor& type) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/config/field_ranges.h"
 
+#include <google/protobuf/text_format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -47,43 +49,27 @@ FieldRange ParseRange(absl::string_view text) {
 }
 
 // Checks the value of `field`, or the one at `index` if the field is a list.
-bool CheckNumber(const FieldRange& range, const std::string& path,
-                 const Message& message, const FieldDescriptor& field,
-                 int index, Faults& faults) {
-  const Reflection& reflection = *message.GetReflection();
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_INT32:
-      return CheckWithin(range, path, reflection.GetInt32(message, &field),
-                         faults);
-    case FieldDescriptor::CPPTYPE_INT64:
-      return CheckWithin(
-          range, path,
-          field.is_repeated()
-              ? reflection.GetRepeatedInt64(message, &field, index)
-              : reflection.GetInt64(message, &field),
-          faults);
-    case FieldDescriptor::CPPTYPE_DOUBLE:
-      return CheckWithin(range, path, reflection.GetDouble(message, &field),
-                         faults);
-    default:
-      GANDEM_CHECK(false);  // no field of this type has a range yet
-      return false;
-  }
-}
-
 bool CheckValue(const std::string& path, const Message& message,
                 const FieldDescriptor& field, int index, Faults& faults) {
-  if (field.message_type() == nullptr) {
-    const std::optional<FieldRange> range = RangeOf(field);
-    return !range.has_value() ||
-           CheckNumber(*range, path, message, field, index, faults);
+  if (field.message_type() != nullptr) {
+    const Reflection& reflection = *message.GetReflection();
+    return CheckRanges(
+        path + ".",
+        field.is_repeated()
+            ? reflection.GetRepeatedMessage(message, &field, index)
+            : reflection.GetMessage(message, &field),
+        faults);
   }
-  const Reflection& reflection = *message.GetReflection();
-  return CheckRanges(path + ".",
-                     field.is_repeated()
-                         ? reflection.GetRepeatedMessage(message, &field, index)
-                         : reflection.GetMessage(message, &field),
-                     faults);
+  const std::optional<FieldRange> range = RangeOf(field);
+  if (!range.has_value()) return true;
+  std::string text;
+  google::protobuf::TextFormat::PrintFieldValueToString(message, &field, index,
+                                                        &text);
+  const bool fits = range->Has(ToNumber(text));
+  if (!fits) {
+    faults.Add(absl::StrCat(path, " ", text, " is not in ", range->text));
+  }
+  return fits;
 }
 
 bool CheckList(const std::string& path, const Message& message,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/config/parameter_patterns.h"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -44,7 +46,8 @@ std::string NearestNames(absl::string_view pattern,
                        });
 }
 
-bool MatchesAny(absl::string_view pattern, std::span<const std::string> names) {
+bool MatchesAny(const std::string& pattern,
+                std::span<const std::string> names) {
   return std::ranges::any_of(names, [&](const std::string& name) {
     return MatchesPattern(pattern, name);
   });
@@ -59,7 +62,7 @@ std::string NoMatch(const std::string& field, const std::string& pattern,
 }
 
 // The first group that matches; their number if none does.
-int GroupOf(const OptimizerConfig& optimizer, absl::string_view name) {
+int GroupOf(const OptimizerConfig& optimizer, const std::string& name) {
   int i = 0;
   while (i < optimizer.group_size() &&
          !MatchesPattern(optimizer.group(i).parameters(), name)) {
@@ -94,38 +97,17 @@ void CheckGroupPatterns(const std::string& role, FreezePatterns freeze,
 
 }  // namespace
 
-// Goes back to the last * only, which is enough: an earlier one could take no
-// more than that one can.
-bool MatchesPattern(absl::string_view pattern, absl::string_view name) {
-  size_t p = 0;
-  size_t n = 0;
-  size_t after_star = absl::string_view::npos;
-  size_t star_end = 0;  // of the text that the last * stands for
-  while (n < name.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      after_star = ++p;
-      star_end = n;
-    } else if (p < pattern.size() &&
-               (pattern[p] == '?' || pattern[p] == name[n])) {
-      ++p;
-      ++n;
-    } else if (after_star != absl::string_view::npos) {
-      p = after_star;
-      n = ++star_end;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', p) == absl::string_view::npos;
+bool MatchesPattern(const std::string& pattern, const std::string& name) {
+  return fnmatch(pattern.c_str(), name.c_str(), FNM_NOESCAPE) == 0;
 }
 
-bool IsFrozen(FreezePatterns freeze, absl::string_view name) {
+bool IsFrozen(FreezePatterns freeze, const std::string& name) {
   return std::ranges::any_of(freeze, [&](const std::string& pattern) {
     return MatchesPattern(pattern, name);
   });
 }
 
-double RateFactorOf(const OptimizerConfig& optimizer, absl::string_view name) {
+double RateFactorOf(const OptimizerConfig& optimizer, const std::string& name) {
   const int group = GroupOf(optimizer, name);
   return group == optimizer.group_size()
              ? 1

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which parameters of a network RoleConfig.freeze and OptimizerConfig.group
-// mean. A pattern is a name in which * stands for any text, dots included, and
-// ? for one character.
+// mean. A pattern is one of fnmatch(3): * stands for any text, dots included, ?
+// for one character, and [a-c] for one of a few.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -11,20 +11,19 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 #include "proto/config.pb.h"
 
 namespace gandem {
 
-bool MatchesPattern(absl::string_view pattern, absl::string_view name);
+bool MatchesPattern(const std::string& pattern, const std::string& name);
 
 // RoleConfig.freeze
 using FreezePatterns = std::span<const std::string>;
 
-bool IsFrozen(FreezePatterns freeze, absl::string_view name);
+bool IsFrozen(FreezePatterns freeze, const std::string& name);
 
 // The factor of the first group that matches; 1 if none does.
-double RateFactorOf(const OptimizerConfig& optimizer, absl::string_view name);
+double RateFactorOf(const OptimizerConfig& optimizer, const std::string& name);
 
 // Whether the patterns of the role that messages call `role` suit a network
 // with parameters of these names.

@@ -25,42 +25,17 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
+using google::protobuf::TextFormat;
 
 // Sets a field that is not set to what it reads as.
 void WriteDefault(Message& message, const FieldDescriptor& field) {
-  const Reflection& reflection = *message.GetReflection();
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_INT32:
-      reflection.SetInt32(&message, &field, field.default_value_int32());
-      return;
-    case FieldDescriptor::CPPTYPE_INT64:
-      reflection.SetInt64(&message, &field, field.default_value_int64());
-      return;
-    case FieldDescriptor::CPPTYPE_UINT32:
-      reflection.SetUInt32(&message, &field, field.default_value_uint32());
-      return;
-    case FieldDescriptor::CPPTYPE_UINT64:
-      reflection.SetUInt64(&message, &field, field.default_value_uint64());
-      return;
-    case FieldDescriptor::CPPTYPE_DOUBLE:
-      reflection.SetDouble(&message, &field, field.default_value_double());
-      return;
-    case FieldDescriptor::CPPTYPE_FLOAT:
-      reflection.SetFloat(&message, &field, field.default_value_float());
-      return;
-    case FieldDescriptor::CPPTYPE_BOOL:
-      reflection.SetBool(&message, &field, field.default_value_bool());
-      return;
-    case FieldDescriptor::CPPTYPE_ENUM:
-      reflection.SetEnum(&message, &field, field.default_value_enum());
-      return;
-    case FieldDescriptor::CPPTYPE_STRING:
-      reflection.SetString(&message, &field, field.default_value_string());
-      return;
-    case FieldDescriptor::CPPTYPE_MESSAGE:
-      reflection.MutableMessage(&message, &field);
-      return;
+  if (field.message_type() != nullptr) {
+    message.GetReflection()->MutableMessage(&message, &field);
+    return;
   }
+  std::string value;
+  TextFormat::PrintFieldValueToString(message, &field, /*index=*/-1, &value);
+  GANDEM_CHECK(TextFormat::ParseFieldValueFromString(value, &field, &message));
 }
 
 void WriteDefaults(Message& message) {
@@ -175,11 +150,49 @@ RunConfig EffectiveConfig(const RunConfig& config) {
 }
 
 std::string EffectiveConfigText(const RunConfig& config) {
-  google::protobuf::TextFormat::Printer printer;
+  return EffectiveRunConfig::OfValid(config).Text();
+}
+
+uint64_t ConfigHash(const RunConfig& config) {
+  return EffectiveRunConfig::OfValid(config).Hash();
+}
+
+absl::StatusOr<EffectiveRunConfig> EffectiveRunConfig::Parse(
+    absl::string_view text, absl::string_view file) {
+  GANDEM_ASSIGN_OR_RETURN(const RunConfig config,
+                          ParseRunConfig(text, file, {}));
+  return OfValid(config);
+}
+
+EffectiveRunConfig EffectiveRunConfig::WithWorkers(int generators,
+                                                   int discriminators) const {
+  EffectiveRunConfig other = *this;
+  other.config_.mutable_generator()->set_workers(generators);
+  other.config_.mutable_discriminator()->set_workers(discriminators);
+  return other;
+}
+
+std::string EffectiveRunConfig::Text() const {
+  TextFormat::Printer printer;
   printer.SetUseUtf8StringEscaping(true);
   std::string text;
-  GANDEM_CHECK(printer.PrintToString(EffectiveConfig(config), &text));
+  GANDEM_CHECK(printer.PrintToString(config_, &text));
   return text;
+}
+
+uint64_t EffectiveRunConfig::Hash() const {
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    GANDEM_CHECK(config_.SerializeToCodedStream(&coded));
+  }
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char byte : bytes) {
+    hash = (hash ^ static_cast<uint8_t>(byte)) * 0x100000001b3;
+  }
+  return hash;
 }
 
 bool HasPairs(const DataConfig& data) {
@@ -228,21 +241,6 @@ int64_t RoundsToAgreement(const RunConfig& config) {
   const int64_t discriminator_steps = StepsToAgreement(config.discriminator());
   return std::lcm(generator,
                   discriminator_steps / std::gcd(discriminator_steps, steps));
-}
-
-uint64_t ConfigHash(const RunConfig& config) {
-  std::string bytes;
-  {
-    google::protobuf::io::StringOutputStream stream(&bytes);
-    google::protobuf::io::CodedOutputStream coded(&stream);
-    coded.SetSerializationDeterministic(true);
-    GANDEM_CHECK(EffectiveConfig(config).SerializeToCodedStream(&coded));
-  }
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char byte : bytes) {
-    hash = (hash ^ static_cast<uint8_t>(byte)) * 0x100000001b3;
-  }
-  return hash;
 }
 
 }  // namespace gandem

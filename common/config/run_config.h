@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -47,6 +48,41 @@ RunConfig EffectiveConfig(const RunConfig& config);
 // again it is the same config, to the last bit of every number.
 std::string EffectiveConfigText(const RunConfig& config);
 
+// FNV-1a over the deterministic serialization of EffectiveConfig. It covers
+// every field, `name` and `rounds` included: two processes that agree on it run
+// the same run. It may change from one version of gandem to the next.
+uint64_t ConfigHash(const RunConfig& config);
+
+// A config that was checked and then completed, once in each process: what
+// takes one checks nothing and knows every value.
+//
+// Owner: a value; it never changes once made.
+class EffectiveRunConfig {
+ public:
+  // `config` has passed ValidateRunConfig.
+  static EffectiveRunConfig OfValid(const RunConfig& config) {
+    return EffectiveRunConfig(EffectiveConfig(config));
+  }
+  // Reads a config as ParseRunConfig does. Errors: the same.
+  static absl::StatusOr<EffectiveRunConfig> Parse(absl::string_view text,
+                                                  absl::string_view file);
+
+  // The same run with fleets of these sizes, as some workers are absent.
+  EffectiveRunConfig WithWorkers(int generators, int discriminators) const;
+
+  const RunConfig& operator*() const { return config_; }
+  const RunConfig* operator->() const { return &config_; }
+
+  // EffectiveConfigText and ConfigHash of it.
+  std::string Text() const;
+  uint64_t Hash() const;
+
+ private:
+  explicit EffectiveRunConfig(RunConfig config) : config_(std::move(config)) {}
+
+  RunConfig config_;
+};
+
 // Are images translated?
 bool HasPairs(const DataConfig& data);
 
@@ -70,10 +106,5 @@ int64_t StepsToAgreement(const RoleConfig& role);
 
 // The same for both roles and in rounds: checkpoints are at multiples of it.
 int64_t RoundsToAgreement(const RunConfig& config);
-
-// FNV-1a over the deterministic serialization of EffectiveConfig. It covers
-// every field, `name` and `rounds` included: two processes that agree on it run
-// the same run. It may change from one version of gandem to the next.
-uint64_t ConfigHash(const RunConfig& config);
 
 }  // namespace gandem

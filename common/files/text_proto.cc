@@ -365,28 +365,4 @@ absl::Status SetFields(std::span<const std::string> assignments,
   return absl::OkStatus();
 }
 
-std::string ReplacedBy(absl::string_view assignment, const Message& message) {
-  const absl::string_view path =
-      absl::StripAsciiWhitespace(assignment.substr(0, assignment.find('=')));
-  const Message* at = &message;
-  std::string above;
-  for (const absl::string_view name : absl::StrSplit(path, '.')) {
-    const FieldDescriptor* const field =
-        at->GetDescriptor()->FindFieldByName(std::string(name));
-    if (field == nullptr || field->is_repeated()) return "";
-    const Reflection& reflection = *at->GetReflection();
-    const auto* const oneof = field->real_containing_oneof();
-    const FieldDescriptor* const set =
-        oneof == nullptr ? nullptr
-                         : reflection.GetOneofFieldDescriptor(*at, oneof);
-    if (set != nullptr && set != field) return above + set->name();
-    if (field->message_type() == nullptr || !reflection.HasField(*at, field)) {
-      return "";
-    }
-    at = &reflection.GetMessage(*at, field);
-    absl::StrAppend(&above, name, ".");
-  }
-  return "";
-}
-
 }  // namespace gandem

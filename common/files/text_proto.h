@@ -44,9 +44,4 @@ absl::Status SetField(absl::string_view assignment,
 absl::Status SetFields(std::span<const std::string> assignments,
                        google::protobuf::Message& message);
 
-// The path of the member of a oneof that SetField with this `assignment` drops;
-// empty if it drops none, or is none that it takes.
-std::string ReplacedBy(absl::string_view assignment,
-                       const google::protobuf::Message& message);
-
 }  // namespace gandem

@@ -79,7 +79,7 @@ struct RunFacts {
   std::string name = {};
   int64_t generator_batch = 0;  // images of an update
   int64_t discriminator_batch = 0;
-  StatusReply workers = {};    // ReadRunWorkers()
+  StatusReply workers = {};    // RunFolder::ReadWorkers()
   int64_t dataset_images = 0;  // 0: unknown
   std::string fused_backward = {};
   int64_t lag = 0;

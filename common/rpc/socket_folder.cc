@@ -57,15 +57,6 @@ int TryLock(const std::string& path, int flags) {
   return -1;
 }
 
-// Of a folder whose lock was removed. The file gets its name when it is locked:
-// one without a lock is nobody's.
-int Lock(const std::string& folder) {
-  const std::string path = folder + kLock;
-  const int fd = TryLock(path + ".new", O_RDWR | O_CREAT | O_EXCL);
-  if (fd >= 0) (void)std::rename((path + ".new").c_str(), path.c_str());
-  return fd;
-}
-
 // Other users cannot have changed what is in a folder that passes the test.
 bool IsPrivate(const std::string& folder) {
   struct stat info = {};
@@ -180,24 +171,6 @@ SocketFolder::~SocketFolder() {
   if (lock_ >= 0) close(lock_);
   // Processes of the same run may have been killed meanwhile.
   RemoveAbandoned();
-}
-
-absl::Status SocketFolder::Mend() {
-  struct stat info = {};
-  if (lstat(path_.c_str(), &info) != 0 && errno == ENOENT) {
-    GANDEM_ASSIGN_OR_RETURN(const LockedFolder made, Make(path_));
-    if (lock_ >= 0) close(lock_);
-    lock_ = made.lock;
-    return absl::OkStatus();
-  }
-  if (!IsPrivate(path_)) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("'", path_, "' has become another user's; start again"));
-  }
-  if (PathExists(path_ + kLock)) return absl::OkStatus();
-  if (lock_ >= 0) close(lock_);
-  lock_ = Lock(path_);
-  return absl::OkStatus();
 }
 
 std::string SocketFolder::AddressOf(absl::string_view name) const {

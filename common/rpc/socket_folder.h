@@ -18,7 +18,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
@@ -37,12 +36,6 @@ class SocketFolder {
   const std::string& path() const { return path_; }
   // "unix:<path>/<name>"; `name` has at most 32 bytes.
   std::string AddressOf(absl::string_view name) const;
-
-  // Makes the folder again if it was removed, as whatever cleans /tmp does; the
-  // sockets in it are its owner's.
-  //   PERMISSION_DENIED  another user has taken its path.
-  //   the system's error  it cannot be made.
-  absl::Status Mend();
 
  private:
   SocketFolder(std::string path, int lock)

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/config/locate_faults.h"
@@ -21,23 +20,37 @@
 namespace gandem {
 namespace {
 
-// What --data sets: the source alone names images then.
-absl::StatusOr<std::vector<std::string>> DataSets(const RecipeSource& recipe) {
-  std::vector<std::string> sets;
-  if (recipe.data.empty()) return sets;
-  if (!IsValidUtf8(recipe.data)) {
+// What the text says, or else the config.
+absl::StatusOr<RunConfig> AsWritten(const RecipeSource& source) {
+  if (source.text.empty()) return source.config;
+  RunConfig config;
+  GANDEM_RETURN_IF_ERROR(ParseTextProto(source.text, source.name, config));
+  return config;
+}
+
+// Whether --data says how many classes a recipe that has classes gets.
+bool TakesClasses(const RecipeSource& recipe) {
+  return !recipe.data.empty() &&
+         std::ranges::none_of(recipe.sets, [](const std::string& set) {
+           return absl::StartsWith(set, "data.num_classes");
+         });
+}
+
+// --data: the source alone names images then.
+absl::Status UseData(const std::string& data, RunConfig& config) {
+  if (!IsValidUtf8(data)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "--data '", PrintableText(recipe.data),
+        "--data '", PrintableText(data),
         "' is not UTF-8, as the text of a config has to be: rename it, or name "
         "a link to it"));
   }
-  for (const char* const field :
-       {"idx_images", "idx_labels", "idx_inputs", "listing_sha256"}) {
-    sets.push_back(absl::StrCat("data.", field, "=\"\""));
-  }
-  sets.push_back(
-      absl::StrCat("data.source=\"", absl::Utf8SafeCEscape(recipe.data), "\""));
-  return sets;
+  DataConfig& images = *config.mutable_data();
+  images.set_idx_images("");
+  images.set_idx_labels("");
+  images.set_idx_inputs("");
+  images.set_listing_sha256("");
+  images.set_source(data);
+  return absl::OkStatus();
 }
 
 // Where recipes are: here, installed beside the programs, or in the source that
@@ -74,48 +87,37 @@ absl::StatusOr<std::string> ReadRecipe(const std::string& path) {
       absl::StrCat(text.status().message(), "; ", HintFor(path)));
 }
 
-bool TakesClasses(const RecipeSource& recipe) {
-  return !recipe.data.empty() &&
-         std::ranges::none_of(recipe.sets, [](const std::string& set) {
-           return absl::StartsWith(set, "data.num_classes");
-         });
-}
-
-absl::StatusOr<RunConfig> ParseRecipe(const RecipeSource& source) {
-  GANDEM_ASSIGN_OR_RETURN(std::vector<std::string> sets, DataSets(source));
-  sets.insert(sets.end(), source.sets.begin(), source.sets.end());
-  RunConfig config;
-  GANDEM_RETURN_IF_ERROR(ParseTextProto(source.text, source.name, config));
-  GANDEM_RETURN_IF_ERROR(SetFields(sets, config));
-  GANDEM_RETURN_IF_ERROR(CheckRecipe(config, source));
-  return config;
-}
-
-absl::Status CheckRecipe(const RunConfig& config, const RecipeSource& source) {
-  std::vector<std::string> elsewhere = source.sets;
-  if (!source.data.empty()) elsewhere.push_back("data");
-  return LocateFaults(FaultsOf(config), source.is_generated ? "" : source.text,
-                      source.name, elsewhere, config);
+absl::StatusOr<SeenRecipe> SeeRecipe(const RecipeSource& source,
+                                     bool elsewhere) {
+  SeenRecipe seen;
+  GANDEM_ASSIGN_OR_RETURN(seen.config, AsWritten(source));
+  std::vector<std::string> given = source.sets;
+  if (!source.data.empty()) {
+    given.push_back("data");
+    GANDEM_RETURN_IF_ERROR(UseData(source.data, seen.config));
+  }
+  GANDEM_RETURN_IF_ERROR(SetFields(source.sets, seen.config));
+  const auto check = [&] {
+    return LocateFaults(FaultsOf(seen.config), source.text, source.name, given,
+                        seen.config);
+  };
+  GANDEM_RETURN_IF_ERROR(check());
+  absl::StatusOr<SeenDataset> dataset =
+      LookAtSource(*seen.config.mutable_data(), TakesClasses(source));
+  if (elsewhere && absl::IsNotFound(dataset.status())) dataset = SeenDataset();
+  GANDEM_RETURN_IF_ERROR(dataset);
+  seen.data = *std::move(dataset);
+  GANDEM_RETURN_IF_ERROR(check());
+  return seen;
 }
 
 absl::StatusOr<SeenRecipe> SeeRecipe(const std::string& path,
                                      const std::string& data,
                                      const std::vector<std::string>& sets) {
   GANDEM_ASSIGN_OR_RETURN(std::string text, ReadRecipe(path));
-  const RecipeSource source = {
-      .text = std::move(text), .name = path, .data = data, .sets = sets};
-  SeenRecipe seen;
-  GANDEM_ASSIGN_OR_RETURN(seen.config, ParseRecipe(source));
-  absl::StatusOr<SeenDataset> dataset =
-      LookAtSource(*seen.config.mutable_data(), TakesClasses(source));
-  if (dataset.ok()) {
-    seen.data = std::move(dataset->text);
-  } else if (!data.empty() || !absl::IsNotFound(dataset.status())) {
-    return dataset.status();
-  }
-  // Networks may not be for the channels that were found.
-  GANDEM_RETURN_IF_ERROR(CheckRecipe(seen.config, source));
-  return seen;
+  return SeeRecipe(
+      {.name = path, .text = std::move(text), .data = data, .sets = sets},
+      /*elsewhere=*/data.empty());
 }
 
 }  // namespace gandem

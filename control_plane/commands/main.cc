@@ -32,13 +32,13 @@
 #include "common/process/signals.h"
 #include "common/process/standard_streams.h"
 #include "common/programs/worker_program.h"
+#include "common/results/run_folder.h"
 #include "common/stalls/file_patience.h"
 #include "common/status.h"
 #include "control_plane/command_line/command_line.h"
 #include "control_plane/commands/dataset_command.h"
 #include "control_plane/commands/load_recipe.h"
 #include "control_plane/commands/open_run.h"
-#include "control_plane/commands/run_lock.h"
 #include "control_plane/commands/run_status.h"
 #include "control_plane/commands/train_command.h"
 #include "control_plane/commands/watch_command.h"
@@ -184,8 +184,8 @@ absl::StatusOr<ProfileRequest> RequestOf(const ProfileOptions& options) {
     GANDEM_ASSIGN_OR_RETURN(request.memory_bytes,
                             ParseBytes("--memory", options.memory));
   }
-  request.measures_data = !recipe.data.empty();
-  if (request.measures_data) std::cout << recipe.data << "\n";
+  request.measures_data = !recipe.data.text.empty();
+  if (request.measures_data) std::cout << recipe.data.text << "\n";
   return request;
 }
 
@@ -245,7 +245,7 @@ absl::StatusOr<DoctorSubject> CheckSubject(const DoctorOptions& options) {
   GANDEM_ASSIGN_OR_RETURN(const std::string text, ReadRecipe(options.recipe));
   (LooksLikePlan(text) ? train.plan.plan : train.recipe) = options.recipe;
   GANDEM_ASSIGN_OR_RETURN(const RunSetup setup, CheckRun(train));
-  DoctorSubject subject = {.config = setup.config};
+  DoctorSubject subject = {.config = *setup.config};
   if (setup.plan.has_value()) subject.plan = setup.plan->candidates(0);
   return subject;
 }
@@ -278,7 +278,8 @@ int Run(const LogsOptions& options) {
   BlockSignals({SIGINT, SIGTERM});
   const FilePatience patience("gandem logs");
   const LogsHooks hooks = {
-      .run_is_alive = [&options] { return RunLock::IsTaken(options.run_dir); },
+      .run_is_alive =
+          [&options] { return RunFolder(options.run_dir).IsInTraining(); },
       .wait = SignalWithin,
       .now = absl::Now};
   return End(RunLogs(options, hooks, std::cout), "gandem logs");

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control_plane/commands/open_run.h"
 
-#include <cerrno>
-#include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -23,18 +23,24 @@
 #include "common/process/cores.h"
 #include "common/process/machine.h"
 #include "common/programs/own_networks.h"
-#include "common/results/run_folders.h"
 #include "common/stalls/file_patience.h"
 #include "common/status.h"
 #include "control_plane/commands/config_differences.h"
 #include "control_plane/commands/load_recipe.h"
 #include "control_plane/commands/run_dataset.h"
-#include "control_plane/coordinator/run_files.h"
 #include "pipeline/interruptible_reads.h"
 #include "scaling_manager/planner_commands/plan_file.h"
 
 namespace gandem {
 namespace {
+
+// Messages between processes and the config name the folder, as UTF-8.
+absl::Status CheckUtf8(const std::string& run_dir) {
+  if (IsValidUtf8(run_dir)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--run_dir '", absl::CHexEscape(run_dir),
+                   "' is not UTF-8: choose a folder whose path is"));
+}
 
 absl::Status CheckFlags(const TrainOptions& options) {
   Faults faults("gandem train");
@@ -53,32 +59,8 @@ absl::Status CheckFlags(const TrainOptions& options) {
         "--colocated and --plan exclude each other: the plan says whether both "
         "roles share a process");
   }
-  return faults.ToStatus();
-}
-
-// Messages between processes and the config name the folder, as UTF-8.
-absl::Status CheckUtf8(const std::string& run_dir) {
-  if (IsValidUtf8(run_dir)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("--run_dir '", absl::CHexEscape(run_dir),
-                   "' is not UTF-8: choose a folder whose path is"));
-}
-
-// What --set drops without having been asked to.
-std::vector<std::string> SetNotices(const std::string& recipe,
-                                    const TrainOptions& options) {
-  RunConfig config;
-  std::vector<std::string> notices;
-  ParseTextProto(recipe, options.recipe, config).IgnoreError();
-  for (const std::string& set : options.sets) {
-    const std::string replaced = ReplacedBy(set, config);
-    if (!replaced.empty()) {
-      notices.push_back(absl::StrCat("--set ", set, " drops the recipe's ",
-                                     replaced, " with all that it sets"));
-    }
-    SetField(set, config).IgnoreError();
-  }
-  return notices;
+  GANDEM_RETURN_IF_ERROR(faults.ToStatus());
+  return CheckUtf8(options.run_dir);
 }
 
 absl::StatusOr<std::vector<int>> EvaluateCores(const TrainOptions& options) {
@@ -112,106 +94,69 @@ absl::Status CheckUnseen(const DataConfig& data) {
       "data.resize, which are looked up in it otherwise"));
 }
 
-// What the run is to be, before --data and --set.
-struct GivenRecipe {
-  std::string text;
-  TrainOptions options;  // with its name in messages, and colocated
-  std::optional<Plan> plan;
+// What is to be run.
+struct Choice {
+  RecipeSource recipe = {};
+  std::optional<Plan> plan = {};  // whose first candidate is the recipe
+  bool colocated = false;
+  RunConfig given = {};  // what nobody gave is not set
+  SeenDataset data = {};
+  std::vector<std::string> notices = {};
 };
 
-absl::StatusOr<GivenRecipe> FindRecipe(const TrainOptions& options) {
-  GANDEM_ASSIGN_OR_RETURN(std::optional<Plan> plan,
+absl::StatusOr<Choice> ChooseRecipe(const TrainOptions& options) {
+  Choice choice = {.recipe = {.name = options.recipe,
+                              .data = options.data,
+                              .sets = options.sets},
+                   .colocated = options.colocated};
+  GANDEM_ASSIGN_OR_RETURN(choice.plan,
                           PlanToFollow(options.plan, options.run_dir));
-  GivenRecipe given = {.text = "", .options = options, .plan = std::move(plan)};
-  if (!given.plan.has_value()) {
-    GANDEM_ASSIGN_OR_RETURN(given.text, ReadRecipe(options.recipe));
-    return given;
+  if (!choice.plan.has_value()) {
+    GANDEM_ASSIGN_OR_RETURN(choice.recipe.text, ReadRecipe(options.recipe));
+    return choice;
   }
-  const Candidate& chosen = given.plan->candidates(0);
-  given.text = EffectiveConfigText(chosen.config());
-  given.options.colocated = IsColocated(chosen);
-  given.options.recipe = absl::StrCat("plan '", chosen.name(), "'");
+  const Candidate& chosen = choice.plan->candidates(0);
+  choice.recipe.config = chosen.config();
+  choice.recipe.name = absl::StrCat("plan '", chosen.name(), "'");
+  choice.colocated = IsColocated(chosen);
   if (options.plan.is_auto()) {
     // What was set when it was planned is in it.
-    std::erase_if(given.options.sets, std::not_fn(IsNoneOfThePlan));
-    given.options.data = "";
+    std::erase_if(choice.recipe.sets, std::not_fn(IsNoneOfThePlan));
+    choice.recipe.data = "";
   }
-  return given;
+  return choice;
 }
 
-struct LoadedConfig {
-  RunConfig given;   // what nobody gave is not set
-  RunConfig config;  // the effective one
-  SeenDataset data;
-};
-
-absl::StatusOr<LoadedConfig> LoadConfig(const GivenRecipe& recipe) {
-  const TrainOptions& options = recipe.options;
-  const RecipeSource source = {.text = recipe.text,
-                               .name = options.recipe,
-                               .data = options.data,
-                               .sets = options.sets,
-                               .is_generated = recipe.plan.has_value()};
-  GANDEM_ASSIGN_OR_RETURN(RunConfig given, ParseRecipe(source));
-  absl::StatusOr<SeenDataset> data =
-      LookAtSource(*given.mutable_data(), TakesClasses(source));
-  if (options.elsewhere() && absl::IsNotFound(data.status())) {
-    GANDEM_RETURN_IF_ERROR(CheckUnseen(given.data()));
-    data = SeenDataset();
+absl::Status LoadConfig(bool elsewhere, Choice& choice) {
+  GANDEM_ASSIGN_OR_RETURN(SeenRecipe seen, SeeRecipe(choice.recipe, elsewhere));
+  choice.given = std::move(seen.config);
+  choice.data = std::move(seen.data);
+  const bool is_unseen = choice.data.text.empty();
+  if (is_unseen && !choice.given.data().source().empty()) {
+    GANDEM_RETURN_IF_ERROR(CheckUnseen(choice.given.data()));
   }
-  GANDEM_RETURN_IF_ERROR(data);
-  GANDEM_RETURN_IF_ERROR(Annotate(KnowOwnNetworks(given), options.recipe));
-  // Networks may not be for the channels that were found.
-  GANDEM_RETURN_IF_ERROR(CheckRecipe(given, source));
-  RunConfig config = EffectiveConfig(given);
-  if (options.colocated && (config.generator().workers() > 1 ||
-                            config.discriminator().workers() > 1)) {
+  if (!is_unseen) choice.notices.push_back(choice.data.text);
+  if (choice.colocated && (choice.given.generator().workers() > 1 ||
+                           choice.given.discriminator().workers() > 1)) {
     return absl::InvalidArgumentError(
         "--colocated runs both roles in one process: leave it out, or set "
         "generator.workers=1 and discriminator.workers=1");
   }
-  MakePathsAbsolute(*config.mutable_data());
-  return LoadedConfig{.given = std::move(given),
-                      .config = std::move(config),
-                      .data = *std::move(data)};
+  return Annotate(KnowOwnNetworks(choice.given), choice.recipe.name);
+}
+
+// As the workers take it.
+EffectiveRunConfig Completed(RunConfig given) {
+  MakePathsAbsolute(*given.mutable_data());
+  return EffectiveRunConfig::OfValid(given);
 }
 
 absl::StatusOr<std::string> AbsolutePath(const std::string& path) {
   const FileWait wait(path);
-  char* const resolved = realpath(path.c_str(), nullptr);
-  if (resolved == nullptr) return FileError(errno, "cannot resolve", path);
-  std::string result = resolved;
-  std::free(resolved);
-  return result;
-}
-
-// The workers' machines may have a dataset that this one has not.
-absl::Status CheckData(const DataConfig& data, const SeenDataset& seen,
-                       bool external) {
-  const absl::Status checked = CheckDataset(data, seen);
-  if (external && absl::IsNotFound(checked)) return absl::OkStatus();
-  return checked;
-}
-
-// What is to be recorded when the run begins or does not know it yet; "": what
-// it knows, or the dataset is not on this machine.
-absl::StatusOr<std::string> ContentsToRecord(const std::string& run_dir,
-                                             const DataConfig& data,
-                                             const SeenDataset& seen,
-                                             bool begins) {
-  if (!begins && HasDatasetRecord(run_dir)) return "";
-  absl::StatusOr<std::string> contents = DatasetContents(data, seen);
-  if (absl::IsNotFound(contents.status())) return "";
-  return contents;
-}
-
-absl::Status CheckRounds(const FoundCheckpoint& newest,
-                         const RunConfig& config) {
-  if (newest.step <= config.rounds()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "rounds is ", config.rounds(), ", but ", newest.step,
-      " rounds are done (", newest.path, "): give at least that many, or ",
-      "choose another --run_dir"));
+  std::error_code error;
+  std::string resolved = std::filesystem::canonical(path, error);
+  if (error) return FileError(error.value(), "cannot resolve", path);
+  return resolved;
 }
 
 // What to do about a difference; "" where the fields say all.
@@ -234,7 +179,12 @@ absl::StatusOr<std::string> CheckResume(const std::string& run_dir,
                                         const SeenDataset& seen,
                                         bool accept_changed_code) {
   if (newest.path.empty()) return "";
-  GANDEM_RETURN_IF_ERROR(CheckRounds(newest, config));
+  if (newest.step > config.rounds()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "rounds is ", config.rounds(), ", but ", newest.step,
+        " rounds are done (", newest.path, "): give at least that many, or ",
+        "choose another --run_dir"));
+  }
   const std::string path = newest.path + "/config.textproto";
   GANDEM_ASSIGN_OR_RETURN(const std::string text,
                           ReadFile(path, kMaxTextProtoBytes));
@@ -262,10 +212,9 @@ absl::StatusOr<std::string> CheckResume(const std::string& run_dir,
       absl::StrJoin(differences, "\n  "), hint.empty() ? "" : "\n", hint));
 }
 
-// The compute threads of each worker.
-std::map<WorkerKey, int> ThreadsOf(const RunConfig& config, bool colocated) {
+ThreadsByWorker ThreadsOf(const RunConfig& config, bool colocated) {
   if (colocated) return {{{COLOCATED, 0}, config.discriminator().threads()}};
-  std::map<WorkerKey, int> threads;
+  ThreadsByWorker threads;
   for (int rank = 0; rank < config.generator().workers(); ++rank) {
     threads[{GENERATOR, rank}] = config.generator().threads();
   }
@@ -275,21 +224,17 @@ std::map<WorkerKey, int> ThreadsOf(const RunConfig& config, bool colocated) {
   return threads;
 }
 
-// Nothing: from the run's own round times.
-std::optional<absl::Duration> ProgressTimeout(const ControlConfig& control) {
-  const double seconds = control.progress_timeout_seconds();
-  return seconds < 0 ? std::nullopt : std::optional(absl::Seconds(seconds));
-}
-
 Coordinator::Options CoordinatorOptions(const std::string& run_dir,
-                                        const RunConfig& config,
-                                        const TrainOptions& options) {
+                                        const EffectiveRunConfig& effective,
+                                        const TrainOptions& options,
+                                        const ThreadsByWorker& threads) {
+  const RunConfig& config = *effective;
   const ControlConfig& control = config.control();
-  return {
+  Coordinator::Options coordinator = {
       .run_name = config.name(),
       .run_dir = run_dir,
-      .config_text = EffectiveConfigText(config),
-      .config_hash = ConfigHash(config),
+      .config_text = effective.Text(),
+      .config_hash = effective.Hash(),
       .rounds = config.rounds(),
       .rounds_to_agreement = RoundsToAgreement(config),
       .external = options.external,
@@ -297,11 +242,15 @@ Coordinator::Options CoordinatorOptions(const std::string& run_dir,
       .uses_gpus =
           IsOnGpu(config.generator()) || IsOnGpu(config.discriminator()),
       .elastic = config.schedule().consistency() == ScheduleConfig::BOUNDED &&
-                 !options.colocated,
+                 !threads.contains({COLOCATED, 0}),
       .heartbeat_timeout = absl::Seconds(control.heartbeat_timeout_seconds()),
       .join_timeout = absl::Seconds(control.join_timeout_seconds()),
       .grace = absl::Seconds(control.grace_seconds()),
-      .progress_timeout = ProgressTimeout(control),
+      // Nothing: from the run's own round times.
+      .progress_timeout = control.progress_timeout_seconds() < 0
+                              ? std::nullopt
+                              : std::optional(absl::Seconds(
+                                    control.progress_timeout_seconds())),
       .restart_budget = control.restart_budget(),
       .max_rollbacks = control.on_divergence() == ControlConfig::ROLLBACK
                            ? control.max_rollbacks()
@@ -311,6 +260,10 @@ Coordinator::Options CoordinatorOptions(const std::string& run_dir,
       .keep_last = config.checkpoint().keep_last(),
       .keep_every = config.checkpoint().keep_every(),
       .evaluate_every = options.evaluate_every};
+  for (const auto& [worker, count] : threads) {
+    coordinator.workers.push_back(worker);
+  }
+  return coordinator;
 }
 
 // Cores that the training may use.
@@ -319,40 +272,32 @@ int TrainingCores(const std::vector<int>& evaluate_cores) {
   return std::min(static_cast<int>(cores), UsableCores());
 }
 
-// Plans now if that was asked for, and says what a plan is or would be.
-absl::Status FollowPlan(const std::string& run_dir, bool begins, int cores,
-                        const ProfileMaker& measure, GivenRecipe& given,
-                        LoadedConfig& loaded,
-                        std::vector<std::string>& notices) {
-  TrainOptions& options = given.options;
-  if (options.plan.is_auto() && !given.plan.has_value()) {
+// Plans now if that was asked for, and says what the plan is.
+absl::Status FollowPlan(const TrainOptions& options, const std::string& run_dir,
+                        bool begins, int cores, const ProfileMaker& measure,
+                        Choice& choice) {
+  if (options.plan.is_auto() && !choice.plan.has_value()) {
     if (!begins) {
       return absl::FailedPreconditionError(absl::StrCat(
           "'", run_dir, "' holds a run that was begun without a plan: leave ",
           "--plan AUTO out, or choose another --run_dir"));
     }
     GANDEM_ASSIGN_OR_RETURN(
-        given.plan,
-        PlanNow(loaded.given, options.plan.machines, run_dir, measure));
-    loaded.config = EffectiveConfig(given.plan->candidates(0).config());
-    MakePathsAbsolute(*loaded.config.mutable_data());
-    options.colocated = IsColocated(given.plan->candidates(0));
+        choice.plan,
+        PlanNow(choice.given, options.plan.machines, run_dir, measure));
+    choice.given = choice.plan->candidates(0).config();
+    choice.colocated = IsColocated(choice.plan->candidates(0));
   }
-  if (!given.plan.has_value()) return absl::OkStatus();
-  GANDEM_RETURN_IF_ERROR(
-      CheckMachineHas(*given.plan, cores, options.elsewhere()));
-  for (std::string& line : PlanNotices(*given.plan)) {
-    notices.push_back(std::move(line));
+  if (!choice.plan.has_value()) return absl::OkStatus();
+  for (std::string& line : PlanNotices(*choice.plan)) {
+    choice.notices.push_back(std::move(line));
   }
-  return absl::OkStatus();
+  return CheckMachineHas(*choice.plan, cores, options.elsewhere());
 }
 
 // The files that workers read, and those that resuming compares with.
 absl::Status WriteRun(const TrainOptions& options, RunSetup& setup) {
-  if (!setup.dataset_contents.empty()) {
-    GANDEM_RETURN_IF_ERROR(
-        RecordDataset(setup.run_dir, setup.dataset_contents));
-  }
+  GANDEM_RETURN_IF_ERROR(RecordDataset(setup.run_dir, setup.dataset_contents));
   GANDEM_ASSIGN_OR_RETURN(
       const std::vector<std::string> initial,
       TakeInitialStates(setup.run_dir, options.init, setup.begins));
@@ -361,7 +306,7 @@ absl::Status WriteRun(const TrainOptions& options, RunSetup& setup) {
                                           setup.coordinator.config_text));
   if (setup.plan.has_value()) {
     // With --set and --data.
-    *setup.plan->mutable_candidates(0)->mutable_config() = setup.config;
+    *setup.plan->mutable_candidates(0)->mutable_config() = *setup.config;
     GANDEM_RETURN_IF_ERROR(KeepPlan(setup.run_dir, *setup.plan));
   }
   return CreateDirectories(setup.run_dir + "/logs");
@@ -369,63 +314,53 @@ absl::Status WriteRun(const TrainOptions& options, RunSetup& setup) {
 
 }  // namespace
 
-absl::StatusOr<RunSetup> CheckRun(const TrainOptions& as_given,
+absl::StatusOr<RunSetup> CheckRun(const TrainOptions& options,
                                   const ProfileMaker& measure) {
-  GANDEM_RETURN_IF_ERROR(CheckFlags(as_given));
-  GANDEM_RETURN_IF_ERROR(CheckUtf8(as_given.run_dir));
+  GANDEM_RETURN_IF_ERROR(CheckFlags(options));
   GANDEM_ASSIGN_OR_RETURN(std::vector<int> evaluate_cores,
-                          EvaluateCores(as_given));
-  GANDEM_ASSIGN_OR_RETURN(GivenRecipe given, FindRecipe(as_given));
-  const TrainOptions& options = given.options;
-  GANDEM_ASSIGN_OR_RETURN(LoadedConfig loaded, LoadConfig(given));
-  const RunConfig& config = loaded.config;
+                          EvaluateCores(options));
+  GANDEM_ASSIGN_OR_RETURN(Choice choice, ChooseRecipe(options));
+  GANDEM_RETURN_IF_ERROR(LoadConfig(options.elsewhere(), choice));
   GANDEM_ASSIGN_OR_RETURN(std::string binaries, BinaryFolder());
   GANDEM_ASSIGN_OR_RETURN(
       WorkerProgram program,
-      FindWorkerProgram(config, std::move(binaries), options.python));
-  GANDEM_RETURN_IF_ERROR(
-      CheckData(config.data(), loaded.data, options.elsewhere()));
+      FindWorkerProgram(choice.given, std::move(binaries), options.python));
+  GANDEM_RETURN_IF_ERROR(CheckDataset(Completed(choice.given)->data(),
+                                      choice.data, options.elsewhere()));
   GANDEM_RETURN_IF_ERROR(CreateDirectories(options.run_dir));
   GANDEM_ASSIGN_OR_RETURN(std::string run_dir, AbsolutePath(options.run_dir));
   GANDEM_RETURN_IF_ERROR(CheckUtf8(run_dir));
-  GANDEM_RETURN_IF_ERROR(CheckRunFolders(run_dir));
-  GANDEM_ASSIGN_OR_RETURN(RunLock lock, RunLock::Take(run_dir));
+  const RunFolder folder(run_dir);
+  GANDEM_RETURN_IF_ERROR(folder.CheckNames());
+  GANDEM_ASSIGN_OR_RETURN(RunLock lock, folder.LockForTraining());
   GANDEM_ASSIGN_OR_RETURN(const FoundCheckpoint newest,
-                          FindCheckpoint(run_dir));
-  std::vector<std::string> notices = SetNotices(given.text, options);
-  if (!loaded.data.text.empty()) {
-    notices.insert(notices.begin(), loaded.data.text);
-  }
+                          folder.NewestCheckpoint());
   const bool begins = newest.path.empty();
-  GANDEM_RETURN_IF_ERROR(FollowPlan(run_dir, begins,
+  GANDEM_RETURN_IF_ERROR(FollowPlan(options, run_dir, begins,
                                     TrainingCores(evaluate_cores), measure,
-                                    given, loaded, notices));
+                                    choice));
+  EffectiveRunConfig config = Completed(std::move(choice.given));
   GANDEM_ASSIGN_OR_RETURN(std::string resume,
-                          CheckResume(run_dir, newest, config, loaded.data,
+                          CheckResume(run_dir, newest, *config, choice.data,
                                       options.accept_changed_code));
-  if (!resume.empty()) notices.push_back(std::move(resume));
+  if (!resume.empty()) choice.notices.push_back(std::move(resume));
   GANDEM_ASSIGN_OR_RETURN(
       std::string contents,
-      ContentsToRecord(run_dir, config.data(), loaded.data, begins));
+      ContentsToRecord(run_dir, config->data(), choice.data, begins));
+  ThreadsByWorker threads = ThreadsOf(*config, choice.colocated);
   Coordinator::Options coordinator =
-      CoordinatorOptions(run_dir, config, options);
-  std::map<WorkerKey, int> threads = ThreadsOf(config, options.colocated);
-  for (const auto& [worker, count] : threads) {
-    coordinator.workers.push_back(worker);
-  }
+      CoordinatorOptions(run_dir, config, options, threads);
   return RunSetup{.lock = std::move(lock),
                   .run_dir = std::move(run_dir),
-                  .config = config,
+                  .config = std::move(config),
                   .begins = begins,
                   .dataset_contents = std::move(contents),
                   .program = std::move(program),
                   .coordinator = std::move(coordinator),
                   .threads = std::move(threads),
-                  .images_per_round = StepBatch(config.generator()),
                   .evaluate_cores = std::move(evaluate_cores),
-                  .plan = std::move(given.plan),
-                  .lag = options.colocated ? 0 : config.schedule().lag(),
-                  .notices = std::move(notices)};
+                  .plan = std::move(choice.plan),
+                  .notices = std::move(choice.notices)};
 }
 
 absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options,

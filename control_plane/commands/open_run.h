@@ -15,29 +15,31 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/config/run_config.h"
 #include "common/programs/worker_program.h"
+#include "common/results/run_folder.h"
 #include "control_plane/command_line/command_line.h"
-#include "control_plane/commands/run_lock.h"
 #include "control_plane/coordinator/coordinator.h"
 #include "proto/plan.pb.h"
 #include "scaling_manager/planner_commands/plan_command.h"
 
 namespace gandem {
 
+// The compute threads of each worker.
+using ThreadsByWorker = std::map<WorkerKey, int>;
+
 struct RunSetup {
   RunLock lock;
   std::string run_dir;  // absolute; its config.textproto is the effective one
-  RunConfig config;
+  EffectiveRunConfig config;
   bool begins = true;                 // there is no checkpoint yet
   std::string dataset_contents = {};  // to be recorded; "": nothing is
   WorkerProgram program;
   Coordinator::Options coordinator;
-  std::map<WorkerKey, int> threads;  // to compute, of each worker
-  int64_t images_per_round = 0;      // that the generator is trained on
+  ThreadsByWorker threads;
   std::vector<int> evaluate_cores;  // empty: evaluations have none of their own
   // Its first candidate is what is run; none: the recipe as it stands.
   std::optional<Plan> plan;
-  int64_t lag = 0;  // between processes; 0 of a single one
   // For the user: the plan, on how the run resumes, and what --set drops.
   std::vector<std::string> notices;
 };

@@ -6,7 +6,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/files/file.h"
-#include "common/security/private_file.h"
 #include "common/security/token.h"
 #include "common/status.h"
 
@@ -24,25 +23,6 @@ std::string NotePath(const std::string& run_dir) {
   return run_dir + "/state/control.certificates";
 }
 
-absl::Status WriteNote(const std::string& run_dir,
-                       const Credentials& credentials) {
-  const Certificates* const own = credentials.certificates.get();
-  if (own != nullptr && own->are_of_run()) return RemoveAll(NotePath(run_dir));
-  return WriteFileDurably(
-      NotePath(run_dir),
-      absl::StrCat(own == nullptr ? kInsecure : AbsoluteName(own->path()),
-                   "\n"));
-}
-
-// Whether there was none.
-absl::StatusOr<bool> MendSecret(const std::string& path,
-                                absl::string_view text) {
-  if (PathExists(path)) return false;
-  GANDEM_RETURN_IF_ERROR(CreateDirectories(ParentOf(path)));
-  GANDEM_RETURN_IF_ERROR(CreatePrivateFile(path, text));
-  return true;
-}
-
 }  // namespace
 
 absl::Status TakeRunCredentials(const std::string& run_dir,
@@ -52,7 +32,15 @@ absl::Status TakeRunCredentials(const std::string& run_dir,
   GANDEM_ASSIGN_OR_RETURN(
       Credentials credentials,
       LoadCredentials(TokenPath(run_dir), certificates, insecure_network));
-  GANDEM_RETURN_IF_ERROR(WriteNote(run_dir, credentials));
+  const Certificates* const own = credentials.certificates.get();
+  GANDEM_RETURN_IF_ERROR(
+      own != nullptr && own->are_of_run()
+          ? RemoveAll(NotePath(run_dir))
+          : WriteFileDurably(
+                NotePath(run_dir),
+                absl::StrCat(
+                    own == nullptr ? kInsecure : AbsoluteName(own->path()),
+                    "\n")));
   SetProcessCredentials(std::move(credentials));
   return absl::OkStatus();
 }
@@ -67,24 +55,6 @@ std::vector<std::string> CredentialFlags() {
     flags.insert(flags.end(), {"--certificates", AbsoluteName(own->path())});
   }
   return flags;
-}
-
-absl::StatusOr<bool> MendSecrets(const std::string& run_dir) {
-  const auto credentials = ProcessCredentials();
-  const Certificates* const own = credentials->certificates.get();
-  const std::string token = TokenPath(run_dir);
-  bool mended = false;
-  if (own != nullptr && own->are_of_run()) {
-    GANDEM_ASSIGN_OR_RETURN(
-        mended, MendSecret(RunCertificatesPath(token), own->Text()));
-  }
-  GANDEM_ASSIGN_OR_RETURN(
-      const bool has_token_mended,
-      MendSecret(token, absl::StrCat(credentials->token, "\n")));
-  if (has_token_mended) {
-    GANDEM_RETURN_IF_ERROR(WriteNote(run_dir, *credentials));
-  }
-  return mended || has_token_mended;
 }
 
 absl::StatusOr<std::shared_ptr<const Credentials>> CredentialsOfRun(

@@ -28,10 +28,6 @@ absl::Status TakeRunCredentials(const std::string& run_dir,
 // What a worker of this `gandem train` gets to see them: arguments of it.
 std::vector<std::string> CredentialFlags();
 
-// Writes the secrets that this process uses again where somebody has removed
-// them; true: one was missing.
-absl::StatusOr<bool> MendSecrets(const std::string& run_dir);
-
 // Those of a run that a `gandem train` works on. Empty `certificates`: those
 // that it was given.
 absl::StatusOr<std::shared_ptr<const Credentials>> CredentialsOfRun(

@@ -85,6 +85,23 @@ bool SameNames(const DataConfig& a, const DataConfig& b) {
   });
 }
 
+absl::StatusOr<std::string> DatasetContents(const DataConfig& data,
+                                            const SeenDataset& seen) {
+  std::string contents;
+  for (const DataPath& path : kDataPaths) {
+    const std::string& name = (data.*path.get)();
+    if (name.empty()) continue;
+    const bool is_opened =
+        path.get == &DataConfig::source && seen.opened.has_value();
+    const absl::StatusOr<std::string> hash =
+        is_opened ? seen.opened->whole->Fingerprint()
+                  : ContentsOf(name, path.is_source);
+    if (!hash.ok()) return Annotate(hash.status(), path.field);
+    absl::StrAppend(&contents, path.field, " ", *hash, "\n");
+  }
+  return contents;
+}
+
 }  // namespace
 
 void MakePathsAbsolute(DataConfig& data) {
@@ -119,7 +136,8 @@ absl::StatusOr<SeenDataset> LookAtSource(DataConfig& data, bool takes_classes) {
   return seen;
 }
 
-absl::Status CheckDataset(const DataConfig& data, const SeenDataset& seen) {
+absl::Status CheckDataset(const DataConfig& data, const SeenDataset& seen,
+                          bool elsewhere) {
   absl::StatusOr<OpenedData> opened =
       seen.opened.has_value() ? *seen.opened : OpenData(data);
   absl::Status checked = opened.status();
@@ -127,40 +145,31 @@ absl::Status CheckDataset(const DataConfig& data, const SeenDataset& seen) {
     checked = HasPairs(data) ? PairsOf(*opened, data).status()
                              : DatasetOf(*opened, data).status();
   }
+  if (elsewhere && absl::IsNotFound(checked)) return absl::OkStatus();
   return WithWayToMakeIt(checked, data);
 }
 
-absl::StatusOr<std::string> DatasetContents(const DataConfig& data,
-                                            const SeenDataset& seen) {
-  std::string contents;
-  for (const DataPath& path : kDataPaths) {
-    const std::string& name = (data.*path.get)();
-    if (name.empty()) continue;
-    const bool is_opened =
-        path.get == &DataConfig::source && seen.opened.has_value();
-    const absl::StatusOr<std::string> hash =
-        is_opened ? seen.opened->whole->Fingerprint()
-                  : ContentsOf(name, path.is_source);
-    if (!hash.ok()) return Annotate(hash.status(), path.field);
-    absl::StrAppend(&contents, path.field, " ", *hash, "\n");
-  }
+absl::StatusOr<std::string> ContentsToRecord(const std::string& run_dir,
+                                             const DataConfig& data,
+                                             const SeenDataset& seen,
+                                             bool begins) {
+  if (!begins && PathExists(RecordPath(run_dir))) return "";
+  absl::StatusOr<std::string> contents = DatasetContents(data, seen);
+  if (absl::IsNotFound(contents.status())) return "";
   return contents;
 }
 
 absl::Status RecordDataset(const std::string& run_dir,
                            const std::string& contents) {
+  if (contents.empty()) return absl::OkStatus();
   GANDEM_RETURN_IF_ERROR(CreateDirectories(run_dir + "/state"));
   return WriteFileDurably(RecordPath(run_dir), contents);
-}
-
-bool HasDatasetRecord(const std::string& run_dir) {
-  return PathExists(RecordPath(run_dir));
 }
 
 absl::Status TakeMovedDataset(const std::string& run_dir,
                               const DataConfig& data, const SeenDataset& seen,
                               DataConfig& old) {
-  if (SameNames(data, old) || !HasDatasetRecord(run_dir)) {
+  if (SameNames(data, old) || !PathExists(RecordPath(run_dir))) {
     return absl::OkStatus();
   }
   GANDEM_ASSIGN_OR_RETURN(const std::string recorded,

@@ -35,21 +35,26 @@ struct SeenDataset {
 absl::StatusOr<SeenDataset> LookAtSource(DataConfig& data, bool takes_classes);
 
 // Whether workers can read it: what was `seen`, or else the files that it
-// names, which are opened and given up again.
+// names, which are opened and given up again. `elsewhere`: the workers'
+// machines may have it, and this one not.
 //   NOT_FOUND ...      the system's error.
 //   INVALID_ARGUMENT   a pipe or a device; or what OpenDataset says.
 //   DATA_LOSS          truncated or damaged.
-absl::Status CheckDataset(const DataConfig& data, const SeenDataset& seen);
+absl::Status CheckDataset(const DataConfig& data, const SeenDataset& seen,
+                          bool elsewhere);
 
 // "FIELD SHA-256" of each file or source (ImageStore::Fingerprint), a line
-// each: equal texts are equal datasets.
-absl::StatusOr<std::string> DatasetContents(const DataConfig& data,
-                                            const SeenDataset& seen);
+// each: equal texts are equal datasets. Empty where nothing is to be recorded:
+// the run has begun and has its record, or this machine lacks the dataset.
+absl::StatusOr<std::string> ContentsToRecord(const std::string& run_dir,
+                                             const DataConfig& data,
+                                             const SeenDataset& seen,
+                                             bool begins);
 
-// Writes DatasetContents to run_dir/state/ for TakeMovedDataset.
+// Writes what ContentsToRecord has found to run_dir/state/, for
+// TakeMovedDataset.
 absl::Status RecordDataset(const std::string& run_dir,
                            const std::string& contents);
-bool HasDatasetRecord(const std::string& run_dir);
 
 // Where `data` names other files than `old` with the content that was recorded,
 // gives `old` their names: that is no difference.

@@ -14,16 +14,14 @@
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "common/files/file.h"
 #include "common/monotonic_time.h"
-#include "common/process/binary_folder.h"
 #include "common/process/cores.h"
 #include "common/process/exit_code.h"
 #include "common/process/log.h"
 #include "common/process/machine.h"
 #include "common/process/signals.h"
 #include "common/programs/core_plan.h"
-#include "common/rpc/socket_folder.h"
+#include "common/results/run_folder.h"
 #include "common/security/refusals.h"
 #include "common/stalls/exit_deadline.h"
 #include "common/stalls/file_patience.h"
@@ -34,14 +32,12 @@
 #include "control_plane/commands/training_watcher.h"
 #include "control_plane/commands/user_wishes.h"
 #include "control_plane/coordinator/control_service.h"
-#include "control_plane/coordinator/run_files.h"
 #include "control_plane/launch/launcher.h"
 #include "control_plane/monitoring/metrics_endpoint.h"
 #include "control_plane/views/console.h"
 #include "control_plane/views/metrics_writer.h"
 #include "control_plane/views/new_records.h"
 #include "control_plane/views/progress.h"
-#include "control_plane/views/role_overlap.h"
 #include "scaling_manager/profiler/profile_command.h"
 
 namespace gandem {
@@ -55,38 +51,28 @@ constexpr absl::Duration kMaxLeaveTime = absl::Seconds(10);
 constexpr absl::Duration kMaxEndTime = absl::Seconds(10);
 constexpr absl::Duration kMetricsErrorInterval = absl::Minutes(1);
 constexpr int kExitAtOnce = 128 + SIGINT;
-
-std::string LogPath(const std::string& run_dir) {
-  return run_dir + "/logs/gandem.log";
-}
+constexpr char kLog[] = "/logs/gandem.log";
 
 class TrainCommand {
  public:
   TrainCommand(const TrainOptions& options, RunSetup setup, int out)
       : options_(options),
         setup_(std::move(setup)),
-        console_(out, isatty(out) != 0, LogPath(setup_.run_dir)),
-        progress_(setup_.images_per_round) {}
+        console_(out, isatty(out) != 0, setup_.run_dir + kLog),
+        progress_(StepBatch(setup_.config->generator())) {}
 
   absl::StatusOr<int> Run();
 
  private:
   absl::Status Start();
-  std::string TraceFolder() const {
-    return options_.trace ? setup_.run_dir + "/trace" : "";
-  }
-  // For `gandem report`: who takes part in the run epoch.
-  void NoteWorkers(const StatusReply& status);
-  // For `gandem status`, when this process is gone.
-  void NoteFailure(const RunOutcome& outcome);
+  // Or says how to start them, with --external.
+  absl::Status StartWorkers();
   void OnMetrics(const HeartbeatRequest& request);
   // One turn: processes, time, signals, and what there is to show.
   void Turn();
-  // Empty: the operating system places them.
-  WorkerCores PlaceWorkers();
-  // Compute threads of this host's workers; one worker has its cores alone.
-  double ThreadsPerCore() const;
-  absl::Status StartWatcher(const std::string& binaries);
+  // Shares the cores of this host among several workers on it.
+  void PlaceWorkers(Launcher::Options& options);
+  absl::Status StartWatcher();
   // With --metrics_listen.
   absl::Status StartMonitoring();
   // What `gandem status` is told.
@@ -96,9 +82,6 @@ class TrainCommand {
   // Until the workers are gone; false: the user wants to leave at once.
   bool LetWorkersLeave(const RunOutcome& outcome);
   bool WaitUntilGone(absl::Duration time);
-  bool Gone();
-  void ShowMetricsError();
-  void SayWhatASecondCtrlCDoes();
   // Called by the thread of the signals.
   void OnSignal(int signal);
   // The disk of the run folder may hold up what there is to do until then.
@@ -111,14 +94,19 @@ class TrainCommand {
   void Say(const std::vector<std::string>& lines) {
     for (const std::string& line : lines) Say(line);
   }
+  void SayIfFailed(const absl::Status& done) {
+    if (!done.ok()) Say(std::string(done.message()));
+  }
 
   const TrainOptions options_;
-  RunSetup setup_;
-  OverlapWatch overlap_;
+  const RunSetup setup_;
+  const RunFolder folder_{setup_.run_dir};
+  const std::string trace_folder_ =
+      options_.trace ? folder_.path() + "/trace" : "";
   Console console_;
   ProgressTracker progress_;
   UserWishes wishes_;
-  absl::Time metrics_error_shown_ = absl::InfinitePast();
+  absl::Time next_metrics_error_ = absl::InfinitePast();
   bool told_of_second_ = false;
   int64_t noted_epoch_ = 0;
   absl::Mutex mu_;
@@ -131,7 +119,6 @@ class TrainCommand {
   std::unique_ptr<MetricsEndpoint> monitoring_;  // or null
   std::optional<ControlService> service_;
   std::unique_ptr<ControlEndpoint> endpoint_;
-  std::optional<RunFolderMender> mender_;   // of endpoint_
   std::optional<Launcher> launcher_;        // not with --external
   std::optional<TrainingWatcher> watcher_;  // with --evaluate_every
   std::optional<SignalThread> signals_;
@@ -159,7 +146,6 @@ void TrainCommand::OnMetrics(const HeartbeatRequest& request) {
     }
     metrics_->Add(metrics);
     progress_.AddMetrics(metrics);
-    overlap_.Add(metrics);
     if (monitoring_ != nullptr) monitoring_->Add(metrics);
   }
 }
@@ -173,9 +159,9 @@ absl::Status TrainCommand::Start() {
     Say("--insecure_network: connections between hosts are not encrypted. "
         "Whoever listens in can read and change them, and join the run.");
   }
-  GANDEM_RETURN_IF_ERROR(RemoveRunFailure(setup_.run_dir));
+  GANDEM_RETURN_IF_ERROR(folder_.RemoveFailure());
   GANDEM_ASSIGN_OR_RETURN(metrics_, MetricsWriter::Open(setup_.run_dir));
-  GANDEM_RETURN_IF_ERROR(StartWatcher(setup_.program.binary_folder));
+  GANDEM_RETURN_IF_ERROR(StartWatcher());
   GANDEM_ASSIGN_OR_RETURN(coordinator_,
                           Coordinator::Create(setup_.coordinator));
   if (coordinator_->outcome().has_value()) return absl::OkStatus();
@@ -193,30 +179,31 @@ absl::Status TrainCommand::Start() {
                                                  .listen = options_.listen,
                                                  .external = options_.external},
                                                 &*service_));
-  mender_.emplace(setup_.run_dir, &setup_.lock, endpoint_.get());
+  return StartWorkers();
+}
+
+absl::Status TrainCommand::StartWorkers() {
   if (!options_.external) {
-    launcher_.emplace(Launcher::Options{.program = setup_.program,
-                                        .run_dir = setup_.run_dir,
-                                        .control_address = endpoint_->address(),
-                                        .credential_flags = CredentialFlags(),
-                                        .trace_folder = TraceFolder(),
-                                        .log_format = options_.log_format,
-                                        .cores = PlaceWorkers(),
-                                        .threads_per_core = ThreadsPerCore(),
-                                        .start_by = options_.start_by},
-                      coordinator_.get());
+    Launcher::Options options = {.program = setup_.program,
+                                 .run_dir = setup_.run_dir,
+                                 .control_address = endpoint_->address(),
+                                 .credential_flags = CredentialFlags(),
+                                 .trace_folder = trace_folder_,
+                                 .log_format = options_.log_format,
+                                 .start_by = options_.start_by};
+    PlaceWorkers(options);
+    launcher_.emplace(std::move(options), coordinator_.get());
     return absl::OkStatus();
   }
   Say("start the workers, or let them come back:");
-  const StatusReply status = coordinator_->Status();
-  for (const WorkerStatus& worker : status.workers()) {
+  for (const auto& [worker, threads] : setup_.threads) {
     GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> command,
-                            WorkerCommand(setup_.program, worker.role()));
+                            WorkerCommand(setup_.program, worker.role));
     Say(absl::StrCat("  ", absl::StrJoin(command, " "), " --control ",
-                     endpoint_->address(), " --rank ", worker.rank(), " ",
+                     endpoint_->address(), " --rank ", worker.rank, " ",
                      absl::StrJoin(CredentialFlags(), " "),
                      options_.log_format == "text" ? "" : " --log_format json",
-                     options_.trace ? " --trace " : "", TraceFolder()));
+                     options_.trace ? " --trace " : "", trace_folder_));
   }
   return absl::OkStatus();
 }
@@ -244,37 +231,32 @@ absl::Status TrainCommand::StartMonitoring() {
   return absl::OkStatus();
 }
 
-WorkerCores TrainCommand::PlaceWorkers() {
-  if (!options_.bind_cores || options_.elsewhere() ||
-      setup_.threads.size() < 2) {
-    return {};
+void TrainCommand::PlaceWorkers(Launcher::Options& options) {
+  if (options_.elsewhere() || setup_.threads.size() < 2) return;
+  for (const auto& [worker, count] : setup_.threads) {
+    options.threads_per_core += count;
   }
-  const auto cores = PlanCores(ReadMachine(AllowedCores()), setup_.threads);
-  if (!cores.ok()) {
+  options.threads_per_core /= UsableCores();
+  if (!options_.bind_cores) return;
+  auto cores = PlanCores(ReadMachine(AllowedCores()), setup_.threads);
+  if (cores.ok()) {
+    GANDEM_LOG_INFO("cores: {}", ToString(*cores));
+    options.cores = *std::move(cores);
+  } else {
     Say(absl::StrCat("workers are not bound to cores: ",
                      cores.status().message()));
-    return {};
   }
-  GANDEM_LOG_INFO("cores: {}", ToString(*cores));
-  return *cores;
 }
 
-double TrainCommand::ThreadsPerCore() const {
-  if (options_.elsewhere() || setup_.threads.size() < 2) return 0;
-  double threads = 0;
-  for (const auto& [worker, count] : setup_.threads) threads += count;
-  return threads / UsableCores();
-}
-
-absl::Status TrainCommand::StartWatcher(const std::string& binaries) {
+absl::Status TrainCommand::StartWatcher() {
   if (options_.evaluate_every == 0) return absl::OkStatus();
-  const TrainingWatcher::Options options = {.binary_folder = binaries,
-                                            .run_dir = setup_.run_dir,
-                                            .every = options_.evaluate_every,
-                                            .cores = setup_.evaluate_cores,
-                                            .arguments = options_.evaluate_args,
-                                            .python = setup_.program.python};
-  GANDEM_RETURN_IF_ERROR(TrainingWatcher::CheckArguments(options));
+  const TrainingWatcher::Options options = {
+      .binary_folder = setup_.program.binary_folder,
+      .run_dir = setup_.run_dir,
+      .every = options_.evaluate_every,
+      .cores = setup_.evaluate_cores,
+      .arguments = options_.evaluate_args,
+      .python = setup_.program.python};
   GANDEM_ASSIGN_OR_RETURN(TrainingWatcher watcher,
                           TrainingWatcher::Start(options));
   watcher_.emplace(std::move(watcher));
@@ -294,46 +276,33 @@ bool TrainCommand::LetWatcherFinish() {
   return true;
 }
 
-void TrainCommand::ShowMetricsError() {
-  const absl::Status error = metrics_->TakeError();
-  const absl::Time now = MonotonicNow();
-  if (error.ok() || now - metrics_error_shown_ < kMetricsErrorInterval) return;
-  metrics_error_shown_ = now;
-  Say(absl::StrCat("metrics are missing: ", error.message()));
-}
-
-void TrainCommand::NoteWorkers(const StatusReply& status) {
-  if (status.state() != StatusReply::RUNNING ||
-      status.run_epoch() == noted_epoch_) {
-    return;
-  }
-  noted_epoch_ = status.run_epoch();
-  const absl::Status noted = WriteRunWorkers(setup_.run_dir, status);
-  if (!noted.ok()) Say(std::string(noted.message()));
-}
-
-void TrainCommand::NoteFailure(const RunOutcome& outcome) {
-  if (outcome.state != StatusReply::FAILED) return;
-  const absl::Status noted = WriteRunFailure(setup_.run_dir, outcome.detail);
-  if (!noted.ok()) Say(std::string(noted.message()));
-}
-
 void TrainCommand::Turn() {
-  std::vector<Launcher::Failure> failures;
-  if (launcher_.has_value()) failures = launcher_->Poll();
+  if (launcher_.has_value()) {
+    for (const auto& failure : launcher_->Poll()) Say(ToLines(failure));
+  }
   const std::string stop_reason = wishes_.stop_reason();
   if (!stop_reason.empty()) coordinator_->RequestStop(stop_reason);
-  for (const Launcher::Failure& failure : failures) Say(ToLines(failure));
   Say(coordinator_->Tick());
-  SayWhatASecondCtrlCDoes();
+  if (wishes_.interrupted() && !coordinator_->outcome().has_value() &&
+      !std::exchange(told_of_second_, true)) {
+    Say("this ends with a checkpoint; a second Ctrl-C leaves at once, without "
+        "one");
+  }
   if (watcher_.has_value()) Say(watcher_->Poll());
-  ShowMetricsError();
   Say(progress_.TakeWarnings());
   StatusReply status = coordinator_->Status();
   const absl::Time now = MonotonicNow();
-  if (endpoint_ != nullptr) Say(mender_->Tend(now));
+  if (now >= next_metrics_error_) {
+    const absl::Status error =
+        Annotate(metrics_->TakeError(), "metrics are missing");
+    if (!error.ok()) next_metrics_error_ = now + kMetricsErrorInterval;
+    SayIfFailed(error);
+  }
   progress_.Observe(now, status.run_epoch(), status.completed_rounds());
-  NoteWorkers(status);
+  if (status.state() == StatusReply::RUNNING &&
+      std::exchange(noted_epoch_, status.run_epoch()) != status.run_epoch()) {
+    SayIfFailed(folder_.WriteWorkers(status));  // for `gandem report`
+  }
   const bool is_over = coordinator_->outcome().has_value();
   if (!is_over) console_.ShowProgress(progress_.View(std::move(status)), now);
   console_.Flush();
@@ -350,22 +319,14 @@ void TrainCommand::OnSignal(int signal) {
             wishes_.at_once() ? kExitAtOnce : kExitResumable);
 }
 
-void TrainCommand::SayWhatASecondCtrlCDoes() {
-  if (!wishes_.interrupted() || coordinator_->outcome().has_value()) return;
-  if (std::exchange(told_of_second_, true)) return;
-  Say("this ends with a checkpoint; a second Ctrl-C leaves at once, without "
-      "one");
-}
-
-bool TrainCommand::Gone() {
-  return launcher_.has_value() ? launcher_->empty()
-                               : coordinator_->outcome()->is_known_to_all;
-}
-
 bool TrainCommand::WaitUntilGone(absl::Duration time) {
+  const auto is_gone = [this] {
+    return launcher_.has_value() ? launcher_->empty()
+                                 : coordinator_->outcome()->is_known_to_all;
+  };
   const absl::Time deadline = MonotonicNow() + time;
-  while (!Gone() && MonotonicNow() < deadline && !wishes_.at_once()) Turn();
-  return Gone();
+  while (!is_gone() && MonotonicNow() < deadline && !wishes_.at_once()) Turn();
+  return is_gone();
 }
 
 bool TrainCommand::LetWorkersLeave(const RunOutcome& outcome) {
@@ -393,15 +354,13 @@ absl::StatusOr<int> TrainCommand::Run() {
   while (!coordinator_->outcome().has_value() && !wishes_.at_once()) Turn();
   if (!coordinator_->outcome().has_value()) return kExitAtOnce;
   const RunOutcome outcome = *coordinator_->outcome();
-  NoteFailure(outcome);
+  if (outcome.state == StatusReply::FAILED) {  // for `gandem status`, later
+    SayIfFailed(folder_.WriteFailure(outcome.detail));
+  }
   console_.ShowProgress(progress_.View(coordinator_->Status()), MonotonicNow(),
                         /*at_once=*/true);
   Say(coordinator_->Tick());
   if (endpoint_ != nullptr && !LetWorkersLeave(outcome)) return kExitAtOnce;
-  // A `gandem train` that was killed may have left nothing but its sockets.
-  if (endpoint_ == nullptr) SocketFolder::RemoveAbandoned();
-  const std::string serial = overlap_.Warning(setup_.lag);
-  if (!serial.empty()) Say("warning: " + serial);
   if (outcome.exit_code == kExitOk && LetWatcherFinish()) {
     Say(progress_.Doubts());
     Say(absl::StrCat("see ", setup_.run_dir, "/samples and tensorboard ",
@@ -432,7 +391,7 @@ absl::StatusOr<int> RunTrain(const TrainOptions& options, int out) {
     const FilePatience patience("gandem train");
     GANDEM_RETURN_IF_ERROR(InitLogging({.role = "gandem",
                                         .format = options.log_format,
-                                        .file = LogPath(setup.run_dir),
+                                        .file = setup.run_dir + kLog,
                                         .to_stderr = false}));
   }
   return TrainCommand(options, std::move(setup), out).Run();

@@ -25,7 +25,6 @@ namespace gandem {
 namespace {
 
 constexpr int kLowestPriority = 19;
-constexpr int64_t kMaxShown = 64 << 10;
 constexpr absl::Duration kCheckLimit = absl::Minutes(3);
 
 void AppendParts(const std::string& text, std::vector<std::string>& arguments) {
@@ -34,9 +33,9 @@ void AppendParts(const std::string& text, std::vector<std::string>& arguments) {
   }
 }
 
-}  // namespace
-
-absl::Status TrainingWatcher::CheckArguments(const Options& options) {
+// Lets evaluation_job say what it thinks of the arguments, which takes seconds.
+// Files that they name are not looked at.
+absl::Status CheckArguments(const TrainingWatcher::Options& options) {
   if (options.arguments.empty()) return absl::OkStatus();
   GANDEM_ASSIGN_OR_RETURN(
       std::vector<std::string> arguments,
@@ -58,7 +57,10 @@ absl::Status TrainingWatcher::CheckArguments(const Options& options) {
                    "' are refused: ", absl::StripSuffix(said->text, "\n")));
 }
 
+}  // namespace
+
 absl::StatusOr<TrainingWatcher> TrainingWatcher::Start(const Options& options) {
+  GANDEM_RETURN_IF_ERROR(CheckArguments(options));
   std::vector<std::string> arguments = {options.binary_folder + "/gandem",
                                         "watch-eval",
                                         options.run_dir,
@@ -86,17 +88,12 @@ std::vector<std::string> TrainingWatcher::TakeLines() {
   const auto fd = OpenPlainFile(path, "cannot open", O_RDONLY | O_CLOEXEC);
   if (!fd.ok()) return {};
   const absl::Cleanup close_file = [&fd] { close(*fd); };
-  const int64_t shown = FileSize(path) - kMaxShown;
-  const bool is_behind = shown > read_;
-  read_ = std::max(read_, shown);
-  std::string text = ReadAt(*fd, path, read_, kMaxShown).value_or("");
+  std::string text = ReadAt(*fd, path, read_, FileSize(path)).value_or("");
   // A line that is being written comes with the next call.
   const size_t written = text.rfind('\n');
   if (written == std::string::npos) return {};
   read_ += static_cast<int64_t>(written) + 1;
   text.resize(written);
-  // It begins within a line.
-  if (is_behind) text.erase(0, text.find('\n') + 1);
   return absl::StrSplit(text, '\n');
 }
 

@@ -28,18 +28,13 @@ class TrainingWatcher {
     std::string python = {};      // see WorkerProgram
   };
 
-  // Lets evaluation_job say what it thinks of `arguments`, which takes seconds.
-  // Files that they name are not looked at. OK when there are none.
-  //   INVALID_ARGUMENT   it refuses them; with its words.
+  //   INVALID_ARGUMENT   evaluation_job refuses the arguments; with its words.
   //   DEADLINE_EXCEEDED  it has not answered for minutes.
   //   those of ChildProcess::Start.
-  static absl::Status CheckArguments(const Options& options);
-
-  // Errors: those of ChildProcess::Start.
   static absl::StatusOr<TrainingWatcher> Start(const Options& options);
 
-  // What there is to show since the last call, of much the last lines. Never
-  // waits. A log that is too long becomes an older one.
+  // What there is to show since the last call. Never waits. A log that is too
+  // long becomes an older one.
   std::vector<std::string> Poll();
 
   bool running() const { return running_; }

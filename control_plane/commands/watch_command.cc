@@ -16,10 +16,9 @@
 #include "common/process/binary_folder.h"
 #include "common/process/child_process.h"
 #include "common/process/exit_code.h"
+#include "common/results/run_folder.h"
 #include "common/status.h"
-#include "control_plane/commands/run_lock.h"
 #include "control_plane/coordinator/evaluation_snapshots.h"
-#include "control_plane/coordinator/run_files.h"
 
 namespace gandem {
 namespace {
@@ -122,7 +121,7 @@ absl::Status WatchCommand::OnEnd(int64_t step, const ProcessEnd& end) {
 
 absl::Status WatchCommand::Run() {
   GANDEM_ASSIGN_OR_RETURN(const RunLock lock,
-                          RunLock::TakeForWatch(options_.run_dir));
+                          RunFolder(options_.run_dir).LockForWatch());
   GANDEM_RETURN_IF_ERROR(CreateDirectories(options_.run_dir + "/logs"));
   while (true) {
     GANDEM_RETURN_IF_ERROR(snapshots_.KeepDue());
@@ -148,7 +147,7 @@ absl::Status WatchCommand::Run() {
 
 absl::Status RunWatch(const WatchOptions& options, FILE* out) {
   GANDEM_ASSIGN_OR_RETURN(const RunConfig config,
-                          ReadRunConfig(options.run_dir));
+                          RunFolder(options.run_dir).ReadConfig());
   GANDEM_ASSIGN_OR_RETURN(const std::string folder, BinaryFolder());
   return WatchCommand(options, folder + "/gandem", config.rounds(), out).Run();
 }

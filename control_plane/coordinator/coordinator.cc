@@ -15,10 +15,10 @@
 #include "common/crc32c.h"
 #include "common/files/printable.h"
 #include "common/process/failpoint.h"
+#include "common/results/run_folder.h"
 #include "common/status.h"
 #include "control_plane/coordinator/joining.h"
 #include "control_plane/coordinator/request_checks.h"
-#include "control_plane/coordinator/run_files.h"
 
 namespace gandem {
 namespace {
@@ -37,9 +37,6 @@ Coordinator::Coordinator(Options options, const RunCounters& counters,
     : options_(std::move(options)),
       config_crc32c_(TextCrc32c(options_.config_text)),
       proof_(std::move(proof)),
-      pruner_({.run_dir = options_.run_dir,
-               .keep_last = options_.keep_last,
-               .keep_every = options_.keep_every}),
       counters_(counters),
       members_(options_.workers, counters),
       commits_(options_.rounds),
@@ -151,10 +148,6 @@ absl::StatusOr<RegisterReply> Coordinator::Register(
     return absl::FailedPreconditionError(
         absl::StrCat("the run is over: ", stopping_.outcome()->detail));
   }
-  // It is asked for it when it joins, and somebody may have removed state/.
-  GANDEM_RETURN_IF_ERROR(
-      Annotate(MendFolderProof(options_.run_dir, proof_),
-               "the coordinator cannot write to the run folder"));
   RunCounters next = counters_;
   const int64_t incarnation = RandomIncarnation();
   CountIncarnation(request, incarnation, next);

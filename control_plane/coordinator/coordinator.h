@@ -43,12 +43,11 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "common/checkpoint/checkpoint_pruner.h"
-#include "common/checkpoint/folder_proof.h"
 #include "common/clock.h"
 #include "common/config/worker_key.h"
 #include "common/control/link_damage.h"
 #include "common/process/exit_code.h"
+#include "common/results/run_folder.h"
 #include "common/security/refusals.h"
 #include "common/version.h"
 #include "control_plane/coordinator/checkpoint_commits.h"
@@ -324,7 +323,6 @@ class Coordinator {
   // Never held together with the state's.
   absl::Mutex disk_mu_;
   std::optional<EvaluationSnapshots> snapshots_ ABSL_GUARDED_BY(disk_mu_);
-  CheckpointPruner pruner_ ABSL_GUARDED_BY(disk_mu_);
 
   absl::Mutex mu_;
   Phase phase_ ABSL_GUARDED_BY(mu_) = Phase::kGathering;

@@ -106,14 +106,9 @@ std::vector<std::string> Coordinator::TidyUp(const CheckpointCommits::Job& job,
     note("the checkpoint cannot be kept to be judged: ",
          snapshots_->KeepDue(job.step));
   }
-  const absl::StatusOr<std::vector<std::string>> damaged =
-      pruner_.Prune(job.step);
-  note("old checkpoints could not be removed: ", damaged.status());
-  if (!damaged.ok()) return notes;
-  for (const std::string& checkpoint : *damaged) {
-    notes.push_back(absl::StrCat(
-        "a damaged checkpoint was found, older ones are kept: ", checkpoint));
-  }
+  note("old checkpoints could not be removed: ",
+       PruneCheckpoints(options_.run_dir, job.step, options_.keep_last,
+                        options_.keep_every));
   return notes;
 }
 

@@ -10,9 +10,9 @@
 #include "absl/strings/str_join.h"
 #include "common/checkpoint/checkpoint_files.h"
 #include "common/process/failpoint.h"
+#include "common/results/run_folder.h"
 #include "common/status.h"
 #include "control_plane/coordinator/coordinator.h"
-#include "control_plane/coordinator/run_files.h"
 #include "control_plane/coordinator/state_name.h"
 
 namespace gandem {
@@ -28,8 +28,9 @@ constexpr char kNewcomerAdvice[] =
 absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Create(
     Options options) {
   GANDEM_ASSIGN_OR_RETURN(const RunCounters counters,
-                          ReadRunCounters(options.run_dir));
-  GANDEM_ASSIGN_OR_RETURN(FolderProof proof, WriteFolderProof(options.run_dir));
+                          RunFolder(options.run_dir).ReadCounters());
+  GANDEM_ASSIGN_OR_RETURN(FolderProof proof,
+                          RunFolder(options.run_dir).RenewProof());
   std::unique_ptr<Coordinator> coordinator(
       new Coordinator(std::move(options), counters, std::move(proof)));
   GANDEM_RETURN_IF_ERROR(coordinator->Open());
@@ -45,7 +46,7 @@ absl::Status Coordinator::Open() {
   // Workers of an earlier coordinator may still be at work. Their unfinished
   // checkpoints stay until it is known that they do not come back.
   GANDEM_ASSIGN_OR_RETURN(const FoundCheckpoint newest,
-                          FindCheckpoint(options_.run_dir));
+                          RunFolder(options_.run_dir).NewestCheckpoint());
   commits_.BeginEpoch(counters_.run_epoch(), members_.NumMembers(),
                       newest.step);
   first_round_ = -1;
@@ -57,7 +58,7 @@ absl::Status Coordinator::Open() {
 
 absl::Status Coordinator::CountEpoch(RunCounters next, bool from_memory) {
   next.set_run_epoch(counters_.run_epoch() + 1);
-  GANDEM_RETURN_IF_ERROR(WriteRunCounters(options_.run_dir, next));
+  GANDEM_RETURN_IF_ERROR(RunFolder(options_.run_dir).WriteCounters(next));
   GANDEM_FAILPOINT("coordinator.after_epoch");
   counters_ = next;
   phase_ = Phase::kGathering;
@@ -69,7 +70,7 @@ absl::Status Coordinator::CountEpoch(RunCounters next, bool from_memory) {
 absl::Status Coordinator::TryBeginEpoch(bool rolls_back) {
   GANDEM_RETURN_IF_ERROR(RemovePending(options_.run_dir));
   GANDEM_ASSIGN_OR_RETURN(const FoundCheckpoint newest,
-                          FindCheckpoint(options_.run_dir));
+                          RunFolder(options_.run_dir).NewestCheckpoint());
   RunCounters next = counters_;
   next.set_first_round(newest.step);
   next.set_rollbacks(newest.manifest.rollbacks());
@@ -137,7 +138,7 @@ void Coordinator::BeginOrPostpone(bool from_memory, bool rolls_back) {
 
 absl::Status Coordinator::WriteCounters(const RunCounters& next) {
   const absl::Status written =
-      Annotate(WriteRunCounters(options_.run_dir, next),
+      Annotate(RunFolder(options_.run_dir).WriteCounters(next),
                "the coordinator cannot write its counters");
   if (!DiskMayRecover(written)) return written;
   return absl::UnavailableError(written.message());

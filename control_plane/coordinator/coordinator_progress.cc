@@ -9,10 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/process/failpoint.h"
+#include "common/results/run_folder.h"
 #include "common/status.h"
 #include "control_plane/coordinator/coordinator.h"
 #include "control_plane/coordinator/joining.h"
-#include "control_plane/coordinator/run_files.h"
 
 namespace gandem {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "common/checkpoint/folder_proof.h"
+#include "common/results/run_folder.h"
 #include "control_plane/coordinator/membership.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/control.pb.h"

@@ -27,6 +27,10 @@ struct PeerLook {
   absl::Time asked_at;  // by the clock of this host
 };
 
+// What the name of a proof that the other host may read begins with.
+inline constexpr char kDoctorProof[] = "doctor-";
+
+// `nonce_file`: in state/ of the run folder.
 absl::StatusOr<PeerLook> AskForLook(const std::string& address,
                                     const std::string& nonce_file,
                                     absl::Time deadline);

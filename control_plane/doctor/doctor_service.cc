@@ -3,17 +3,23 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/control/numerics.h"
-#include "common/files/file.h"
+#include "common/files/printable.h"
 #include "common/monotonic_time.h"
 #include "common/process/host_identity.h"
+#include "common/results/run_folder.h"
 #include "common/rpc/grpc_status.h"
 #include "common/version.h"
 #include "control_plane/doctor/doctor_client.h"
-#include "control_plane/doctor/nonce.h"
 
 namespace gandem {
 namespace {
@@ -25,15 +31,19 @@ constexpr int64_t kSmallMessage = 64 << 10;  // beside the payload
 
 grpc::Status DoctorService::Look(grpc::ServerContext* /*context*/,
                                  const LookRequest* request, LookReply* reply) {
-  const auto nonce = ReadNonce(run_dir_, request->nonce_file());
-  if (absl::IsInvalidArgument(nonce.status())) {
-    return ToGrpcStatus(nonce.status());
+  // Another process has sent the name: nothing but a proof is read.
+  const std::string& name = request->nonce_file();
+  absl::string_view digits = name;
+  if (!absl::ConsumePrefix(&digits, kDoctorProof) ||
+      !std::ranges::all_of(digits, absl::ascii_isxdigit)) {
+    return ToGrpcStatus(absl::InvalidArgumentError(absl::StrCat(
+        "nonce_file '", Printable(name, 100), "' is no name of a proof")));
   }
   reply->set_version(std::string(GandemVersion()));
   reply->set_host(ThisHost().name);
   reply->set_unix_seconds(
       absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
-  reply->set_nonce(nonce.value_or(""));
+  reply->set_nonce(RunFolder(run_dir_).ReadProof("state/" + name).value_or(""));
   const Numerics numerics = ProcessNumerics();
   reply->mutable_numerics()->insert(numerics.begin(), numerics.end());
   return grpc::Status::OK;

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/files/file.h"
 #include "common/files/printable.h"
 #include "common/files/quantities.h"
 #include "common/monotonic_time.h"
@@ -90,8 +91,8 @@ Finding JudgeClock(const std::string& peer, const PeerLook& look) {
 }
 
 Finding JudgeFolder(const std::string& peer, const std::string& run_dir,
-                    const Nonce& nonce, const LookReply& reply) {
-  if (reply.nonce() == nonce.text) {
+                    const FolderProof& proof, const LookReply& reply) {
+  if (reply.nonce() == proof.text) {
     return Fine("shared folder",
                 absl::StrCat(peer, " sees what is written into ", run_dir));
   }
@@ -117,19 +118,19 @@ Finding JudgeNumerics(const std::string& peer, const LookReply& reply,
 
 Findings CheckPeer(const std::string& address, const std::string& own_address,
                    const std::string& run_dir) {
-  const auto nonce = WriteNonce(run_dir);
-  if (!nonce.ok()) {
-    return {Fault("shared folder", std::string(nonce.status().message()),
+  const auto proof = RunFolder(run_dir).WriteProof(kDoctorProof);
+  if (!proof.ok()) {
+    return {Fault("shared folder", std::string(proof.status().message()),
                   "it has to be writable here first")};
   }
-  const auto look =
-      AskForLook(address, nonce->file, MonotonicNow() + kCallLimit);
-  const absl::Status removed = RemoveNonce(run_dir, *nonce);
+  const auto look = AskForLook(address, proof->file.substr(sizeof("state")),
+                               MonotonicNow() + kCallLimit);
+  const absl::Status removed = RemoveAll(run_dir + "/" + proof->file);
   if (!look.ok()) return {Unreachable(address, look.status())};
   const std::string peer = HostOf(address, look->reply);
   Findings findings = {JudgeVersion(peer, look->reply.version()),
                        JudgeClock(peer, *look),
-                       JudgeFolder(peer, run_dir, *nonce, look->reply),
+                       JudgeFolder(peer, run_dir, *proof, look->reply),
                        JudgeNumerics(peer, look->reply, ProcessNumerics()),
                        WayThere(peer, address)};
   if (!own_address.empty()) {

@@ -12,9 +12,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/control/numerics.h"
+#include "common/results/run_folder.h"
 #include "control_plane/doctor/doctor_client.h"
 #include "control_plane/doctor/finding.h"
-#include "control_plane/doctor/nonce.h"
 
 namespace gandem {
 
@@ -28,7 +28,7 @@ Findings CheckPeer(const std::string& address, const std::string& own_address,
 Finding JudgeVersion(const std::string& peer, const std::string& version);
 Finding JudgeClock(const std::string& peer, const PeerLook& look);
 Finding JudgeFolder(const std::string& peer, const std::string& run_dir,
-                    const Nonce& nonce, const LookReply& reply);
+                    const FolderProof& proof, const LookReply& reply);
 // Whether this host, `here`, computes the same bits.
 Finding JudgeNumerics(const std::string& peer, const LookReply& reply,
                       const Numerics& here);

@@ -13,8 +13,8 @@
 #include "common/config/run_config.h"
 #include "common/files/printable.h"
 #include "common/results/judged_curves.h"
+#include "common/results/run_folder.h"
 #include "common/status.h"
-#include "control_plane/coordinator/run_files.h"
 #include "control_plane/reports/run_comparison.h"
 
 namespace gandem {
@@ -35,7 +35,8 @@ std::string RecipeOf(RunConfig config) {
 }
 
 absl::StatusOr<ComparedRun> ReadComparedRun(const std::string& run_dir) {
-  GANDEM_ASSIGN_OR_RETURN(const RunConfig config, ReadRunConfig(run_dir));
+  GANDEM_ASSIGN_OR_RETURN(const RunConfig config,
+                          RunFolder(run_dir).ReadConfig());
   GANDEM_ASSIGN_OR_RETURN(JudgedCurves judged,
                           ReadJudgedCurves(run_dir + "/evaluation"));
   return ComparedRun{.run_dir = run_dir,

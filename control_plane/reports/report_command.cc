@@ -14,9 +14,9 @@
 #include "common/files/file.h"
 #include "common/process/missing_extra.h"
 #include "common/results/round_history.h"
+#include "common/results/run_folder.h"
 #include "common/results/time_report.h"
 #include "common/status.h"
-#include "control_plane/coordinator/run_files.h"
 #include "control_plane/reports/report_format.h"
 #include "control_plane/views/time_report_text.h"
 #include "pipeline/formats/idx_reader.h"
@@ -44,7 +44,8 @@ int64_t DatasetImages(const DataConfig& data) {
 }
 
 absl::StatusOr<ReportedRun> ReadReportedRun(const std::string& run_dir) {
-  GANDEM_ASSIGN_OR_RETURN(const RunConfig config, ReadRunConfig(run_dir));
+  GANDEM_ASSIGN_OR_RETURN(const RunConfig config,
+                          RunFolder(run_dir).ReadConfig());
   RunFacts facts = {.name = config.name(),
                     .generator_batch = StepBatch(config.generator()),
                     .discriminator_batch = StepBatch(config.discriminator()),
@@ -54,7 +55,7 @@ absl::StatusOr<ReportedRun> ReadReportedRun(const std::string& run_dir) {
     facts.fused_backward =
         ScheduleConfig::FusedBackward_Name(FusedBackwardOf(config));
   }
-  GANDEM_ASSIGN_OR_RETURN(facts.workers, ReadRunWorkers(run_dir));
+  GANDEM_ASSIGN_OR_RETURN(facts.workers, RunFolder(run_dir).ReadWorkers());
   GANDEM_ASSIGN_OR_RETURN(RoundHistory history, RoundHistory::Read(run_dir));
   absl::StatusOr<TimeReport> report = MakeTimeReport(facts, history);
   if (!report.ok()) return Annotate(report.status(), run_dir);

@@ -65,7 +65,7 @@ absl::StatusOr<LoadedGenerator> Load(const FoundCheckpoint& found,
   GANDEM_ASSIGN_OR_RETURN(result.compute.device, ParseDevice(device));
   GANDEM_ASSIGN_OR_RETURN(const RunConfig config,
                           LoadRunConfig(found.path + "/config.textproto", {}));
-  result.plan = MakeRunPlan(config);
+  result.plan = MakeRunPlan(EffectiveRunConfig::OfValid(config));
   const NetworkPlan& network = result.plan.generator.network;
   if (network.precision == RoleConfig::FLOAT64) {
     result.compute.dtype = at::kDouble;

@@ -13,9 +13,9 @@
 #include "common/config/role_name.h"
 #include "common/config/run_config.h"
 #include "common/results/judged_curves.h"
+#include "common/results/run_folder.h"
 #include "common/results/training_clock.h"
 #include "common/status.h"
-#include "control_plane/coordinator/run_files.h"
 #include "control_plane/views/time_report_text.h"
 #include "extras/report_page/sample_pictures.h"
 
@@ -183,7 +183,8 @@ absl::Status AddCurves(const std::string& run_dir, const TrainingClock& clock,
 }
 
 absl::Status AddRecipe(const std::string& run_dir, Json& data) {
-  GANDEM_ASSIGN_OR_RETURN(const RunConfig config, ReadRunConfig(run_dir));
+  GANDEM_ASSIGN_OR_RETURN(const RunConfig config,
+                          RunFolder(run_dir).ReadConfig());
   data["recipe"] = EffectiveConfigText(config);
   data["rounds_wanted"] = config.rounds();
   return absl::OkStatus();

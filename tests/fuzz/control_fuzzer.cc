@@ -18,8 +18,8 @@
 
 #include "absl/strings/string_view.h"
 #include "common/check.h"
-#include "common/checkpoint/folder_proof.h"
 #include "common/files/file.h"
+#include "common/results/run_folder.h"
 #include "control_plane/coordinator/coordinator.h"
 #include "proto/control.pb.h"
 #include "tests/fuzz/input_file.h"
@@ -121,7 +121,8 @@ class Caller {
     GANDEM_CHECK(reply->incarnation() > 0);
     GANDEM_CHECK(std::ranges::count(given_, reply->incarnation()) == 0);
     given_.push_back(reply->incarnation());
-    const auto proof = ReadFolderProof(reply->run_dir(), reply->proof_file());
+    const auto proof =
+        RunFolder(reply->run_dir()).ReadProof(reply->proof_file());
     GANDEM_CHECK_OK(proof.status());
     proof_ = *proof;
   }

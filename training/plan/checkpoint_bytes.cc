@@ -68,7 +68,7 @@ absl::StatusOr<int64_t> BytesOfDiscriminator(const RolePlan& role,
 
 // One network after the other: large ones need the memory.
 absl::StatusOr<int64_t> PredictCheckpointBytes(const RunConfig& config) {
-  const RunPlan plan = MakeRunPlan(config);
+  const RunPlan plan = MakeRunPlan(EffectiveRunConfig::OfValid(config));
   GANDEM_ASSIGN_OR_RETURN(const int64_t generator, BytesOfGenerator(plan));
   GANDEM_ASSIGN_OR_RETURN(
       const int64_t discriminator,

@@ -3,9 +3,7 @@
 
 #include <algorithm>
 
-#include "common/config/fused_feedback.h"
 #include "common/config/loss_needs.h"
-#include "common/config/optimism.h"
 #include "common/config/run_config.h"
 #include "common/philox.h"
 #include "exchange/config_schedule.h"
@@ -14,7 +12,7 @@
 namespace gandem {
 namespace {
 
-ExchangeOptions ExchangeOf(const RunConfig& config) {
+ExchangeOptions ExchangeOf(const RunConfig& config, uint64_t config_hash) {
   const ExchangeConfig& exchange = config.exchange();
   const RoleConfig& discriminator = config.discriminator();
   const ImageShape image = DataShapeOf(config.data()).image;
@@ -30,7 +28,7 @@ ExchangeOptions ExchangeOf(const RunConfig& config) {
       .max_message_bytes = exchange.max_message_bytes(),
       .image_format = format,
       .feedback_format = format,
-      .config_hash = ConfigHash(config),
+      .config_hash = config_hash,
       .num_generators = config.generator().workers(),
       .num_discriminators = discriminator.workers(),
       .discriminator_skew =
@@ -49,16 +47,16 @@ uint64_t NoiseSeed(const RunConfig& config, int64_t rollbacks) {
 }
 
 ObjectiveOptions ObjectiveOf(const RunConfig& config, uint64_t noise_seed) {
-  return {
-      .loss = config.loss(),
-      .class_loss = ClassLossFrom(config.class_loss()),
-      .penalties = PenaltiesFrom(config.penalties()),
-      .path_length = PathLengthFrom(config.penalties()),
-      .augmentation = AugmentFrom(config.augmentation()),
-      .paired_l1 = config.paired_loss().l1(),
-      .paired_adversarial = config.paired_loss().adversarial(),
-      .fused_in_one_pass = FusedBackwardOf(config) == ScheduleConfig::ONE_PASS,
-      .seed = noise_seed};
+  return {.loss = config.loss(),
+          .class_loss = ClassLossFrom(config.class_loss()),
+          .penalties = PenaltiesFrom(config.penalties()),
+          .path_length = PathLengthFrom(config.penalties()),
+          .augmentation = AugmentFrom(config.augmentation()),
+          .paired_l1 = config.paired_loss().l1(),
+          .paired_adversarial = config.paired_loss().adversarial(),
+          .fused_in_one_pass =
+              config.schedule().fused_backward() == ScheduleConfig::ONE_PASS,
+          .seed = noise_seed};
 }
 
 NetworkPlan NetworkOf(const RunConfig& config, Role role,
@@ -113,7 +111,7 @@ RolePlan RoleOf(const RunConfig& config, Role role) {
       .step_batches = StepBatches(role_config),
       .steps_to_agreement = StepsToAgreement(role_config),
       .freeze = {role_config.freeze().begin(), role_config.freeze().end()},
-      .optimizer = ResolvedOptimizer(config, role),
+      .optimizer = role_config.optimizer(),
       .optimizer_use = {.rounds = config.rounds(),
                         .batch_size = StepBatch(role_config),
                         .lazy_every = LazyEvery(config.penalties(), role)},
@@ -175,12 +173,13 @@ ControlPlan ControlOf(const RunConfig& config) {
 
 }  // namespace
 
-RunPlan MakeRunPlan(const RunConfig& config, int64_t rollbacks) {
+RunPlan MakeRunPlan(const EffectiveRunConfig& effective, int64_t rollbacks) {
+  const RunConfig& config = *effective;
   const uint64_t noise_seed = NoiseSeed(config, rollbacks);
   return {.noise_seed = noise_seed,
           .rounds = config.rounds(),
           .checkpoint_every_rounds = config.checkpoint().every_rounds(),
-          .exchange = ExchangeOf(config),
+          .exchange = ExchangeOf(config, effective.Hash()),
           .objective = ObjectiveOf(config, noise_seed),
           .judges_with_real_images =
               NeedsOf(config.loss()).real_images_in_generator_step &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The plan of a run: all that its parts take from the config, each in the form
-// in which it takes it. Made once, where a validated RunConfig comes in (a
+// in which it takes it. Made once, where an EffectiveRunConfig comes in (a
 // worker's run epoch, a test), and handed down in parts. No function below that
 // sees a RunConfig; messages of single parts (NetworkConfig, OptimizerConfig,
 // DataConfig) stay as they are.
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "common/config/run_config.h"
 #include "exchange/exchange_options.h"
 #include "exchange/schedule.h"
 #include "proto/config.pb.h"
@@ -97,10 +98,10 @@ struct RunPlan {
   }
 };
 
-// `config` is valid (common/config/run_config.h). `rollbacks`: how often the
-// run went back to a checkpoint because it had diverged. Each time it goes on
-// with other random numbers, so that it may come through.
-RunPlan MakeRunPlan(const RunConfig& config, int64_t rollbacks = 0);
+// `rollbacks`: how often the run went back to a checkpoint because it had
+// diverged. Each time it goes on with other random numbers, so that it may come
+// through.
+RunPlan MakeRunPlan(const EffectiveRunConfig& config, int64_t rollbacks = 0);
 
 // `plan` with the devices that a worker at `position` on this host has.
 RunPlan WithDevices(RunPlan plan, int position);

@@ -62,7 +62,8 @@ absl::StatusOr<SharedBytes> MakeCritic(const RunPlan& plan) {
 ProbeRun::ProbeRun(Role role, const RunConfig& config)
     : role_(role),
       config_(config),
-      plan_(WithDevices(MakeRunPlan(config), /*position=*/0)),
+      plan_(WithDevices(MakeRunPlan(EffectiveRunConfig::OfValid(config)),
+                        /*position=*/0)),
       turn_(RoundsOfTurn(role, config.schedule())),
       repetition_(RoundsOfRepetition(role, config)),
       gate_(/*first_round=*/0, plan_.rounds) {}

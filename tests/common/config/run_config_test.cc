@@ -636,6 +636,23 @@ TEST(RunConfigTest, EffectiveConfigWritesEveryDefault) {
   EXPECT_OK(ValidateRunConfig(effective));
 }
 
+TEST(RunConfigTest, AnEffectiveRunConfigIsReadBackAsItWas) {
+  ASSERT_OK_AND_ASSIGN(const RunConfig small, With({}));
+  const EffectiveRunConfig made = EffectiveRunConfig::OfValid(small);
+  EXPECT_TRUE(MessageDifferencer::Equals(*made, EffectiveConfig(small)));
+  ASSERT_OK_AND_ASSIGN(const EffectiveRunConfig read,
+                       EffectiveRunConfig::Parse(made.Text(), "a worker's"));
+  EXPECT_EQ(read.Text(), made.Text());
+  EXPECT_EQ(read.Hash(), made.Hash());
+  EXPECT_THAT(EffectiveRunConfig::Parse("rounds: 0", "a worker's"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("a worker's:1:1: rounds 0")));
+  const EffectiveRunConfig fewer = made.WithWorkers(2, 3);
+  EXPECT_EQ(fewer->generator().workers(), 2);
+  EXPECT_EQ(fewer->discriminator().workers(), 3);
+  EXPECT_NE(fewer.Hash(), made.Hash());
+}
+
 TEST(RunConfigTest, EffectiveConfigNamesImagesOnce) {
   ASSERT_OK_AND_ASSIGN(const RunConfig source, With({"data.source=photos"}));
   const RunConfig effective = EffectiveConfig(source);

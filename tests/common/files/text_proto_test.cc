@@ -294,21 +294,6 @@ TEST_F(SetFieldTest, ReplacesListsMessagesAndOneofMembers) {
   EXPECT_EQ(config_.generator().network().dcgan().noise_dim(), 6);
 }
 
-TEST_F(SetFieldTest, ReplacedByNamesTheMemberThatIsDropped) {
-  Set("generator.optimizer.adam.beta1=0.5");
-  EXPECT_EQ(ReplacedBy("generator.optimizer.sgd.learning_rate=1", config_),
-            "generator.optimizer.adam");
-  EXPECT_EQ(ReplacedBy(" generator.optimizer.sgd={} ", config_),
-            "generator.optimizer.adam");
-  for (const char* const assignment :
-       {"generator.optimizer.adam.beta1=0.6", "generator.optimizer.adam={}",
-        "discriminator.optimizer.sgd={}", "rounds=7", "generator={}",
-        "generator.optimizer.sdg={}", "generator.network.mlp.hidden=[1]",
-        "nothing", ""}) {
-    EXPECT_EQ(ReplacedBy(assignment, config_), "") << assignment;
-  }
-}
-
 TEST_F(SetFieldTest, ErrorsNameTheTextAndWhatWouldBeRight) {
   const std::map<std::string, std::string> cases = {
       {"rounds", "it is not path.to.field=value"},

@@ -83,27 +83,6 @@ TEST_F(SocketFolderTest, AMissingTmpdirIsNamed) {
                                  "': make that folder, or unset TMPDIR")));
 }
 
-TEST_F(SocketFolderTest, ARemovedOneIsMadeAgain) {
-  ASSERT_OK_AND_ASSIGN(const auto folder, SocketFolder::Create());
-  const std::string path = folder->path();
-  EXPECT_OK(folder->Mend());
-  ASSERT_OK(RemoveAll(path));
-  EXPECT_OK(folder->Mend());
-  struct stat info = {};
-  ASSERT_EQ(stat(path.c_str(), &info), 0);
-  EXPECT_EQ(info.st_mode & 0777, 0700);
-  // The next start leaves it alone.
-  ASSERT_OK(SocketFolder::Create());
-  EXPECT_TRUE(PathExists(path + "/.lock"));
-}
-
-TEST_F(SocketFolderTest, OneThatOthersCanReachIsRefused) {
-  ASSERT_OK_AND_ASSIGN(const auto folder, SocketFolder::Create());
-  ASSERT_EQ(chmod(folder->path().c_str(), 0755), 0);
-  EXPECT_THAT(folder->Mend(), StatusIs(absl::StatusCode::kPermissionDenied,
-                                       HasSubstr(folder->path())));
-}
-
 TEST_F(SocketFolderTest, ALongTmpdirIsAvoided) {
   const std::string long_folder = dir_ / std::string(80, 'x');
   ASSERT_OK(CreateDirectories(long_folder));

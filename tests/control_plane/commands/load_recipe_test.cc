@@ -70,7 +70,7 @@ TEST_F(LoadRecipeTest, DataAndSetsChangeTheRecipe) {
   EXPECT_EQ(seen.config.data().source(), photos);
   EXPECT_EQ(seen.config.data().idx_images(), "");
   EXPECT_EQ(seen.config.data().channels(), 3);
-  EXPECT_THAT(seen.data, HasSubstr("data: 2 images"));
+  EXPECT_THAT(seen.data.text, HasSubstr("data: 2 images"));
   EXPECT_FALSE(seen.config.generator().optimizer().has_adam())
       << "what nobody gave is not set";
 }
@@ -80,7 +80,7 @@ TEST_F(LoadRecipeTest, TheRecipesImagesMayBeElsewhere) {
   const std::string recipe = Recipe(absl::StrCat(
       " data { image_size: 8 source: \"", dir_.path(), "/elsewhere\" }"));
   ASSERT_OK_AND_ASSIGN(const SeenRecipe seen, SeeRecipe(recipe, "", {}));
-  EXPECT_EQ(seen.data, "");
+  EXPECT_EQ(seen.data.text, "");
   EXPECT_EQ(DataShapeOf(seen.config.data()).image.channels, 3);
   // Those that were named now may not.
   const auto named = SeeRecipe(recipe, dir_ / "none", {});

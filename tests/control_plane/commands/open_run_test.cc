@@ -107,6 +107,31 @@ TEST_F(OpenRunTest, CtrlCWhileItMeasuresIsToldToWhoMeasures) {
   unsetenv("XDG_CACHE_HOME");
 }
 
+TEST_F(OpenRunTest, FlagsThatDoNotFitEachOtherAreListed) {
+  options_.certificates = dir_ / "certs";
+  options_.insecure_network = true;
+  options_.evaluate_args = "--num 10";
+  EXPECT_THAT(Prepare(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("--certificates needs --listen"),
+                             HasSubstr("--insecure_network needs --listen"),
+                             HasSubstr("need --evaluate_every N"))));
+}
+
+TEST_F(OpenRunTest, WhatIsNotUtf8IsRefusedByName) {
+  options_.data = dir_ / "photos-\xff";
+  EXPECT_THAT(Prepare(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("--data"), HasSubstr("photos-\\xff"),
+                             HasSubstr("is not UTF-8"))));
+  options_.data = "";
+  options_.run_dir = dir_ / "run-\xff";
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                  AllOf(HasSubstr("run-\\xff"),
+                                        HasSubstr("is not UTF-8"))));
+  EXPECT_FALSE(PathExists(options_.run_dir));
+}
+
 TEST_F(OpenRunTest, WhatIsWrongWithTheDatasetNamesItsField) {
   const std::string none = dir_ / "none";
   UseImages(none);

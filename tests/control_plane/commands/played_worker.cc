@@ -25,7 +25,6 @@
 #include "absl/time/clock.h"
 #include "common/check.h"
 #include "common/checkpoint/checkpoint_files.h"
-#include "common/checkpoint/folder_proof.h"
 #include "common/config/run_config.h"
 #include "common/control/control_client.h"
 #include "common/control/heartbeats.h"
@@ -33,6 +32,7 @@
 #include "common/files/file.h"
 #include "common/process/exit_code.h"
 #include "common/process/signals.h"
+#include "common/results/run_folder.h"
 #include "common/security/credentials.h"
 #include "common/status.h"
 
@@ -125,7 +125,7 @@ class PlayedWorker {
     }
     const bool serves = RoleOf(play_.role) == DISCRIMINATOR;
     JoinRequest ready;
-    const auto proof = ReadFolderProof(start.run_dir(), start.proof_file());
+    const auto proof = RunFolder(start.run_dir()).ReadProof(start.proof_file());
     if (!proof.ok()) return Fail(proof.status());
     ready.set_proof(*proof);
     if (serves) ready.set_exchange_address("unix:/tmp/played");

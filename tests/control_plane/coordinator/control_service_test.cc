@@ -16,16 +16,15 @@
 
 #include "absl/synchronization/notification.h"
 #include "common/checkpoint/checkpoint_files.h"
-#include "common/checkpoint/folder_proof.h"
 #include "common/control/control_client.h"
 #include "common/control/heartbeats.h"
 #include "common/crc32c.h"
 #include "common/files/file.h"
 #include "common/monotonic_time.h"
+#include "common/results/run_folder.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/unary_calls.h"
 #include "common/version.h"
-#include "control_plane/coordinator/run_files.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -174,8 +173,9 @@ class ControlServiceTest : public ::testing::Test {
   // Of a worker that sees the run folder.
   JoinRequest Ready(const RegisterReply& registered) const {
     JoinRequest ready;
-    ready.set_proof(
-        ReadFolderProof(run_dir_.path(), registered.proof_file()).value_or(""));
+    ready.set_proof(RunFolder(run_dir_.path())
+                        .ReadProof(registered.proof_file())
+                        .value_or(""));
     return ready;
   }
   // Both workers register and join, as two processes would.
@@ -514,7 +514,7 @@ TEST_F(ControlServiceTest, ACancelledClientMakesNoCall) {
   EXPECT_THAT(generator_->client().ReportShard({}), is_cancelled);
   EXPECT_THAT(generator_->client().Continue(0), is_cancelled);
   ASSERT_OK_AND_ASSIGN(const RunCounters counters,
-                       ReadRunCounters(run_dir_.path()));
+                       RunFolder(run_dir_.path()).ReadCounters());
   EXPECT_EQ(counters.incarnation(), 1);  // registrations
   EXPECT_EQ(counters.places(0).incarnation(), before.incarnation());
 }

@@ -6,7 +6,7 @@
 
 #include "common/checkpoint/checkpoint_files.h"
 #include "common/files/file.h"
-#include "control_plane/coordinator/run_files.h"
+#include "common/results/run_folder.h"
 #include "tests/control_plane/coordinator/coordinator_fixture.h"
 
 namespace gandem {
@@ -169,7 +169,7 @@ TEST_F(CoordinatorDivergenceTest, ANewCoordinatorKnowsOfIt) {
   // The rounds up to a checkpoint decide, not what came later.
   coordinator_.reset();
   ASSERT_OK(RemoveAll(CheckpointPath(run_dir_.path(), 8)));
-  ASSERT_OK(WriteRunCounters(run_dir_.path(), [] {
+  ASSERT_OK(RunFolder(run_dir_.path()).WriteCounters([] {
     RunCounters counters;
     counters.set_run_epoch(50);
     counters.set_incarnation(50);

@@ -3,7 +3,7 @@
 // A run that stands still although all heartbeats come, and what AUTO becomes.
 #include <gmock/gmock.h>
 
-#include "control_plane/coordinator/run_files.h"
+#include "common/results/run_folder.h"
 #include "tests/control_plane/coordinator/coordinator_fixture.h"
 
 namespace gandem {
@@ -200,7 +200,7 @@ TEST_F(CoordinatorProgressTest, WhatAutoHasBecomeIsKeptFromTheFirstWord) {
       Chosen(Ready(generator_), GENERATOR, RoleConfig::BFLOAT16, "ab12")));
   // On disk, although nobody else has joined: the coordinator may die now.
   ASSERT_OK_AND_ASSIGN(const RunCounters counters,
-                       ReadRunCounters(run_dir_.path()));
+                       RunFolder(run_dir_.path()).ReadCounters());
   ASSERT_EQ(counters.computes_size(), 1);
   EXPECT_EQ(counters.computes(0).role(), GENERATOR);
   EXPECT_EQ(counters.computes(0).choice().precision(), RoleConfig::BFLOAT16);
@@ -234,7 +234,7 @@ TEST_F(CoordinatorProgressTest, AChoiceThatIsNoneIsRefused) {
                 StatusIs(kBadJoin, HasSubstr("what AUTO has become")));
   }
   ASSERT_OK_AND_ASSIGN(const RunCounters counters,
-                       ReadRunCounters(run_dir_.path()));
+                       RunFolder(run_dir_.path()).ReadCounters());
   EXPECT_THAT(counters.computes(), IsEmpty());
 }
 

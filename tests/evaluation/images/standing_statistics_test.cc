@@ -28,7 +28,7 @@ LoadedGenerator MakeLoaded(const std::string& network, int64_t num_classes) {
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
       network, config.mutable_generator()->mutable_network()));
   config.mutable_data()->set_num_classes(num_classes);
-  loaded.plan = MakeRunPlan(config);
+  loaded.plan = MakeRunPlan(EffectiveRunConfig::OfValid(config));
   const NetworkPlan& plan = loaded.plan.generator.network;
   const auto made = MakeGenerator(plan.network, plan.data);
   EXPECT_OK(made);

@@ -25,11 +25,12 @@ void Answered(const LookReply& reply) {
                          .asked_at = absl::FromUnixSeconds(1000)};
   CheckLine(JudgeVersion(reply.host(), reply.version()));
   CheckLine(JudgeClock(reply.host(), look));
-  const Nonce nonce = {.file = "doctor-0123456789abcdef", .text = "text"};
-  const Finding shared = JudgeFolder(reply.host(), "run", nonce, reply);
+  const FolderProof proof = {.file = "state/doctor-0123456789abcdef",
+                             .text = "text"};
+  const Finding shared = JudgeFolder(reply.host(), "run", proof, reply);
   CheckLine(shared);
   GANDEM_CHECK((shared.verdict == Finding::Verdict::kOk) ==
-               (reply.nonce() == nonce.text));
+               (reply.nonce() == proof.text));
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ using ::testing::HasSubstr;
 
 // Of a role of `config`.
 NetworkPlan ChosenPlan(const RunConfig& config, Role role) {
-  return MakeRunPlan(config).role(role).network;
+  return MakeRunPlan(EffectiveRunConfig::OfValid(config)).role(role).network;
 }
 
 std::vector<std::string> ChooseComputeNames(const RunConfig& config,

@@ -28,7 +28,7 @@ RunConfig MeasureStepConfig() {
 
 // Of a role of `config`.
 NetworkPlan MeasuredPlan(const RunConfig& config, Role role) {
-  return MakeRunPlan(config).role(role).network;
+  return MakeRunPlan(EffectiveRunConfig::OfValid(config)).role(role).network;
 }
 
 class MeasureStepTest : public ::testing::TestWithParam<Role> {

@@ -34,18 +34,22 @@ RunConfig PlannedConfig() {
   return config;
 }
 
+RunPlan PlanOf(const RunConfig& config, int64_t rollbacks = 0) {
+  return MakeRunPlan(EffectiveRunConfig::OfValid(config), rollbacks);
+}
+
 TEST(RunPlanTest, LargeFleetsSendFewerHeartbeats) {
   RunConfig config = PlannedConfig();
-  EXPECT_EQ(MakeRunPlan(config).control.heartbeat, absl::Milliseconds(250));
+  EXPECT_EQ(PlanOf(config).control.heartbeat, absl::Milliseconds(250));
   config.mutable_generator()->set_workers(64);
   config.mutable_discriminator()->set_workers(64);
-  EXPECT_EQ(MakeRunPlan(config).control.heartbeat, absl::Milliseconds(1280));
+  EXPECT_EQ(PlanOf(config).control.heartbeat, absl::Milliseconds(1280));
   config.mutable_control()->set_heartbeat_timeout_seconds(5);
-  EXPECT_EQ(MakeRunPlan(config).control.heartbeat, absl::Milliseconds(500));
+  EXPECT_EQ(PlanOf(config).control.heartbeat, absl::Milliseconds(500));
 }
 
 TEST(RunPlanTest, AStepHasTheBatchesOfItsInterval) {
-  const RunPlan plan = MakeRunPlan(PlannedConfig());
+  const RunPlan plan = PlanOf(PlannedConfig());
   for (const int64_t batch :
        {plan.generator.step_batch, plan.schedule().generator_batch,
         plan.data.generator_batch, plan.ema.batch_size,
@@ -62,7 +66,7 @@ TEST(RunPlanTest, AStepHasTheBatchesOfItsInterval) {
 }
 
 TEST(RunPlanTest, RolesHaveTheirOwnParts) {
-  const RunPlan plan = MakeRunPlan(PlannedConfig());
+  const RunPlan plan = PlanOf(PlannedConfig());
   EXPECT_TRUE(plan.role(GENERATOR).network.network.has_mlp());
   EXPECT_TRUE(plan.role(DISCRIMINATOR).network.network.has_sngan());
   EXPECT_EQ(plan.generator.optimizer_use.steps_per_round, 1);
@@ -82,12 +86,12 @@ TEST(RunPlanTest, SecondUpdatesAreOfTheRoleThatHasATerm) {
   PenaltyConfig& penalties = *config.mutable_penalties();
   penalties.set_r1(1);
   penalties.set_gradient_every_steps(16);
-  EXPECT_EQ(MakeRunPlan(config).discriminator.optimizer_use.lazy_every, 0);
+  EXPECT_EQ(PlanOf(config).discriminator.optimizer_use.lazy_every, 0);
   penalties.set_lazy_update(PenaltyConfig::SEPARATE);
-  EXPECT_EQ(MakeRunPlan(config).discriminator.optimizer_use.lazy_every, 16);
-  EXPECT_EQ(MakeRunPlan(config).generator.optimizer_use.lazy_every, 0);
+  EXPECT_EQ(PlanOf(config).discriminator.optimizer_use.lazy_every, 16);
+  EXPECT_EQ(PlanOf(config).generator.optimizer_use.lazy_every, 0);
   penalties.set_path_length(2);
-  EXPECT_EQ(MakeRunPlan(config).generator.optimizer_use.lazy_every, 4);
+  EXPECT_EQ(PlanOf(config).generator.optimizer_use.lazy_every, 4);
 }
 
 TEST(RunPlanTest, FusedFeedbackSaysItsOrderAndItsPasses) {
@@ -98,7 +102,7 @@ TEST(RunPlanTest, FusedFeedbackSaysItsOrderAndItsPasses) {
                        "discriminator { network { mlp {} } } " +
                            text,
                        "config", config));
-    return MakeRunPlan(config);
+    return PlanOf(config);
   };
   const RunPlan fused = plan_of("schedule { feedback: FUSED }");
   EXPECT_EQ(fused.schedule().feedback, FeedbackMode::kFused);
@@ -117,12 +121,12 @@ TEST(RunPlanTest, FusedFeedbackSaysItsOrderAndItsPasses) {
 }
 
 TEST(RunPlanTest, ARollbackChangesTheNoiseAndNothingElse) {
-  const RunPlan plan = MakeRunPlan(PlannedConfig());
+  const RunPlan plan = PlanOf(PlannedConfig());
   EXPECT_EQ(plan.noise_seed, 5);
   EXPECT_EQ(plan.objective.seed, 5);
   std::set<uint64_t> seeds = {plan.noise_seed};
   for (const int64_t rollbacks : {1, 2, 1}) {
-    const RunPlan other = MakeRunPlan(PlannedConfig(), rollbacks);
+    const RunPlan other = PlanOf(PlannedConfig(), rollbacks);
     seeds.insert(other.noise_seed);
     EXPECT_EQ(other.objective.seed, other.noise_seed);
     EXPECT_EQ(other.data.seed, 5);
@@ -135,7 +139,7 @@ TEST(RunPlanTest, ARollbackChangesTheNoiseAndNothingElse) {
 TEST(RunPlanTest, TheExchangeKnowsTheRunAndThePlace) {
   const RunConfig config = PlannedConfig();
   const ExchangeOptions options = ExchangeAt(
-      MakeRunPlan(config),
+      PlanOf(config),
       {.rank = 1, .run_epoch = 4, .incarnation = 9, .first_round = 20});
   EXPECT_EQ(options.schedule.lag, 2);
   EXPECT_EQ(options.schedule.discriminator_micro_batch, 3);

@@ -84,7 +84,8 @@ std::map<int64_t, std::vector<std::byte>> FreshImages(const RunConfig& config,
                                                       int64_t rollbacks) {
   KeptImages kept;
   RoundGate gate(/*first_round=*/0, config.rounds());
-  const RunPlan plan = MakeRunPlan(config, rollbacks);
+  const RunPlan plan =
+      MakeRunPlan(EffectiveRunConfig::OfValid(config), rollbacks);
   auto role = MakeGeneratorRole(
       plan, {.place = {}, .services = {.gate = &gate}}, &kept);
   EXPECT_OK(role);

@@ -195,7 +195,7 @@ absl::StatusOr<SavedStates> RunPair(const RunConfig& config,
   MemorySink sink;
   RoundGate gate(options.first_round, config.rounds());
   if (options.cut >= 0) gate.SetCut(options.cut);
-  const RunPlan plan = MakeRunPlan(config);
+  const RunPlan plan = MakeRunPlan(EffectiveRunConfig::OfValid(config));
   const RoleSetup setup{.place = {.first_round = options.first_round,
                                   .saved_rounds = options.first_round},
                         .resume_from = options.resume_from,
