@@ -291,17 +291,10 @@ Coordinator::Options CoordinatorOptions(const std::string& run_dir,
                                         const RunConfig& config,
                                         const TrainOptions& options) {
   const ControlConfig& control = config.control();
-  return {
-      .run_name = config.name(),
-      .run_dir = run_dir,
-      .config_text = EffectiveConfigText(config),
-      .config_hash = ConfigHash(config),
+  EpochOptions epoch = {
       .rounds = config.rounds(),
       .rounds_to_agreement = RoundsToAgreement(config),
       .external = options.external,
-      .starts_elsewhere = !options.start_by.empty(),
-      .uses_gpus =
-          IsOnGpu(config.generator()) || IsOnGpu(config.discriminator()),
       .elastic = config.schedule().consistency() == ScheduleConfig::BOUNDED &&
                  !options.colocated,
       .heartbeat_timeout = absl::Seconds(control.heartbeat_timeout_seconds()),
@@ -311,12 +304,20 @@ Coordinator::Options CoordinatorOptions(const std::string& run_dir,
       .restart_budget = control.restart_budget(),
       .max_rollbacks = control.on_divergence() == ControlConfig::ROLLBACK
                            ? control.max_rollbacks()
-                           : 0,
-      .ends_on_health_warning =
-          control.on_divergence() == ControlConfig::STOP_EARLY,
-      .keep_last = config.checkpoint().keep_last(),
-      .keep_every = config.checkpoint().keep_every(),
-      .evaluate_every = options.evaluate_every};
+                           : 0};
+  return {.run_name = config.name(),
+          .run_dir = run_dir,
+          .config_text = EffectiveConfigText(config),
+          .config_hash = ConfigHash(config),
+          .epoch = std::move(epoch),
+          .starts_elsewhere = !options.start_by.empty(),
+          .uses_gpus =
+              IsOnGpu(config.generator()) || IsOnGpu(config.discriminator()),
+          .ends_on_health_warning =
+              control.on_divergence() == ControlConfig::STOP_EARLY,
+          .keep_last = config.checkpoint().keep_last(),
+          .keep_every = config.checkpoint().keep_every(),
+          .evaluate_every = options.evaluate_every};
 }
 
 // Cores that the training may use.
@@ -416,7 +417,7 @@ absl::StatusOr<RunSetup> CheckRun(const TrainOptions& as_given,
       CoordinatorOptions(run_dir, config, options);
   std::map<WorkerKey, int> threads = ThreadsOf(config, options.colocated);
   for (const auto& [worker, count] : threads) {
-    coordinator.workers.push_back(worker);
+    coordinator.epoch.workers.push_back(worker);
   }
   return RunSetup{.lock = std::move(lock),
                   .run_dir = std::move(run_dir),
