@@ -11,7 +11,10 @@
 namespace gandem {
 
 // As what waits for others may fail.
-bool MayBeTheirs(const absl::Status& failure);
+inline bool MayBeTheirs(const absl::Status& failure) {
+  return absl::IsUnavailable(failure) || absl::IsCancelled(failure) ||
+         absl::IsAborted(failure);
+}
 
 struct EpochPast {
   // A round of it was, or the fleet hands its state over.
@@ -22,6 +25,19 @@ struct EpochPast {
 
 // How the failure of the round loop is told: what may be different at the next
 // try, and what the user must repair.
-absl::Status JudgeFailure(absl::Status failure, EpochPast past);
+inline absl::Status JudgeFailure(absl::Status failure, EpochPast past) {
+  const bool is_missing =
+      absl::IsNotFound(failure) || absl::IsPermissionDenied(failure);
+  // A file that could be read before: its mount may come back.
+  if ((past.has_begun || !past.is_first) && is_missing) {
+    return absl::DataLossError(failure.message());
+  }
+  // It would be damaged again. What could be read before may be whole again,
+  // too: so storage fails.
+  if (!past.has_begun && past.is_first && absl::IsDataLoss(failure)) {
+    return absl::FailedPreconditionError(failure.message());
+  }
+  return failure;
+}
 
 }  // namespace gandem

@@ -15,7 +15,6 @@
 #include "absl/status/statusor.h"
 #include "collective/collective.h"
 #include "common/checkpoint/safetensors.h"
-#include "proto/metrics.pb.h"
 #include "training/roles/run_roles.h"
 
 namespace gandem {
@@ -27,8 +26,6 @@ struct HeldState {
   int64_t updates = 0;
   int64_t completed_rounds = 0;
   std::vector<NamedTensor> tensors = {};  // those of a checkpoint
-  // What the coordinator has not heard of these rounds.
-  std::vector<RoundMetrics> metrics = {};
 };
 
 // The newest state of all ranks, from the lowest rank that has it; the same

@@ -62,11 +62,6 @@ WorkerEpoch::~WorkerEpoch() {
 
 absl::StatusOr<WorkerEpoch::Outcome> WorkerEpoch::Run() {
   absl::Status done = RunRoundLoop();
-  if (held_->has_value()) {
-    for (RoundMetrics& metrics : heartbeats_->TakeMetrics()) {
-      (*held_)->metrics.push_back(std::move(metrics));
-    }
-  }
   absl::MutexLock lock(&mu_);
   switch (phase_) {
     case Phase::kSuperseded:
@@ -199,11 +194,6 @@ absl::Status WorkerEpoch::TakeOver(TrainingRole& role,
       std::vector<NamedTensor> newest,
       TakeNewestState(*held_, fleet_->collectives().host, waiting));
   GANDEM_RETURN_IF_ERROR(role.Restore(TensorReader(std::move(newest))));
-  if (held_->has_value()) {
-    for (RoundMetrics& metrics : (*held_)->metrics) {
-      heartbeats_->AddMetrics(std::move(metrics));
-    }
-  }
   held_->reset();
   return absl::OkStatus();
 }
@@ -258,9 +248,6 @@ void WorkerEpoch::ObserveFleet() {
 // The thread of the heartbeats.
 Heartbeats::WorkerState WorkerEpoch::CurrentState() {
   ObserveFleet();
-  const std::string notice = waits_.Notice();
-  if (!notice.empty()) GANDEM_LOG_INFO("{}", notice);
-  const WorkerPosition position = waits_.Position();
   absl::MutexLock lock(&mu_);
   const bool has_joined = phase_ >= Phase::kRunning;
   int64_t completed = plan_.rounds;
@@ -271,9 +258,7 @@ Heartbeats::WorkerState WorkerEpoch::CurrentState() {
           .completed_rounds = completed,
           .paused = gate_.paused(),
           .stop_requested = has_joined && stop_->load(),
-          .finished = phase_ == Phase::kFinished,
-          .has_joined = has_joined,
-          .position = position};
+          .finished = phase_ == Phase::kFinished};
 }
 
 void WorkerEpoch::OnReply(const HeartbeatReply& reply) {

@@ -172,8 +172,9 @@ void WorkerEpoch::StartHeartbeats() {
       client_,
       Heartbeats::Options{
           .interval = plan_.control.heartbeat,
+          .waits = &waits_,
+          .damage = options_.damage.get(),
           .state = [this] { return CurrentState(); },
-          .damage = [this] { return options_.damage->links(); },
           .on_reply = [this](const HeartbeatReply& reply) { OnReply(reply); },
           .on_end =
               [this](const absl::Status& reason) {

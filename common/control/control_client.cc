@@ -4,12 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/control/numerics.h"
-#include "common/crc32c.h"
 #include "common/faults.h"
 #include "common/monotonic_time.h"
 #include "common/process/failpoint.h"
@@ -161,11 +159,9 @@ absl::StatusOr<RegisterReply> ControlClient::TryRegister(
       rpc_->Call(&Control::Stub::Register, request, EndOfTry(deadline));
   if (!reply.ok()) return reply;
   GANDEM_FAILPOINT("control.registered");
-  const std::string& text = reply->config_text();
   absl::MutexLock lock(&mu_);
   incarnation_ = reply->incarnation();
   run_epoch_ = reply->run_epoch();
-  config_crc32c_ = TextCrc32c(text);
   return reply;
 }
 
@@ -242,21 +238,6 @@ absl::StatusOr<ShardReply> ControlClient::ReportShard(ShardReport report) {
                           EndOfTry(absl::InfiniteFuture()));
   GANDEM_FAILPOINT("control.shard_reported");
   return reply;
-}
-
-absl::StatusOr<bool> ControlClient::Continue(int64_t completed_rounds) {
-  RegisterRequest request = NewRegistration();
-  request.set_continuing(true);
-  request.set_round(completed_rounds);
-  {
-    absl::MutexLock lock(&mu_);
-    request.set_run_epoch(run_epoch_);
-    request.set_config_crc32c(config_crc32c_);
-  }
-  const auto reply = rpc_->Call(&Control::Stub::Register, request,
-                                EndOfTry(absl::InfiniteFuture()));
-  GANDEM_RETURN_IF_ERROR(reply);
-  return reply->continue_running();
 }
 
 void ControlClient::Cancel() { rpc_->calls.Cancel(/*for_good=*/true); }

@@ -69,13 +69,9 @@ class ControlClient {
   absl::StatusOr<JoinReply> Join(JoinRequest request, absl::Time deadline);
 
   // One try each, for Heartbeats; incarnation and run epoch are filled in.
-  // NOT_FOUND: a new coordinator, see Continue().
+  // NOT_FOUND: there is a new coordinator, register again.
   absl::StatusOr<HeartbeatReply> Heartbeat(HeartbeatRequest request);
   absl::StatusOr<ShardReply> ReportShard(ShardReport report);
-
-  // One try to go on under a coordinator that was restarted. False: this
-  // worker's epoch is over, register again.
-  absl::StatusOr<bool> Continue(int64_t completed_rounds);
 
   // Fails all waiting and all later calls with CANCELLED; nothing else does.
   void Cancel();
@@ -103,7 +99,6 @@ class ControlClient {
   // Of the last registration; 0: none.
   int64_t incarnation_ ABSL_GUARDED_BY(mu_) = 0;
   int64_t run_epoch_ ABSL_GUARDED_BY(mu_) = 0;
-  uint32_t config_crc32c_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
 }  // namespace gandem

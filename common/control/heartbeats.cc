@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
@@ -24,8 +25,6 @@ constexpr size_t kMaxUnsettledShards = 4;
 // is only being started again is awaited.
 constexpr absl::Duration kStopPatience = absl::Seconds(10);
 
-}  // namespace
-
 void SetFailure(const absl::Status& failure, HeartbeatRequest& request) {
   const ExitCode code = WorkerExitCodeOf(failure);
   request.set_failure(
@@ -35,6 +34,8 @@ void SetFailure(const absl::Status& failure, HeartbeatRequest& request) {
   request.set_failure_exit_code(code);
   for (const int rank : RanksApart(failure)) request.add_ranks_apart(rank);
 }
+
+}  // namespace
 
 Heartbeats::Heartbeats(ControlClient* client, Options options)
     : client_(client),
@@ -66,13 +67,6 @@ void Heartbeats::AddMetrics(RoundMetrics metrics) {
   metrics_.push_back(std::move(metrics));
 }
 
-std::vector<RoundMetrics> Heartbeats::TakeMetrics() {
-  absl::MutexLock lock(&mu_);
-  std::vector<RoundMetrics> taken(metrics_.begin(), metrics_.end());
-  metrics_.clear();
-  return taken;
-}
-
 void Heartbeats::AddShard(ShardReport report) {
   absl::MutexLock lock(&mu_);
   unsent_shards_.push_back(std::move(report));
@@ -81,14 +75,14 @@ void Heartbeats::AddShard(ShardReport report) {
 
 bool Heartbeats::checkpoints_lag() {
   absl::MutexLock lock(&mu_);
-  return is_answered_ && unsent_shards_.size() + unsettled_shards_.size() >=
-                             kMaxUnsettledShards;
+  return is_answered_ &&
+         unsent_shards_.size() + unsettled_steps_.size() >= kMaxUnsettledShards;
 }
 
 void Heartbeats::NoteSettled(int64_t settled_step) {
-  while (!unsettled_shards_.empty() &&
-         unsettled_shards_.front().step() <= settled_step) {
-    unsettled_shards_.pop_front();
+  while (!unsettled_steps_.empty() &&
+         unsettled_steps_.front() <= settled_step) {
+    unsettled_steps_.pop_front();
   }
 }
 
@@ -110,6 +104,7 @@ void Heartbeats::ReportFailure(const absl::Status& failure,
 }
 
 void Heartbeats::Run() {
+  GANDEM_CHECK(options_.waits != nullptr && options_.damage != nullptr);
   GANDEM_CHECK(options_.state && options_.on_reply && options_.on_end);
   absl::Status end;
   while (true) {
@@ -132,6 +127,8 @@ void Heartbeats::Run() {
 absl::Status Heartbeats::Beat() {
   // Progress first: reports that were added before it go out before it.
   const WorkerState state = options_.state();
+  const std::string notice = options_.waits->Notice();
+  if (!notice.empty()) GANDEM_LOG_INFO("{}", notice);
   absl::Status status = SendShards();
   if (status.ok()) status = SendHeartbeat(state);
   {
@@ -139,7 +136,7 @@ absl::Status Heartbeats::Beat() {
     if (stop_) return absl::OkStatus();
     is_answered_ = status.ok();
   }
-  if (!status.ok()) return Recover(status, state);
+  if (!status.ok()) return Recover(status, state.stop_requested);
   last_answer_ = MonotonicNow();
   return absl::OkStatus();
 }
@@ -168,7 +165,7 @@ absl::Status Heartbeats::SendShards() {
     }
     absl::MutexLock lock(&mu_);
     if (reply.ok()) {
-      unsettled_shards_.push_back(std::move(unsent_shards_.front()));
+      unsettled_steps_.push_back(unsent_shards_.front().step());
       NoteSettled(reply->settled_step());
     }
     unsent_shards_.pop_front();
@@ -181,10 +178,9 @@ absl::Status Heartbeats::SendHeartbeat(const WorkerState& state) {
   request.set_started_round(state.started_round);
   request.set_completed_rounds(state.completed_rounds);
   request.set_paused(state.paused);
-  // An earlier coordinator may have been stopping the run.
-  request.set_stop_requested(state.stop_requested || pause_seen_);
+  request.set_stop_requested(state.stop_requested);
   request.set_finished(state.finished);
-  *request.mutable_position() = state.position;
+  *request.mutable_position() = options_.waits->Position();
   request.set_resident_bytes(ResidentMemory().now_bytes);
   size_t num_metrics = 0;
   bool is_last = false;
@@ -207,25 +203,21 @@ absl::Status Heartbeats::SendHeartbeat(const WorkerState& state) {
       SetFailure(failure_, request);
     }
   }
-  if (options_.damage) {
-    const std::vector<LinkDamage> damage = options_.damage();
-    request.mutable_damage()->Assign(damage.begin(), damage.end());
-  }
+  // The last, so that a failure that comes of damage brings it along.
+  const std::vector<LinkDamage> damage = options_.damage->links();
+  request.mutable_damage()->Assign(damage.begin(), damage.end());
   const auto reply = client_->Heartbeat(request);
   GANDEM_RETURN_IF_ERROR(reply);
   {
     absl::MutexLock lock(&mu_);
-    // Of an epoch that is over they were not taken; and somebody may have
-    // taken them meanwhile.
+    // Those of an epoch that is over were not taken.
     if (!reply->epoch_superseded()) {
-      num_metrics = std::min(num_metrics, metrics_.size());
       metrics_.erase(metrics_.begin(), metrics_.begin() + num_metrics);
     } else {
       wake_ = false;
     }
     NoteSettled(reply->settled_step());
   }
-  pause_seen_ = pause_seen_ || reply->pause();
   // Before ReportFailure returns. What else a failed worker is told (to leave)
   // it does anyway.
   if (!is_last || reply->epoch_superseded()) options_.on_reply(*reply);
@@ -235,47 +227,27 @@ absl::Status Heartbeats::SendHeartbeat(const WorkerState& state) {
 }
 
 absl::Status Heartbeats::Recover(const absl::Status& error,
-                                 const WorkerState& state) {
-  absl::Status last = error;
-  if (absl::IsNotFound(error)) {
-    const absl::StatusOr<bool> goes_on =
-        state.has_joined ? client_->Continue(state.completed_rounds)
-                         : absl::StatusOr<bool>(false);
-    if (goes_on.ok()) {
-      last_answer_ = MonotonicNow();
-      ResumeUnder(*goes_on);
-      return absl::OkStatus();
-    }
-    last = goes_on.status();
-  }
-  if (!absl::IsUnavailable(last) && !absl::IsDeadlineExceeded(last)) {
-    return last;
-  }
-  const absl::Duration silence = MonotonicNow() - last_answer_;
-  const absl::Duration patience =
-      state.stop_requested ? std::min(kStopPatience, options_.give_up_after)
-                           : options_.give_up_after;
-  if (silence <= patience) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat("no coordinator for ", absl::FormatDuration(silence), ": ",
-                   std::string(last.message())));
-}
-
-void Heartbeats::ResumeUnder(bool goes_on) {
-  if (!goes_on) {
+                                 bool stop_requested) {
+  if (absl::IsNotFound(error)) {  // A new coordinator has answered.
+    last_answer_ = MonotonicNow();
     HeartbeatReply superseded;
     superseded.set_epoch_superseded(true);
     options_.on_reply(superseded);
     absl::MutexLock lock(&mu_);
     failure_settled_ = !failure_.ok();
-    return;
+    return absl::OkStatus();
   }
-  GANDEM_LOG_INFO("a new coordinator lets this worker go on");
-  absl::MutexLock lock(&mu_);
-  unsent_shards_.insert(unsent_shards_.begin(), unsettled_shards_.begin(),
-                        unsettled_shards_.end());
-  unsettled_shards_.clear();
-  wake_ = true;
+  if (!absl::IsUnavailable(error) && !absl::IsDeadlineExceeded(error)) {
+    return error;
+  }
+  const absl::Duration silence = MonotonicNow() - last_answer_;
+  const absl::Duration patience =
+      stop_requested ? std::min(kStopPatience, options_.give_up_after)
+                     : options_.give_up_after;
+  if (silence <= patience) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("no coordinator for ", absl::FormatDuration(silence), ": ",
+                   std::string(error.message())));
 }
 
 }  // namespace gandem

@@ -2,9 +2,8 @@
 //
 // A worker's heartbeats during one run epoch: a thread that tells the
 // coordinator how far the worker is and brings its wishes back. It goes on
-// while no coordinator answers and offers to continue when there is a new one.
-// Metrics and shard reports travel along; reports are repeated, also to a new
-// coordinator, until their checkpoint is known to be settled.
+// while no coordinator answers; a new one ends the epoch. Metrics and shard
+// reports travel along, and the log is told of waits that last.
 //
 // Owner: the worker, one per run epoch, from after Register to before the next
 // Register: what comes before Join may take long (AUTO measures). Everything
@@ -17,20 +16,18 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "common/control/control_client.h"
+#include "common/control/damage_ledger.h"
+#include "common/control/wait_board.h"
 #include "common/process/thread.h"
 #include "proto/control.pb.h"
 
 namespace gandem {
-
-// What the coordinator is told of a worker's first failure.
-void SetFailure(const absl::Status& failure, HeartbeatRequest& request);
 
 class Heartbeats {
  public:
@@ -41,20 +38,16 @@ class Heartbeats {
     bool paused = false;
     bool stop_requested = false;
     bool finished = false;
-    // Only then there is something to continue under a new coordinator.
-    bool has_joined = true;
-    WorkerPosition position = {};
   };
   struct Options {
     absl::Duration interval = absl::Milliseconds(250);
     // Nobody answered for so long, or for ten seconds in a worker that is to
     // stop: on_end.
     absl::Duration give_up_after = absl::Hours(1);
-    int64_t max_queued_metrics = 4096;   // later ones are dropped and counted
-    std::function<WorkerState()> state;  // required
-    // What has arrived damaged; asked for last, so that a failure that comes of
-    // it brings it along. May be empty.
-    std::function<std::vector<LinkDamage>()> damage = {};
+    int64_t max_queued_metrics = 4096;     // later ones are dropped and counted
+    WaitBoard* waits = nullptr;            // required, outlives this
+    const DamageLedger* damage = nullptr;  // required, outlives this
+    std::function<WorkerState()> state;    // required
     std::function<void(const HeartbeatReply&)> on_reply;  // required
     // The last call of all; its ExitCodeOf() is the worker's.
     //   ABORTED      superseded, or the run is over.
@@ -70,9 +63,6 @@ class Heartbeats {
 
   // Never waits; drops the record when the queue is full.
   void AddMetrics(RoundMetrics metrics);
-  // Those that have not arrived, and are not sent any more: for the run epoch
-  // that follows, if its rounds go on from this one's.
-  std::vector<RoundMetrics> TakeMetrics();
   // This worker's files of one checkpoint, or the error that prevented them.
   // They are reported before any later `finished` or `paused`.
   void AddShard(ShardReport report);
@@ -94,10 +84,8 @@ class Heartbeats {
   // All checkpoints up to `settled_step` are complete or given up.
   void NoteSettled(int64_t settled_step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status SendHeartbeat(const WorkerState& state);
-  // OK: go on trying. Else the reason to end.
-  absl::Status Recover(const absl::Status& error, const WorkerState& state);
-  // A new coordinator has answered.
-  void ResumeUnder(bool goes_on);
+  // Returns OK to try again, or the reason to end.
+  absl::Status Recover(const absl::Status& error, bool stop_requested);
 
   ControlClient* const client_;
   const Options options_;
@@ -105,7 +93,7 @@ class Heartbeats {
   std::deque<RoundMetrics> metrics_ ABSL_GUARDED_BY(mu_);
   int64_t metrics_dropped_ ABSL_GUARDED_BY(mu_) = 0;
   std::deque<ShardReport> unsent_shards_ ABSL_GUARDED_BY(mu_);
-  std::deque<ShardReport> unsettled_shards_ ABSL_GUARDED_BY(mu_);
+  std::deque<int64_t> unsettled_steps_ ABSL_GUARDED_BY(mu_);  // sent
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
   // Told, or it is of an epoch that is over.
   bool failure_settled_ ABSL_GUARDED_BY(mu_) = false;
@@ -114,7 +102,6 @@ class Heartbeats {
   bool stop_ ABSL_GUARDED_BY(mu_) = false;
   bool ended_ ABSL_GUARDED_BY(mu_) = false;
   // Only the thread uses these.
-  bool pause_seen_ = false;
   absl::Time last_answer_;
   Thread thread_;  // last: it uses all of the above
 };

@@ -2,13 +2,12 @@
 #include "common/control/measure_service.h"
 
 #include <algorithm>
-#include <optional>
+#include <future>
 #include <string>
 #include <utility>
 
 #include "absl/time/time.h"
 #include "common/files/text_proto.h"
-#include "common/monotonic_time.h"
 #include "common/rpc/grpc_status.h"
 
 namespace gandem {
@@ -20,56 +19,30 @@ constexpr int kMaxMeasureRequestBytes = kMaxTextProtoBytes + (64 << 10);
 constexpr absl::Duration kLongestMeasureCall = absl::Hours(1);
 constexpr char kLeaving[] = "the worker is leaving";
 
-absl::Time DeadlineOf(const grpc::ServerContext& context) {
-  const absl::Duration left =
-      absl::FromChrono(context.deadline()) - absl::Now();
-  return MonotonicNow() + std::min(left, kLongestMeasureCall);
-}
-
 }  // namespace
-
-// An answer that its caller may not wait for any more.
-template <typename Reply>
-class PendingAnswer {
- public:
-  void Set(absl::StatusOr<Reply> result) {
-    absl::MutexLock lock(&mu_);
-    result_ = std::move(result);
-  }
-  absl::StatusOr<Reply> Wait(absl::Time deadline) {
-    absl::MutexLock lock(&mu_);
-    if (!AwaitUntil(&mu_, absl::Condition(this, &PendingAnswer::IsThere),
-                    deadline)) {
-      return absl::DeadlineExceededError("still computing");
-    }
-    return *std::move(result_);
-  }
-
- private:
-  bool IsThere() const ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-    return result_.has_value();
-  }
-
-  absl::Mutex mu_;
-  std::optional<absl::StatusOr<Reply>> result_ ABSL_GUARDED_BY(mu_);
-};
 
 template <typename Request, typename Reply>
 grpc::Status MeasureService::Answer(
     absl::StatusOr<Reply> (MeasureHandler::*method)(const Request&),
     const grpc::ServerContext& context, const Request& request, Reply* reply) {
-  const auto answer = std::make_shared<PendingAnswer<Reply>>();
+  // Its caller may not wait for the answer any more when it is there.
+  const auto answer = std::make_shared<std::promise<absl::StatusOr<Reply>>>();
   {
     absl::MutexLock lock(&mu_);
-    if (stopped_) {
-      return ToGrpcStatus(absl::CancelledError(kLeaving));
-    }
+    if (stopped_) return ToGrpcStatus(absl::CancelledError(kLeaving));
     jobs_.push_back([handler = handler_, method, request, answer](bool is_on) {
-      answer->Set(is_on ? (handler->*method)(request)
-                        : absl::CancelledError(kLeaving));
+      answer->set_value(is_on ? (handler->*method)(request)
+                              : absl::CancelledError(kLeaving));
     });
   }
-  absl::StatusOr<Reply> result = answer->Wait(DeadlineOf(context));
+  const absl::Duration left =
+      absl::FromChrono(context.deadline()) - absl::Now();
+  auto future = answer->get_future();
+  if (future.wait_for(absl::ToChronoNanoseconds(
+          std::min(left, kLongestMeasureCall))) != std::future_status::ready) {
+    return ToGrpcStatus(absl::DeadlineExceededError("still computing"));
+  }
+  absl::StatusOr<Reply> result = future.get();
   if (!result.ok()) return ToGrpcStatus(result.status());
   *reply = *std::move(result);
   return grpc::Status::OK;

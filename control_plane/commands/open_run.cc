@@ -230,17 +230,10 @@ Coordinator::Options CoordinatorOptions(const std::string& run_dir,
                                         const ThreadsByWorker& threads) {
   const RunConfig& config = *effective;
   const ControlConfig& control = config.control();
-  Coordinator::Options coordinator = {
-      .run_name = config.name(),
-      .run_dir = run_dir,
-      .config_text = effective.Text(),
-      .config_hash = effective.Hash(),
+  EpochOptions epoch = {
       .rounds = config.rounds(),
       .rounds_to_agreement = RoundsToAgreement(config),
       .external = options.external,
-      .starts_elsewhere = !options.start_by.empty(),
-      .uses_gpus =
-          IsOnGpu(config.generator()) || IsOnGpu(config.discriminator()),
       .elastic = config.schedule().consistency() == ScheduleConfig::BOUNDED &&
                  !threads.contains({COLOCATED, 0}),
       .heartbeat_timeout = absl::Seconds(control.heartbeat_timeout_seconds()),
@@ -254,16 +247,21 @@ Coordinator::Options CoordinatorOptions(const std::string& run_dir,
       .restart_budget = control.restart_budget(),
       .max_rollbacks = control.on_divergence() == ControlConfig::ROLLBACK
                            ? control.max_rollbacks()
-                           : 0,
-      .ends_on_health_warning =
-          control.on_divergence() == ControlConfig::STOP_EARLY,
-      .keep_last = config.checkpoint().keep_last(),
-      .keep_every = config.checkpoint().keep_every(),
-      .evaluate_every = options.evaluate_every};
-  for (const auto& [worker, count] : threads) {
-    coordinator.workers.push_back(worker);
-  }
-  return coordinator;
+                           : 0};
+  for (const auto& [worker, count] : threads) epoch.workers.push_back(worker);
+  return {.run_name = config.name(),
+          .run_dir = run_dir,
+          .config_text = effective.Text(),
+          .config_hash = effective.Hash(),
+          .epoch = std::move(epoch),
+          .starts_elsewhere = !options.start_by.empty(),
+          .uses_gpus =
+              IsOnGpu(config.generator()) || IsOnGpu(config.discriminator()),
+          .ends_on_health_warning =
+              control.on_divergence() == ControlConfig::STOP_EARLY,
+          .keep_last = config.checkpoint().keep_last(),
+          .keep_every = config.checkpoint().keep_every(),
+          .evaluate_every = options.evaluate_every};
 }
 
 // Cores that the training may use.

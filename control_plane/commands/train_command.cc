@@ -67,7 +67,7 @@ class TrainCommand {
   absl::Status Start();
   // Or says how to start them, with --external.
   absl::Status StartWorkers();
-  void OnMetrics(const HeartbeatRequest& request);
+  void OnMetrics(const HeartbeatRequest& request, int64_t first_round);
   // One turn: processes, time, signals, and what there is to show.
   void Turn();
   // Shares the cores of this host among several workers on it.
@@ -129,14 +129,13 @@ void TrainCommand::Say(const std::string& line) {
   GANDEM_LOG_INFO("{}", line);
 }
 
-void TrainCommand::OnMetrics(const HeartbeatRequest& request) {
+void TrainCommand::OnMetrics(const HeartbeatRequest& request,
+                             int64_t first_round) {
   {
     absl::MutexLock lock(&mu_);
     if (request.run_epoch() > metrics_epoch_) {
       metrics_epoch_ = request.run_epoch();
-      const int64_t first_round = coordinator_->Status().first_round();
-      metrics_->BeginEpoch(first_round >= 0 ? first_round
-                                            : request.metrics(0).round());
+      metrics_->BeginEpoch(first_round);
     }
   }
   for (const RoundMetrics& metrics : request.metrics()) {
@@ -169,7 +168,10 @@ absl::Status TrainCommand::Start() {
   service_.emplace(
       coordinator_.get(),
       ControlService::Observer{
-          .on_metrics = [this](const auto& request) { OnMetrics(request); },
+          .on_metrics =
+              [this](const HeartbeatRequest& request, int64_t first_round) {
+                OnMetrics(request, first_round);
+              },
           .complete_status =
               [this](StatusReply& reply) {
                 reply = CompleteStatus(std::move(reply));
@@ -314,7 +316,7 @@ void TrainCommand::OnSignal(int signal) {
   // Grace may begin a second time, a commit may have as long again, and workers
   // are told to leave in three ways.
   EndWithin(wishes_.at_once() ? kMaxEndTime
-                              : 3 * setup_.coordinator.grace +
+                              : 3 * setup_.coordinator.epoch.grace +
                                     3 * kMaxLeaveTime + kMaxEndTime,
             wishes_.at_once() ? kExitAtOnce : kExitResumable);
 }
@@ -330,7 +332,8 @@ bool TrainCommand::WaitUntilGone(absl::Duration time) {
 }
 
 bool TrainCommand::LetWorkersLeave(const RunOutcome& outcome) {
-  const absl::Duration time = std::min(kMaxLeaveTime, setup_.coordinator.grace);
+  const absl::Duration time =
+      std::min(kMaxLeaveTime, setup_.coordinator.epoch.grace);
   bool gone = WaitUntilGone(time);
   if (!gone && launcher_.has_value() && !wishes_.at_once()) {
     Say("some workers do not leave: sending them SIGTERM");

@@ -17,15 +17,6 @@ namespace {
 
 constexpr int64_t kMaxFiles = 1000;
 
-// A disk that takes longer for a commit than workers take until the next one
-// would otherwise fall behind for ever: a stop waits for what is due, and a
-// crash loses it.
-constexpr size_t kMaxWaiting = 4;
-
-// Later ones that are incomplete, too, when the operator is told. Workers wait
-// for their older checkpoints soon after (Heartbeats::checkpoints_lag).
-constexpr int kToldLag = 2;
-
 // A name that stays inside the checkpoint's folder and is not ours.
 bool IsShardName(const std::string& name) {
   return !name.empty() && name.size() <= 255 && name[0] != '.' &&
@@ -95,13 +86,6 @@ absl::StatusOr<bool> CheckpointCommits::Add(int worker,
   complete_step_ = job.step;
   reports_.erase(reports_.begin(), reports_.upper_bound(job.step));
   waiting_.push_back(std::move(job));
-  if (waiting_.size() > kMaxWaiting) {
-    waiting_[waiting_.size() - 1 - kMaxWaiting].shards.Update(
-        absl::ResourceExhaustedError(
-            absl::StrCat(kMaxWaiting,
-                         " later ones wait, too: the disk is too slow for "
-                         "checkpoint.every_rounds")));
-  }
   return true;
 }
 
@@ -163,26 +147,6 @@ std::string CheckpointCommits::Settle(const Job& job,
   }
   committed_step_ = job.step;
   return absl::StrCat("checkpoint of ", job.step, " rounds is complete");
-}
-
-std::optional<CheckpointCommits::Incomplete>
-CheckpointCommits::OldestIncomplete() const {
-  if (reports_.empty()) return std::nullopt;
-  const auto& [step, reports] = *reports_.begin();
-  Incomplete oldest = {.step = step,
-                       .later = static_cast<int>(reports_.size()) - 1};
-  for (const auto& [worker, report] : reports) oldest.reported.insert(worker);
-  return oldest;
-}
-
-std::optional<CheckpointCommits::Incomplete> CheckpointCommits::TakeLag() {
-  std::optional<Incomplete> oldest = OldestIncomplete();
-  if (!oldest.has_value() || oldest->later == 0) lag_is_told_ = false;
-  if (!oldest.has_value() || oldest->later < kToldLag ||
-      std::exchange(lag_is_told_, true)) {
-    return std::nullopt;
-  }
-  return oldest;
 }
 
 std::string CheckpointCommits::NewestText() const {

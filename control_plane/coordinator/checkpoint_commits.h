@@ -3,8 +3,7 @@
 // Which checkpoints of a run are complete, and which one is to be committed
 // next. A checkpoint whose shards every worker has reported waits for its turn,
 // is taken once by whoever does the disk work, and is settled by that work's
-// result: committed or given up, for good. Where more than four wait, the disk
-// cannot keep up, and the oldest of them are given up.
+// result: committed or given up, for good.
 //
 // The workers of a role that share its state report a checksum of it. Where
 // these differ, the checkpoint is given up, and so are all later ones of the
@@ -18,7 +17,6 @@
 #include <deque>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -44,22 +42,13 @@ class CheckpointCommits {
     int64_t step = 0;
     int64_t run_epoch = 0;
     std::vector<CheckpointFile> files = {};  // sorted by name
-    // It is given up: the first worker's error, or later ones wait, too.
+    // The first worker's error: it is given up.
     absl::Status shards = {};
     // The first role whose ranks differ; the next epoch finds others.
     std::optional<Parting> parting = {};
-    int64_t rollbacks = 0;  // of the run, so far
-    std::vector<WorkerNumerics> numerics = {};
     // It failed and is tried again.
     absl::Time next_try = absl::InfinitePast();
     absl::Time give_up_at = absl::InfiniteFuture();
-  };
-
-  // The oldest checkpoint that some workers have reported and others have not.
-  struct Incomplete {
-    int64_t step = 0;
-    int later = 0;                // checkpoints of which the same is true
-    std::set<int> reported = {};  // workers
   };
 
   // Of a run of `rounds` rounds.
@@ -87,10 +76,6 @@ class CheckpointCommits {
   int64_t committed_step() const { return committed_step_; }  // 0: none
   // Committed or given up.
   int64_t settled_step() const { return settled_step_; }
-  std::optional<Incomplete> OldestIncomplete() const;
-  // The same, once, if so many later ones wait with it that the operator should
-  // know.
-  std::optional<Incomplete> TakeLag();
   // "The newest checkpoint has 4 of 10 rounds"
   std::string NewestText() const;
 
@@ -111,7 +96,6 @@ class CheckpointCommits {
   bool has_parted_ = false;  // in this epoch
   int64_t committed_step_ = 0;
   int64_t settled_step_ = 0;
-  bool lag_is_told_ = false;
 };
 
 }  // namespace gandem

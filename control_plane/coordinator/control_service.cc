@@ -36,7 +36,7 @@ grpc::Status ControlService::Heartbeat(grpc::ServerContext* context,
       Answer(*context, *request, &Coordinator::Heartbeat, reply);
   if (status.ok() && !reply->epoch_superseded() &&
       !request->metrics().empty() && observer_.on_metrics) {
-    observer_.on_metrics(*request);
+    observer_.on_metrics(*request, coordinator_->first_round());
   }
   return status;
 }

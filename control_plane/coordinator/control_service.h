@@ -8,6 +8,7 @@
 // Thread safety: gRPC's threads call. Errors: proto/control.proto.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -24,8 +25,10 @@ namespace gandem {
 class ControlService final : public Control::Service {
  public:
   struct Observer {
-    // Of heartbeats that the coordinator accepted; calls may overlap.
-    std::function<void(const HeartbeatRequest&)> on_metrics = nullptr;
+    // Gets heartbeats with metrics that the coordinator accepted, and the first
+    // round of the run epoch; calls may overlap.
+    std::function<void(const HeartbeatRequest&, int64_t first_round)>
+        on_metrics = nullptr;
     // Adds what the coordinator does not know (images/s ...).
     std::function<void(StatusReply&)> complete_status = nullptr;
   };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -128,6 +129,41 @@ bool CountChoices(const JoinRequest& request, RunCounters& counters) {
     is_new = is_new || kept.SerializeAsString() != before;
   }
   return is_new;
+}
+
+std::vector<WorkerNumerics> MemberNumerics(const Membership& members) {
+  std::vector<WorkerNumerics> all;
+  for (const Place& place : members.places()) {
+    if (!place.is_member) continue;
+    auto entry = std::ranges::find_if(all, [&place](const auto& other) {
+      return Numerics(other.values().begin(), other.values().end()) ==
+             place.numerics;
+    });
+    if (entry == all.end()) {
+      entry = all.emplace(entry);
+      entry->mutable_values()->insert(place.numerics.begin(),
+                                      place.numerics.end());
+    }
+    entry->add_workers(NameWithHost(place));
+  }
+  return all;
+}
+
+std::string WarnOfMachines(const std::vector<WorkerNumerics>& before,
+                           const Membership& members) {
+  std::vector<OwnedNumerics> all;
+  for (const WorkerNumerics& entry : before) {
+    all.push_back({.owner = "the checkpoint",
+                   .numerics = {entry.values().begin(), entry.values().end()}});
+  }
+  for (const Place& place : members.places()) {
+    if (!place.is_member) continue;
+    all.push_back({.owner = NameWithHost(place), .numerics = place.numerics});
+  }
+  const std::string differences = NumericsDifferences(all);
+  if (differences.empty()) return "";
+  return absl::StrCat("WARNING: machines differ: ", differences, "; ",
+                      kNumericsAdvice);
 }
 
 void AddOthers(const Membership& members, const Place& place,

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "common/results/run_folder.h"
@@ -34,6 +35,13 @@ absl::Status TakeJoin(Membership& members, Place& place,
 // What AUTO has become in a role, by its newest word, stands in `counters`.
 // False: it did before.
 bool CountChoices(const JoinRequest& request, RunCounters& counters);
+
+// The numerics of the members, and which members have which.
+std::vector<WorkerNumerics> MemberNumerics(const Membership& members);
+// What may make bits differ between the members, or from those that `before`
+// had, the workers that wrote the checkpoint that they start from. Empty: none.
+std::string WarnOfMachines(const std::vector<WorkerNumerics>& before,
+                           const Membership& members);
 
 // Where the discriminators are, and the others of the worker's fleet.
 void AddOthers(const Membership& members, const Place& place, JoinReply& reply);

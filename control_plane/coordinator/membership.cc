@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -18,6 +19,14 @@ const std::string& HostIdentityOf(const RegisterRequest& request) {
 
 std::string NameWithHost(const Place& place) {
   return absl::StrCat(ToString(place.key), " on ", place.host);
+}
+
+WorkerPosition PositionAt(const Place& place, absl::Time now) {
+  WorkerPosition position = place.progress.position();
+  position.set_seconds(
+      position.seconds() +
+      std::max(0.0, absl::ToDoubleSeconds(now - place.last_seen)));
+  return position;
 }
 
 int64_t RandomIncarnation() {
@@ -51,20 +60,20 @@ Membership::Membership(std::vector<WorkerKey> workers,
   std::sort(workers.begin(), workers.end());
   for (const WorkerKey key : workers) places_.emplace_back().key = key;
   for (const PlaceIncarnation& known : earlier.places()) {
-    earlier_newest_.push_back(known.incarnation());
     Place* const place = Find({known.role(), known.rank()});
     if (place == nullptr) continue;  // the run had more workers
     place->newest = known.incarnation();
     place->registered_from = known.registered_from();
   }
-  if (std::ranges::count(places_, 0, &Place::newest) > 0) {
-    earlier_newest_.clear();
-  }
+}
+
+const Place* Membership::Find(WorkerKey key) const {
+  const auto found = std::ranges::find(places_, key, &Place::key);
+  return found == places_.end() ? nullptr : &*found;
 }
 
 Place* Membership::Find(WorkerKey key) {
-  const auto found = std::ranges::find(places_, key, &Place::key);
-  return found == places_.end() ? nullptr : &*found;
+  return const_cast<Place*>(std::as_const(*this).Find(key));
 }
 
 absl::StatusOr<Place*> Membership::Speaker(int64_t incarnation) {
@@ -74,11 +83,7 @@ absl::StatusOr<Place*> Membership::Speaker(int64_t incarnation) {
   const auto found =
       std::ranges::find(places_, incarnation, &Place::incarnation);
   if (found != places_.end()) return &*found;
-  const bool may_be_newest =
-      earlier_newest_.empty()
-          ? has_earlier_
-          : std::ranges::count(earlier_newest_, incarnation) > 0;
-  if (may_be_newest) {
+  if (has_earlier_) {
     return absl::NotFoundError("the incarnation is of an earlier coordinator");
   }
   return absl::FailedPreconditionError(
@@ -109,7 +114,7 @@ void Membership::BeginEpoch(int64_t run_epoch, bool from_memory,
     place.joined = false;
     place.is_back = false;
     place.waiting_since = now;
-    if (!from_memory) place.is_member = !place.is_excluded;
+    if (!from_memory) place.is_member = true;
   }
 }
 
@@ -123,7 +128,6 @@ void Membership::Admit(Place& place, const RegisterRequest& request,
   place.joined = false;
   place.exchange_address.clear();
   place.member.Clear();
-  if (place.host_identity != HostIdentityOf(request)) place.partings = 0;
   place.host = request.host();
   place.host_identity = HostIdentityOf(request);
   place.numerics = {request.numerics().begin(), request.numerics().end()};

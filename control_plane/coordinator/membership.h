@@ -4,10 +4,9 @@
 //
 // A place belongs to the process of the newest incarnation that registered for
 // it: the fence, which older processes do not pass. An epoch that starts from a
-// checkpoint has all places as members, except those that are excluded. One
-// that starts from what its members hold in memory is open until all of them
-// have come back or are lost; the seal then fixes who they are and the round
-// that all have completed.
+// checkpoint has all places as members. One that starts from what its members
+// hold in memory is open until all of them have come back or are lost; the seal
+// then fixes who they are and the round that all have completed.
 //
 // Owner: the coordinator. Thread safety: one thread at a time. It knows neither
 // files nor clocks.
@@ -49,9 +48,6 @@ struct Place {
   std::string host_identity = {};  // see HostIdentityOf
   Numerics numerics = {};
   int64_t reported_pid = 0;
-  // The process that took the place from another one and has not joined yet; 0:
-  // none.
-  int64_t displacer = 0;
   std::string exchange_address = {};
   FleetMember member = {};         // where others of its role find it
   ComputeChoice compute = {};      // as it has joined
@@ -61,9 +57,6 @@ struct Place {
   absl::Time last_seen = absl::InfinitePast();
   // Takes part in the epoch. Only elastic runs have workers that do not.
   bool is_member = true;
-  // How often its state was not that of most of its fleet, on this host.
-  int partings = 0;
-  bool is_excluded = false;  // from the rest of the run
   // What it has said since the fleets began to re-form.
   bool is_back = false;
   bool holds_state = false;
@@ -83,6 +76,9 @@ void CountIncarnation(const RegisterRequest& request, int64_t incarnation,
 // "generator 0 on node7"
 std::string NameWithHost(const Place& place);
 
+// What the worker waits for, with the time since its last heartbeat.
+WorkerPosition PositionAt(const Place& place, absl::Time now);
+
 class Membership {
  public:
   // From what the epoch starts.
@@ -101,12 +97,15 @@ class Membership {
   std::vector<Place>& places() { return places_; }
   const std::vector<Place>& places() const { return places_; }
   Source source() const { return source_; }
+  int64_t run_epoch() const { return run_epoch_; }
 
   // Null: the run has no such place.
   Place* Find(WorkerKey key);
+  const Place* Find(WorkerKey key) const;
   // Of the process that may use this incarnation.
   //   INVALID_ARGUMENT     it is no incarnation.
-  //   NOT_FOUND            an earlier coordinator gave it.
+  //   NOT_FOUND            an earlier coordinator may have given it: the fence
+  //                        decides when its process registers again.
   //   FAILED_PRECONDITION  it was superseded or declared dead.
   absl::StatusOr<Place*> Speaker(int64_t incarnation);
   // Whether who had `incarnation` may register for the place.
@@ -117,6 +116,10 @@ class Membership {
   // Whether its process has registered for this epoch.
   bool IsInEpoch(const Place& place) const {
     return place.incarnation != 0 && place.epoch == run_epoch_;
+  }
+  // Whether its process speaks of this epoch, which it has registered for.
+  bool IsCurrent(const Place& place, int64_t run_epoch) const {
+    return run_epoch == run_epoch_ && IsInEpoch(place);
   }
 
   // Nobody has registered for it yet. `from_memory`: the members stay.
@@ -138,9 +141,6 @@ class Membership {
  private:
   std::vector<Place> places_;
   const bool has_earlier_;  // incarnations, of earlier coordinators
-  // The newest of the places that the run had under earlier coordinators. Empty
-  // when that of a place is not known.
-  std::vector<int64_t> earlier_newest_;
   int64_t run_epoch_;
   Source source_ = Source::kCheckpoint;
 };

@@ -2,6 +2,7 @@
 #include "control_plane/coordinator/progress_watch.h"
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 #include <vector>
 
@@ -42,56 +43,24 @@ std::vector<size_t> AwaitedBy(std::span<const Watched> workers, size_t worker,
   return awaited;
 }
 
-// Follows first edges from a worker that waits until it is in the circle, then
-// once around.
-std::vector<size_t> Circle(const std::vector<std::vector<size_t>>& awaited) {
-  size_t worker = 0;
-  for (size_t i = 0; i < awaited.size(); ++i) worker = awaited[worker].front();
-  std::vector<size_t> circle;
-  const size_t first = worker;
-  do {
-    circle.push_back(worker);
-    worker = awaited[worker].front();
-  } while (worker != first);
-  return circle;
-}
-
-// Those that wait for nobody: others wait for them if others wait at all.
-std::vector<size_t> Ends(std::span<const Watched> workers,
-                         const std::vector<std::vector<size_t>>& awaited,
-                         int64_t rounds) {
-  std::vector<size_t> ends;
-  std::vector<size_t> awaited_ends;
-  for (size_t i = 0; i < workers.size(); ++i) {
-    // Who has done all rounds only serves the others.
-    if (!awaited[i].empty() || workers[i].completed_rounds >= rounds) continue;
-    ends.push_back(i);
-    const bool is_awaited = std::ranges::any_of(awaited, [i](const auto& list) {
-      return std::ranges::count(list, i) > 0;
-    });
-    if (is_awaited) awaited_ends.push_back(i);
-  }
-  return awaited_ends.empty() ? ends : awaited_ends;
-}
-
 }  // namespace
 
 WorkerKey FindSuspect(std::span<const Watched> workers, int64_t rounds) {
-  std::vector<std::vector<size_t>> awaited;
+  std::vector<bool> waits(workers.size());
+  std::vector<bool> is_awaited(workers.size());
   for (size_t i = 0; i < workers.size(); ++i) {
-    awaited.push_back(AwaitedBy(workers, i, rounds));
+    for (const size_t other : AwaitedBy(workers, i, rounds)) {
+      waits[i] = true;
+      is_awaited[other] = true;
+    }
   }
-  std::vector<size_t> suspects = Ends(workers, awaited, rounds);
-  if (suspects.empty() &&
-      std::ranges::none_of(awaited, [](const auto& l) { return l.empty(); })) {
-    suspects = Circle(awaited);
-  }
-  if (suspects.empty()) {  // only those that are done, or a circle beside them
-    for (size_t i = 0; i < workers.size(); ++i) suspects.push_back(i);
-  }
-  const size_t suspect = *std::ranges::min_element(suspects, {}, [&](size_t i) {
-    return std::tuple(workers[i].completed_rounds,
-                      -workers[i].position.seconds(), i);
+  std::vector<size_t> all(workers.size());
+  std::iota(all.begin(), all.end(), 0);
+  const size_t suspect = *std::ranges::min_element(all, {}, [&](size_t i) {
+    // A worker that has done all rounds only serves the others.
+    return std::tuple(workers[i].completed_rounds >= rounds, waits[i],
+                      !is_awaited[i], workers[i].completed_rounds,
+                      -workers[i].position.seconds());
   });
   return workers[suspect].key;
 }

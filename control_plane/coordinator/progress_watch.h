@@ -71,9 +71,10 @@ class ProgressWatch {
   std::deque<absl::Duration> gaps_;        // between rounds, the newest last
 };
 
-// Who at the end of the chains of waiting workers waits for nobody; of several,
-// and of those who wait for each other in a circle, the one with the fewest
-// rounds, then the one that has been there longest. `workers` is not empty.
+// The worker that waits for nobody and is awaited by others, at the end of the
+// chains of waiting workers. Of several, and where all wait for each other, the
+// one with the fewest rounds, then the one that has been there longest.
+// `workers` is not empty.
 WorkerKey FindSuspect(std::span<const ProgressWatch::Worker> workers,
                       int64_t rounds);
 

@@ -2,34 +2,24 @@
 #include "control_plane/coordinator/restart_budget.h"
 
 #include <algorithm>
-#include <span>
 
 #include "absl/strings/str_cat.h"
-#include "common/crc32c.h"
 
 namespace gandem {
 namespace {
 
 constexpr absl::Duration kSecondWait = absl::Seconds(1);
 constexpr int kMaxDoublings = 30;
-// A wait is shortened by up to this part of it.
-constexpr double kWaitSpread = 0.2;
 // Of new rounds, for a restart that is given back.
 constexpr absl::Duration kTimePerRestart = absl::Hours(1);
 
 }  // namespace
 
-// The same at each try, so that a run can be followed by its log.
-absl::Duration RestartBudget::Wait(WorkerKey key, int in_a_row) const {
+absl::Duration RestartBudget::Wait(int in_a_row) const {
   if (in_a_row <= 1) return absl::ZeroDuration();
   const int doublings = std::min(in_a_row - 2, kMaxDoublings);
-  const absl::Duration wait =
-      std::min(kSecondWait * (int64_t{1} << doublings), options_.longest_wait);
-  const std::string seed =
-      absl::StrCat(options_.run_name, "/", ToString(key), "/", in_a_row);
-  const double spread =
-      Crc32c(std::as_bytes(std::span(seed))) / 4294967296.0;  // in [0, 1)
-  return wait * (1 - kWaitSpread * spread);
+  return std::min(kSecondWait * (int64_t{1} << doublings),
+                  options_.longest_wait);
 }
 
 bool RestartBudget::Spend(WorkerKey key, absl::Time now) {
@@ -40,7 +30,7 @@ bool RestartBudget::Spend(WorkerKey key, absl::Time now) {
   ++without_progress_;
   counted_until_.reset();  // the run stands still
   Deaths& deaths = deaths_[key];
-  deaths.start_at = now + Wait(key, ++deaths.in_a_row);
+  deaths.start_at = now + Wait(++deaths.in_a_row);
   deaths.rounds = completed_;
   return spent_ <= options_.restarts;
 }

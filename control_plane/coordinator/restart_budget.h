@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How often workers may be started again, and when. The first time at once,
-// then after 1 s, 2 s, 4 s and so on, somewhat less so that places that died
-// together do not come back together; a worker that completes a round of its
+// then after 1 s, 2 s, 4 s and so on; a worker that completes a round of its
 // own beyond all before starts over. A run has a budget of restarts. An hour of
 // rounds that had not been completed before gives one back, so a run of weeks
 // may lose a worker now and then, and a crash loop ends. Workers that are found
@@ -18,7 +17,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 
 #include "absl/time/time.h"
 #include "common/config/worker_key.h"
@@ -28,12 +26,11 @@ namespace gandem {
 class RestartBudget {
  public:
   struct Options {
-    std::string run_name = {};  // runs on one machine wait differently
     int restarts = 5;
     absl::Duration longest_wait = absl::Seconds(60);
   };
 
-  explicit RestartBudget(Options options) : options_(std::move(options)) {}
+  explicit RestartBudget(const Options& options) : options_(options) {}
 
   // A worker has died. False: the budget is used up.
   bool Spend(WorkerKey key, absl::Time now);
@@ -59,7 +56,7 @@ class RestartBudget {
     absl::Time start_at = absl::InfinitePast();
   };
 
-  absl::Duration Wait(WorkerKey key, int in_a_row) const;
+  absl::Duration Wait(int in_a_row) const;
 
   const Options options_;
   std::map<WorkerKey, Deaths> deaths_;

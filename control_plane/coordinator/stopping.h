@@ -53,8 +53,6 @@ class Stopping {
   // once more when a run `begins` to stop that could not before.
   void Request(const std::string& reason, bool begins, absl::Time now);
   const std::string& reason() const { return reason_; }  // empty: no wish
-  // Nobody could be heard for so long.
-  void Skip(absl::Duration gap) { deadline_ += gap; }
   bool IsLate(absl::Time now) const {
     return !reason_.empty() && now > deadline_;
   }

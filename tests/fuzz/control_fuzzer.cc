@@ -37,9 +37,9 @@ Coordinator::Options SomeRun(const std::string& run_dir, Clock* clock) {
           .run_dir = run_dir,
           .config_text = "rounds: 10\n",
           .config_hash = 7,
-          .rounds = kRounds,
-          .workers = {kWorkers[0], kWorkers[1]},
-          .external = true,
+          .epoch = {.rounds = kRounds,
+                    .workers = {kWorkers[0], kWorkers[1]},
+                    .external = true},
           .clock = clock};
 }
 
@@ -116,8 +116,8 @@ class Caller {
     }
     const auto reply = coordinator_->Register(request);
     CheckCode(reply.status());
-    // No number is given out twice; who goes on keeps its own.
-    if (!reply.ok() || request.continuing()) return;
+    // No number is given out twice.
+    if (!reply.ok()) return;
     GANDEM_CHECK(reply->incarnation() > 0);
     GANDEM_CHECK(std::ranges::count(given_, reply->incarnation()) == 0);
     given_.push_back(reply->incarnation());

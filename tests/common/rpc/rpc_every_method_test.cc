@@ -116,14 +116,14 @@ class EveryMethodTest : public ::testing::Test {
   }
 
   void StartControl() {
-    auto coordinator =
-        Coordinator::Create({.run_name = "secret name",
-                             .run_dir = run_dir_.path(),
-                             .config_text = "rounds: 10\n",
-                             .binary_version = std::string(GandemVersion()),
-                             .rounds = 10,
-                             .workers = {{GENERATOR, 0}, {DISCRIMINATOR, 0}},
-                             .external = true});
+    auto coordinator = Coordinator::Create(
+        {.run_name = "secret name",
+         .run_dir = run_dir_.path(),
+         .config_text = "rounds: 10\n",
+         .binary_version = std::string(GandemVersion()),
+         .epoch = {.rounds = 10,
+                   .workers = {{GENERATOR, 0}, {DISCRIMINATOR, 0}},
+                   .external = true}});
     EXPECT_OK(coordinator);
     coordinator_ = *std::move(coordinator);
     service_.emplace(coordinator_.get(), ControlService::Observer());

@@ -146,26 +146,6 @@ TEST_F(CheckpointCommitsTest, NoCheckpointFollowsOneWhoseStatesDiffer) {
   EXPECT_OK(commits_.Take(kNow)->shards);
 }
 
-TEST_F(CheckpointCommitsTest, ADiskThatIsTooSlowFallsBehindByFourOnly) {
-  for (int64_t step = 3; step <= 10; ++step) AddAll(step);
-  for (int64_t step = 3; step <= 10; ++step) {
-    const auto job = commits_.Take(kNow);
-    ASSERT_TRUE(job.has_value());
-    EXPECT_EQ(job->step, step);
-    if (step < 7) {
-      EXPECT_THAT(job->shards,
-                  StatusIs(absl::StatusCode::kResourceExhausted,
-                           AllOf(HasSubstr("4 later ones wait, too"),
-                                 HasSubstr("checkpoint.every_rounds"))));
-    } else {
-      EXPECT_OK(job->shards);
-    }
-    commits_.Settle(*job, job->shards);
-  }
-  EXPECT_FALSE(commits_.is_busy());
-  EXPECT_EQ(commits_.committed_step(), 10);
-}
-
 TEST_F(CheckpointCommitsTest, AReportWithoutSenseChangesNothing) {
   ShardReport report;
   report.set_step(11);

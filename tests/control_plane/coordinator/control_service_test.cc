@@ -58,15 +58,12 @@ class Worker {
         Heartbeats::Options{.interval = interval,
                             .give_up_after = give_up_after,
                             .max_queued_metrics = 3,
+                            .waits = &waits_,
+                            .damage = &damage_,
                             .state =
                                 [this] {
                                   absl::MutexLock lock(&mu_);
                                   return progress_;
-                                },
-                            .damage =
-                                [this] {
-                                  absl::MutexLock lock(&mu_);
-                                  return damage_;
                                 },
                             .on_reply =
                                 [this](const HeartbeatReply& reply) {
@@ -81,10 +78,8 @@ class Worker {
                                 }});
   }
   void StopHeartbeats() { heartbeats_.reset(); }
-  void SetDamage(const LinkDamage& damage) {
-    absl::MutexLock lock(&mu_);
-    damage_ = {damage};
-  }
+  WaitBoard& waits() { return waits_; }
+  DamageLedger& damage() { return damage_; }
   void Set(const Heartbeats::WorkerState& progress) {
     {
       absl::MutexLock lock(&mu_);
@@ -117,9 +112,10 @@ class Worker {
 
  private:
   std::unique_ptr<ControlClient> client_;
+  WaitBoard waits_{/*first_round=*/0};
+  DamageLedger damage_;
   absl::Mutex mu_;
   Heartbeats::WorkerState progress_ ABSL_GUARDED_BY(mu_);
-  std::vector<LinkDamage> damage_ ABSL_GUARDED_BY(mu_);
   HeartbeatReply reply_ ABSL_GUARDED_BY(mu_);
   int num_replies_ ABSL_GUARDED_BY(mu_) = 0;
   absl::Status end_ ABSL_GUARDED_BY(mu_);
@@ -140,21 +136,21 @@ class ControlServiceTest : public ::testing::Test {
   }
   void StartCoordinator(
       const std::string& version = std::string(GandemVersion())) {
-    auto coordinator =
-        Coordinator::Create({.run_name = "test",
-                             .run_dir = run_dir_.path(),
-                             .config_text = "rounds: 10\n",
-                             .binary_version = version,
-                             .rounds = 10,
-                             .workers = {{GENERATOR, 0}, {DISCRIMINATOR, 0}},
-                             .external = true});
+    auto coordinator = Coordinator::Create(
+        {.run_name = "test",
+         .run_dir = run_dir_.path(),
+         .config_text = "rounds: 10\n",
+         .binary_version = version,
+         .epoch = {.rounds = 10,
+                   .workers = {{GENERATOR, 0}, {DISCRIMINATOR, 0}},
+                   .external = true}});
     ASSERT_OK(coordinator);
     coordinator_ = *std::move(coordinator);
     service_.emplace(
         coordinator_.get(),
         ControlService::Observer{
             .on_metrics =
-                [this](const HeartbeatRequest& request) {
+                [this](const HeartbeatRequest& request, int64_t) {
                   absl::MutexLock lock(&mu_);
                   metrics_.insert(metrics_.end(), request.metrics().begin(),
                                   request.metrics().end());
@@ -277,11 +273,13 @@ TEST_F(ControlServiceTest, AStopReachesTheWorkers) {
 
 TEST_F(ControlServiceTest, MetricsAreDroppedAndCountedWhenNobodyTakesThem) {
   StartRun();
-  StopCoordinator();
+  server_.reset();
   for (int64_t round = 0; round < 5; ++round) {  // the queue holds 3
     generator_->heartbeats().AddMetrics(MetricsOf(round));
   }
-  StartCoordinator();
+  auto server = StartControlServer({.address = address_}, &*service_);
+  ASSERT_OK(server);
+  server_ = *std::move(server);
   ASSERT_TRUE(generator_->Sees(
       [this](const HeartbeatReply&) { return MetricRounds().size() >= 3; }));
   generator_->heartbeats().AddMetrics(MetricsOf(5));
@@ -292,50 +290,10 @@ TEST_F(ControlServiceTest, MetricsAreDroppedAndCountedWhenNobodyTakesThem) {
   EXPECT_EQ(metrics_.back().records_dropped(), 2);
 }
 
-TEST_F(ControlServiceTest, WorkersGoOnUnderANewCoordinator) {
-  StartRun();
-  // One half of a checkpoint is reported before the coordinator dies, the
-  // other after.
-  generator_->heartbeats().AddShard(WriteShard("generator-0", 4));
-  generator_->Set({.started_round = 4, .completed_rounds = 4});
-  ASSERT_TRUE(generator_->Sees([this](const auto&) {
-    return coordinator_->Status().workers(0).state() == WorkerStatus::RUNNING;
-  }));
-  const ShardReport late = WriteShard("discriminator-0", 4);
-  StopCoordinator();
-  discriminator_->heartbeats().AddShard(late);
-  StartCoordinator();
-  const auto committed = [](const auto& reply) {
-    return reply.committed_step() == 4;
-  };
-  EXPECT_TRUE(generator_->Sees(committed));
-  EXPECT_TRUE(discriminator_->Sees(committed));
-  EXPECT_EQ(coordinator_->Status().run_epoch(), 1);
-  EXPECT_EQ(coordinator_->Status().state(), StatusReply::RUNNING);
-}
-
-TEST_F(ControlServiceTest, AStopSurvivesTheCoordinator) {
-  StartRun();
-  coordinator_->RequestStop("test");
-  const auto pause = [](const HeartbeatReply& reply) { return reply.pause(); };
-  ASSERT_TRUE(generator_->Sees(pause));
-  ASSERT_TRUE(discriminator_->Sees(pause));
-  StopCoordinator();
-  generator_->Set({.started_round = 3, .completed_rounds = 3, .paused = true});
-  discriminator_->Set(
-      {.started_round = 2, .completed_rounds = 2, .paused = true});
-  StartCoordinator();
-  EXPECT_TRUE(discriminator_->Sees(
-      [](const auto& r) { return r.has_cut() && r.cut() == 3; }));
-}
-
-TEST_F(ControlServiceTest, AnEpochThatCannotGoOnIsSuperseded) {
+TEST_F(ControlServiceTest, ANewCoordinatorEndsTheEpoch) {
   StartRun();
   StopCoordinator();
   StartCoordinator();
-  Worker fresh(address_, DISCRIMINATOR);  // the old one does not come back
-  discriminator_->StopHeartbeats();
-  ASSERT_OK(fresh.client().Register(absl::Now() + kLong));
   EXPECT_TRUE(generator_->Sees(
       [](const auto& reply) { return reply.epoch_superseded(); }));
   generator_->StopHeartbeats();
@@ -379,11 +337,10 @@ TEST_F(ControlServiceTest, AFailureArrivesAfterTheMetrics) {
 // The process is gone after that.
 TEST_F(ControlServiceTest, AFailureBringsItsDamageAlong) {
   StartRun();
-  LinkDamage damage;
-  damage.set_link(LinkDamage::EXCHANGE);
-  damage.set_is_outgoing(true);
-  damage.set_messages(2);
-  generator_->SetDamage(damage);
+  for (int message = 0; message < 2; ++message) {
+    generator_->damage().Note(LinkDamage::EXCHANGE, /*peer=*/0,
+                              /*is_outgoing=*/true);
+  }
   generator_->heartbeats().ReportFailure(absl::DataLossError("checksum"),
                                          absl::Now() + kLong);
   const StatusReply status = coordinator_->Status();
@@ -405,11 +362,7 @@ TEST_F(ControlServiceTest, AFailureOfAnOldEpochIsAnsweredBeforeItReturns) {
   EXPECT_TRUE(generator_->HasSeen(
       [](const HeartbeatReply& reply) { return reply.epoch_superseded(); }));
   EXPECT_FALSE(coordinator_->outcome().has_value());
-  // What was not taken is there for the next epoch.
   EXPECT_THAT(MetricRounds(), ::testing::IsEmpty());
-  const std::vector<RoundMetrics> rest = generator_->heartbeats().TakeMetrics();
-  ASSERT_EQ(rest.size(), 1);
-  EXPECT_EQ(rest[0].round(), 4);
 }
 
 TEST_F(ControlServiceTest, AFailureUnderANewCoordinatorIsSettled) {
@@ -471,16 +424,13 @@ TEST_F(ControlServiceTest, JoiningUnderANewCoordinatorStartsOver) {
 TEST_F(ControlServiceTest, HeartbeatsMayComeBeforeAWorkerHasJoined) {
   ASSERT_OK(generator_->client().Register(absl::Now() + kLong));
   generator_->StartHeartbeats();
-  Heartbeats::WorkerState state = {.has_joined = false};
-  state.position.set_wait(WorkerPosition::MEASURE);
-  generator_->Set(state);
+  generator_->waits().Begin(WorkerPosition::MEASURE);
   EXPECT_TRUE(generator_->Sees([this](const auto& reply) {
     return !reply.epoch_superseded() &&
            coordinator_->Status().workers(0).position().wait() ==
                WorkerPosition::MEASURE;
   }));
   EXPECT_EQ(coordinator_->Status().workers(0).state(), WorkerStatus::STARTING);
-  // There is nothing that it could continue.
   StopCoordinator();
   StartCoordinator();
   EXPECT_TRUE(generator_->Sees(
@@ -512,7 +462,6 @@ TEST_F(ControlServiceTest, ACancelledClientMakesNoCall) {
   EXPECT_THAT(generator_->client().Join({}, deadline), is_cancelled);
   EXPECT_THAT(generator_->client().Heartbeat({}), is_cancelled);
   EXPECT_THAT(generator_->client().ReportShard({}), is_cancelled);
-  EXPECT_THAT(generator_->client().Continue(0), is_cancelled);
   ASSERT_OK_AND_ASSIGN(const RunCounters counters,
                        RunFolder(run_dir_.path()).ReadCounters());
   EXPECT_EQ(counters.incarnation(), 1);  // registrations

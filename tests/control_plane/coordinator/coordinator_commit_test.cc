@@ -149,7 +149,7 @@ TEST_F(CoordinatorCommitTest, AStopDoesNotWaitForItBeyondTwiceItsGrace) {
   coordinator_->RequestStop("Ctrl-C");
   ASSERT_OK(SendPaused(generator_, 3, 4));
   ASSERT_OK(SendPaused(discriminator_, 3, 4));
-  LetTimePass(2 * options_.grace);
+  LetTimePass(2 * options_.epoch.grace);
   EXPECT_FALSE(coordinator_->outcome().has_value());
   LetTimePass(absl::Seconds(1));
   ASSERT_TRUE(coordinator_->outcome().has_value());

@@ -23,7 +23,8 @@ using ::testing::IsEmpty;
 class CoordinatorDamageTest : public gandem::testing::CoordinatorFixture {};
 
 TEST_F(CoordinatorDamageTest, IsShownByLinkAlsoOfAWorkerThatFailsForIt) {
-  options_.workers = {{DISCRIMINATOR, 0}, {DISCRIMINATOR, 1}, {GENERATOR, 0}};
+  options_.epoch.workers = {
+      {DISCRIMINATOR, 0}, {DISCRIMINATOR, 1}, {GENERATOR, 0}};
   Open();
   PlayedWorker one = {.key = {DISCRIMINATOR, 0}};
   PlayedWorker two = {.key = {DISCRIMINATOR, 1}};

@@ -64,7 +64,7 @@ TEST_F(CoordinatorDiskTest, ItIsGivenUpAfterTheGrace) {
   ReportOnAFullDisk(10);
   ASSERT_OK(SendFinished(generator_));
   ASSERT_OK(SendFinished(discriminator_));
-  LetTimePass(options_.grace - kTry);
+  LetTimePass(options_.epoch.grace - kTry);
   EXPECT_FALSE(coordinator_->outcome().has_value());
   LetTimePass(2 * kTry);
   ASSERT_TRUE(coordinator_->outcome().has_value());
@@ -120,7 +120,7 @@ TEST_F(CoordinatorDiskTest, TheRunEndsResumableAfterTheGrace) {
   CommitStep(4);
   full_.emplace();
   Exit(generator_, 137, "was killed by signal 9");
-  LetTimePass(options_.grace + kTry);
+  LetTimePass(options_.epoch.grace + kTry);
   ASSERT_TRUE(coordinator_->outcome().has_value());
   EXPECT_EQ(coordinator_->outcome()->exit_code, kExitResumable);
   EXPECT_THAT(coordinator_->outcome()->detail,

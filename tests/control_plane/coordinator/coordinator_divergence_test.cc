@@ -102,8 +102,8 @@ TEST_F(CoordinatorDivergenceTest, AHealthWarningSaysSinceWhen) {
 }
 
 TEST_F(CoordinatorDivergenceTest, RollsBackWithOtherNoise) {
-  options_.max_rollbacks = 2;
-  options_.restart_budget = 0;  // is no restart
+  options_.epoch.max_rollbacks = 2;
+  options_.epoch.restart_budget = 0;  // is no restart
   StartRun();
   CommitStep(4);
   EXPECT_EQ(RollbacksOnDisk(4), 0);
@@ -129,7 +129,7 @@ TEST_F(CoordinatorDivergenceTest, RollsBackWithOtherNoise) {
 
 // Both roles can notice it.
 TEST_F(CoordinatorDivergenceTest, ADivergenceOfTwoWorkersIsOne) {
-  options_.max_rollbacks = 2;
+  options_.epoch.max_rollbacks = 2;
   StartRun();
   CommitStep(4);
   Diverge(generator_, 6);
@@ -147,7 +147,7 @@ TEST_F(CoordinatorDivergenceTest, ADivergenceOfTwoWorkersIsOne) {
 
 // Whoever goes on from there makes the same numbers.
 TEST_F(CoordinatorDivergenceTest, ANewCoordinatorKnowsOfIt) {
-  options_.max_rollbacks = 2;
+  options_.epoch.max_rollbacks = 2;
   StartRun();
   CommitStep(4);
   Diverge(generator_, 6);
@@ -186,7 +186,7 @@ TEST_F(CoordinatorDivergenceTest, ANewCoordinatorKnowsOfIt) {
 }
 
 TEST_F(CoordinatorDivergenceTest, WithoutACheckpointItBeginsAgain) {
-  options_.max_rollbacks = 1;
+  options_.epoch.max_rollbacks = 1;
   StartRun();
   Diverge(generator_, 6);
   const RegisterReply reply = StartAgain();
@@ -195,7 +195,7 @@ TEST_F(CoordinatorDivergenceTest, WithoutACheckpointItBeginsAgain) {
 }
 
 TEST_F(CoordinatorDivergenceTest, ARunThatStopsDoesNotGoBack) {
-  options_.max_rollbacks = 1;
+  options_.epoch.max_rollbacks = 1;
   StartRun();
   coordinator_->RequestStop("Ctrl-C");
   Diverge(generator_, 6);

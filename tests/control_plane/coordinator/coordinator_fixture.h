@@ -42,8 +42,8 @@ class CoordinatorFixture : public ::testing::Test {
     options_.run_dir = run_dir_.path();
     options_.config_text = "rounds: 10\n";
     options_.config_hash = 7;
-    options_.rounds = 10;
-    options_.workers = {kDiscriminator, kGenerator};
+    options_.epoch.rounds = 10;
+    options_.epoch.workers = {kDiscriminator, kGenerator};
     options_.clock = &clock_;
   }
 
@@ -75,16 +75,6 @@ class CoordinatorFixture : public ::testing::Test {
       worker.run_epoch = reply->run_epoch();
     }
     return reply;
-  }
-  absl::StatusOr<RegisterReply> Continue(const PlayedWorker& worker,
-                                         int64_t completed_rounds) {
-    RegisterRequest request = Registration(worker);
-    request.set_continuing(true);
-    request.set_run_epoch(worker.run_epoch);
-    request.set_round(completed_rounds);
-    request.set_config_crc32c(Crc32c(std::as_bytes(
-        std::span(options_.config_text.data(), options_.config_text.size()))));
-    return coordinator_->Register(request);
   }
   // The proof of a worker that sees the run folder.
   std::string Proof() const {
@@ -130,7 +120,7 @@ class CoordinatorFixture : public ::testing::Test {
   }
   absl::StatusOr<HeartbeatReply> SendFinished(const PlayedWorker& worker) {
     HeartbeatRequest request =
-        Beat(worker, options_.rounds - 1, options_.rounds);
+        Beat(worker, options_.epoch.rounds - 1, options_.epoch.rounds);
     request.set_finished(true);
     return coordinator_->Heartbeat(request);
   }
@@ -167,7 +157,7 @@ class CoordinatorFixture : public ::testing::Test {
   void StartRun() {
     if (coordinator_ == nullptr) Open();
     for (PlayedWorker* worker : {&generator_, &discriminator_}) {
-      if (!options_.external && worker->pid == 0) Launch(*worker);
+      if (!options_.epoch.external && worker->pid == 0) Launch(*worker);
       ASSERT_OK(Register(*worker));
     }
     ASSERT_OK(Join(generator_));

@@ -23,7 +23,9 @@ constexpr auto kBadJoin = absl::StatusCode::kInvalidArgument;
 
 class CoordinatorProgressTest : public ::gandem::testing::CoordinatorFixture {
  protected:
-  CoordinatorProgressTest() { options_.progress_timeout = absl::Seconds(30); }
+  CoordinatorProgressTest() {
+    options_.epoch.progress_timeout = absl::Seconds(30);
+  }
 
   static void SetPosition(WorkerPosition::Wait wait, Role whom, double seconds,
                           HeartbeatRequest& request) {
@@ -97,7 +99,7 @@ TEST_F(CoordinatorProgressTest, WhoeverHoldsTheRunUpIsKilledAndStartedAgain) {
 }
 
 TEST_F(CoordinatorProgressTest, TheBudgetEndsARunThatAlwaysSticks) {
-  options_.restart_budget = 0;
+  options_.epoch.restart_budget = 0;
   StartAndDoOneRound();
   StandStill(1, 31);
   ASSERT_TRUE(coordinator_->outcome().has_value());
@@ -107,7 +109,7 @@ TEST_F(CoordinatorProgressTest, TheBudgetEndsARunThatAlwaysSticks) {
 }
 
 TEST_F(CoordinatorProgressTest, AWorkerByHandIsNamedWithItsProcess) {
-  options_.external = true;
+  options_.epoch.external = true;
   generator_.pid = 11;
   discriminator_.pid = 22;
   StartAndDoOneRound();
@@ -116,7 +118,7 @@ TEST_F(CoordinatorProgressTest, AWorkerByHandIsNamedWithItsProcess) {
 }
 
 TEST_F(CoordinatorProgressTest, ARunThatStopsHasItsGrace) {
-  options_.grace = absl::Seconds(100);
+  options_.epoch.grace = absl::Seconds(100);
   StartAndDoOneRound();
   coordinator_->RequestStop("test");
   StandStill(1, 60);
@@ -126,7 +128,7 @@ TEST_F(CoordinatorProgressTest, ARunThatStopsHasItsGrace) {
 
 // However short the timeout is: only what the coordinator has seen counts.
 TEST_F(CoordinatorProgressTest, NobodyIsStuckWhileTheCoordinatorStoodStill) {
-  options_.progress_timeout = absl::Seconds(4);
+  options_.epoch.progress_timeout = absl::Seconds(4);
   StartAndDoOneRound();
   StandStill(1, 2);
   clock_.Advance(absl::Milliseconds(4500));
@@ -161,8 +163,8 @@ TEST_F(CoordinatorProgressTest, APositionThatCannotBeIsRefused) {
 
 // Heartbeats come from the start, so silence is not slowness.
 TEST_F(CoordinatorProgressTest, AWorkerMayMeasureForLong) {
-  options_.heartbeat_timeout = absl::Seconds(10);
-  options_.join_timeout = absl::Seconds(20);
+  options_.epoch.heartbeat_timeout = absl::Seconds(10);
+  options_.epoch.join_timeout = absl::Seconds(20);
   Open();
   for (PlayedWorker* worker : {&generator_, &discriminator_}) {
     Launch(*worker);
@@ -192,7 +194,7 @@ TEST_F(CoordinatorProgressTest, AWorkerMayMeasureForLong) {
 }
 
 TEST_F(CoordinatorProgressTest, WhatAutoHasBecomeIsKeptFromTheFirstWord) {
-  options_.external = true;
+  options_.epoch.external = true;
   Open();
   ASSERT_OK_AND_ASSIGN(const RegisterReply first, Register(generator_));
   EXPECT_THAT(first.chosen(), IsEmpty());
@@ -219,7 +221,7 @@ TEST_F(CoordinatorProgressTest, WhatAutoHasBecomeIsKeptFromTheFirstWord) {
 }
 
 TEST_F(CoordinatorProgressTest, AChoiceThatIsNoneIsRefused) {
-  options_.external = true;
+  options_.epoch.external = true;
   Open();
   ASSERT_OK(Register(generator_));
   const JoinRequest ready = Ready(generator_);

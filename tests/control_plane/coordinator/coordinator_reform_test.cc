@@ -29,9 +29,9 @@ class CoordinatorReformTest : public gandem::testing::CoordinatorFixture {
   using Workers = std::vector<PlayedWorker*>;
 
   CoordinatorReformTest() {
-    options_.workers = {generator_.key, generator1_.key, discriminator_.key,
-                        discriminator1_.key};
-    options_.elastic = true;
+    options_.epoch.workers = {generator_.key, generator1_.key,
+                              discriminator_.key, discriminator1_.key};
+    options_.epoch.elastic = true;
   }
 
   absl::StatusOr<RegisterReply> RegisterHolding(PlayedWorker& worker,
@@ -63,7 +63,7 @@ class CoordinatorReformTest : public gandem::testing::CoordinatorFixture {
   void StartFleets() {
     Open();
     for (PlayedWorker* worker : all_) {
-      if (!options_.external) Launch(*worker);
+      if (!options_.epoch.external) Launch(*worker);
       ASSERT_OK(Register(*worker));
     }
     for (PlayedWorker* worker : all_) ASSERT_OK(Join(*worker, true));
@@ -324,7 +324,7 @@ TEST_F(CoordinatorReformTest, ARoleThatHoldsNothingStartsFromTheCheckpoint) {
 }
 
 TEST_F(CoordinatorReformTest, AnExactRunStartsFromTheCheckpoint) {
-  options_.elastic = false;
+  options_.epoch.elastic = false;
   StartFleets();
   KillDiscriminator1();
   ASSERT_OK_AND_ASSIGN(const RegisterReply reply, Register(generator_));
@@ -333,7 +333,7 @@ TEST_F(CoordinatorReformTest, AnExactRunStartsFromTheCheckpoint) {
 }
 
 TEST_F(CoordinatorReformTest, AZombieIsRefused) {
-  options_.external = true;
+  options_.epoch.external = true;
   StartFleets();
   // One is silent for too long.
   for (int second = 0; second <= 60; ++second) {
@@ -360,7 +360,7 @@ TEST_F(CoordinatorReformTest, AZombieIsRefused) {
 }
 
 TEST_F(CoordinatorReformTest, AReplacementInMidRunReforms) {
-  options_.external = true;
+  options_.epoch.external = true;
   StartFleets();
   PlayedWorker fresh = {.key = discriminator1_.key, .pid = 7};
   EXPECT_THAT(Register(fresh), StatusIs(kNotYet));
@@ -386,8 +386,8 @@ TEST_F(CoordinatorReformTest, ASilentMemberIsNotAwaited) {
 }
 
 TEST_F(CoordinatorReformTest, AMemberThatDoesNotJoinIsNotAwaited) {
-  options_.external = true;
-  options_.join_timeout = absl::Seconds(20);
+  options_.epoch.external = true;
+  options_.epoch.join_timeout = absl::Seconds(20);
   StartFleets();
   PlayedWorker fresh = {.key = discriminator1_.key, .pid = 7};
   EXPECT_THAT(Register(fresh), StatusIs(kNotYet));
@@ -404,7 +404,7 @@ TEST_F(CoordinatorReformTest, AMemberThatDoesNotJoinIsNotAwaited) {
 }
 
 TEST_F(CoordinatorReformTest, AWorkerThatDoesNotComeBackIsStartedAgain) {
-  options_.join_timeout = absl::Seconds(20);
+  options_.epoch.join_timeout = absl::Seconds(20);
   StartFleets();
   GoOnWithoutDiscriminator1();
   Launch(discriminator1_);
@@ -420,7 +420,7 @@ TEST_F(CoordinatorReformTest, AWorkerThatDoesNotComeBackIsStartedAgain) {
 }
 
 TEST_F(CoordinatorReformTest, RestartsHaveABudget) {
-  options_.restart_budget = 2;
+  options_.epoch.restart_budget = 2;
   StartFleets();
   GoOnWithoutDiscriminator1();
   for (int i = 0; i < 2; ++i) {
@@ -451,7 +451,7 @@ TEST_F(CoordinatorReformTest, AStopComesAfterIt) {
 }
 
 TEST_F(CoordinatorReformTest, AStopDoesNotWaitForever) {
-  options_.grace = absl::Seconds(10);
+  options_.epoch.grace = absl::Seconds(10);
   StartFleets();
   KillDiscriminator1();
   for (int second = 0; second <= 10; ++second) {
@@ -470,17 +470,15 @@ TEST_F(CoordinatorReformTest, NothingIsLeftToDoAfterTheLastCommit) {
 }
 
 TEST_F(CoordinatorReformTest, ANewCoordinatorKnowsNoMemory) {
-  options_.external = true;
+  options_.epoch.external = true;
   StartFleets();
   Open();
-  for (PlayedWorker* worker : all_) ASSERT_OK(Continue(*worker, 5));
-  ASSERT_EQ(State(), StatusReply::RUNNING);
-  PlayedWorker fresh = {.key = discriminator1_.key, .pid = 7};
-  ASSERT_OK_AND_ASSIGN(RegisterReply reply, Register(fresh));
-  EXPECT_FALSE(reply.keep_state());
-  ASSERT_OK_AND_ASSIGN(reply, RegisterHolding(generator_, 5));
-  EXPECT_FALSE(reply.keep_state());
-  EXPECT_EQ(reply.first_round(), 0);
+  for (PlayedWorker* worker : all_) {
+    ASSERT_OK_AND_ASSIGN(const RegisterReply reply,
+                         RegisterHolding(*worker, 5));
+    EXPECT_FALSE(reply.keep_state());
+    EXPECT_EQ(reply.first_round(), 0);
+  }
 }
 
 TEST_F(CoordinatorReformTest, ARoundThatIsNotOfTheRunIsRefused) {

@@ -40,7 +40,6 @@ TEST_F(CoordinatorTest, RegistrationTellsTheRun) {
   EXPECT_EQ(reply.first_round(), 0);
   EXPECT_EQ(reply.run_epoch(), 1);
   EXPECT_GT(reply.incarnation(), 0);
-  EXPECT_FALSE(reply.continue_running());
 }
 
 TEST_F(CoordinatorTest, CountersAreOnDiskBeforeTheyAreUsed) {
@@ -89,23 +88,19 @@ TEST_F(CoordinatorTest, AnotherReleaseIsRefused) {
   options_.binary_version = "new";
   Open();
   Launch(generator_);
-  for (const bool continuing : {false, true}) {
-    RegisterRequest request = Registration(generator_);
-    request.set_binary_version("0.0.1");
-    request.set_continuing(continuing);
-    // The caller may be anybody; the operator is told which releases.
-    EXPECT_THAT(coordinator_->Register(request),
-                StatusIs(absl::StatusCode::kInvalidArgument,
-                         AllOf(HasSubstr("start workers of the same release"),
-                               Not(HasSubstr("'new'")))));
-    EXPECT_THAT(TakeEvents(), Contains(HasSubstr(why)));
-    clock_.Advance(absl::Seconds(2));
-  }
+  RegisterRequest request = Registration(generator_);
+  request.set_binary_version("0.0.1");
+  // The caller may be anybody; the operator is told which releases.
+  EXPECT_THAT(coordinator_->Register(request),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("start workers of the same release"),
+                             Not(HasSubstr("'new'")))));
+  EXPECT_THAT(TakeEvents(), Contains(HasSubstr(why)));
   EXPECT_OK(Register(generator_));
 }
 
 TEST_F(CoordinatorTest, WhoTakesAPlaceIsTold) {
-  options_.external = true;
+  options_.epoch.external = true;
   Open();
   PlayedWorker first = {.key = kGenerator, .pid = 11};
   PlayedWorker second = {.key = kGenerator, .pid = 12};
@@ -225,7 +220,7 @@ TEST_F(CoordinatorTest, TheProofOfTheFolderOutlivesState) {
 
 class CoordinatorHostsTest : public CoordinatorTest {
  protected:
-  CoordinatorHostsTest() { options_.external = true; }
+  CoordinatorHostsTest() { options_.epoch.external = true; }
   void RegisterAt(PlayedWorker& worker, const std::string& host) {
     RegisterRequest request = Registration(worker);
     request.set_host(host);
@@ -593,7 +588,7 @@ TEST_F(CoordinatorTest, AStopWhileWorkersStartEndsAtOnce) {
 }
 
 TEST_F(CoordinatorTest, TheGraceIsLimited) {
-  options_.grace = absl::Seconds(30);
+  options_.epoch.grace = absl::Seconds(30);
   StartRun();
   CommitStep(2);
   ASSERT_OK(Send(generator_, 5, 5));

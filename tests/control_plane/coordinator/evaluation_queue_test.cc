@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control_plane/coordinator/evaluation_queue.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "control_plane/coordinator/evaluation_snapshots.h"
 
 namespace gandem {
 namespace {

@@ -31,13 +31,13 @@ using ::testing::HasSubstr;
 class LauncherTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto coordinator =
-        Coordinator::Create({.run_name = "test",
-                             .run_dir = run_dir_.path(),
-                             .config_text = "rounds: 1\n",
-                             .rounds = 1,
-                             .workers = {{GENERATOR, 0}, {DISCRIMINATOR, 0}},
-                             .restart_budget = 2});
+    auto coordinator = Coordinator::Create(
+        {.run_name = "test",
+         .run_dir = run_dir_.path(),
+         .config_text = "rounds: 1\n",
+         .epoch = {.rounds = 1,
+                   .workers = {{GENERATOR, 0}, {DISCRIMINATOR, 0}},
+                   .restart_budget = 2}});
     ASSERT_OK(coordinator);
     coordinator_ = *std::move(coordinator);
     Launch(/*trace_folder=*/"");
