@@ -22,7 +22,7 @@
 #include "training/compute/compute.h"
 #include "training/fleet/sync_batch_norm.h"
 #include "training/inputs/pairs.h"
-#include "training/objective/ada_probability.h"
+#include "training/objective/augment.h"
 #include "training/optimizers/freeze_parameters.h"
 #include "training/optimizers/make_optimizer.h"
 #include "training/roles/initial_state.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All families of networks (docs/extending.md).
+// The core's families of networks (docs/extending.md).
 //
 // Owner, thread safety, errors: see family.h.
 #pragma once
@@ -22,9 +22,7 @@ namespace gandem {
   FAMILY(Sagan)                         \
   FAMILY(Biggan)                        \
   FAMILY(Dcgan5)                        \
-  FAMILY(Python)                        \
-  FAMILY(R3gan)                         \
-  FAMILY(Stylegan2)
+  FAMILY(Python)
 
 #define GANDEM_DECLARE_FAMILY(name) NetworkFamily name##Family();
 GANDEM_NETWORK_FAMILIES(GANDEM_DECLARE_FAMILY)

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/registry/registry.h"
 
-#include <array>
+#include <algorithm>
+#include <iterator>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -18,12 +20,16 @@
 namespace gandem {
 namespace {
 
-const auto& Families() {
+const std::vector<NetworkFamily>& Families() {
+  static const auto* const families = [] {
 #define GANDEM_MAKE_FAMILY(name) name##Family(),
-  static const std::array families = {
-      GANDEM_NETWORK_FAMILIES(GANDEM_MAKE_FAMILY)};
+    auto* const all = new std::vector<NetworkFamily>{
+        GANDEM_NETWORK_FAMILIES(GANDEM_MAKE_FAMILY)};
 #undef GANDEM_MAKE_FAMILY
-  return families;
+    std::ranges::copy(ExtraFamilies(), std::back_inserter(*all));
+    return all;
+  }();
+  return *families;
 }
 
 absl::StatusOr<const NetworkFamily*> CheckedFamily(const NetworkConfig& config,
@@ -52,7 +58,7 @@ const NetworkFamily* FamilyOf(const NetworkConfig& config) {
   for (const NetworkFamily& family : Families()) {
     if (family.name == field->name()) return &family;
   }
-  GANDEM_CHECK(false);  // a message without a line in families.h
+  GANDEM_CHECK(false);  // a message without a family
   return nullptr;
 }
 

@@ -14,7 +14,7 @@
 #include "training/compute/choose_compute.h"
 #include "training/compute/device_memory.h"
 #include "training/compute/parse_device.h"
-#include "training/objective/ada_probability.h"
+#include "training/objective/augment.h"
 #include "training/roles/run_roles.h"
 #include "training/state/catch_torch.h"
 #include "training/state/module_state.h"

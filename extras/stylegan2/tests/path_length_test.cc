@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/objective/path_length.h"
+#include "extras/stylegan2/path_length.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/families/stylegan2_layers.h"
+#include "extras/stylegan2/stylegan2_layers.h"
 
 #include <algorithm>
 #include <cmath>
@@ -138,17 +138,6 @@ at::Tensor NoiseInput::ForwardGiven(const at::Tensor& input_NCHW,
   }
   return input_NCHW +
          noise.to(strength_.device(), strength_.scalar_type()) * strength_;
-}
-
-bool SetNoiseInputs(torch::nn::Module& network, bool random) {
-  bool found = false;
-  for (const auto& module : network.modules()) {
-    auto* const input = dynamic_cast<NoiseInput*>(module.get());
-    if (input == nullptr) continue;
-    input->set_draws_always(random);
-    found = true;
-  }
-  return found;
 }
 
 at::Tensor WithDeviation(const at::Tensor& input_NCHW, int64_t group) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/objective/ada_pipeline.h"
+#include "extras/ada/ada_pipeline.h"
 
 #include <algorithm>
 #include <array>

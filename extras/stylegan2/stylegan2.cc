@@ -21,9 +21,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/config/resnet_plan.h"
+#include "extras/stylegan2/path_length.h"
+#include "extras/stylegan2/style_mapping.h"
+#include "extras/stylegan2/stylegan2_layers.h"
 #include "models/families/family.h"
-#include "models/families/style_mapping.h"
-#include "models/families/stylegan2_layers.h"
 #include "models/layers/layer.h"
 #include "models/torch.h"
 #include "proto/config.pb.h"
@@ -119,7 +120,7 @@ class StyledBlock : public torch::nn::Module {
   std::shared_ptr<ModulatedConv> to_image_;
 };
 
-class Stylegan2Generator : public Generator {
+class Stylegan2Generator : public Generator, public HasStyles {
  public:
   Stylegan2Generator(const Stylegan2Config& config, const DataShape& data)
       : noise_dim_(config.noise_dim()),
@@ -159,6 +160,19 @@ class Stylegan2Generator : public Generator {
   }
 
   int64_t noise_dim() const override { return noise_dim_; }
+
+  bool TruncateStyles(double psi) override {
+    mapping_->set_psi(psi);
+    return true;
+  }
+
+  bool SetNoiseInputs(bool random) override {
+    for (const auto& module : modules()) {
+      auto* const input = dynamic_cast<NoiseInput*>(module.get());
+      if (input != nullptr) input->set_draws_always(random);
+    }
+    return true;
+  }
 
  private:
   // One for each convolution, and the last one for the image.

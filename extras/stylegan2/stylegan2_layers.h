@@ -108,10 +108,6 @@ class NoiseInput : public DrawingLayer {
   bool draws_always_ = false;
 };
 
-// Whether evaluating passes of `network` draw their noise as training passes
-// do (`random`), from now on. False: the network has no noise inputs.
-bool SetNoiseInputs(torch::nn::Module& network, bool random);
-
 // One channel more: the deviation of groups of images, of `group` each or of
 // the largest divisor of N below it, mean over channels and pixels. Of images i
 // of a group, i modulo their number is the same.

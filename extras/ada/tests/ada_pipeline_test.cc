@@ -2,7 +2,7 @@
 //
 // The augmentations of ADA against an independent PyTorch script
 // (tests/oracles/ada_goldens.py), and what does not depend on numbers.
-#include "training/objective/ada_pipeline.h"
+#include "extras/ada/ada_pipeline.h"
 
 #include <gtest/gtest.h>
 

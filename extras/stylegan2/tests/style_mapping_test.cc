@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/families/style_mapping.h"
+#include "extras/stylegan2/style_mapping.h"
 
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
@@ -88,7 +88,7 @@ TEST(StyleMappingTest, TruncationMovesStylesTowardsTheMean) {
     double style;
   } kCases[] = {{0.5, 3}, {0, 1}, {-1, -3}};
   for (const auto& c : kCases) {
-    EXPECT_TRUE(TruncateStyles(*mapping, c.psi));
+    mapping->set_psi(c.psi);
     EXPECT_TRUE(at::equal(mapping->Truncated(styles),
                           torch::full({2, kStyleDim}, c.style)))
         << c.psi;
@@ -207,17 +207,11 @@ TEST_F(StyleGeneratorTest, NoTruncationIsTheStyleItself) {
   Pass(*network, ForwardMode::kTrain);
   const at::Tensor images = Pass(*network, ForwardMode::kEvaluate);
   EXPECT_FALSE(at::allclose(images[0], images[1]));
-  EXPECT_TRUE(TruncateStyles(*network, 0));
+  EXPECT_TRUE(network->TruncateStyles(0));
   const at::Tensor mean = Pass(*network, ForwardMode::kEvaluate);
   EXPECT_TRUE(at::allclose(mean[0], mean[1], 1e-5, 1e-6));
-  EXPECT_TRUE(TruncateStyles(*network, 1));
+  EXPECT_TRUE(network->TruncateStyles(1));
   EXPECT_TRUE(at::equal(Pass(*network, ForwardMode::kEvaluate), images));
-}
-
-TEST(TruncateStylesTest, SaysWhetherThereAreAny) {
-  const auto of_labels = std::make_shared<StyleMapping>(
-      StyleMapping::Options{.num_classes = 3, .style_dim = 2, .layers = 1});
-  EXPECT_FALSE(TruncateStyles(*of_labels, 0.5));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@
 #include <memory>
 #include <vector>
 
-#include "models/families/stylegan2_layers.h"
+#include "extras/stylegan2/stylegan2_layers.h"
 #include "models/layers/drawing_layer.h"
 
 namespace gandem {
@@ -47,7 +47,6 @@ class StyleMapping : public torch::nn::Module {
   // psi below 1.
   at::Tensor Truncated(const at::Tensor& style_NS) const;
 
-  bool has_mean() const { return options_.has_mean; }
   void set_psi(double psi) { psi_ = psi; }
 
  private:
@@ -64,10 +63,6 @@ class StyleMapping : public torch::nn::Module {
   at::Tensor sum_S_;     // of its styles
   int64_t count_ = 0;    // of its images
 };
-
-// From now on evaluating passes move all styles towards their mean
-// (StyleMapping::Truncated). False: the network has no mean style.
-bool TruncateStyles(torch::nn::Module& network, double psi);
 
 // What is drawn for each image of a training pass: whether it has two styles,
 // the layer at which the second begins, and that style's noise.

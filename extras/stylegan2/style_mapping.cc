@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/families/style_mapping.h"
+#include "extras/stylegan2/style_mapping.h"
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
@@ -77,17 +77,6 @@ void StyleMapping::Record(const at::Tensor& style_NS, int64_t step) {
 at::Tensor StyleMapping::Truncated(const at::Tensor& style_NS) const {
   if (psi_ == 1) return style_NS;
   return mean_S_ + psi_ * (style_NS - mean_S_);
-}
-
-bool TruncateStyles(torch::nn::Module& network, double psi) {
-  bool found = false;
-  for (const auto& module : network.modules()) {
-    auto* const mapping = dynamic_cast<StyleMapping*>(module.get());
-    if (mapping == nullptr || !mapping->has_mean()) continue;
-    mapping->set_psi(psi);
-    found = true;
-  }
-  return found;
 }
 
 StyleMixing::StyleMixing(const Options& options)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/objective/ada_probability.h"
+#include "extras/ada/ada_probability.h"
 
 #include <gtest/gtest.h>
 
@@ -12,13 +12,13 @@ namespace gandem {
 namespace {
 
 // One step of 4 images sees as many logits above 0 as `right`, the rest below.
-class AdaControllerTest : public ::testing::Test {
+class AdaProbabilityTest : public ::testing::Test {
  protected:
   void Begin(const AdaOptions& options) {
     options_ = options;
-    AddAdaBuffer(options_, network_);
+    RegisterAdaBuffer(options_, network_);
     controller_ =
-        std::make_unique<AdaController>(options_, &network_, /*batch_size=*/4);
+        std::make_unique<AdaProbability>(options_, &network_, /*batch_size=*/4);
   }
 
   double Step(int64_t right) {
@@ -28,16 +28,16 @@ class AdaControllerTest : public ::testing::Test {
     controller_->Add(logits.narrow(0, 0, 1));
     controller_->Add(logits.narrow(0, 1, 3));
     controller_->EndStep(step_++, /*fleet=*/nullptr);
-    return controller_->p().value();
+    return controller_->p();
   }
 
   torch::nn::Module network_;
-  std::optional<AdaOptions> options_;
-  std::unique_ptr<AdaController> controller_;
+  AdaOptions options_;
+  std::unique_ptr<AdaProbability> controller_;
   int64_t step_ = 0;
 };
 
-TEST_F(AdaControllerTest, FollowsTheSignsAfterEveryInterval) {
+TEST_F(AdaProbabilityTest, FollowsTheSignsAfterEveryInterval) {
   Begin({.target = 0.5, .p = 0.5, .interval = 2, .images_to_full = 80});
   EXPECT_EQ(controller_->mean_sign(), std::nullopt);
   EXPECT_EQ(Step(4), 0.5);
@@ -51,7 +51,7 @@ TEST_F(AdaControllerTest, FollowsTheSignsAfterEveryInterval) {
   EXPECT_EQ(controller_->mean_sign(), 0);
 }
 
-TEST_F(AdaControllerTest, StaysBetween0And1) {
+TEST_F(AdaProbabilityTest, StaysBetween0And1) {
   Begin({.target = 0, .p = 0.9, .interval = 1, .images_to_full = 12});
   EXPECT_EQ(Step(4), 1);
   EXPECT_EQ(Step(4), 1);
@@ -60,14 +60,14 @@ TEST_F(AdaControllerTest, StaysBetween0And1) {
   EXPECT_EQ(Step(0), 0);
 }
 
-TEST_F(AdaControllerTest, APatchCountsByEachLogit) {
+TEST_F(AdaProbabilityTest, APatchCountsByEachLogit) {
   Begin({.target = 0, .interval = 1, .images_to_full = 100});
   controller_->Add(torch::tensor({{1.0, 2.0, 3.0}, {-1.0, 0.0, -2.0}}));
   controller_->EndStep(0, nullptr);
   EXPECT_DOUBLE_EQ(controller_->mean_sign().value(), 1.0 / 6);
 }
 
-TEST_F(AdaControllerTest, AFixedProbabilityHasNoState) {
+TEST_F(AdaProbabilityTest, AFixedProbabilityHasNoState) {
   Begin({.p = 0.3, .interval = 1, .adaptive = false});
   EXPECT_EQ(Step(4), 0.3);
   EXPECT_TRUE(BuffersOf(network_).empty());
@@ -75,25 +75,15 @@ TEST_F(AdaControllerTest, AFixedProbabilityHasNoState) {
   EXPECT_EQ(controller_->mean_sign(), std::nullopt);
 }
 
-TEST_F(AdaControllerTest, NothingWithoutAda) {
-  AddAdaBuffer(std::nullopt, network_);
-  EXPECT_TRUE(BuffersOf(network_).empty());
-  AdaController controller(std::nullopt, &network_, 4);
-  controller.Add(torch::ones({4}));
-  controller.EndStep(0, nullptr);
-  EXPECT_EQ(controller.p(), std::nullopt);
-  EXPECT_TRUE(controller.State().empty());
-}
-
 // A version that is packed takes its p with it.
-TEST_F(AdaControllerTest, PTravelsWithTheNetwork) {
+TEST_F(AdaProbabilityTest, PTravelsWithTheNetwork) {
   Begin({.target = 0, .p = 0.5, .interval = 1, .images_to_full = 8});
   torch::nn::Module critic;
-  AddAdaBuffer(options_, critic);
-  EXPECT_EQ(AdaProbabilityOf(*options_, critic), 0.5);
+  RegisterAdaBuffer(options_, critic);
+  EXPECT_EQ(AdaProbabilityOf(options_, critic), 0.5);
   Step(4);
   ASSERT_TRUE(UnpackModule(PackModule(network_), critic).ok());
-  EXPECT_EQ(AdaProbabilityOf(*options_, critic), 1);
+  EXPECT_EQ(AdaProbabilityOf(options_, critic), 1);
 }
 
 }  // namespace

@@ -17,32 +17,36 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <vector>
 
-#include "models/network.h"
-#include "training/state/tensors_by_name.h"
+#include "training/objective/path_penalty.h"
 
 namespace gandem {
 
-class PenaltyConfig;  // proto/config.proto
-
-struct PathLengthOptions {
-  double weight = 0;  // 0: off
-  int64_t every_steps = 4;
-  int64_t batch_shrink = 2;
-  bool separate = false;  // in a second update of the step
-
-  // Is it measured in the generator's step `step`, counted from 0?
-  bool Due(int64_t step) const { return weight > 0 && step % every_steps == 0; }
+// Images and the styles that they are made of.
+struct StyledImages {
+  at::Tensor images_NCHW;
+  at::Tensor styles_NLS;  // of each layer
 };
 
-PathLengthOptions PathLengthFrom(const PenaltyConfig& config);
-
-class PathLengthPenalty {
+// A generator whose images follow from styles, by which they can be
+// differentiated.
+class HasStyles {
  public:
-  // `share`: of a step's images that are this rank's, above 0. The mean is kept
-  // where `where` is.
+  virtual ~HasStyles() = default;
+  virtual StyledImages ForwardStyled(const at::Tensor& noise_NZ,
+                                     const Condition& condition,
+                                     ForwardMode mode) = 0;
+};
+
+class PathLengthPenalty : public PathPenalty {
+ public:
   PathLengthPenalty(const PathLengthOptions& options, double share,
                     at::Device where);
+
+  absl::Status Backward(const Step& step) override;
+  // The mean, as what follows means over images (kImageMeanSuffix).
+  TensorsByName State() const override;
 
   // |J^T y| of each image, y = `direction_NCHW` / sqrt(height * width); can be
   // differentiated.
@@ -59,12 +63,11 @@ class PathLengthPenalty {
   // into the mean.
   void EndStep();
 
-  const PathLengthOptions& options() const { return options_; }
-  double share() const { return share_; }
-  // The mean, as what follows means over images (kImageMeanSuffix).
-  TensorsByName State() const;
-
  private:
+  absl::Status SeparateBackward(const Step& step);
+  // The mean over all images that are measured.
+  double MeanLength(const std::vector<at::Tensor>& own, const Step& step) const;
+
   const PathLengthOptions options_;
   const double share_;
   const at::Tensor mean_;  // a

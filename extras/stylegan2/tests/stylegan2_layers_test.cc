@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/families/stylegan2_layers.h"
+#include "extras/stylegan2/stylegan2_layers.h"
 
 #include <gtest/gtest.h>
 

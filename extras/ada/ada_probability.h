@@ -19,53 +19,40 @@
 #include <cstdint>
 #include <optional>
 
-#include "models/fleet_gather.h"
-#include "training/objective/ada_options.h"
-#include "training/state/tensors_by_name.h"
+#include "training/objective/augment.h"
 
 namespace gandem {
 
-// Gives a discriminator that stands ready for training, or to judge, the buffer
-// if `options` are there and p adapts. Once per network.
-void AddAdaBuffer(const std::optional<AdaOptions>& options,
-                  torch::nn::Module& discriminator);
+// Gives a discriminator the buffer if p adapts. Once per network.
+void RegisterAdaBuffer(const AdaOptions& options,
+                       torch::nn::Module& discriminator);
 
 // Of a network without the buffer: where p begins.
 double AdaProbabilityOf(const AdaOptions& options,
                         const torch::nn::Module& discriminator);
 
-class AdaController {
+class AdaProbability : public AdaController {
  public:
   // `discriminator` outlives this and has the buffer if p adapts. Steps have
   // `batch_size` real images, over all ranks.
-  AdaController(const std::optional<AdaOptions>& options,
-                torch::nn::Module* discriminator, int64_t batch_size);
+  AdaProbability(const AdaOptions& options, torch::nn::Module* discriminator,
+                 int64_t batch_size);
 
-  // Of a micro-batch of real images: of any shape.
-  void Add(const at::Tensor& logits);
-  // After step `step`, counted from 0: counts signs of all ranks of `fleet`
-  // (null: they are all here) and, after every interval-th step, moves p. The
-  // same on all ranks.
-  void EndStep(int64_t step, FleetGather* fleet);
-
-  // Nothing without ADA.
-  std::optional<double> p() const;
-  // r_t, the mean sign of the logits at the last look; nothing before the
-  // first.
-  std::optional<double> mean_sign() const;
-  // What a checkpoint has to keep beside the buffer.
-  TensorsByName State() const;
+  void Add(const at::Tensor& logits) override;
+  // Counts signs and, after every interval-th step, moves p.
+  void EndStep(int64_t step, FleetGather* fleet) override;
+  double p() const override;
+  std::optional<double> mean_sign() const override;
+  TensorsByName State() const override;
 
  private:
-  bool adapts() const { return options_.has_value() && options_->adaptive; }
-
-  const std::optional<AdaOptions> options_;
+  const AdaOptions options_;
   torch::nn::Module* const discriminator_;
   const int64_t batch_size_;
   int64_t step_signs_ = 0;   // of this rank in this step
   int64_t step_logits_ = 0;  // and how many they are
   // int64: sum of signs and number of logits since the last look, and the same
-  // at that look.
+  // at that look. Undefined: p does not adapt.
   at::Tensor counts_4_;
 };
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/objective/ada_probability.h"
+#include "extras/ada/ada_probability.h"
 
 #include <cmath>
 #include <utility>
 
+#include "extras/ada/ada_pipeline.h"
 #include "models/torch.h"
 
 namespace gandem {
@@ -18,11 +19,11 @@ double Excess(int64_t signs, int64_t logits, double target) {
 
 }  // namespace
 
-void AddAdaBuffer(const std::optional<AdaOptions>& options,
-                  torch::nn::Module& discriminator) {
-  if (!options.has_value() || !options->adaptive) return;
+void RegisterAdaBuffer(const AdaOptions& options,
+                       torch::nn::Module& discriminator) {
+  if (!options.adaptive) return;
   const int64_t images =
-      std::llround(options->p * static_cast<double>(options->images_to_full));
+      std::llround(options.p * static_cast<double>(options.images_to_full));
   const auto parameters = discriminator.parameters();
   const at::Device device =
       parameters.empty() ? at::Device(at::kCPU) : parameters.front().device();
@@ -40,24 +41,23 @@ double AdaProbabilityOf(const AdaOptions& options,
          static_cast<double>(options.images_to_full);
 }
 
-AdaController::AdaController(const std::optional<AdaOptions>& options,
-                             torch::nn::Module* discriminator,
-                             int64_t batch_size)
+AdaProbability::AdaProbability(const AdaOptions& options,
+                               torch::nn::Module* discriminator,
+                               int64_t batch_size)
     : options_(options),
       discriminator_(discriminator),
       batch_size_(batch_size) {
-  if (!adapts()) return;
-  counts_4_ = torch::zeros({4}, torch::kInt64);
+  if (options.adaptive) counts_4_ = torch::zeros({4}, torch::kInt64);
 }
 
-void AdaController::Add(const at::Tensor& logits) {
-  if (!adapts()) return;
+void AdaProbability::Add(const at::Tensor& logits) {
+  if (!options_.adaptive) return;
   step_signs_ += logits.detach().sign().to(at::kLong).sum().item<int64_t>();
   step_logits_ += logits.numel();
 }
 
-void AdaController::EndStep(int64_t step, FleetGather* fleet) {
-  if (!adapts()) return;
+void AdaProbability::EndStep(int64_t step, FleetGather* fleet) {
+  if (!options_.adaptive) return;
   if (fleet != nullptr) {
     // Whole numbers, which doubles hold exactly.
     const at::Tensor sums_2 =
@@ -73,32 +73,51 @@ void AdaController::EndStep(int64_t step, FleetGather* fleet) {
   counts[0] += step_signs_;
   counts[1] += step_logits_;
   step_signs_ = step_logits_ = 0;
-  if ((step + 1) % options_->interval != 0) return;
-  const double excess = Excess(counts[0], counts[1], options_->target);
+  if ((step + 1) % options_.interval != 0) return;
+  const double excess = Excess(counts[0], counts[1], options_.target);
   const int64_t direction = (excess > 0) - (excess < 0);
   const torch::NoGradGuard no_grad;
   at::Tensor images = discriminator_->named_buffers(/*recurse=*/false)[kBuffer];
-  images.add_(direction * options_->interval * batch_size_)
-      .clamp_(0, options_->images_to_full);
+  images.add_(direction * options_.interval * batch_size_)
+      .clamp_(0, options_.images_to_full);
   counts[2] = std::exchange(counts[0], 0);
   counts[3] = std::exchange(counts[1], 0);
 }
 
-std::optional<double> AdaController::p() const {
-  if (!options_.has_value()) return std::nullopt;
-  return AdaProbabilityOf(*options_, *discriminator_);
+double AdaProbability::p() const {
+  return AdaProbabilityOf(options_, *discriminator_);
 }
 
-std::optional<double> AdaController::mean_sign() const {
-  if (!adapts()) return std::nullopt;
+std::optional<double> AdaProbability::mean_sign() const {
+  if (!options_.adaptive) return std::nullopt;
   const int64_t* const counts = counts_4_.const_data_ptr<int64_t>();
   if (counts[3] == 0) return std::nullopt;
   return static_cast<double>(counts[2]) / static_cast<double>(counts[3]);
 }
 
-TensorsByName AdaController::State() const {
-  if (!adapts()) return {};
+TensorsByName AdaProbability::State() const {
+  if (!options_.adaptive) return {};
   return {{"ada_counts", counts_4_}};
+}
+
+// The element of ExtraAda.
+AdaFunctions AdaExtra() {
+  return {
+      .add_buffer = &RegisterAdaBuffer,
+      .augment = [](const at::Tensor& images_NCHW, const AdaOptions& options,
+                    const torch::nn::Module& discriminator,
+                    const DrawKey& key) -> at::Tensor {
+        const double p = AdaProbabilityOf(options, discriminator);
+        if (p == 0) return images_NCHW;
+        return AdaAugment(images_NCHW, p,
+                          UniformDraws(key, images_NCHW.size(0), kAdaDraws));
+      },
+      .new_controller =
+          [](const AdaOptions& options, torch::nn::Module* discriminator,
+             int64_t batch_size) -> std::unique_ptr<AdaController> {
+        return std::make_unique<AdaProbability>(options, discriminator,
+                                                batch_size);
+      }};
 }
 
 }  // namespace gandem
