@@ -6,7 +6,7 @@
 
 #include "common/check.h"
 #include "models/autocast.h"
-#include "models/foreign_layers.h"
+#include "models/foreign_network.h"
 #include "models/layers/parameter_weights.h"
 #include "models/torch.h"
 

@@ -14,7 +14,7 @@
 #include "discriminator_worker/data_meter.h"
 #include "discriminator_worker/discriminator_role.h"
 #include "discriminator_worker/kept_dataset.h"
-#include "models/foreign_layers.h"
+#include "models/foreign_network.h"
 #include "models/torch.h"
 #include "pipeline/feed/prefetcher.h"
 #include "pipeline/unreadable.h"
@@ -25,7 +25,7 @@
 #include "training/objective/augment.h"
 #include "training/optimizers/freeze_parameters.h"
 #include "training/optimizers/make_optimizer.h"
-#include "training/roles/initial_state.h"
+#include "training/roles/role_parts.h"
 
 namespace gandem {
 namespace {

@@ -17,7 +17,7 @@
 #include "training/objective/augment.h"
 #include "training/optimizers/freeze_parameters.h"
 #include "training/optimizers/make_optimizer.h"
-#include "training/roles/initial_state.h"
+#include "training/roles/role_parts.h"
 
 namespace gandem {
 namespace {

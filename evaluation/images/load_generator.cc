@@ -13,7 +13,7 @@
 #include "models/layers/drawing_layer.h"
 #include "models/registry/registry.h"
 #include "models/torch.h"
-#include "training/compute/parse_device.h"
+#include "training/compute/devices.h"
 #include "training/state/catch_torch.h"
 #include "training/state/module_state.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A family of networks, as families.h lists them. Each is one source that ends
-// in it (docs/extending.md):
+// A family of networks, as registry/registry.cc lists them. Each is one source
+// that ends in it (docs/extending.md):
 //
 //   NetworkFamily DcganFamily() {
 //     return MakeFamily<DcganGenerator, DcganDiscriminator>(

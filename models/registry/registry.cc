@@ -12,12 +12,31 @@
 #include "common/config/network_check.h"
 #include "common/faults.h"
 #include "common/status.h"
-#include "models/families/families.h"
 #include "models/families/network_host.h"
 #include "models/own/own_networks.h"
 #include "proto/config.pb.h"
 
 namespace gandem {
+
+// One line a family, in the order of NetworkConfig's fields: Mlp stands for the
+// function MlpFamily of mlp.cc.
+#define GANDEM_NETWORK_FAMILIES(FAMILY) \
+  FAMILY(Mlp)                           \
+  FAMILY(Dcgan)                         \
+  FAMILY(Sndcgan)                       \
+  FAMILY(Sngan)                         \
+  FAMILY(KerasDcgan)                    \
+  FAMILY(WganGp)                        \
+  FAMILY(Pix2pix)                       \
+  FAMILY(Sagan)                         \
+  FAMILY(Biggan)                        \
+  FAMILY(Dcgan5)                        \
+  FAMILY(Python)
+
+#define GANDEM_DECLARE_FAMILY(name) NetworkFamily name##Family();
+GANDEM_NETWORK_FAMILIES(GANDEM_DECLARE_FAMILY)
+#undef GANDEM_DECLARE_FAMILY
+
 namespace {
 
 const std::vector<NetworkFamily>& Families() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/compute/parse_device.h"
+#include "training/compute/devices.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
