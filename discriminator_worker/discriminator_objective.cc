@@ -6,10 +6,9 @@
 
 #include "common/check.h"
 #include "models/autocast.h"
-#include "models/foreign_layers.h"
+#include "models/foreign_network.h"
 #include "models/layers/parameter_weights.h"
 #include "models/torch.h"
-#include "training/objective/augment.h"
 
 namespace gandem {
 namespace {
@@ -55,7 +54,8 @@ DiscriminatorObjective::DiscriminatorObjective(
       batch_size_(batch_size),
       fleet_(std::move(fleet)),
       lecam_(options_.penalties),
-      ada_(options_.augmentation.ada, network_.get(), batch_size_) {}
+      ada_(NewAdaController(options_.augmentation.ada, network_.get(),
+                            batch_size_)) {}
 
 void DiscriminatorObjective::BeginStep(int64_t step,
                                        const at::Tensor& real_NCHW,
@@ -104,7 +104,9 @@ DiscriminatorObjective::Share DiscriminatorObjective::Real(
         Plus(loss, ClassLoss(options_.class_loss, verdict, condition.labels_N));
   }
   loss = Plus(loss, RealPenalties(seen_NCHW, condition, verdict, first_index));
-  for (const at::Tensor& output : verdict.logits.outputs()) ada_.Add(output);
+  if (ada_) {
+    for (const at::Tensor& output : verdict.logits.outputs()) ada_->Add(output);
+  }
   const at::Tensor logit_sum = LogitSum(verdict.logits).detach();
   real_logit_sum_.Add(logit_sum);
   const bool waits = RealWaits();
@@ -188,12 +190,14 @@ at::Tensor DiscriminatorObjective::SecondShare(size_t share) const {
 
 TensorsByName DiscriminatorObjective::State() const {
   TensorsByName state = lecam_.State();
-  for (auto& item : ada_.State()) state.push_back(std::move(item));
+  if (ada_) {
+    for (auto& item : ada_->State()) state.push_back(std::move(item));
+  }
   return state;
 }
 
 void DiscriminatorObjective::EndStep() {
-  ada_.EndStep(step_, fleet_.get());
+  if (ada_) ada_->EndStep(step_, fleet_.get());
   if (options_.penalties.lecam > 0 && !MovesLecamFirst()) UpdateLecam();
 }
 

@@ -32,7 +32,7 @@
 #include "exchange/schedule.h"
 #include "models/fleet_gather.h"
 #include "models/network.h"
-#include "training/objective/ada_probability.h"
+#include "training/objective/augment.h"
 #include "training/objective/fused.h"
 #include "training/objective/objective.h"
 #include "training/objective/penalties.h"
@@ -86,7 +86,8 @@ class DiscriminatorObjective {
 
   // What a checkpoint has to keep; empty for most objectives.
   TensorsByName State() const;
-  const AdaController& ada() const { return ada_; }
+  // Null without ADA.
+  const AdaController* ada() const { return ada_.get(); }
 
  private:
   // A real micro-batch that waits for its generated one.
@@ -143,7 +144,7 @@ class DiscriminatorObjective {
   const int64_t batch_size_;
   const std::shared_ptr<FleetGather> fleet_;
   LecamAnchors lecam_;
-  AdaController ada_;
+  const std::unique_ptr<AdaController> ada_;
 
   int64_t step_ = 0;
   // Factors of the lazy penalties in this step's first and second update.

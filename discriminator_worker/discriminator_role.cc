@@ -246,9 +246,10 @@ RoundMetrics DiscriminatorRole::Measured() const {
   metrics.set_logit_real(logit_real_sum_.Value() / images);
   metrics.set_logit_generated(logit_generated_sum_.Value() / images);
   metrics.set_images(static_cast<int64_t>(images));
-  const AdaController& ada = objective_.ada();
-  if (ada.p().has_value()) metrics.set_ada_p(*ada.p());
-  if (ada.mean_sign().has_value()) metrics.set_ada_r_t(*ada.mean_sign());
+  if (const AdaController* const ada = objective_.ada(); ada != nullptr) {
+    metrics.set_ada_p(ada->p());
+    if (const auto sign = ada->mean_sign()) metrics.set_ada_r_t(*sign);
+  }
   metrics.set_lag(image_age_);
   const ExchangeStats stats = exchange_->stats();
   RecordCounter("images in the cache", stats.cache_images);

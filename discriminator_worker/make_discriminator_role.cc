@@ -14,7 +14,7 @@
 #include "discriminator_worker/data_meter.h"
 #include "discriminator_worker/discriminator_role.h"
 #include "discriminator_worker/kept_dataset.h"
-#include "models/foreign_layers.h"
+#include "models/foreign_network.h"
 #include "models/torch.h"
 #include "pipeline/feed/prefetcher.h"
 #include "pipeline/unreadable.h"
@@ -22,10 +22,10 @@
 #include "training/compute/compute.h"
 #include "training/fleet/sync_batch_norm.h"
 #include "training/inputs/pairs.h"
-#include "training/objective/ada_probability.h"
+#include "training/objective/augment.h"
 #include "training/optimizers/freeze_parameters.h"
 #include "training/optimizers/make_optimizer.h"
-#include "training/roles/initial_state.h"
+#include "training/roles/role_parts.h"
 
 namespace gandem {
 namespace {

@@ -32,8 +32,8 @@ RoundRole::StateParts GeneratorRole::State() const {
       {"model.", StateOf(*parts_.network)},
       {"ema.", StateOf(*parts_.average), StateChanges::kInUpdates},
       {"optimizer.", parts_.optimizer->State(), StateChanges::kInUpdates}};
-  if (parts_.path_length) {
-    state.push_back({"path_length.", parts_.path_length->State()});
+  if (parts_.path_penalty) {
+    state.push_back({"path_length.", parts_.path_penalty->State()});
   }
   return state;
 }
@@ -157,65 +157,37 @@ absl::Status GeneratorRole::Send(ImageUse use, IndexRange range,
   return absl::OkStatus();
 }
 
-absl::StatusOr<at::Tensor> GeneratorRole::PathLengths(IndexRange range) {
-  // Labels are those of the step's own images.
-  GANDEM_ASSIGN_OR_RETURN(
-      Condition condition,
-      parts_.condition(Purpose::kGeneratorNoise, round(), range));
-  condition.place = {.purpose = Purpose::kPathLength,
-                     .step = round(),
-                     .first_index = range.first};
-  const StyledImages made = parts_.network->ForwardStyled(
-      parts_.noise(Purpose::kPathLength, round(), range), condition,
-      ForwardMode::kFrozen);
-  return PathLengthPenalty::Lengths(
-      made, parts_.path_direction(Purpose::kPathDirection, round(), range)
-                .view_as(made.images_NCHW));
-}
-
-double GeneratorRole::MeanLength(const std::vector<at::Tensor>& own,
-                                 int64_t images) const {
-  DeviceSum sum;
-  for (const at::Tensor& lengths_N : own) sum.Add(lengths_N.detach().sum());
-  if (parts_.fleet) {
-    const at::Tensor sums_R1 =
-        parts_.fleet->Gather(torch::tensor({sum.Value()}, at::kDouble));
-    return sums_R1.sum().item<double>() / static_cast<double>(images);
-  }
-  return sum.Value() /
-         (static_cast<double>(images) * parts_.path_length->share());
-}
-
-absl::Status GeneratorRole::MeasurePaths(int64_t at_once) {
-  PathLengthPenalty& path_length = *parts_.path_length;
-  const int64_t images =
-      plan_.schedule().generator_batch / path_length.options().batch_shrink;
+absl::Status GeneratorRole::PenalizePaths(int64_t at_once) {
+  const int64_t images = plan_.schedule().generator_batch /
+                         plan_.objective.path_length.batch_shrink;
   const IndexRange own =
       RankSlice(images, place_.rank, plan_.generator.workers);
   const TraceSpan span("path lengths", {"images", own.count});
-  const std::vector<IndexRange> ranges = MicroBatches(own, at_once);
-  const bool separate = path_length.options().separate;
-  // The mean moves first, by all of them.
-  std::vector<at::Tensor> measured;
-  for (size_t i = 0; separate && i < ranges.size(); ++i) {
-    GANDEM_ASSIGN_OR_RETURN(measured.emplace_back(), PathLengths(ranges[i]));
-  }
-  if (separate) path_length.MoveMean(MeanLength(measured, images));
-  if (separate && ranges.empty()) ExpectLastBackward();
-  for (size_t i = 0; i < ranges.size(); ++i) {
-    at::Tensor lengths_N;
-    if (separate) {
-      lengths_N = std::exchange(measured[i], at::Tensor());
-    } else {
-      GANDEM_ASSIGN_OR_RETURN(lengths_N, PathLengths(ranges[i]));
-    }
-    const at::Tensor loss = path_length.Loss(lengths_N, images);
-    loss_sum_.Add(loss);
-    if (separate && i + 1 == ranges.size()) ExpectLastBackward();
-    (parts_.scaler ? parts_.scaler->Scale(loss) : loss).backward();
-  }
-  if (!separate) path_length.EndStep();
-  return absl::OkStatus();
+  const auto input = [this](IndexRange range) -> absl::StatusOr<PathInput> {
+    // Labels are those of the step's own images.
+    GANDEM_ASSIGN_OR_RETURN(
+        const Condition condition,
+        parts_.condition(Purpose::kGeneratorNoise, round(), range));
+    return PathInput{
+        .noise_NZ = parts_.noise(Purpose::kPathLength, round(), range),
+        .condition = condition.At({.purpose = Purpose::kPathLength,
+                                   .step = round(),
+                                   .first_index = range.first}),
+        .direction_NV =
+            parts_.path_direction(Purpose::kPathDirection, round(), range)};
+  };
+  return parts_.path_penalty->Backward(
+      {.network = *parts_.network,
+       .images = images,
+       .ranges = MicroBatches(own, at_once),
+       .fleet = parts_.fleet.get(),
+       .input = input,
+       .expect_last_backward = [this] { ExpectLastBackward(); },
+       .backward =
+           [this](const at::Tensor& loss) {
+             loss_sum_.Add(loss);
+             (parts_.scaler ? parts_.scaler->Scale(loss) : loss).backward();
+           }});
 }
 
 absl::Status GeneratorRole::Backward(const GeneratorOp& op) {
@@ -241,8 +213,8 @@ absl::Status GeneratorRole::Backward(const GeneratorOp& op) {
                               plan_.schedule().generator_batch, gradient_NCHW));
   }
   if (ops_[next_op_ + 1].kind == Kind::kUpdate) {
-    if (PathsAreDue() && !parts_.path_length->options().separate) {
-      GANDEM_RETURN_IF_ERROR(MeasurePaths(op.range.count));
+    if (PathsAreDue() && !plan_.objective.path_length.separate) {
+      GANDEM_RETURN_IF_ERROR(PenalizePaths(op.range.count));
     }
     ExpectLastBackward();
   }
@@ -258,8 +230,8 @@ absl::Status GeneratorRole::Backward(const GeneratorOp& op) {
 absl::Status GeneratorRole::EndStep(absl::Time deadline) {
   const auto before = [] { GANDEM_FAILPOINT("generator.before_update"); };
   SecondUpdate second;
-  if (PathsAreDue() && parts_.path_length->options().separate) {
-    second = [this] { return MeasurePaths(micro_batches_[0].range.count); };
+  if (PathsAreDue() && plan_.objective.path_length.separate) {
+    second = [this] { return PenalizePaths(micro_batches_[0].range.count); };
   }
   GANDEM_RETURN_IF_ERROR(Update(loss_sum_, before, second, deadline));
   // Ranks that are not at one state have no average.

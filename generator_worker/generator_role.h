@@ -24,13 +24,13 @@
 #include "training/inputs/conditions.h"
 #include "training/inputs/pairs.h"
 #include "training/inputs/sources.h"
-#include "training/objective/path_length.h"
+#include "training/objective/path_penalty.h"
 #include "training/optimizers/gradient_scaler.h"
 #include "training/optimizers/optimizer.h"
 #include "training/plan/run_plan.h"
-#include "training/roles/image_meter.h"
 #include "training/roles/role_parts.h"
 #include "training/roles/round_role.h"
+#include "training/roles/training_health.h"
 #include "training/state/device_sum.h"
 #include "training/state/ema.h"
 #include "training/state/module_state.h"
@@ -55,7 +55,7 @@ class GeneratorRole : public RoundRole {
     NoiseSource noise;
     ConditionSource condition = NoCondition;
     // Null: path lengths are not in the loss.
-    std::unique_ptr<PathLengthPenalty> path_length = nullptr;
+    std::unique_ptr<PathPenalty> path_penalty = nullptr;
     NoiseSource path_direction = {};  // as many values as an image; with it
     // For means over the images of all ranks; null: these are all, or the ranks
     // train by themselves.
@@ -90,14 +90,10 @@ class GeneratorRole : public RoundRole {
   absl::Status Send(ImageUse use, IndexRange range, absl::Time deadline);
   absl::Status Backward(const GeneratorOp& op);
   bool PathsAreDue() const {
-    return parts_.path_length && parts_.path_length->options().Due(round());
+    return parts_.path_penalty && plan_.objective.path_length.Due(round());
   }
-  // Path lengths of the measured images in `range`.
-  absl::StatusOr<at::Tensor> PathLengths(IndexRange range);
   // The backward passes of path lengths; `at_once` images in each.
-  absl::Status MeasurePaths(int64_t at_once);
-  // The mean over all images that are measured.
-  double MeanLength(const std::vector<at::Tensor>& own, int64_t images) const;
+  absl::Status PenalizePaths(int64_t at_once);
   absl::Status EndStep(absl::Time deadline);
   RoundMetrics Measured();
 

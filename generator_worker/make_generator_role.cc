@@ -14,10 +14,10 @@
 #include "training/compute/place_network.h"
 #include "training/fleet/sync_batch_norm.h"
 #include "training/inputs/pairs.h"
-#include "training/objective/ada_probability.h"
+#include "training/objective/augment.h"
 #include "training/optimizers/freeze_parameters.h"
 #include "training/optimizers/make_optimizer.h"
-#include "training/roles/initial_state.h"
+#include "training/roles/role_parts.h"
 
 namespace gandem {
 namespace {
@@ -131,12 +131,12 @@ absl::StatusOr<std::unique_ptr<TrainingRole>> MakeGeneratorRole(
                     role_plan.optimizer_use));
   TensorsByName more_buffers;
   if (plan.objective.path_length.weight > 0) {
-    parts.path_length = std::make_unique<PathLengthPenalty>(
-        plan.objective.path_length, ShareOf(role_plan, setup.place),
-        compute.device);
+    parts.path_penalty =
+        NewPathPenalty(plan.objective.path_length,
+                       ShareOf(role_plan, setup.place), compute.device);
     parts.path_direction =
         KeyedNoise(plan.noise_seed, plan.data.shape.image.NumValues(), compute);
-    more_buffers = parts.path_length->State();
+    more_buffers = parts.path_penalty->State();
     if (setup.fleet.host != nullptr &&
         role_plan.sync.mode == GradientSynchronizer::Mode::kAccumulate) {
       parts.fleet = GatherOver(setup.fleet.host);

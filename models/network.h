@@ -49,25 +49,19 @@ struct Condition {
 // the images of all ranks.
 inline constexpr absl::string_view kImageMeanSuffix = "w_avg";
 
-// Images and the styles that they are made of.
-struct StyledImages {
-  at::Tensor images_NCHW;
-  at::Tensor styles_NLS = {};  // of each layer; undefined: there are none
-};
-
 class Generator : public torch::nn::Module {
  public:
   // noise_NZ: [N, noise_dim()]; returns images_NCHW, in (-1, 1) but for R3GAN.
   virtual at::Tensor forward(const at::Tensor& noise_NZ,
                              const Condition& condition, ForwardMode mode) = 0;
-  // The same; `images` follow from `styles`, by which they can be
-  // differentiated.
-  virtual StyledImages ForwardStyled(const at::Tensor& noise_NZ,
-                                     const Condition& condition,
-                                     ForwardMode mode) {
-    return {.images_NCHW = forward(noise_NZ, condition, mode)};
-  }
   virtual int64_t noise_dim() const = 0;
+
+  // From now on evaluating passes move all styles towards their mean, the more
+  // the smaller `psi` is; 1: not at all. False: the network has no styles.
+  virtual bool TruncateStyles(double /*psi*/) { return false; }
+  // From now on evaluating passes draw the noise of noise inputs as training
+  // passes do, or (false) take a constant one. False: it has no noise inputs.
+  virtual bool SetNoiseInputs(bool /*random*/) { return false; }
 };
 
 // What a discriminator says of a batch.

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "training/state/status_error.h"
+#include "training/state/catch_torch.h"
 
 namespace gandem {
 

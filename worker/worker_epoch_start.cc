@@ -12,7 +12,6 @@
 #include "common/results/run_folder.h"
 #include "common/status.h"
 #include "training/compute/choose_compute.h"
-#include "training/compute/measured_for.h"
 #include "worker/worker_epoch.h"
 
 namespace gandem {

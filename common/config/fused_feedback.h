@@ -19,7 +19,7 @@ bool RealImagesFirst(const RunConfig& config);
 
 // What of the config makes one backward pass inexact, as a field with its
 // value; empty: nothing does. What a network in Python does only its worker
-// knows (models/foreign_layers.h).
+// knows (models/foreign_network.h).
 std::string WhyTwoPasses(const RunConfig& config);
 
 // schedule.fused_backward; in FUSED AUTO becomes what it means, which is two

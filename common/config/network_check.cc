@@ -2,11 +2,10 @@
 #include "common/config/network_check.h"
 
 #include <algorithm>
-#include <bit>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/config/config_extra.h"
 #include "common/config/field_ranges.h"
 #include "common/config/resnet_plan.h"
 
@@ -69,43 +68,6 @@ void CheckBiggan(const std::string& path, const BigganConfig& config,
   }
 }
 
-// Widths and groups are halved as often as the images are larger than
-// widest_until, and a group has whole channels everywhere.
-void CheckR3gan(const std::string& path, const R3ganConfig& config,
-                int64_t size, Faults& faults) {
-  const uint64_t until = static_cast<uint64_t>(config.widest_until());
-  if (until < 4 || !std::has_single_bit(until)) {
-    faults.Add(absl::StrCat(path, ".widest_until ", until,
-                            " is not a power of two of at least 4"));
-    return;
-  }
-  const int64_t parts =
-      std::max<int64_t>(size / static_cast<int64_t>(until), 1);
-  for (const auto& [field, value] :
-       {std::pair("width", config.width()), {"groups", config.groups()}}) {
-    if (value % parts == 0) continue;
-    faults.Add(absl::StrCat(path, ".", field, " ", value,
-                            " is not a multiple of ", parts, ": above ", until,
-                            " pixels (widest_until) it is halved ",
-                            std::countr_zero(static_cast<uint64_t>(parts)),
-                            " times for images of ", size));
-  }
-  if (2 * config.width() % config.groups() != 0) {
-    faults.Add(absl::StrCat(path, ".groups ", config.groups(),
-                            " does not divide the ", 2 * config.width(),
-                            " channels of twice the width"));
-  }
-}
-
-void CheckStylegan2(const std::string& path, const Stylegan2Config& config,
-                    int64_t size, Faults& faults) {
-  if (config.channel_base() < size) {
-    faults.Add(absl::StrCat(path, ".channel_base ", config.channel_base(),
-                            " leaves no channel for images of ", size,
-                            ": at least ", size));
-  }
-}
-
 void CheckPython(const std::string& path, const PythonConfig& config,
                  Faults& faults) {
   if (config.module().empty()) {
@@ -144,13 +106,12 @@ void CheckNetworkTogether(const std::string& path, const NetworkConfig& network,
       }
       return;
     case NetworkConfig::kR3Gan:
-      if (!legal) return;
-      CheckR3gan(path, network.r3gan(), size, faults);
+    case NetworkConfig::kStylegan2: {
+      const auto extra =
+          ConfigExtraFor(path, FamilyFieldOf(network)->name(), faults);
+      if (legal && extra) extra->check_network(path, network, size, faults);
       return;
-    case NetworkConfig::kStylegan2:
-      if (!legal) return;
-      CheckStylegan2(path, network.stylegan2(), size, faults);
-      return;
+    }
     case NetworkConfig::kSngan:
       if (network.sngan().norm() == SnganConfig::BATCH &&
           network.sngan().shortcut() == SnganConfig::RECTIFIED) {

@@ -12,7 +12,7 @@
 #include "common/check.h"
 #include "common/config/fused_feedback.h"
 #include "common/config/locate_faults.h"
-#include "common/config/optimism.h"
+#include "common/config/optimizer_validate.h"
 #include "common/config/resnet_plan.h"
 #include "common/config/validate_parts.h"
 #include "common/files/file.h"

@@ -23,7 +23,7 @@
 #include "common/status.h"
 #include "evaluation/images/image_set.h"
 #include "models/torch.h"
-#include "training/compute/parse_device.h"
+#include "training/compute/devices.h"
 #include "training/state/catch_torch.h"
 
 namespace gandem {

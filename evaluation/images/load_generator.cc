@@ -10,12 +10,10 @@
 #include "common/config/run_config.h"
 #include "common/files/file.h"
 #include "common/status.h"
-#include "models/families/style_mapping.h"
-#include "models/families/stylegan2_layers.h"
 #include "models/layers/drawing_layer.h"
 #include "models/registry/registry.h"
 #include "models/torch.h"
-#include "training/compute/parse_device.h"
+#include "training/compute/devices.h"
 #include "training/state/catch_torch.h"
 #include "training/state/module_state.h"
 
@@ -161,7 +159,7 @@ absl::Status UseConditions(uint64_t seed, std::optional<int64_t> only_class,
 }
 
 absl::Status UseTruncation(double psi, LoadedGenerator& generator) {
-  if (psi == 1 || TruncateStyles(*generator.network, psi)) {
+  if (psi == 1 || generator.network->TruncateStyles(psi)) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
@@ -172,7 +170,7 @@ absl::Status UseTruncation(double psi, LoadedGenerator& generator) {
 
 absl::Status UseNoiseInputs(bool random, uint64_t seed,
                             LoadedGenerator& generator) {
-  if (!SetNoiseInputs(*generator.network, random)) {
+  if (!generator.network->SetNoiseInputs(random)) {
     if (!random) return absl::OkStatus();
     return absl::InvalidArgumentError(
         "--noise random draws the noise inputs of stylegan2 for each image, "

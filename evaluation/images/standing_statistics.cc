@@ -4,8 +4,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/philox.h"
 #include "common/status.h"
+#include "models/foreign_network.h"
 #include "models/layers/batch_norm.h"
-#include "models/own_statistics.h"
 #include "models/torch.h"
 
 namespace gandem {

@@ -11,7 +11,7 @@
 #include "evaluation/judging/choose_precision.h"
 #include "evaluation/judging/evaluation_reference.h"
 #include "evaluation/judging/statistics_subject.h"
-#include "training/compute/parse_device.h"
+#include "training/compute/devices.h"
 
 namespace gandem {
 

@@ -13,7 +13,6 @@
 #include "common/status.h"
 #include "models/torch.h"
 #include "training/state/module_state.h"
-#include "training/state/stored_values.h"
 
 namespace gandem {
 namespace {

@@ -16,7 +16,7 @@
 #include "common/faults.h"
 #include "common/status.h"
 #include "models/torch.h"
-#include "training/state/stored_values.h"
+#include "training/state/module_state.h"
 
 namespace gandem {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A family of networks, as families.h lists them. Each is one source that ends
-// in it (docs/extending.md):
+// A family of networks, as registry/registry.cc lists them. Each is one source
+// that ends in it (docs/extending.md):
 //
 //   NetworkFamily DcganFamily() {
 //     return MakeFamily<DcganGenerator, DcganDiscriminator>(
@@ -19,6 +19,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/config/data_shape.h"
 #include "models/network.h"
@@ -83,5 +84,10 @@ NetworkFamily MakeFamily(NetworkFamily family,
   };
   return family;
 }
+
+// The families that extras of this build bring (extras/README.md), in the order
+// of NetworkConfig's fields. common/config/config_extra.h is about their
+// recipes.
+std::vector<NetworkFamily> ExtraFamilies();
 
 }  // namespace gandem

@@ -18,7 +18,7 @@
 // is re-parametrized, as in PyTorch, so its vectors differ from the report's.
 #include "models/families/family.h"
 #include "models/layers/batch_norm.h"
-#include "models/layers/dropout.h"
+#include "models/layers/drawing_layer.h"
 #include "models/layers/layer.h"
 #include "models/layers/layer_norm.h"
 #include "models/layers/layer_style.h"

@@ -18,7 +18,7 @@
 #include "common/check.h"
 #include "models/families/family.h"
 #include "models/layers/batch_norm.h"
-#include "models/layers/dropout.h"
+#include "models/layers/drawing_layer.h"
 #include "models/layers/layer.h"
 #include "models/layers/weighted.h"
 #include "models/torch.h"

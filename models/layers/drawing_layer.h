@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A layer that draws (dropout, noise inputs). What it draws for an image is a
-// function of the layer's key and of the image's place (Condition::place). The
-// key is a buffer that InitializeParameters draws and nothing changes, so a
-// copy of the network (a critic, a resumed run) draws the same, and ranks and
-// micro-batches draw what one pass over the whole batch would.
+// Layers that draw: dropout here, and others (noise inputs). What it draws for
+// an image is a function of the layer's key and of the image's place
+// (Condition::place). The key is a buffer that InitializeParameters draws and
+// nothing changes, so a copy of the network (a critic, a resumed run) draws the
+// same, and ranks and micro-batches draw what one pass over the whole batch
+// would.
 //
 // Owner: a network. Thread safety: one compute thread.
 // Errors: Torch exceptions.
@@ -43,6 +44,27 @@ class DrawingLayer : public ConditionalLayer {
  private:
   at::Tensor key_;  // int64, whatever the module is converted to
   uint64_t salt_ = 0;
+};
+
+// Dropout (Srivastava et al. 2014): in training a share `rate` of the values is
+// 0 and the others are divided by 1 - rate. An image's mask is a keyed draw.
+//
+//   kTrain, kFrozen  the masks of the place
+//   kEvaluate        passes everything
+class Dropout : public DrawingLayer {
+ public:
+  explicit Dropout(double rate);  // [0, 1)
+
+  // input: [N, ...]; place: that of PlaceOf. Undefined: a default Condition's.
+  at::Tensor ForwardGiven(const at::Tensor& input, const at::Tensor& place,
+                          ForwardMode mode) override;
+
+ private:
+  // A tensor of the shape of `input`: 0 with probability `rate`, else
+  // 1 / (1 - rate).
+  at::Tensor DrawMask(const at::Tensor& input, const at::Tensor& place) const;
+
+  const double rate_;
 };
 
 // What the layers of `network` draw from now on is that of other keys; 0: of

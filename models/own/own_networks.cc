@@ -12,7 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "common/files/nearest.h"
 #include "common/status.h"
-#include "models/first_values.h"
+#include "models/foreign_network.h"
 #include "models/torch.h"
 #include "proto/config.pb.h"
 

@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "common/check.h"
 #include "common/philox.h"
-#include "models/first_values.h"
+#include "models/foreign_network.h"
 #include "models/layers/drawing_layer.h"
 #include "models/layers/weighted.h"
 #include "models/registry/registry.h"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/registry/registry.h"
 
-#include <array>
+#include <algorithm>
+#include <iterator>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -10,20 +12,43 @@
 #include "common/config/network_check.h"
 #include "common/faults.h"
 #include "common/status.h"
-#include "models/families/families.h"
 #include "models/families/network_host.h"
 #include "models/own/own_networks.h"
 #include "proto/config.pb.h"
 
 namespace gandem {
+
+// One line a family, in the order of NetworkConfig's fields: Mlp stands for the
+// function MlpFamily of mlp.cc.
+#define GANDEM_NETWORK_FAMILIES(FAMILY) \
+  FAMILY(Mlp)                           \
+  FAMILY(Dcgan)                         \
+  FAMILY(Sndcgan)                       \
+  FAMILY(Sngan)                         \
+  FAMILY(KerasDcgan)                    \
+  FAMILY(WganGp)                        \
+  FAMILY(Pix2pix)                       \
+  FAMILY(Sagan)                         \
+  FAMILY(Biggan)                        \
+  FAMILY(Dcgan5)                        \
+  FAMILY(Python)
+
+#define GANDEM_DECLARE_FAMILY(name) NetworkFamily name##Family();
+GANDEM_NETWORK_FAMILIES(GANDEM_DECLARE_FAMILY)
+#undef GANDEM_DECLARE_FAMILY
+
 namespace {
 
-const auto& Families() {
+const std::vector<NetworkFamily>& Families() {
+  static const auto* const families = [] {
 #define GANDEM_MAKE_FAMILY(name) name##Family(),
-  static const std::array families = {
-      GANDEM_NETWORK_FAMILIES(GANDEM_MAKE_FAMILY)};
+    auto* const all = new std::vector<NetworkFamily>{
+        GANDEM_NETWORK_FAMILIES(GANDEM_MAKE_FAMILY)};
 #undef GANDEM_MAKE_FAMILY
-  return families;
+    std::ranges::copy(ExtraFamilies(), std::back_inserter(*all));
+    return all;
+  }();
+  return *families;
 }
 
 absl::StatusOr<const NetworkFamily*> CheckedFamily(const NetworkConfig& config,
@@ -52,7 +77,7 @@ const NetworkFamily* FamilyOf(const NetworkConfig& config) {
   for (const NetworkFamily& family : Families()) {
     if (family.name == field->name()) return &family;
   }
-  GANDEM_CHECK(false);  // a message without a line in families.h
+  GANDEM_CHECK(false);  // a message without a family
   return nullptr;
 }
 

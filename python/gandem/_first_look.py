@@ -24,7 +24,7 @@ REGISTER = ("Assign it to an attribute in the constructor; a list or dict of "
 @dataclasses.dataclass
 class Findings:
     warnings: list  # for the log
-    why_two_passes: str = ""  # HasForeignLayers of models/foreign_layers.h
+    why_two_passes: str = ""  # HasForeignLayers of models/foreign_network.h
     unused: list = ()  # names of parameters
 
 

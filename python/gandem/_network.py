@@ -212,7 +212,7 @@ class Network:
                 _findings[key] = look_at(self)
             self.warnings = _findings[key].warnings
         self._key = key
-        # HasForeignLayers of models/foreign_layers.h.
+        # HasForeignLayers of models/foreign_network.h.
         self.why_two_passes = _findings[key].why_two_passes
 
     def _make(self, seed):

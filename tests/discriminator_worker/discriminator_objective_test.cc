@@ -9,15 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "models/foreign_layers.h"
+#include "models/foreign_network.h"
 #include "models/registry/initialize.h"
 #include "models/registry/registry.h"
 #include "models/torch.h"
 #include "proto/config.pb.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/training/objective/small_critics.h"
-#include "training/objective/ada_pipeline.h"
-#include "training/objective/ada_probability.h"
 #include "training/objective/fused.h"
 #include "training/state/module_state.h"
 
@@ -336,37 +334,6 @@ TEST_F(DiscriminatorObjectiveTest, BothKindsOfImagesAreAugmented) {
       critic->passes[0].images_NCHW.equal(seen(real_, Purpose::kAugmentReal)));
   EXPECT_TRUE(critic->passes[1].images_NCHW.equal(
       seen(generated_, Purpose::kAugmentGenerated)));
-}
-
-// p is the network's own, moves after a step and holds for all of the next.
-TEST_F(DiscriminatorObjectiveTest, AdaAugmentsByTheProbabilityOfTheNetwork) {
-  const auto critic = std::make_shared<ListeningCritic>(
-      kernel_.narrow(1, 0, 1).contiguous(), weight_);
-  const at::Tensor real = real_.narrow(1, 0, 1).contiguous();
-  const at::Tensor generated = generated_.narrow(1, 0, 1).contiguous();
-  const AdaOptions ada = {
-      .target = -1, .interval = 1, .images_to_full = 2 * kBatch};
-  AddAdaBuffer(ada, *critic);
-  DiscriminatorObjective objective({.augmentation = {.ada = ada}, .seed = 3},
-                                   critic, kBatch);
-  for (const int64_t step : {0, 1}) {
-    objective.BeginStep(step, real, {{.count = real.size(0)}});
-    objective.Real(real, {}, 0);
-    objective.Generated(generated, {}, 0);
-    objective.EndStep();
-  }
-  const auto seen = [&](const at::Tensor& images, Purpose purpose) {
-    return AdaAugment(images, 0.5,
-                      UniformDraws({.seed = 3, .purpose = purpose, .step = 1},
-                                   kBatch, kAdaDraws));
-  };
-  EXPECT_TRUE(critic->passes[0].images_NCHW.equal(real));
-  EXPECT_TRUE(critic->passes[1].images_NCHW.equal(generated));
-  EXPECT_TRUE(
-      critic->passes[2].images_NCHW.equal(seen(real, Purpose::kAugmentReal)));
-  EXPECT_TRUE(critic->passes[3].images_NCHW.equal(
-      seen(generated, Purpose::kAugmentGenerated)));
-  EXPECT_EQ(objective.ada().p(), 1);
 }
 
 // DRAGAN's points surround what the discriminator sees, as far apart as those

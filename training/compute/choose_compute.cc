@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <optional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_shards.h"
 #include "common/config/role_name.h"
+#include "common/files/sha256.h"
 #include "common/monotonic_time.h"
 #include "common/process/log.h"
+#include "common/process/machine.h"
 #include "common/status.h"
 #include "models/torch.h"
 #include "training/state/module_state.h"
@@ -150,6 +153,22 @@ absl::StatusOr<ComputeChoice> FastestCompute(const NetworkPlan& plan,
   GANDEM_LOG_INFO("AUTO: {}, the fastest of {}", ToString(fastest.choice),
                   Report(candidates));
   return fastest.choice;
+}
+
+std::string MeasuredFor(const NetworkPlan& plan) {
+  Sha256 digest;
+  digest.Update(plan.network.SerializeAsString());
+  digest.Update(absl::StrCat(
+      "|", plan.role, "|", plan.data.image.channels, "|",
+      plan.data.image.height, "|", plan.data.image.width, "|",
+      plan.data.num_classes, "|", plan.batch_size, "|", plan.micro_batch, "|",
+      plan.device, "|", plan.threads, "|", plan.precision, "|", plan.layout,
+      "|", plan.may_be_float16, "|", plan.recompute_blocks));
+  for (const std::string& line :
+       MachineKind(absl::StartsWith(plan.device, "cuda"))) {
+    digest.Update(absl::StrCat("|", line));
+  }
+  return digest.Finish();
 }
 
 absl::StatusOr<ComputeChoice> ChooseCompute(

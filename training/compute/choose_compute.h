@@ -39,10 +39,16 @@ absl::StatusOr<ComputeChoice> FastestCompute(
 
 bool IsAuto(const NetworkPlan& plan);
 
+// For what AUTO was measured: a choice that was made before the first
+// checkpoint holds as long as nothing that could change it has changed. A
+// digest of the network, its batch, what may be chosen for it and the kind of
+// this machine: its processor, and its GPUs if the network is on one.
+std::string MeasuredFor(const NetworkPlan& plan);
+
 // The choice of a role's first worker, and so of all, that starts from the
 // checkpoint in this folder (empty: a new run). Where AUTO is asked for and the
 // checkpoint does not say, it is `made_before`, in this run and for the same
-// (measured_for.h); only without that it measures.
+// (MeasuredFor); only without that it measures.
 //   DATA_LOSS  the checkpoint's choice is none.
 absl::StatusOr<ComputeChoice> ChooseCompute(
     const NetworkPlan& plan, const std::string& resume_from,

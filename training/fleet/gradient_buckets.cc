@@ -13,7 +13,7 @@
 #include "common/check.h"
 #include "common/status.h"
 #include "models/torch.h"
-#include "training/state/finite.h"
+#include "training/state/module_state.h"
 
 namespace gandem {
 namespace {

@@ -11,7 +11,7 @@
 #include "common/monotonic_time.h"
 #include "models/torch.h"
 #include "training/fleet/flat_tensors.h"
-#include "training/state/status_error.h"
+#include "training/state/catch_torch.h"
 
 namespace gandem {
 namespace {

@@ -18,7 +18,7 @@
 //
 // Owner: the role. The collective outlives it and all graphs of its passes.
 // Thread safety: one compute thread, or autograd's of a device while that
-// waits. Errors: StatusError (status_error.h) with that of Collective::Wait. It
+// waits. Errors: StatusError (catch_torch.h) with that of Collective::Wait. It
 // has no deadline of its own: it waits until the sum is done or the collective
 // is over, which whoever watches the worker decides with Close.
 #pragma once

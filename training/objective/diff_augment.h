@@ -17,17 +17,27 @@
 #include <optional>
 
 #include "common/philox.h"
-#include "training/objective/ada_options.h"
 
 namespace gandem {
 
 class AugmentationConfig;  // proto/config.proto
 
+// Adaptive discriminator augmentation (ADA, Karras et al. 2020, "Training
+// generative adversarial networks with limited data"), which the extra `ada`
+// computes (augment.h).
+struct AdaOptions {
+  double target = 0.6;   // of the mean sign of the logits on real images
+  double p = 0;          // where it begins, in [0, 1]
+  int64_t interval = 4;  // steps from a look at the signs to the next
+  int64_t images_to_full = 500'000;  // in which p goes from 0 to 1
+  bool adaptive = true;              // false: p stays where it begins
+};
+
 struct AugmentOptions {
   bool color = false;      // brightness, saturation, contrast
   double translation = 0;  // largest shift as a part of the side; 0: none
   double cutout = 0;       // side of the square as a part of the side; 0: none
-  // In place of the three above (training/objective/augment.h).
+  // In place of the three above.
   std::optional<AdaOptions> ada = {};
   bool any() const { return color || translation > 0 || cutout > 0; }
 };

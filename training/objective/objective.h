@@ -12,7 +12,7 @@
 #include "training/objective/class_losses.h"
 #include "training/objective/diff_augment.h"
 #include "training/objective/losses.h"
-#include "training/objective/path_length.h"
+#include "training/objective/path_penalty.h"
 #include "training/objective/penalties.h"
 
 namespace gandem {

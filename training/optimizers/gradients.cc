@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "models/torch.h"
-#include "training/state/finite.h"
+#include "training/state/module_state.h"
 
 namespace gandem {
 namespace {

@@ -79,7 +79,8 @@ absl::StatusOr<std::unique_ptr<Optimizer>> MakeOptimizer(
   if (config.optimism_rule() != OptimizerConfig::FIXED) {
     faults.Add(
         "optimism_rule LAG_MATCHED: an optimizer does not know the lag; "
-        "ResolvedOptimizer (common/config/optimism.h) makes a number of it");
+        "ResolvedOptimizer (common/config/optimizer_validate.h) makes a number "
+        "of it");
   }
   if (!faults.empty()) return faults.ToStatus();
   const double rate = LearningRateOf(config) *

@@ -47,10 +47,15 @@ uint64_t NoiseSeed(const RunConfig& config, int64_t rollbacks) {
 }
 
 ObjectiveOptions ObjectiveOf(const RunConfig& config, uint64_t noise_seed) {
+  const PenaltyConfig& penalties = config.penalties();
   return {.loss = config.loss(),
           .class_loss = ClassLossFrom(config.class_loss()),
-          .penalties = PenaltiesFrom(config.penalties()),
-          .path_length = PathLengthFrom(config.penalties()),
+          .penalties = PenaltiesFrom(penalties),
+          .path_length = {.weight = penalties.path_length(),
+                          .every_steps = penalties.path_length_every_steps(),
+                          .batch_shrink = penalties.path_length_batch_shrink(),
+                          .separate = penalties.lazy_update() ==
+                                      PenaltyConfig::SEPARATE},
           .augmentation = AugmentFrom(config.augmentation()),
           .paired_l1 = config.paired_loss().l1(),
           .paired_adversarial = config.paired_loss().adversarial(),

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "common/checkpoint/checkpoint_shards.h"
+#include "common/checkpoint/initial_state.h"
+#include "common/process/log.h"
 #include "common/status.h"
 #include "models/layers/batch_norm.h"
 #include "models/layers/drawing_layer.h"
@@ -13,6 +15,7 @@
 #include "models/torch.h"
 #include "training/compute/place_network.h"
 #include "training/fleet/sync_batch_norm.h"
+#include "training/state/load_state_dict.h"
 
 namespace gandem {
 
@@ -70,6 +73,25 @@ void SyncIfAsked(const RolePlan& role, const RoleSetup& setup,
                  torch::nn::Module& network) {
   if (setup.fleet.host == nullptr || !role.syncs_batch_norm) return;
   SyncBatchNorm(network, GatherOver(setup.fleet.host));
+}
+
+absl::Status BeginAsGiven(const RoleSetup& setup, const std::string& role,
+                          std::initializer_list<torch::nn::Module*> networks) {
+  if (!setup.resume_from.empty() || setup.run_dir.empty()) {
+    return absl::OkStatus();
+  }
+  GANDEM_ASSIGN_OR_RETURN(const std::string path,
+                          FindInitialState(setup.run_dir, role));
+  if (path.empty()) return absl::OkStatus();
+  std::vector<std::string> lines;
+  for (torch::nn::Module* const network : networks) {
+    GANDEM_ASSIGN_OR_RETURN(lines, LoadStateDict(path, StateOf(*network)));
+  }
+  GANDEM_LOG_INFO("the {} begins with {}", role, path);
+  for (const std::string& line : lines) {
+    GANDEM_LOG_INFO("the {}: {}", role, line);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status RestoreIfResumed(const RoleSetup& setup, const std::string& name,

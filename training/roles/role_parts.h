@@ -11,6 +11,7 @@
 #include <torch/nn/module.h>
 
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 
@@ -83,6 +84,17 @@ std::unique_ptr<GradientSynchronizer> NewSynchronizer(
 // average or a sample is one rank's own.
 void SyncIfAsked(const RolePlan& role, const RoleSetup& setup,
                  torch::nn::Module& network);
+
+// Networks that begin with a state dict which the run was given
+// (common/checkpoint/initial_state.h) in place of drawn values.
+// Sets parameters and buffers of `networks`, those of `role` ("generator",
+// "discriminator"), if the run keeps a state dict for it; every rank reads the
+// same file. Does nothing where the role resumes from a checkpoint, or without
+// a run folder.
+//   those of FindInitialState (common/checkpoint/initial_state.h) and of
+//   LoadStateDict (training/state/load_state_dict.h).
+absl::Status BeginAsGiven(const RoleSetup& setup, const std::string& role,
+                          std::initializer_list<torch::nn::Module*> networks);
 
 // Replaces the state of `role`, named `name` in checkpoints, by that of
 // `setup.resume_from`, if there is one.

@@ -109,7 +109,7 @@ class RoundRole : public TrainingRole {
                       const SecondUpdate& second, absl::Time deadline);
   // Until the next wait, or until Advance is done.
   void NoteWait(WorkerPosition::Wait what, Role whom = ROLE_UNKNOWN) const;
-  // Whether the images of round() are measured (image_meter.h).
+  // Whether the images of round() are measured (ImageMeter).
   bool MeasuresImages() const {
     return place_.rank == 0 && TrainingHealth::MeasuresImages(round_);
   }

@@ -13,17 +13,20 @@
 //                by less than half a gray level of 256 (RMS)
 //
 // Numbers only: nothing here changes what a run computes. The parameters are
-// read twice in a run epoch, images in every fifth round (image_meter.h).
+// read twice in a run epoch, images in every fifth round (ImageMeter).
 //
 // Owner: the role with rank 0. Thread safety: its compute thread.
 // Errors: Torch exceptions.
 #pragma once
+
+#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "proto/metrics.pb.h"
+#include "training/state/device_sum.h"
 #include "training/state/tensors_by_name.h"
 
 namespace gandem {
@@ -31,7 +34,7 @@ namespace gandem {
 class TrainingHealth {
  public:
   static constexpr int64_t kRounds = 25;        // after which it is sure
-  static constexpr int64_t kMeasuredEvery = 5;  // of image_meter.h
+  static constexpr int64_t kMeasuredEvery = 5;  // by ImageMeter
 
   explicit TrainingHealth(Role role) : role_(role) {}
 
@@ -72,6 +75,26 @@ class TrainingHealth {
   Sign no_gradient_;
   Sign huge_gradient_;
   Sign equal_samples_;
+};
+
+// How the images of a generator's step differ, and how long their gradients
+// are, added up over its micro-batches. One a round. On a device the sums stay
+// there until they are reported.
+class ImageMeter {
+ public:
+  void AddImages(const at::Tensor& images_NCHW);
+  // `gradient_NCHW` is that of the mean of the loss over `batch` images.
+  void AddGradient(const at::Tensor& gradient_NCHW, int64_t batch);
+
+  // Sets image_gradient_norm, and image_spread if there were two images.
+  void Report(RoundMetrics& metrics) const;
+
+ private:
+  at::Tensor first_CHW_;
+  DeviceSum squares_;  // of differences from first_CHW_
+  DeviceSum gradient_squares_;
+  int64_t images_ = 0;
+  int64_t batch_ = 0;
 };
 
 }  // namespace gandem

@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/process/log.h"
 #include "models/torch.h"
-#include "training/state/status_error.h"
 
 namespace gandem {
 namespace {

@@ -5,15 +5,32 @@
 // Thread safety: any thread.
 #pragma once
 
+#include <exception>
+#include <string>
 #include <type_traits>
+#include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 
 namespace gandem {
 
+// Carries a Status, which is not OK, out of what Torch calls, a node of a graph
+// for example; CatchTorch makes it a Status again.
+class StatusError : public std::exception {
+ public:
+  explicit StatusError(absl::Status status)
+      : status_(std::move(status)), text_(status_.ToString()) {}
+  const char* what() const noexcept override { return text_.c_str(); }
+  const absl::Status& status() const { return status_; }
+
+ private:
+  const absl::Status status_;
+  const std::string text_;
+};
+
 // Calls `body` and returns its status, or that of what it throws:
-//   its own             of a StatusError (status_error.h).
+//   its own             of a StatusError.
 //   RESOURCE_EXHAUSTED  out of memory on the device or the host, or of threads.
 //   INTERNAL            anything else; the first line is kept, the whole text
 //                       is logged once, but not to a terminal.

@@ -19,9 +19,8 @@
 #include "common/status.h"
 #include "models/layers/drawing_layer.h"
 #include "models/torch.h"
-#include "training/state/finite.h"
+#include "training/state/module_state.h"
 #include "training/state/state_dict_file.h"
-#include "training/state/stored_values.h"
 
 namespace gandem {
 namespace {

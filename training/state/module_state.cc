@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/state/module_state.h"
 
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -164,6 +165,39 @@ NamedTensor ViewAsNamed(std::string name, const at::Tensor& host) {
           .dtype = *dtype,
           .shape = host.sizes().vec(),
           .bytes = SharedBytes(std::move(owner), {data, size})};
+}
+
+std::optional<at::ScalarType> FloatingTypeOf(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return at::kFloat;
+    case DType::kF64:
+      return at::kDouble;
+    case DType::kF16:
+      return at::kHalf;
+    case DType::kBF16:
+      return at::kBFloat16;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<at::Tensor> FloatValuesOf(const NamedTensor& tensor) {
+  const std::optional<at::ScalarType> type = FloatingTypeOf(tensor.dtype);
+  if (!type.has_value()) return std::nullopt;
+  // from_blob() wants no constness; to() copies.
+  return torch::from_blob(const_cast<std::byte*>(tensor.bytes.data()),
+                          tensor.shape, *type)
+      .to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
+}
+
+bool IsFinite(const at::Tensor& values) {
+  if (!values.is_floating_point() || values.numel() == 0) return true;
+  // Unlike a sum, the smallest and the largest value cannot overflow; NaN is
+  // both.
+  const auto [smallest, largest] = at::aminmax(values.detach());
+  return std::isfinite(smallest.item<double>()) &&
+         std::isfinite(largest.item<double>());
 }
 
 TensorReader::TensorReader(std::vector<NamedTensor> tensors) {

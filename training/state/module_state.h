@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,16 @@ void AppendTensors(const std::string& prefix, const TensorsByName& tensors,
 
 // The same without a copy: `host` is contiguous and on the CPU.
 NamedTensor ViewAsNamed(std::string name, const at::Tensor& host);
+
+// Torch's type of floating-point numbers; none: they are not.
+std::optional<at::ScalarType> FloatingTypeOf(DType dtype);
+
+// A copy of its floating-point numbers as float32, by its shape, on the CPU;
+// none: they are not such.
+std::optional<at::Tensor> FloatValuesOf(const NamedTensor& tensor);
+
+// Whether all values are finite; one pass. Integers are.
+bool IsFinite(const at::Tensor& values);
 
 // Reads tensors by name. Every function lists what is missing or misshapen.
 class TensorReader {

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/crc32c.h"
 #include "models/torch.h"
-#include "training/state/finite.h"
 #include "training/state/module_state.h"
 
 namespace gandem {

@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/config/optimism.h"
+#include "common/config/optimizer_validate.h"
 #include "common/config/role_name.h"
 #include "common/config/run_config.h"
 

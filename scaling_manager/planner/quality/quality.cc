@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/config/optimism.h"
 #include "common/config/optimizer_validate.h"
 #include "common/config/run_config.h"
 #include "scaling_manager/planner/quality/quality_constants.h"

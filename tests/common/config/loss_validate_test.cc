@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/config/config_extra.h"
 #include "common/config/field_ranges.h"
 #include "common/config/validate_parts.h"
 #include "common/files/text_proto.h"
@@ -142,46 +143,12 @@ TEST(LossValidateTest, PathLengthsAreOfStyles) {
               "penalties.path_length_every_steps 0");
 }
 
-TEST(LossValidateTest, AdaStandsInPlaceOfTheOtherAugmentations) {
-  EXPECT_OK(CheckLoss("augmentation { ada {} }"));
-  EXPECT_OK(CheckLoss("augmentation { ada { target: -1 p: 1 interval: 1 } }"));
-  for (const std::string other :
-       {"color: true", "translation: 0.125", "cutout: 0.5"}) {
-    ExpectFault(absl::StrCat("augmentation { ada {} ", other, " }"),
-                "augmentation.ada stands in place of");
-  }
-}
-
-TEST(LossValidateTest, RangesOfAda) {
-  for (const std::string value :
-       {"target: 1.1", "target: nan", "p: -0.1", "p: 1.1", "interval: 0",
-        "images_to_full: 0"}) {
-    const std::string field = value.substr(0, value.find(':'));
-    ExpectFault(absl::StrCat("augmentation { ada { ", value, " } }"),
-                absl::StrCat("augmentation.ada.", field, " "));
-  }
-}
-
-// 0 is not the border between right and wrong of other losses.
-TEST(LossValidateTest, AdaFollowsLogitsOfLossesThatAimAtTheirSign) {
-  for (const std::string loss : {"SATURATING", "HINGE"}) {
-    EXPECT_OK(CheckLoss("augmentation { ada {} } loss: " + loss));
-  }
-  for (const std::string loss : {"LEAST_SQUARES", "WASSERSTEIN"}) {
-    ExpectFault("augmentation { ada {} } loss: " + loss,
-                "set augmentation.ada.adaptive=false");
-    EXPECT_OK(CheckLoss(
-        "augmentation { ada { p: 0.4 adaptive: false } } loss: " + loss));
-  }
-}
-
-TEST(LossValidateTest, AdaIsForGrayAndColor) {
-  for (const int channels : {0, 1, 3}) {
-    EXPECT_OK(CheckLoss(absl::StrCat(
-        "augmentation { ada {} } data { channels: ", channels, " }")));
-  }
-  ExpectFault("augmentation { ada {} } data { channels: 4 }",
-              "data.channels is 4");
+TEST(ConfigExtraTest, AMissingExtraIsNamedWithTheRemedy) {
+  Faults faults("config");
+  EXPECT_FALSE(ConfigExtraFor("augmentation.ada", "ada", faults, {}));
+  EXPECT_THAT(faults.ToStatus().message(),
+              HasSubstr("augmentation.ada: this gandem was built without the "
+                        "extra `ada`; run scripts/build.sh"));
 }
 
 TEST(LossValidateTest, PairsOfImagesStayPairs) {
@@ -189,8 +156,7 @@ TEST(LossValidateTest, PairsOfImagesStayPairs) {
   EXPECT_OK(CheckLoss(pairs));
   for (const std::string part :
        {"augmentation { color: true }", "augmentation { translation: 0.1 }",
-        "augmentation { cutout: 0.1 }", "augmentation { ada {} }",
-        "penalties { consistency_real: 1 }",
+        "augmentation { cutout: 0.1 }", "penalties { consistency_real: 1 }",
         "penalties { consistency_generated: 1 }"}) {
     ExpectFault(pairs + part, "one image of a pair only");
     EXPECT_OK(CheckLoss(

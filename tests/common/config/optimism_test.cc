@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/config/optimism.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/config/optimizer_validate.h"
 #include "common/config/run_config.h"
 #include "tests/testing/status_matchers.h"
 

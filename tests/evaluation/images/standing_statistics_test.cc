@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "models/own_statistics.h"
+#include "models/foreign_network.h"
 #include "models/registry/initialize.h"
 #include "models/registry/registry.h"
 #include "models/torch.h"

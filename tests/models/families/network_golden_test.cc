@@ -10,7 +10,6 @@
 #include <ostream>
 #include <string>
 
-#include "models/families/style_mapping.h"
 #include "models/registry/registry.h"
 #include "models/torch.h"
 #include "proto/config.pb.h"
@@ -134,7 +133,7 @@ TEST_P(NetworkGoldenTest, Generator) {
                        MakeGenerator(config_, GetParam().data));
   ExpectEqual("generator", *network);
   if (!golden_.Has("generator.truncated")) return;
-  EXPECT_TRUE(TruncateStyles(*network, 0.5));
+  EXPECT_TRUE(network->TruncateStyles(0.5));
   ExpectNear(network->forward(golden_.Get("generator.input"),
                               ConditionOf("generator"), ForwardMode::kEvaluate),
              "generator.truncated");

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/layers/dropout.h"
-
 #include <gtest/gtest.h>
 
 #include <memory>
 
+#include "models/layers/drawing_layer.h"
 #include "models/torch.h"
 
 namespace gandem {

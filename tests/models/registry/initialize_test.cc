@@ -169,37 +169,6 @@ TEST(InitializeTest, MlpIsUniformInItsFanIn) {
   }
 }
 
-// N(0, gain / sqrt(fan in)); the branch of every block ends in 0. Gains are
-// those of the reference program: sqrt(2 / 1.04) * 8^(-1/4) for 8 blocks.
-TEST(InitializeTest, R3ganStartsAsItsShortcuts) {
-  const NetworkConfig config = ParseNetwork("r3gan { width: 64 groups: 8 }");
-  const DataShape data = {.image = kInitializeData.image, .num_classes = 100};
-  const auto generator = MakeGenerator(config, data);
-  ASSERT_OK(generator);
-  InitializeParameters(**generator, config, 7);
-  const auto expect = [](const at::Tensor& weight, double deviation) {
-    EXPECT_NEAR(weight.mean().item<double>(), 0, 0.1 * deviation);
-    EXPECT_NEAR(weight.std().item<double>(), deviation, 0.05 * deviation);
-  };
-  const double gain = 0.824567;
-  const auto of_generator = (*generator)->named_parameters();
-  expect(of_generator["embedding.weight"], 1 / std::sqrt(100));
-  expect(of_generator["basis.weight"], 1);
-  expect(of_generator["basis.linear.weight"], 1 / std::sqrt(128));
-  expect(of_generator["main.0.main.0.weight"], gain / std::sqrt(64));
-  expect(of_generator["main.0.main.2.weight"], gain / std::sqrt(16 * 9));
-  EXPECT_EQ(of_generator["main.0.main.4.weight"].abs().max().item<float>(), 0);
-  EXPECT_EQ(of_generator["main.0.main.0.bias"].abs().max().item<float>(), 0);
-
-  const auto discriminator = MakeDiscriminator(config, data);
-  ASSERT_OK(discriminator);
-  InitializeParameters(**discriminator, config, 7);
-  const auto of_discriminator = (*discriminator)->named_parameters();
-  expect(of_discriminator["embedding.weight"], 1 / std::sqrt(64 * 100));
-  expect(of_discriminator["linear.weight"], 1 / std::sqrt(64));
-  expect(of_discriminator["main.12.weight"], 1.0 / 4);  // 4x4 of one channel
-}
-
 // Convolutions N(0, 0.02), fully connected layers uniform in +-sqrt(6 / fans).
 TEST(InitializeTest, KerasNetworks) {
   const auto network =
@@ -300,34 +269,6 @@ TEST(InitializeTest, Dcgan5OfWganGpStartsAsItsAuthors) {
       }
     }
   }
-}
-
-// Weights are N(0, 1), divided by the rate where that is another; styles begin
-// at 1, noise is drawn but has no strength yet.
-TEST(InitializeTest, Stylegan2HasEqualRates) {
-  const NetworkConfig config =
-      ParseNetwork("stylegan2 { channel_base: 2048 max_channels: 64 }");
-  const auto generator = MakeGenerator(config, kInitializeData);
-  ASSERT_OK(generator);
-  InitializeParameters(**generator, config, 7);
-  const auto parameters = (*generator)->named_parameters();
-  const auto buffers = (*generator)->named_buffers();
-  const auto expect = [](const at::Tensor& weight, double deviation) {
-    EXPECT_NEAR(weight.std().item<double>(), deviation, 0.05 * deviation);
-  };
-  expect(parameters["mapping.fc0.weight"], 100);
-  expect(parameters["basis.weight"], 1);
-  expect(parameters["b8.conv0.conv.weight"], 1);
-  expect(parameters["b8.conv0.conv.affine.weight"], 1);
-  expect(buffers["b32.conv1.noise.noise_const"], 1);
-  EXPECT_TRUE(
-      at::equal(parameters["b8.conv0.conv.affine.bias"], torch::ones({64})));
-  EXPECT_EQ(parameters["b8.conv0.noise.strength"].item<float>(), 0);
-  EXPECT_GT(buffers["b8.conv0.noise.noise_key"].item<int64_t>(), 0);
-  EXPECT_NE(buffers["b8.conv0.noise.noise_key"].item<int64_t>(),
-            buffers["b8.conv1.noise.noise_key"].item<int64_t>());
-  EXPECT_GT(buffers["mixing.mixing_key"].item<int64_t>(), 0);
-  EXPECT_EQ(buffers["mapping.w_avg"].abs().max().item<float>(), 0);
 }
 
 // Dropout's masks are the run's: they come from its seed.

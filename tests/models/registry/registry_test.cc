@@ -228,19 +228,6 @@ TEST(RegistryTest, FamiliesCheckTheirOptions) {
        "shortcut RECTIFIED is not defined with norm BATCH"},
       {"keras_dcgan { dropout: 1 }", 64, "dropout 1 is not in [0, 1)"},
       {"pix2pix { dropout: 1 }", 64, "dropout 1 is not in [0, 1)"},
-      {"r3gan {}", 128, "r3gan is for images of 32 x 32 or 64 x 64 or 256"},
-      {"r3gan { widest_until: 24 }", 32,
-       "widest_until 24 is not a power of two of at least 4"},
-      {"r3gan { width: 60 groups: 12 }", 256,
-       "r3gan.width 60 is not a multiple of 8: above 32 pixels "
-       "(widest_until) it is halved 3 times for images of 256"},
-      {"r3gan { width: 64 groups: 4 }", 256,
-       "r3gan.groups 4 is not a multiple of 8"},
-      {"r3gan { width: 64 groups: 48 }", 32,
-       "groups 48 does not divide the 128 channels of twice the width"},
-      {"stylegan2 {}", 48, "stylegan2 is for images of 8 x 8 or 16 x 16 or"},
-      {"stylegan2 { channel_base: 32 }", 64,
-       "channel_base 32 leaves no channel for images of 64: at least 64"},
       {"mlp {}", 4096, "mlp is for images of at most 16777216 values"},
   };
   for (const auto& c : kCases) {

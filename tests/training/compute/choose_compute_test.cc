@@ -13,7 +13,6 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 #include "tests/training/runs/pair.h"
-#include "training/compute/measured_for.h"
 #include "training/plan/run_plan.h"
 #include "training/state/module_state.h"
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/config/optimism.h"
+#include "common/config/optimizer_validate.h"
 #include "exchange/schedule.h"
 #include "models/torch.h"
 #include "tests/testing/status_matchers.h"

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/roles/image_meter.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "exchange/schedule.h"
 #include "models/torch.h"
+#include "training/roles/training_health.h"
 
 namespace gandem {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/roles/initial_state.h"
+#include "common/checkpoint/initial_state.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "common/checkpoint/initial_state.h"
 #include "common/checkpoint/safetensors.h"
 #include "models/registry/initialize.h"
 #include "models/registry/registry.h"
@@ -17,6 +16,7 @@
 #include "proto/config.pb.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
+#include "training/roles/role_parts.h"
 #include "training/state/module_state.h"
 
 namespace gandem {

@@ -29,7 +29,7 @@
 #include "tests/testing/in_process_fleet.h"
 #include "tests/testing/status_matchers.h"
 #include "training/fleet/gradient_synchronizer.h"
-#include "training/objective/ada_probability.h"
+#include "training/objective/augment.h"
 #include "training/optimizers/freeze_parameters.h"
 #include "training/optimizers/make_optimizer.h"
 #include "training/roles/run_roles.h"
@@ -354,11 +354,10 @@ class OracleRun {
                       .narrow(0, range.first, range.count)
                       .to(at::kDouble);
                 },
-            .path_length = test_.has_paths()
-                               ? std::make_unique<PathLengthPenalty>(
-                                     test_.objective.path_length,
-                                     /*share=*/1, at::kCPU)
-                               : nullptr,
+            .path_penalty = test_.has_paths()
+                                ? NewPathPenalty(test_.objective.path_length,
+                                                 /*share=*/1, at::kCPU)
+                                : nullptr,
             .path_direction =
                 [this](Purpose, int64_t step, IndexRange range) {
                   return golden_.Get("direction")[step]

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/state/finite.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
 
 #include "models/torch.h"
+#include "training/state/module_state.h"
 
 namespace gandem {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/state/stored_values.h"
-
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -8,6 +6,7 @@
 #include <utility>
 
 #include "models/torch.h"
+#include "training/state/module_state.h"
 
 namespace gandem {
 namespace {

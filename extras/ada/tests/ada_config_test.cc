@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is refused of `augmentation.ada`.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/config/field_ranges.h"
+#include "common/config/validate_parts.h"
+#include "common/files/text_proto.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+using gandem::testing::StatusIs;
+using ::testing::HasSubstr;
+
+absl::Status CheckLoss(const std::string& text) {
+  RunConfig config;
+  EXPECT_OK(ParseTextProto(text, "config", config)) << text;
+  Faults faults("config");
+  CheckRanges("", config, faults);
+  CheckLosses(config, faults);
+  return faults.ToStatus();
+}
+
+void ExpectFault(const std::string& text, const std::string& fault) {
+  EXPECT_THAT(CheckLoss(text),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(fault)))
+      << text;
+}
+
+TEST(AdaConfigTest, StandsInPlaceOfTheOtherAugmentations) {
+  EXPECT_OK(CheckLoss("augmentation { ada {} }"));
+  EXPECT_OK(CheckLoss("augmentation { ada { target: -1 p: 1 interval: 1 } }"));
+  for (const std::string other :
+       {"color: true", "translation: 0.125", "cutout: 0.5"}) {
+    ExpectFault(absl::StrCat("augmentation { ada {} ", other, " }"),
+                "augmentation.ada stands in place of");
+  }
+}
+
+TEST(AdaConfigTest, Ranges) {
+  for (const std::string value :
+       {"target: 1.1", "target: nan", "p: -0.1", "p: 1.1", "interval: 0",
+        "images_to_full: 0"}) {
+    const std::string field = value.substr(0, value.find(':'));
+    ExpectFault(absl::StrCat("augmentation { ada { ", value, " } }"),
+                absl::StrCat("augmentation.ada.", field, " "));
+  }
+}
+
+// 0 is not the border between right and wrong of other losses.
+TEST(AdaConfigTest, FollowsLogitsOfLossesThatAimAtTheirSign) {
+  for (const std::string loss : {"SATURATING", "HINGE"}) {
+    EXPECT_OK(CheckLoss("augmentation { ada {} } loss: " + loss));
+  }
+  for (const std::string loss : {"LEAST_SQUARES", "WASSERSTEIN"}) {
+    ExpectFault("augmentation { ada {} } loss: " + loss,
+                "set augmentation.ada.adaptive=false");
+    EXPECT_OK(CheckLoss(
+        "augmentation { ada { p: 0.4 adaptive: false } } loss: " + loss));
+  }
+}
+
+TEST(AdaConfigTest, IsForGrayAndColor) {
+  for (const int channels : {0, 1, 3}) {
+    EXPECT_OK(CheckLoss(absl::StrCat(
+        "augmentation { ada {} } data { channels: ", channels, " }")));
+  }
+  ExpectFault("augmentation { ada {} } data { channels: 4 }",
+              "data.channels is 4");
+}
+
+TEST(AdaConfigTest, APairOfImagesStaysAPair) {
+  const std::string pairs =
+      "augmentation { ada {} } discriminator { network { pix2pix {";
+  ExpectFault(pairs + "} } }", "one image of a pair only");
+  EXPECT_OK(CheckLoss(pairs + " paired: false } } }"));
+}
+
+}  // namespace
+}  // namespace gandem
