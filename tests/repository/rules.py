@@ -338,7 +338,6 @@ SINGLE_READERS = (
     "worker/profile/transfer_probe.h")
 NOT_FUZZED = {
     "common/checkpoint/initial_state.h": "copies files, reads none",
-    "common/checkpoint/json_keys.h": "part of safetensors",
     "common/checkpoint/checkpoint_pruner.h": "reads no format of its own",
     "common/checkpoint/folder_proof.h": "the text is compared, not parsed",
     "common/checkpoint/safetensors_writer.h": "writes",
