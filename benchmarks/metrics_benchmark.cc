@@ -21,9 +21,7 @@
 #include "evaluation/metrics/feature_moments.h"
 #include "evaluation/metrics/frechet_distance.h"
 #include "evaluation/metrics/kernel_distance.h"
-#include "evaluation/metrics/metrics_self_test.h"
 #include "evaluation/metrics/precision_recall.h"
-#include "evaluation/metrics/sampling_bias.h"
 #include "models/torch.h"
 
 namespace gandem {
@@ -94,7 +92,6 @@ nlohmann::json Measure(const Options& options) {
   timer.result()["rows"] = options.rows;
   timer.result()["few_rows"] = options.few_rows;
   timer.result()["threads"] = at::get_num_threads();
-  timer.Measure("self-test", [] { return MetricsSelfTest(); });
   timer.Measure("moments", [&] { return MomentsOf(generated_ND).status(); });
   timer.Measure("Frechet distance, symmetric eigenvalues",
                 [&] { return FrechetDistance(reference, generated).status(); });
@@ -102,11 +99,6 @@ nlohmann::json Measure(const Options& options) {
                 [&] { return decomposed->DistanceTo(generated).status(); });
   timer.Measure("Frechet distance, few rows to decomposed",
                 [&] { return decomposed->DistanceTo(few).status(); });
-  timer.Measure("predicted sampling bias", [&] {
-    PredictedSamplingBias(decomposed->eigenvalues(), options.rows, options.rows,
-                          options.rows);
-    return absl::OkStatus();
-  });
   timer.Measure("kernel distance, 10 subsets", [&] {
     return KernelDistance(
                reference_ND, generated_ND,

@@ -107,7 +107,7 @@ class ScalingManager {
   TrainResult Train(const Gan& gan,
                     std::chrono::seconds limit = std::chrono::hours(24 * 365));
 
-  // The first figure of `metric` ("fid", "is", "kid", "prdc", "intra_fid",
+  // The first figure of `metric` ("fid", "is", "kid", "prdc",
   // "fid_infinity", "cmmd") of the newest checkpoint. `arguments`: more of
   // `gandem evaluate`.
   Score Evaluate(const std::string& metric,

@@ -11,55 +11,6 @@
 namespace gandem {
 namespace {
 
-// Operations, named as in Python's pickletools.
-enum PickleOperation : uint8_t {
-  kMark = '(',
-  kEmptyTuple = ')',
-  kStop = '.',
-  kPop = '0',
-  kBinBytes = 'B',
-  kShortBinBytes = 'C',
-  kBinFloat = 'G',
-  kBinInt = 'J',
-  kBinInt1 = 'K',
-  kBinInt2 = 'M',
-  kNone = 'N',
-  kBinPersId = 'Q',
-  kReduce = 'R',
-  kBinString = 'T',
-  kShortBinString = 'U',
-  kBinUnicode = 'X',
-  kEmptyList = ']',
-  kAppend = 'a',
-  kBuild = 'b',
-  kGlobal = 'c',
-  kDict = 'd',
-  kAppends = 'e',
-  kBinGet = 'h',
-  kLongBinGet = 'j',
-  kList = 'l',
-  kBinPut = 'q',
-  kLongBinPut = 'r',
-  kSetItem = 's',
-  kTuple = 't',
-  kSetItems = 'u',
-  kEmptyDict = '}',
-  kProto = 0x80,
-  kTuple1 = 0x85,
-  kTuple2 = 0x86,
-  kTuple3 = 0x87,
-  kNewTrue = 0x88,
-  kNewFalse = 0x89,
-  kLong1 = 0x8a,
-  kShortBinUnicode = 0x8c,
-  kBinUnicode8 = 0x8d,
-  kBinBytes8 = 0x8e,
-  kStackGlobal = 0x93,
-  kMemoize = 0x94,
-  kFrame = 0x95,
-  kByteArray8 = 0x96,
-};
-
 // One byte of a pickle can take 100 bytes of memory. 65536 tensors of ten
 // dimensions stay below this limit, and so do CIFAR's 50000 images.
 constexpr size_t kMaxValues = size_t{1} << 21;  // also on the stack, remembered
@@ -224,36 +175,37 @@ absl::Status PickleReader::Build() {
   return absl::OkStatus();
 }
 
+// Operations are named as in Python's pickletools.
 absl::Status PickleReader::Step(uint8_t operation) {
   switch (operation) {
-    case kProto:
+    case 0x80:  // PROTO
       return TakeInteger(1).status();
-    case kFrame:
+    case 0x95:  // FRAME
       return TakeInteger(8).status();
-    case kBinPut:
+    case 'q':  // BINPUT
       return Remember(TakeInteger(1));
-    case kLongBinPut:
+    case 'r':  // LONG_BINPUT
       return Remember(TakeInteger(4));
-    case kMemoize:
+    case 0x94:  // MEMOIZE
       return Remember(memo_.size());
-    case kBinGet:
+    case 'h':  // BINGET
       return Recall(TakeInteger(1));
-    case kLongBinGet:
+    case 'j':  // LONG_BINGET
       return Recall(TakeInteger(4));
-    case kPop:
+    case '0':  // POP
       return Pop(1).status();
-    case kGlobal: {
+    case 'c': {  // GLOBAL
       GANDEM_ASSIGN_OR_RETURN(const absl::string_view module, TakeLine());
       GANDEM_ASSIGN_OR_RETURN(const absl::string_view name, TakeLine());
       return PushName(module, name);
     }
-    case kStackGlobal: {
+    case 0x93: {  // STACK_GLOBAL
       GANDEM_ASSIGN_OR_RETURN(const std::vector<size_t> names, Pop(2));
       return PushName(value(names[0]).text, value(names[1]).text);
     }
-    case kReduce:
+    case 'R':  // REDUCE
       return Call();
-    case kBuild:
+    case 'b':  // BUILD
       return Build();
     default:
       return StepConstant(operation);
@@ -262,35 +214,35 @@ absl::Status PickleReader::Step(uint8_t operation) {
 
 absl::Status PickleReader::StepConstant(uint8_t operation) {
   switch (operation) {
-    case kNone:
+    case 'N':  // NONE
       Push({});
       return absl::OkStatus();
-    case kNewTrue:
-    case kNewFalse:
-      Push({.kind = Kind::kInteger, .integer = operation == kNewTrue});
+    case 0x88:  // NEWTRUE
+    case 0x89:  // NEWFALSE
+      Push({.kind = Kind::kInteger, .integer = operation == 0x88});
       return absl::OkStatus();
-    case kBinInt1:
+    case 'K':  // BININT1
       return PushInteger(1);
-    case kBinInt2:
+    case 'M':  // BININT2
       return PushInteger(2);
-    case kBinInt:
+    case 'J':  // BININT
       return PushInteger(4);
-    case kLong1:
+    case 0x8a:  // LONG1
       return PushBigInteger();
-    case kBinFloat:
+    case 'G':  // BINFLOAT
       Push({});
       return Take(8).status();
-    case kShortBinString:
-    case kShortBinBytes:
-    case kShortBinUnicode:
+    case 'U':   // SHORT_BINSTRING
+    case 'C':   // SHORT_BINBYTES
+    case 0x8c:  // SHORT_BINUNICODE
       return PushText(1);
-    case kBinString:
-    case kBinBytes:
-    case kBinUnicode:
+    case 'T':  // BINSTRING
+    case 'B':  // BINBYTES
+    case 'X':  // BINUNICODE
       return PushText(4);
-    case kBinUnicode8:
-    case kBinBytes8:
-    case kByteArray8:
+    case 0x8d:  // BINUNICODE8
+    case 0x8e:  // BINBYTES8
+    case 0x96:  // BYTEARRAY8
       return PushText(8);
     default:
       return StepContainer(operation);
@@ -299,31 +251,31 @@ absl::Status PickleReader::StepConstant(uint8_t operation) {
 
 absl::Status PickleReader::StepContainer(uint8_t operation) {
   switch (operation) {
-    case kMark:
+    case '(':  // MARK
       marks_.push_back(stack_.size());
       return absl::OkStatus();
-    case kEmptyTuple:
-    case kEmptyList:
+    case ')':  // EMPTY_TUPLE
+    case ']':  // EMPTY_LIST
       return Gather(Pop(0), Kind::kList);
-    case kEmptyDict:
+    case '}':  // EMPTY_DICT
       return Gather(Pop(0), Kind::kDict);
-    case kTuple1:
-    case kTuple2:
-    case kTuple3:
-      return Gather(Pop(operation - kTuple1 + 1), Kind::kList);
-    case kTuple:
-    case kList:
+    case 0x85:  // TUPLE1
+    case 0x86:  // TUPLE2
+    case 0x87:  // TUPLE3
+      return Gather(Pop(operation - 0x84), Kind::kList);
+    case 't':  // TUPLE
+    case 'l':  // LIST
       return Gather(PopToMark(), Kind::kList);
-    case kDict:
+    case 'd':  // DICT
       return Gather(PopToMark(), Kind::kDict);
-    case kAppend:
+    case 'a':  // APPEND
       return Extend(Pop(1));
-    case kSetItem:
+    case 's':  // SETITEM
       return Extend(Pop(2));
-    case kAppends:
-    case kSetItems:
+    case 'e':  // APPENDS
+    case 'u':  // SETITEMS
       return Extend(PopToMark());
-    case kBinPersId:
+    case 'Q':  // BINPERSID
       return Gather(Pop(1), Kind::kPersistent);
     default:
       return Unexpected(absl::StrFormat("an operation 0x%02x", operation));
@@ -336,7 +288,7 @@ absl::StatusOr<size_t> PickleReader::Read() {
   memo_.clear();
   while (true) {
     GANDEM_ASSIGN_OR_RETURN(const uint64_t operation, TakeInteger(1));
-    if (operation == kStop) break;
+    if (operation == '.') break;  // STOP
     GANDEM_RETURN_IF_ERROR(Step(static_cast<uint8_t>(operation)));
     if (std::max({values_.size(), stack_.size(), marks_.size(), memo_.size()}) >
         kMaxValues) {

@@ -12,7 +12,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/checkpoint/json_keys.h"
 #include "common/checkpoint/safetensors_writer.h"
 #include "common/faults.h"
 #include "common/files/file.h"
@@ -38,7 +37,7 @@ constexpr size_t kMaxTensorRank = 64;  // PyTorch's own limit
 struct DTypeRow {
   DType dtype;
   absl::string_view name;
-  int64_t size;
+  size_t size;
 };
 constexpr DTypeRow kDTypes[] = {
     {DType::kF32, "F32", 4}, {DType::kF64, "F64", 8},
@@ -154,26 +153,14 @@ absl::Status Corrupt(absl::string_view what) {
   return absl::DataLossError(absl::StrCat("not a safetensors file: ", what));
 }
 
-absl::StatusOr<Json> ParseHeader(absl::string_view text) {
-  const std::string fault = FindKeyFault(text, kMaxTensors + 1);
-  if (!fault.empty()) return Corrupt(fault);
-  Json header = Json::parse(text.begin(), text.end(), /*cb=*/nullptr,
-                            /*allow_exceptions=*/false);
-  if (!header.is_object()) return Corrupt("the header is no JSON object");
-  return header;
-}
-
 // A short list of numbers in [0, 2^63 - 1].
 std::optional<std::vector<int64_t>> Numbers(const Json& json) {
   if (!json.is_array() || json.size() > kMaxTensorRank) return std::nullopt;
   std::vector<int64_t> numbers;
   for (const Json& element : json) {
     if (!element.is_number_unsigned()) return std::nullopt;
-    const auto number = element.get<uint64_t>();
-    if (number > uint64_t{std::numeric_limits<int64_t>::max()}) {
-      return std::nullopt;
-    }
-    numbers.push_back(static_cast<int64_t>(number));
+    numbers.push_back(element.get<int64_t>());
+    if (numbers.back() < 0) return std::nullopt;  // 2^63 or more
   }
   return numbers;
 }
@@ -218,10 +205,12 @@ absl::StatusOr<SafetensorsPlace> ParseEntry(const std::string& name,
 }
 
 absl::StatusOr<std::map<std::string, std::string>> ParseMetadata(
-    const Json& json) {
-  if (!json.is_object()) return Corrupt("__metadata__ is no JSON object");
+    const Json& header) {
   std::map<std::string, std::string> metadata;
-  for (const auto& [key, value] : json.items()) {
+  const auto found = header.find(kMetadata);
+  if (found == header.end()) return metadata;
+  if (!found->is_object()) return Corrupt("__metadata__ is no JSON object");
+  for (const auto& [key, value] : found->items()) {
     if (!value.is_string()) {
       return Corrupt(absl::StrCat("metadata '", key, "' is no text"));
     }
@@ -242,8 +231,15 @@ absl::StatusOr<Json> HeaderOfHead(absl::string_view head, int64_t file_bytes) {
   if (static_cast<int64_t>(head.size()) < head_bytes) {
     return Corrupt("its header is cut off");
   }
-  return ParseHeader(
-      head.substr(kPrefix, static_cast<size_t>(head_bytes) - kPrefix));
+  Json header = Json::parse(head.begin() + kPrefix, head.begin() + head_bytes,
+                            /*cb=*/nullptr, /*allow_exceptions=*/false);
+  if (header.is_discarded()) return Corrupt("the header is not JSON");
+  if (!header.is_object()) return Corrupt("the header is no JSON object");
+  if (header.size() > kMaxTensors + 1) {
+    return Corrupt(
+        absl::StrCat("more than ", kMaxTensors, " names in the header"));
+  }
+  return header;
 }
 
 absl::StatusOr<SharedBytes> ReadWhole(const std::string& path) {
@@ -253,17 +249,11 @@ absl::StatusOr<SharedBytes> ReadWhole(const std::string& path) {
                      std::as_bytes(std::span(held->data(), held->size())));
 }
 
-// Files of other programs may lie in any order: what is not aligned is copied.
-SharedBytes Aligned(const SharedBytes& bytes, int64_t alignment) {
-  const auto address = reinterpret_cast<uintptr_t>(bytes.data());
-  return address % static_cast<uintptr_t>(alignment) == 0
-             ? bytes
-             : SharedBytes::Copy(bytes.span());
-}
-
 }  // namespace
 
-int64_t BytesPerElement(DType dtype) { return RowOf(dtype).size; }
+int64_t BytesPerElement(DType dtype) {
+  return static_cast<int64_t>(RowOf(dtype).size);
+}
 
 absl::string_view DTypeName(DType dtype) { return RowOf(dtype).name; }
 
@@ -322,9 +312,7 @@ absl::StatusOr<std::map<std::string, std::string>> ReadSafetensorsMetadata(
   const absl::StatusOr<Json> header =
       HeaderOfHead(TextOfFile(file), static_cast<int64_t>(file.size()));
   if (!header.ok()) return Annotate(header.status(), path);
-  const auto found = header->find(kMetadata);
-  if (found == header->end()) return std::map<std::string, std::string>();
-  auto metadata = ParseMetadata(*found);
+  auto metadata = ParseMetadata(*header);
   if (!metadata.ok()) return Annotate(metadata.status(), path);
   return metadata;
 }
@@ -351,12 +339,10 @@ absl::StatusOr<std::vector<SafetensorsPlace>> ParseSafetensorsHead(
   GANDEM_ASSIGN_OR_RETURN(const Json header, HeaderOfHead(head, file_bytes));
   GANDEM_ASSIGN_OR_RETURN(const int64_t head_bytes,
                           SafetensorsHeadBytes(head, file_bytes));
+  GANDEM_RETURN_IF_ERROR(ParseMetadata(header));
   std::vector<SafetensorsPlace> places;
   for (const auto& [name, json] : header.items()) {
-    if (name == kMetadata) {
-      GANDEM_RETURN_IF_ERROR(ParseMetadata(json));
-      continue;
-    }
+    if (name == kMetadata) continue;
     GANDEM_ASSIGN_OR_RETURN(SafetensorsPlace place, ParseEntry(name, json));
     places.push_back(std::move(place));
   }
@@ -395,13 +381,18 @@ absl::StatusOr<std::vector<NamedTensor>> ParseSafetensors(
                            static_cast<int64_t>(file.size())));
   std::vector<NamedTensor> tensors;
   for (SafetensorsPlace& place : places) {
-    const SharedBytes bytes =
+    SharedBytes bytes =
         file.Slice(static_cast<size_t>(place.begin),
                    static_cast<size_t>(place.end - place.begin));
+    // Files of other programs may lie in any order.
+    const size_t alignment = RowOf(place.dtype).size;
+    if (reinterpret_cast<uintptr_t>(bytes.data()) % alignment != 0) {
+      bytes = SharedBytes::Copy(bytes.span());
+    }
     tensors.push_back({.name = std::move(place.name),
                        .dtype = place.dtype,
                        .shape = std::move(place.shape),
-                       .bytes = Aligned(bytes, BytesPerElement(place.dtype))});
+                       .bytes = std::move(bytes)});
   }
   return tensors;
 }

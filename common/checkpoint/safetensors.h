@@ -52,10 +52,10 @@ absl::StatusOr<SharedBytes> SerializeSafetensors(
 // whatever it says.
 //   NOT_FOUND ...  the file cannot be read.
 //   DATA_LOSS      anything that is not exactly as the format says: the header
-//                  (at most 16 MiB), more than 65536 tensors, a name twice, a
-//                  dtype of none of the above, a shape that does not fit its
-//                  bytes, bytes that overlap, belong to no tensor or lie
-//                  outside of the file.
+//                  (at most 16 MiB), more than 65536 tensors, a dtype of none
+//                  of the above, a shape that does not fit its bytes, bytes
+//                  that overlap, belong to no tensor (those of the first of two
+//                  equal names, too) or lie outside of the file.
 absl::StatusOr<std::vector<NamedTensor>> ReadSafetensors(
     const std::string& path);
 

@@ -49,16 +49,6 @@ std::string ImagesText(const ImagesCard& images) {
   return text;
 }
 
-std::string TrialText(const PrecisionTrial& trial) {
-  if (!trial.reason().empty()) {
-    return absl::StrCat(trial.precision(), ": ", trial.reason());
-  }
-  return absl::StrFormat(
-      "%s: %.2g times as fast as float32; it changed the distance of %d images "
-      "by %.1g of it",
-      trial.precision(), trial.speed(), trial.num_images(), trial.change());
-}
-
 // Two jobs may end with the same card at the same time.
 absl::Status WriteShared(const std::string& path, const std::string& contents) {
   const std::string temporary = TemporaryName(path);
@@ -126,19 +116,6 @@ std::string MetricCardText(const MetricCard& card) {
   }
   if (!card.features().compute().empty()) {
     absl::StrAppend(&text, ", ", card.features().compute());
-  }
-  if (card.features().has_trial()) {
-    absl::StrAppend(&text, "\nprecision  ", TrialText(card.features().trial()));
-  }
-  if (card.features().has_effective_rank()) {
-    absl::StrAppendFormat(&text,
-                          "\n           of the reference: effective rank %.4g, "
-                          "rank %d",
-                          card.features().effective_rank(),
-                          card.features().rank());
-    if (card.features().has_density()) {
-      absl::StrAppendFormat(&text, ", density %.3g", card.features().density());
-    }
   }
   for (const Metric& metric : card.metrics()) {
     absl::StrAppendFormat(&text, "\n%-28s %s", metric.name(),

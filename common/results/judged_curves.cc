@@ -28,12 +28,6 @@ std::string SettingOf(const MetricCard& card, const Metric& metric) {
   rest.clear_version();
   rest.clear_unix_seconds();
   rest.clear_seconds();
-  FeaturesCard& features = *rest.mutable_features();
-  features.clear_trial();
-  // These follow from the reference and the network.
-  features.clear_rank();
-  features.clear_effective_rank();
-  features.clear_density();
   rest.mutable_images()->clear_name();
   rest.mutable_images()->clear_sha256();
   rest.mutable_images()->mutable_generator()->clear_step();

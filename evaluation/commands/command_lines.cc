@@ -20,8 +20,6 @@
 #include "evaluation/commands/evaluate_checkpoints.h"
 #include "evaluation/commands/evaluate_command.h"
 #include "evaluation/commands/sample_command.h"
-#include "evaluation/features/extract_features.h"
-#include "evaluation/features/feature_store.h"
 
 namespace gandem {
 namespace {
@@ -239,33 +237,6 @@ int RunEvaluate(EvaluateFlags& flags) {
   return printed.ok() ? kExitOk : ReportEvaluateFailure(printed);
 }
 
-struct ExtractFlags {
-  std::vector<std::string> jobs;
-  std::vector<int64_t> nums;
-  WorkerShare share;
-};
-
-absl::Status ExtractJobs(const ExtractFlags& flags) {
-  std::vector<FeatureStore> stores;
-  for (const std::string& job : flags.jobs) {
-    GANDEM_ASSIGN_OR_RETURN(FeatureStore store, FeatureStore::Open(job));
-    stores.push_back(std::move(store));
-  }
-  std::vector<ExtractWork> work;
-  for (size_t i = 0; i < stores.size() && i < flags.nums.size(); ++i) {
-    work.push_back({.store = &stores[i], .num_images = flags.nums[i]});
-  }
-  return ExtractShare(work, flags.share);
-}
-
-int RunExtract(const ExtractFlags& flags) {
-  const absl::Status done = ExtractJobs(flags);
-  if (done.ok()) return kExitOk;
-  // For the process that started this one: the last line of the log.
-  absl::FPrintF(stderr, "%s\n", done.message());
-  return absl::IsResourceExhausted(done) ? kExitResumable : ExitCodeOf(done);
-}
-
 }  // namespace
 
 void AddPythonOption(CLI::App& command) {
@@ -339,9 +310,9 @@ void AddEvaluateCommand(CLI::App& app, int& exit_code) {
   command
       ->add_option("--metric", request.metrics,
                    "Any of fid, is, kid, prdc (precision, recall, density, "
-                   "coverage), intra_fid (of each class), fid_infinity "
-                   "(extrapolated to any number of images), cmmd (of CLIP's "
-                   "features), with commas between; or lpips (how much images "
+                   "coverage), fid_infinity (extrapolated to any number of "
+                   "images), cmmd (of CLIP's features), with commas between; "
+                   "or lpips (how much images "
                    "differ), or ppl (path length), by itself")
       ->capture_default_str();
   command->add_option("--reference", request.reference,
@@ -363,9 +334,8 @@ void AddEvaluateCommand(CLI::App& app, int& exit_code) {
                       "dinov2:FILE for weights of these [a classifier of the "
                       "dataset; `gandem train-features`]");
   command->add_option("--precision", request.precision,
-                      "Of the features' network: float32, bfloat16 or float16; "
-                      "fastest: the fastest one that changes the distance by "
-                      "at most a thousandth, tried out first [float32]");
+                      "Of the features' network: float32, bfloat16 or float16 "
+                      "[float32]");
   command->add_option("--output", request.output,
                       "Folder for the cards [RUN/evaluation]");
   command->add_option("--save_statistics", request.save_statistics,
@@ -391,7 +361,7 @@ void AddEvaluateCommand(CLI::App& app, int& exit_code) {
   command
       ->add_flag("--every_checkpoint", flags->every_checkpoint,
                  "Judge each checkpoint of the run that was not judged yet, "
-                 "and plot them all")
+                 "and name the best one")
       ->excludes(json);
   AddPythonOption(*command);
   command->add_flag("--quiet", flags->quiet, "Print no progress");
@@ -400,17 +370,6 @@ void AddEvaluateCommand(CLI::App& app, int& exit_code) {
   command->add_flag("--check_arguments", flags->check_arguments)->group("");
   command->footer(kEvaluateHelp);
   command->callback([flags, &exit_code] { exit_code = RunEvaluate(*flags); });
-}
-
-void AddExtractCommand(CLI::App& app, int& exit_code) {
-  const auto flags = std::make_shared<ExtractFlags>();
-  CLI::App* command = app.add_subcommand("extract");
-  command->group("");  // not in the help
-  command->add_option("--job", flags->jobs)->required();
-  command->add_option("--num", flags->nums)->required();
-  command->add_option("--worker", flags->share.index)->required();
-  command->add_option("--workers", flags->share.size)->required();
-  command->callback([flags, &exit_code] { exit_code = RunExtract(*flags); });
 }
 
 CLI::Validator WholeFromZero() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The command lines of `gandem sample`, `gandem evaluate` and its workers. Each
-// function adds one, which runs when it is parsed and sets `exit_code`.
+// The command lines of `gandem sample` and `gandem evaluate`. Each function
+// adds one, which runs when it is parsed and sets `exit_code`.
 //
 // Owner: main. Thread safety: one thread.
 #pragma once
@@ -15,8 +15,6 @@ namespace gandem {
 
 void AddSampleCommand(CLI::App& app, int& exit_code);
 void AddEvaluateCommand(CLI::App& app, int& exit_code);
-// `evaluation_job extract`, which no user starts.
-void AddExtractCommand(CLI::App& app, int& exit_code);
 
 // --python, which `gandem` has read before it started this process
 // (common/programs/worker_program.h): here it is for --help.

@@ -2,27 +2,20 @@
 #include "evaluation/commands/evaluate_checkpoints.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <utility>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/checkpoint/checkpoint_files.h"
 #include "common/files/file.h"
 #include "common/files/metric_card.h"
 #include "common/results/line_chart.h"
-#include "common/results/round_history.h"
 #include "common/status.h"
 #include "evaluation/commands/evaluate_command.h"
-#include "evaluation/judging/evaluation_reference.h"
 
 namespace gandem {
 namespace {
-
-constexpr double kSecondsPerHour = 3600;
 
 absl::Status CheckForAll(const EvaluateRequest& request) {
   if (request.subject.checkpoint.has_value() ||
@@ -30,11 +23,6 @@ absl::Status CheckForAll(const EvaluateRequest& request) {
     return absl::InvalidArgumentError(
         "--every_checkpoint judges all checkpoints: --checkpoint and "
         "--save_statistics are for one of them");
-  }
-  if (request.precision == EvaluateRequest::kFastest) {
-    return absl::InvalidArgumentError(
-        "--every_checkpoint compares checkpoints, and --precision fastest may "
-        "choose another one for each: name a precision");
   }
   const std::string& run_dir = request.subject.source;
   if (PathExists(run_dir + "/config.textproto") &&
@@ -48,9 +36,9 @@ absl::Status CheckForAll(const EvaluateRequest& request) {
 }
 
 // Judges those that have no card. Returns the names of all cards.
-absl::StatusOr<std::set<std::string>> JudgeAll(const EvaluateRequest& request,
-                                               std::vector<int64_t> steps,
-                                               CheckpointsReport& report) {
+absl::StatusOr<std::set<std::string>> JudgeAll(
+    const EvaluateRequest& request, const std::vector<int64_t>& steps,
+    CheckpointsReport& report) {
   std::set<std::string> cards;
   for (const int64_t step : steps) {
     EvaluateRequest one = request;
@@ -74,62 +62,6 @@ absl::StatusOr<std::set<std::string>> JudgeAll(const EvaluateRequest& request,
                    "' could be judged; of ", report.skipped.front()));
 }
 
-LinePanel PanelOf(const CheckpointCurve& judged, const std::string& x_label,
-                  double (*x_of)(const TrainingClock::Reading&)) {
-  LinePanel panel = {
-      .title = judged.curve.metric, .x_label = x_label, .lines = {{}}};
-  const JudgedPoint& best = judged.curve.Best();
-  for (size_t i = 0; i < judged.curve.points.size(); ++i) {
-    const JudgedPoint& point = judged.curve.points[i];
-    panel.lines[0].points.push_back({.x = x_of(judged.readings[i]),
-                                     .y = point.value,
-                                     .spread = 2 * point.sd.value_or(0)});
-    if (point.step == best.step) panel.best = panel.lines[0].points.back();
-  }
-  return panel;
-}
-
-std::string ChartOf(const CheckpointCurve& judged) {
-  const std::array<LinePanel, 2> panels = {
-      PanelOf(judged, "images",
-              [](const TrainingClock::Reading& at) { return at.images; }),
-      PanelOf(judged, "hours of training",
-              [](const TrainingClock::Reading& at) {
-                return at.seconds / kSecondsPerHour;
-              })};
-  return LineChart(panels);
-}
-
-// What may be in the name of a file.
-std::string FileNameOf(const std::string& metric) {
-  std::string name;
-  for (const char letter : metric) {
-    name += absl::ascii_isalnum(letter) ? letter : '-';
-  }
-  return name;
-}
-
-absl::Status WriteChart(const std::string& folder, CheckpointCurve& judged) {
-  judged.chart =
-      absl::StrCat(folder, "/curve-", FileNameOf(judged.curve.metric), "-",
-                   ShortKey(judged.curve.setting), ".svg");
-  return WriteFileDurably(judged.chart, ChartOf(judged));
-}
-
-bool HoldsOneOf(const JudgedCurve& curve, const std::set<std::string>& cards) {
-  return std::ranges::any_of(curve.points, [&cards](const JudgedPoint& point) {
-    return cards.contains(point.card);
-  });
-}
-
-// Without metrics there is no time to plot against: all readings are 0.
-absl::StatusOr<TrainingClock> ClockOf(const std::string& run_dir) {
-  const absl::StatusOr<RoundHistory> history = RoundHistory::Read(run_dir);
-  if (absl::IsNotFound(history.status())) return TrainingClock();
-  GANDEM_RETURN_IF_ERROR(history.status());
-  return TrainingClock(*history);
-}
-
 }  // namespace
 
 absl::StatusOr<CheckpointsReport> EvaluateCheckpoints(
@@ -147,19 +79,15 @@ absl::StatusOr<CheckpointsReport> EvaluateCheckpoints(
   report.checkpoints = std::ssize(steps);
   GANDEM_ASSIGN_OR_RETURN(const std::set<std::string> cards,
                           JudgeAll(request, steps, report));
-  const std::string folder =
-      request.output.empty() ? run_dir + "/evaluation" : request.output;
-  GANDEM_ASSIGN_OR_RETURN(JudgedCurves all, ReadJudgedCurves(folder));
-  GANDEM_ASSIGN_OR_RETURN(const TrainingClock clock, ClockOf(run_dir));
+  GANDEM_ASSIGN_OR_RETURN(
+      JudgedCurves all,
+      ReadJudgedCurves(request.output.empty() ? run_dir + "/evaluation"
+                                              : request.output));
   for (JudgedCurve& curve : all.curves) {
-    if (!HoldsOneOf(curve, cards)) continue;
-    CheckpointCurve judged;
-    judged.curve = std::move(curve);
-    for (const JudgedPoint& point : judged.curve.points) {
-      judged.readings.push_back(clock.At(point.step));
-    }
-    GANDEM_RETURN_IF_ERROR(WriteChart(folder, judged));
-    report.curves.push_back(std::move(judged));
+    const bool asked_for = std::ranges::any_of(
+        curve.points,
+        [&](const JudgedPoint& point) { return cards.contains(point.card); });
+    if (asked_for) report.curves.push_back(std::move(curve));
   }
   return report;
 }
@@ -167,25 +95,19 @@ absl::StatusOr<CheckpointsReport> EvaluateCheckpoints(
 std::string CheckpointsText(const CheckpointsReport& report) {
   std::string text = absl::StrCat("checkpoints: ", report.checkpoints,
                                   ", judged now: ", report.judged, "\n");
-  for (const CheckpointCurve& judged : report.curves) {
-    const JudgedCurve& curve = judged.curve;
+  for (const JudgedCurve& curve : report.curves) {
     const JudgedPoint& best = curve.Best();
-    absl::StrAppendFormat(&text, "\n%9s %9s %9s  %s\n", "round", "images",
-                          "hours", curve.metric);
-    for (size_t i = 0; i < curve.points.size(); ++i) {
-      const JudgedPoint& point = curve.points[i];
+    absl::StrAppendFormat(&text, "\n%9s  %s\n", "round", curve.metric);
+    for (const JudgedPoint& point : curve.points) {
       Metric metric;
       metric.set_value(point.value);
       if (point.sd.has_value()) metric.set_sd(*point.sd);
-      absl::StrAppendFormat(&text, "%9d %9s %9.3g  %s%s\n", point.step,
-                            ShortNumber(judged.readings[i].images),
-                            judged.readings[i].seconds / kSecondsPerHour,
+      absl::StrAppendFormat(&text, "%9d  %s%s\n", point.step,
                             MetricValueText(metric),
                             point.step == best.step ? "  <- best" : "");
     }
     absl::StrAppend(&text, "best: the checkpoint of step ", best.step, ", ",
-                    ShortNumber(best.value), " (", curve.about,
-                    ")\nchart: ", judged.chart, "\n");
+                    ShortNumber(best.value), " (", curve.about, ")\n");
   }
   return text;
 }

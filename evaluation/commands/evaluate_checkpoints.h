@@ -2,9 +2,9 @@
 //
 // `gandem evaluate RUN --every_checkpoint`: judges each complete checkpoint of
 // a run that has no card yet, then shows the figures of all rounds that were
-// judged in this way, with the best one, as a table and as a picture. (The
-// cards' figures are in TensorBoard, too.) Checkpoints that were pruned since
-// stay in it by their cards.
+// judged in this way, with the best one, as a table. (TensorBoard and the page
+// of `gandem report` plot them.) Checkpoints that were pruned since stay in it
+// by their cards.
 //
 // Thread safety: one compute thread. Errors: those of evaluate_command.h, and
 //   NOT_FOUND         the run has no checkpoint.
@@ -12,25 +12,17 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/results/judged_curves.h"
-#include "common/results/training_clock.h"
 #include "evaluation/judging/evaluate_request.h"
 
 namespace gandem {
 
-struct CheckpointCurve {
-  JudgedCurve curve;
-  std::vector<TrainingClock::Reading> readings;  // of its points
-  std::string chart;                             // the picture's path
-};
-
 struct CheckpointsReport {
-  std::vector<CheckpointCurve> curves;
+  std::vector<JudgedCurve> curves;
   int64_t judged = 0;       // now; the others had their cards
   int64_t checkpoints = 0;  // that the run has
   // Checkpoints that are damaged or were pruned meanwhile, and why.

@@ -10,6 +10,7 @@
 #include "common/checkpoint/checkpoint_files.h"
 #include "common/files/file.h"
 #include "common/files/metric_card.h"
+#include "common/files/sha256.h"
 #include "common/process/failpoint.h"
 #include "common/status.h"
 #include "common/version.h"
@@ -17,25 +18,37 @@
 #include "evaluation/features/extraction_progress.h"
 #include "evaluation/features/train_features.h"
 #include "evaluation/images/image_set.h"
-#include "evaluation/judging/card_warnings.h"
-#include "evaluation/judging/evaluation_network.h"
-#include "evaluation/judging/evaluation_reference.h"
 #include "evaluation/judging/extra_metric.h"
 #include "evaluation/judging/statistics_subject.h"
 #include "evaluation/judging/subject_images.h"
-#include "evaluation/kept/feature_cache.h"
-#include "evaluation/kept/work_folder.h"
-#include "evaluation/metrics/metrics_self_test.h"
+#include "evaluation/kept/held_folder.h"
 #include "evaluation/metrics/statistics_file.h"
 #include "models/torch.h"
+#include "training/compute/parse_device.h"
 
 namespace gandem {
 namespace {
 
-std::string LabelsKey(const at::Tensor& labels_N) {
-  return ShortKey(
-      {static_cast<const char*>(labels_N.const_data_ptr()), labels_N.nbytes()});
+// Digits of a SHA-256 that are enough for names.
+constexpr size_t kKeyDigits = 12;
+
+// Features that were made when files were read by other rules (gamma, alpha)
+// are not found any more.
+constexpr char kReading[] = " plain";
+
+std::string ShortKey(absl::string_view text) {
+  Sha256 hash;
+  hash.Update(text);
+  return hash.Finish().substr(0, kKeyDigits);
 }
+
+// What is judged, or the reference: images with their features, or what a
+// statistics file holds.
+struct Side {
+  std::optional<HeldFolder> folder;
+  std::optional<FeatureStore> store;
+  std::optional<Moments> moments;
+};
 
 class EvaluateCommand {
  public:
@@ -48,15 +61,16 @@ class EvaluateCommand {
   // What is judged, by what, with what; and that they fit.
   absl::Status OpenAll();
   absl::Status KeepSubject();
+  absl::Status OpenReference();
+  // What is judged is images.
+  absl::Status OpenImages();
   // What is judged is a statistics file.
   absl::Status OpenStatistics();
-  absl::StatusOr<Reference> OpenReference();
-  // `any_size` of EvaluationReference.
-  absl::Status OpenReferenceSide(const Reference& reference, bool any_size);
-  absl::Status OpenNetwork(const ImageShape& shape, const Reference& reference,
-                           const JudgedImages& judged = {});
-  void UseNetwork(EvaluationNetwork network);
-  const FeatureNet& net() const { return network_.net(); }
+  // For images of this shape.
+  absl::Status OpenNetwork(const ImageShape& shape);
+  absl::Status UseStatistics(const std::string& name,
+                             const FeatureStatistics& statistics, Side& side);
+  absl::Status OpenStore(const ImagesCard& card, Side& side);
   // Where folders of features are.
   std::string FeaturesFolder() const {
     return request_.feature_cache_gib == 0 ? work_->path()
@@ -64,40 +78,35 @@ class EvaluateCommand {
   }
   void TrimCache();
   MetricOptions OptionsOfMetrics() const {
-    return MetricOptionsOf(request_, metrics_, num_classes_);
+    return MetricOptionsOf(request_, metrics_);
   }
-  absl::Status ReadLabels(ImageSet& source);
   std::string CardStem() const;
   absl::Status Extract();
   absl::Status Compute();
   absl::Status SaveStatistics();
   absl::Status WriteCard();
-  void Say(const std::string& line) const {
-    if (request_.say) request_.say(line);
-  }
 
   const EvaluateRequest request_;
   const absl::Time started_;
   MetricSet metrics_;
   Subject subject_;
+  Reference reference_;  // where a metric needs one
   std::string output_;
-  EvaluationNetwork network_{FeatureNet()};
-  int64_t num_images_ = 0;
-  int64_t num_reference_ = 0;  // 0: statistics, or no reference
-  at::Tensor labels_N_;        // where a metric needs them
-  int64_t num_classes_ = 0;
+  FeatureNet net_;
+  ExtractOptions extract_;  // with the network
+  int64_t num_images_ = 0;  // to judge
   MetricCard card_;
-  std::optional<WorkFolder> work_;
-  std::optional<CachedFolder> images_folder_;
-  std::optional<FeatureStore> images_;  // none where there are statistics
-  std::optional<EvaluationReference> reference_;  // where a metric needs one
+  std::optional<HeldFolder> work_;
+  Side judged_;
+  Side compared_;
 };
 
+// The checkpoint's files stay there while this job, or another one, runs.
 absl::Status EvaluateCommand::KeepSubject() {
-  GANDEM_ASSIGN_OR_RETURN(const std::string identity, IdentityOf(subject_));
   GANDEM_ASSIGN_OR_RETURN(
-      WorkFolder work, WorkFolder::Take(output_ + "/work", ShortKey(identity)));
-  work_.emplace(std::move(work));
+      work_, HeldFolder::Hold(output_ + "/work",
+                              ShortKey(absl::StrCat(subject_.name, " ",
+                                                    subject_.manifest))));
   if (!subject_.images.has_generated()) return absl::OkStatus();
   // Before anything of the checkpoint is read: it may be pruned at any time.
   ImagesSpec::Generated& generated = *subject_.images.mutable_generated();
@@ -107,55 +116,64 @@ absl::Status EvaluateCommand::KeepSubject() {
   return absl::OkStatus();
 }
 
-absl::Status EvaluateCommand::ReadLabels(ImageSet& source) {
-  num_classes_ = source.num_classes();
-  absl::StatusOr<at::Tensor> labels =
-      source.ReadLabels({.first = 0, .count = num_images_});
-  if (!labels.ok()) {
-    return Annotate(labels.status(),
-                    absl::StrCat("intra_fid, ", request_.subject.source));
-  }
-  labels_N_ = *std::move(labels);
-  return absl::OkStatus();
-}
-
-absl::StatusOr<Reference> EvaluateCommand::OpenReference() {
-  Reference reference;
-  if (!metrics_.needs_reference()) return reference;
-  GANDEM_ASSIGN_OR_RETURN(reference,
+absl::Status EvaluateCommand::OpenReference() {
+  if (!metrics_.needs_reference()) return absl::OkStatus();
+  GANDEM_ASSIGN_OR_RETURN(reference_,
                           FindReference(request_.reference, subject_));
-  if (!reference.images.has_value()) return reference;
-  GANDEM_ASSIGN_OR_RETURN(const auto images, OpenImageSet(*reference.images));
-  KeepShape(*images, *reference.images);
-  num_reference_ = images->size();
-  return reference;
-}
-
-absl::Status EvaluateCommand::OpenNetwork(const ImageShape& shape,
-                                          const Reference& reference,
-                                          const JudgedImages& judged) {
-  GANDEM_ASSIGN_OR_RETURN(
-      EvaluationNetwork network,
-      EvaluationNetwork::Open(request_, subject_, reference, shape, judged));
-  UseNetwork(std::move(network));
+  if (reference_.statistics.has_value()) {
+    GANDEM_RETURN_IF_ERROR(CheckReferenceStatistics(reference_.name, metrics_));
+    GANDEM_ASSIGN_OR_RETURN(
+        *card_.mutable_reference(),
+        CardOfStatistics(reference_.name, *reference_.statistics));
+    return absl::OkStatus();
+  }
+  GANDEM_ASSIGN_OR_RETURN(const auto images, OpenImageSet(*reference_.images));
+  KeepShape(*images, *reference_.images);
+  GANDEM_ASSIGN_OR_RETURN(*card_.mutable_reference(), images->Describe());
+  card_.mutable_reference()->set_name(reference_.name);
+  card_.mutable_reference()->set_num_images(images->size());
   return absl::OkStatus();
 }
 
-void EvaluateCommand::UseNetwork(EvaluationNetwork network) {
-  network_ = std::move(network);
-  *card_.mutable_features() = network_.Card();
+absl::Status EvaluateCommand::OpenNetwork(const ImageShape& shape) {
+  const NetworkFile named = ParseNetworkFile(request_.features);
+  GANDEM_ASSIGN_OR_RETURN(
+      extract_.network,
+      FindNetwork(named.path, subject_, reference_, request_.say));
+  ExtractorOptions& options = extract_.extractor;
+  options = {
+      .image_shape = shape, .family = named.family, .dims = request_.dims};
+  GANDEM_ASSIGN_OR_RETURN(options.resize, InputResizeOf(request_));
+  GANDEM_ASSIGN_OR_RETURN(options.compute.device,
+                          ParseDevice(request_.subject.device));
+  GANDEM_ASSIGN_OR_RETURN(options.compute.precision,
+                          ParsePrecision(request_.precision));
+  GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<FeatureExtractor> extractor,
+                          OpenFeatureExtractor(extract_.network, options));
+  net_ = extractor->net();
+  extract_.network_sha256 = net_.sha256;
+  return CheckNetwork(metrics_, net_);
 }
 
-absl::Status EvaluateCommand::OpenReferenceSide(const Reference& reference,
-                                                bool any_size) {
-  GANDEM_ASSIGN_OR_RETURN(
-      reference_, EvaluationReference::Open(reference, net(), network_.Job(),
-                                            card_.images(), metrics_, any_size,
-                                            FeaturesFolder()));
-  *card_.mutable_reference() = reference_->card();
-  for (const std::string& warning : reference_->warnings()) {
-    card_.add_warnings(warning);
-  }
+absl::Status EvaluateCommand::UseStatistics(const std::string& name,
+                                            const FeatureStatistics& statistics,
+                                            Side& side) {
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> assumed,
+                          CheckStatisticsOf(name, statistics, net_));
+  for (const std::string& warning : assumed) card_.add_warnings(warning);
+  side.moments = statistics.moments;
+  return absl::OkStatus();
+}
+
+// The folder's name stands for what the images are made of, the network, its
+// part and resize, where it runs and how images are read.
+absl::Status EvaluateCommand::OpenStore(const ImagesCard& card, Side& side) {
+  const std::string key =
+      absl::StrCat(card.sha256().substr(0, kKeyDigits), "-",
+                   ShortKey(absl::StrCat(net_.sha256, " ", net_.resize,
+                                         net_.part, net_.compute, kReading)));
+  GANDEM_ASSIGN_OR_RETURN(side.folder, HeldFolder::Hold(FeaturesFolder(), key));
+  side.store.emplace(side.folder->path());
   return absl::OkStatus();
 }
 
@@ -164,27 +182,41 @@ absl::Status EvaluateCommand::OpenReferenceSide(const Reference& reference,
 absl::Status EvaluateCommand::OpenStatistics() {
   const FeatureStatistics& statistics = *subject_.statistics;
   GANDEM_RETURN_IF_ERROR(CheckStatisticsRequest(request_, metrics_));
-  GANDEM_ASSIGN_OR_RETURN(Reference reference, OpenReference());
-  num_images_ = statistics.moments.count;
-  GANDEM_RETURN_IF_ERROR(
-      CheckNumImages(OptionsOfMetrics(), num_images_, num_reference_));
+  GANDEM_RETURN_IF_ERROR(OpenReference());
   GANDEM_ASSIGN_OR_RETURN(*card_.mutable_images(),
                           CardOfStatistics(subject_.name, statistics));
-  if (reference.images.has_value()) {
-    GANDEM_ASSIGN_OR_RETURN(const auto images, OpenImageSet(*reference.images));
-    GANDEM_RETURN_IF_ERROR(OpenNetwork(images->shape(), reference));
-  } else if (!request_.features.empty()) {
-    GANDEM_RETURN_IF_ERROR(
-        OpenNetwork(ExtractorOptions().image_shape, reference));
-  } else {
+  if (reference_.statistics.has_value() && request_.features.empty()) {
     GANDEM_ASSIGN_OR_RETURN(const auto resize, InputResizeOf(request_));
-    UseNetwork(EvaluationNetwork(
-        NetOfStatistics(statistics, *reference.statistics, resize)));
+    net_ = NetOfStatistics(statistics, *reference_.statistics, resize);
+  } else if (reference_.statistics.has_value()) {
+    GANDEM_RETURN_IF_ERROR(OpenNetwork(ExtractorOptions().image_shape));
+  } else {
+    const ImagesCard& images = card_.reference();
+    GANDEM_RETURN_IF_ERROR(OpenNetwork({.channels = images.channels(),
+                                        .height = images.height(),
+                                        .width = images.width()}));
   }
-  GANDEM_ASSIGN_OR_RETURN(const auto assumed,
-                          CheckStatisticsOf(subject_.name, statistics, net()));
-  for (const std::string& warning : assumed) card_.add_warnings(warning);
-  return OpenReferenceSide(reference, /*any_size=*/true);
+  num_images_ = statistics.moments.count;
+  return UseStatistics(subject_.name, statistics, judged_);
+}
+
+absl::Status EvaluateCommand::OpenImages() {
+  GANDEM_RETURN_IF_ERROR(OpenReference());
+  GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<ImageSet> source,
+                          OpenSubjectImages(request_, reference_, subject_));
+  GANDEM_ASSIGN_OR_RETURN(num_images_, NumToJudge(request_, subject_, *source));
+  GANDEM_RETURN_IF_ERROR(CheckNumImages(OptionsOfMetrics(), num_images_,
+                                        card_.reference().num_images()));
+  GANDEM_ASSIGN_OR_RETURN(*card_.mutable_images(), source->Describe());
+  card_.mutable_images()->set_name(subject_.name);
+  card_.mutable_images()->set_num_images(num_images_);
+  if (reference_.images.has_value()) {
+    GANDEM_RETURN_IF_ERROR(
+        CheckSizes(request_, card_.images(), card_.reference()));
+  }
+  GANDEM_RETURN_IF_ERROR(OpenNetwork(source->shape()));
+  // The hash is of the resize and of which images are drawn, too.
+  return OpenStore(card_.images(), judged_);
 }
 
 // What cannot be computed is found out here, before any feature is.
@@ -196,115 +228,90 @@ absl::Status EvaluateCommand::OpenAll() {
   for (const std::string& skipped : subject_.skipped) {
     card_.add_warnings(skipped);
   }
-  if (subject_.statistics.has_value()) return OpenStatistics();
-  GANDEM_ASSIGN_OR_RETURN(Reference reference, OpenReference());
-  GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<ImageSet> source,
-                          OpenSubjectImages(request_, reference, subject_));
-  GANDEM_ASSIGN_OR_RETURN(num_images_, NumToJudge(request_, subject_, *source));
-  GANDEM_RETURN_IF_ERROR(
-      CheckNumImages(OptionsOfMetrics(), num_images_, num_reference_));
-  GANDEM_ASSIGN_OR_RETURN(*card_.mutable_images(), source->Describe());
-  card_.mutable_images()->set_name(subject_.name);
-  card_.mutable_images()->set_num_images(num_images_);
-  if (metrics_.intra_class) GANDEM_RETURN_IF_ERROR(ReadLabels(*source));
-  GANDEM_RETURN_IF_ERROR(OpenNetwork(source->shape(), reference,
-                                     {.images = source.get(),
-                                      .num_images = num_images_,
-                                      .sha256 = card_.images().sha256()}));
-  if (!metrics_.needs_reference()) return absl::OkStatus();
-  GANDEM_RETURN_IF_ERROR(OpenReferenceSide(
-      reference, request_.resize == EvaluateRequest::kKeepSizes));
-  if (!metrics_.intra_class) return absl::OkStatus();
-  GANDEM_RETURN_IF_ERROR(
-      CheckClasses("what is judged", labels_N_, num_classes_));
-  return CheckClasses("the reference", reference_->labels_N(), num_classes_);
+  GANDEM_RETURN_IF_ERROR(subject_.statistics.has_value() ? OpenStatistics()
+                                                         : OpenImages());
+  FeaturesCard& features = *card_.mutable_features();
+  features.set_network(net_.name);
+  features.set_sha256(net_.sha256);
+  features.set_dim(net_.feature_dim);
+  features.set_num_classes(net_.num_classes);
+  features.set_resize(net_.resize);
+  features.set_compute(net_.compute);
+  if (reference_.images.has_value()) {
+    return OpenStore(card_.reference(), compared_);
+  }
+  if (!reference_.statistics.has_value()) return absl::OkStatus();
+  return UseStatistics(reference_.name, *reference_.statistics, compared_);
 }
 
 std::string EvaluateCommand::CardStem() const {
-  std::string all = absl::StrCat(
-      MetricSetText(metrics_), " ", num_images_, " ", request_.splits, " ",
-      request_.halvings, " ", request_.kernel.num_subsets, " ",
-      request_.kernel.subset_rows, " ", request_.kernel.degree, " ",
-      request_.neighbors.value_or(0), " ", card_.images().sha256(), " ",
-      card_.reference().sha256(), " ", card_.reference().num_images(), " ",
-      net().sha256, " ", net().resize, net().part, net().compute);
-  // A card that says what was tried out, beside one that does not.
-  if (card_.features().has_trial()) absl::StrAppend(&all, " fastest");
-  if (metrics_.intra_class) {
-    // The hashes above say nothing of labels.
-    absl::StrAppend(&all, " ", LabelsKey(labels_N_), " ",
-                    LabelsKey(reference_->labels_N()));
-  }
-  return absl::StrCat(output_, "/", subject_.stem, "-", MetricSetText(metrics_),
-                      "-", ShortKey(all));
+  return absl::StrCat(
+      output_, "/", subject_.stem, "-", MetricSetText(metrics_), "-",
+      ShortKey(absl::StrCat(
+          MetricSetText(metrics_), " ", num_images_, " ", request_.splits, " ",
+          request_.halvings, " ", request_.kernel.num_subsets, " ",
+          request_.kernel.subset_rows, " ", request_.kernel.degree, " ",
+          request_.neighbors.value_or(0), " ", card_.images().sha256(), " ",
+          card_.reference().sha256(), " ", card_.reference().num_images(), " ",
+          net_.sha256, " ", net_.resize, net_.part, net_.compute)));
 }
 
 absl::Status EvaluateCommand::Extract() {
   std::vector<ExtractWork> work;
-  if (reference_.has_value() && reference_->features().has_value()) {
-    const FeatureSide reference = *reference_->features();
-    work.push_back(
-        {.store = reference.store, .num_images = reference.num_images});
+  if (compared_.store.has_value()) {
+    work.push_back({.store = &*compared_.store,
+                    .images = *reference_.images,
+                    .num_images = card_.reference().num_images(),
+                    .side = kReferenceSide});
   }
-  if (!subject_.statistics.has_value()) {
-    FeatureJob job = network_.Job();
-    *job.mutable_images() = subject_.images;
-    job.set_side("the images to judge");
-    // The hash is of the resize and of which images are drawn, too.
-    GANDEM_ASSIGN_OR_RETURN(
-        images_folder_,
-        CachedFolder::Hold(FeaturesFolder(),
-                           FeaturesKey(card_.images().sha256(), net())));
-    GANDEM_ASSIGN_OR_RETURN(images_,
-                            FeatureStore::Create(images_folder_->path(), job));
-    work.push_back({.store = &*images_, .num_images = num_images_});
+  if (judged_.store.has_value()) {
+    work.push_back({.store = &*judged_.store,
+                    .images = subject_.images,
+                    .num_images = num_images_,
+                    .side = kJudgedSide});
   }
   TrimCache();
   int64_t num_images = 0;
   for (const ExtractWork& part : work) num_images += part.num_images;
   ExtractionProgress progress(num_images, request_.say);
-  return ExtractFeatures(
-      work, {.workers = request_.workers.value_or(DefaultWorkers(num_images)),
-             .progress = [&](int64_t present) {
-               progress.Add(present, absl::Now());
-             }});
+  extract_.workers = request_.workers.value_or(DefaultWorkers(num_images));
+  extract_.progress = [&](int64_t present) {
+    progress.Add(present, absl::Now());
+  };
+  return ExtractFeatures(work, extract_);
 }
 
 absl::Status EvaluateCommand::Compute() {
-  std::optional<FeatureSide> reference;
-  std::optional<Moments> moments;
-  if (reference_.has_value()) {
-    reference = reference_->features();
-    GANDEM_ASSIGN_OR_RETURN(moments, reference_->ReadMomentsOnce());
+  if (compared_.store.has_value() && metrics_.needs_moments()) {
+    GANDEM_ASSIGN_OR_RETURN(
+        compared_.moments,
+        ReadMoments(*compared_.store, net_, card_.reference().num_images()));
   }
-  if (subject_.statistics.has_value()) {
+  if (judged_.moments.has_value()) {
     GANDEM_ASSIGN_OR_RETURN(
         *card_.add_metrics(),
-        DistanceOfMoments(net(), subject_.statistics->moments, *moments));
-    WarnOfFewImages(num_images_, card_);
-    return DescribeInformation(net(), *moments, reference, card_);
+        DistanceOfMoments(net_, *judged_.moments, *compared_.moments));
+  } else {
+    std::optional<FeatureSide> reference;
+    if (compared_.store.has_value()) {
+      reference = FeatureSide{.store = &*compared_.store,
+                              .num_images = card_.reference().num_images()};
+    }
+    GANDEM_ASSIGN_OR_RETURN(
+        const std::vector<Metric> metrics,
+        ComputeMetrics(net_,
+                       {.store = &*judged_.store, .num_images = num_images_},
+                       reference, compared_.moments, OptionsOfMetrics()));
+    for (const Metric& metric : metrics) *card_.add_metrics() = metric;
   }
-  GANDEM_ASSIGN_OR_RETURN(
-      const std::vector<Metric> metrics,
-      ComputeMetrics(net(),
-                     {.store = &*images_,
-                      .num_images = num_images_,
-                      .labels_N = labels_N_},
-                     reference, moments, OptionsOfMetrics()));
-  for (const Metric& metric : metrics) *card_.add_metrics() = metric;
-  if (metrics_.frechet) WarnOfFewImages(num_images_, card_);
   GANDEM_ASSIGN_OR_RETURN(const std::vector<ExtraMetric> extras,
                           WantedExtraMetrics(metrics_));
   for (const ExtraMetric& extra : extras) {
-    if (extra.warn != nullptr) {
-      extra.warn(num_images_, net().feature_dim, card_);
-    }
+    if (extra.warn != nullptr) extra.warn(num_images_, net_.feature_dim, card_);
   }
-  if (metrics_.intra_class) {
-    WarnOfSmallClasses(labels_N_, reference_->labels_N(), num_classes_, card_);
-  }
-  if (!moments.has_value()) return absl::OkStatus();
-  return DescribeInformation(net(), *moments, reference, card_);
+  if (metrics_.frechet) WarnOfFewImages(card_);
+  WarnOfEqualSides(card_);
+  return absl::OkStatus();
 }
 
 absl::Status EvaluateCommand::SaveStatistics() {
@@ -313,12 +320,12 @@ absl::Status EvaluateCommand::SaveStatistics() {
   GANDEM_ASSIGN_OR_RETURN(const StatisticsFormat format,
                           StatisticsFormatOf(path));
   GANDEM_ASSIGN_OR_RETURN(Moments moments,
-                          ReadMoments(*images_, net(), num_images_));
+                          ReadMoments(*judged_.store, net_, num_images_));
   return WriteStatistics(path,
                          {.moments = std::move(moments),
-                          .net_name = net().name,
-                          .net_sha256 = net().sha256,
-                          .resize = net().resize,
+                          .net_name = net_.name,
+                          .net_sha256 = net_.sha256,
+                          .resize = net_.resize,
                           .reference_name = card_.images().name(),
                           .reference_split = card_.images().split(),
                           .reference_hash = card_.images().sha256()},
@@ -326,7 +333,6 @@ absl::Status EvaluateCommand::SaveStatistics() {
 }
 
 absl::Status EvaluateCommand::WriteCard() {
-  WarnOfEqualSides(card_);
   card_.set_version(std::string(GandemVersion()));
   const absl::Time now = absl::Now();
   card_.set_unix_seconds(absl::ToDoubleSeconds(now - absl::UnixEpoch()));
@@ -342,8 +348,10 @@ absl::Status EvaluateCommand::WriteCard() {
 void EvaluateCommand::TrimCache() {
   if (request_.feature_cache_gib == 0) return;
   const absl::Status trimmed =
-      TrimFeatureCache(FeaturesFolder(), request_.feature_cache_gib << 30);
-  if (!trimmed.ok()) Say(absl::StrCat("not trimmed: ", trimmed.message()));
+      TrimFolders(FeaturesFolder(), request_.feature_cache_gib << 30);
+  if (!trimmed.ok() && request_.say) {
+    request_.say(absl::StrCat("not trimmed: ", trimmed.message()));
+  }
 }
 
 absl::StatusOr<EvaluateReport> EvaluateCommand::Run() {
@@ -353,7 +361,6 @@ absl::StatusOr<EvaluateReport> EvaluateCommand::Run() {
   if (!request_.save_statistics.empty()) {
     GANDEM_RETURN_IF_ERROR(CheckStatisticsPath(request_.save_statistics));
   }
-  GANDEM_RETURN_IF_ERROR(MetricsSelfTest());
   const absl::Status opened = OpenAll();
   if (!opened.ok()) {
     // What has computed nothing leaves nothing.

@@ -8,9 +8,9 @@
 //                                             the figures depend on
 //   OUTPUT/work/KEY/                          the checkpoint's files, safe from
 //                                             pruning, until the card is there
-// Features of both sides stay in the cache (kept/feature_cache.h), in the
-// folder images/ of DefaultFeatureCache(), or go with OUTPUT/work/KEY where
-// nothing is to be kept.
+// Features of both sides stay in folders (kept/held_folder.h) of images/ in
+// DefaultFeatureCache(), or go with OUTPUT/work/KEY where nothing is to be
+// kept.
 //
 // Thread safety: one compute thread, which lives as long as the process.
 // Errors: a Status whose message says what to do; nothing escapes.
@@ -33,7 +33,6 @@ struct EvaluateReport {
   std::vector<std::string> skipped = {};
 };
 
-//   INTERNAL             the self-test failed: this machine computes wrongly.
 //   INVALID_ARGUMENT     images or statistics that do not fit each other.
 //   and those of CheckEvaluateRequest, evaluation_inputs.h, image_set.h,
 //   feature_extractor.h.

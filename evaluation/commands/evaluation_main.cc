@@ -34,7 +34,6 @@ int EvaluationMain(int argc, char** argv) {
   AddSampleCommand(app, exit_code);
   AddEvaluateCommand(app, exit_code);
   AddExportCommand(app, exit_code);
-  AddExtractCommand(app, exit_code);
   AddTrainFeaturesCommand(app, exit_code);
   AddModelsCommand(app, exit_code);
   RefuseEmptyValues(app);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/commands/export_command.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -11,7 +10,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/config/network_check.h"
-#include "common/faults.h"
 #include "common/files/file.h"
 #include "common/files/metric_card.h"
 #include "common/process/exit_code.h"
@@ -22,7 +20,6 @@
 #include "evaluation/commands/sample_command.h"
 #include "evaluation/export/exported_state.h"
 #include "evaluation/export/model_card.h"
-#include "evaluation/export/reference_names.h"
 #include "evaluation/export/script_module.h"
 #include "evaluation/images/load_generator.h"
 #include "evaluation/images/sample_noise.h"
@@ -42,7 +39,7 @@ constexpr char kTensorsEnding[] = ".safetensors";
 
 constexpr char kExportHelp[] = R"(Examples:
   gandem export runs/a -o generator.pt
-  gandem export runs/a -o generator.safetensors --names studiogan
+  gandem export runs/a -o generator.safetensors
   gandem export runs/a -o raw/generator.pt --raw --checkpoint 1000
 
 FILE.pt is for torch.jit.load, FILE.safetensors for load_state_dict;
@@ -54,27 +51,16 @@ bool IsScript(const ExportRequest& request) {
 }
 
 absl::Status CheckExport(const ExportRequest& request) {
-  Faults faults("arguments");
-  const std::vector<std::string> namings = Namings();
-  if (std::ranges::find(namings, request.names) == namings.end()) {
-    faults.Add(absl::StrCat("there are no --names '", request.names,
-                            "'; there are ", absl::StrJoin(namings, ", ")));
+  if (IsScript(request) || absl::EndsWith(request.output, kTensorsEnding)) {
+    return absl::OkStatus();
   }
-  if (absl::EndsWith(request.output, ".onnx")) {
-    faults.Add(absl::StrCat(
-        "output '", request.output,
-        "': Python's torch.onnx makes ONNX of the .pt that this command "
-        "writes; docs/export.md has the lines"));
-  } else if (!IsScript(request) &&
-             !absl::EndsWith(request.output, kTensorsEnding)) {
-    faults.Add(absl::StrCat("output '", request.output,
-                            "' ends neither with .pt (for torch.jit.load) nor "
-                            "with .safetensors (for load_state_dict)"));
-  } else if (IsScript(request) && request.names != namings.front()) {
-    faults.Add(absl::StrCat("--names ", request.names,
-                            " is for .safetensors: a .pt needs no class"));
-  }
-  return faults.ToStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "output '", request.output, "' ",
+      absl::EndsWith(request.output, ".onnx")
+          ? "is ONNX, which Python's torch.onnx makes of the .pt that this "
+            "command writes; docs/export.md has the lines"
+          : "ends neither with .pt (for torch.jit.load) nor with .safetensors "
+            "(for load_state_dict)"));
 }
 
 // Any that the network may be given: labels need no dataset here.
@@ -132,18 +118,13 @@ std::string FamilyOf(const LoadedGenerator& generator) {
 
 absl::Status WriteState(const ExportRequest& request,
                         const LoadedGenerator& generator) {
-  const NetworkPlan& plan = generator.plan.generator.network;
-  std::vector<NamedTensor> tensors = ExportState(*generator.network);
-  GANDEM_RETURN_IF_ERROR(
-      RenameTensors(request.names, plan.network, plan.data, tensors));
   const std::string temporary = TemporaryName(request.output);
   // "format" is what Python's packages ask for.
   absl::Status written =
-      WriteSafetensors(temporary, tensors,
+      WriteSafetensors(temporary, ExportState(*generator.network),
                        {{"format", "pt"},
                         {"gandem", std::string(GandemVersion())},
                         {"family", FamilyOf(generator)},
-                        {"names", request.names},
                         {"step", absl::StrCat(generator.step)}})
           .status();
   if (written.ok()) written = RenameDurably(temporary, request.output);
@@ -171,11 +152,10 @@ std::vector<MetricCard> CardsOf(const ExportRequest& request, int64_t step) {
 }
 
 // A line on the class that a state dict is for.
-std::string ClassOf(const ExportRequest& request,
-                    const NetworkConfig& network) {
+std::string ClassOf(const NetworkConfig& network) {
   if (!network.has_python()) {
-    return "# docs/export.md of gandem has the classes for names: " +
-           request.names;
+    return "# `network` has modules of the names in `gandem models NAME "
+           "--summary`";
   }
   const PythonConfig& python = network.python();
   return absl::StrCat("network = ", python.name(), "(",
@@ -192,7 +172,7 @@ std::string UsageOf(const ExportRequest& request, const NetworkConfig& network,
         "%s\n"
         "network.load_state_dict(load_file(\"%s\"), strict=True)\n"
         "network.eval()\n",
-        ClassOf(request, network), file);
+        ClassOf(network), file);
   }
   std::string text = absl::StrFormat(
       "import torch\n\ngenerator = torch.jit.load(\"%s\")\n", file);
@@ -339,12 +319,6 @@ void AddExportCommand(CLI::App& app, int& exit_code) {
   AddPythonOption(*command);
   command->add_flag("--raw", request->raw,
                     "The weights of the last step [their average]");
-  command
-      ->add_option("--names", request->names,
-                   absl::StrCat("Whose names the tensors of FILE.safetensors "
-                                "have: ",
-                                absl::StrJoin(Namings(), ", ")))
-      ->capture_default_str();
   command->footer(kExportHelp);
   command->callback(
       [request, &exit_code] { exit_code = PrintExport(*request); });

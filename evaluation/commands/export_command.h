@@ -23,8 +23,7 @@ struct ExportRequest {
   std::string run_dir;  // required
   std::string output;   // required; ends with .pt or .safetensors
   std::optional<int64_t> checkpoint = {};  // step; none: the newest
-  bool raw = false;              // the weights themselves, not their average
-  std::string names = "gandem";  // of Namings(); others: .safetensors only
+  bool raw = false;  // the weights themselves, not their average
 };
 
 struct ExportReport {
@@ -35,8 +34,8 @@ struct ExportReport {
   std::string card = {};                    // path
 };
 
-// Errors are those of LoadGenerator (images/load_generator.h), MakeScriptModule
-// and RenameTensors, those of file.h for what cannot be written, and
+// Errors are those of LoadGenerator (images/load_generator.h) and
+// MakeScriptModule, those of file.h for what cannot be written, and
 //   INVALID_ARGUMENT  what is wrong with the request.
 absl::StatusOr<ExportReport> RunExportCommand(const ExportRequest& request);
 

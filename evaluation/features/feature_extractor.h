@@ -16,6 +16,8 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
 
 #include <cstdint>
 #include <memory>
@@ -29,11 +31,27 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/image_shape.h"
-#include "evaluation/features/feature_compute.h"
 #include "evaluation/features/inception_input.h"
 #include "evaluation/networks/features.h"
 
 namespace gandem {
+
+// Where a network of features runs, and in which precision.
+struct FeatureCompute {
+  at::Device device = at::kCPU;
+  // kFloat, or what the factors of convolutions and matrix products are cast
+  // to (models/autocast.h).
+  at::ScalarType precision = at::kFloat;
+};
+
+// "float32", "bfloat16" or "float16"; empty: float32.
+//   INVALID_ARGUMENT  another name; lists them.
+absl::StatusOr<at::ScalarType> ParsePrecision(absl::string_view text);
+std::string PrecisionText(at::ScalarType precision);
+
+// "bfloat16", "float32 on cuda"; empty: float32 on the CPU. Features are
+// comparable, and the same bits, where it is the same.
+std::string ComputeText(const FeatureCompute& compute);
 
 // What a metric card says about the network.
 struct FeatureNet {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/features/feature_store.h"
 
-#include <google/protobuf/text_format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,13 +9,10 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/check.h"
 #include "common/checkpoint/safetensors.h"
 #include "common/files/file.h"
-#include "common/files/text_proto.h"
 #include "common/status.h"
 #include "models/torch.h"
-#include "pipeline/remote/url.h"
 #include "training/state/catch_torch.h"
 #include "training/state/module_state.h"
 
@@ -25,21 +21,6 @@ namespace {
 
 constexpr char kFeatures[] = "features";
 constexpr char kLogits[] = "logits";
-
-// A URL, or a path from the root: workers may run elsewhere.
-void MakeAbsolute(std::string& path) {
-  if (!path.empty() && !IsUrl(path)) path = AbsoluteName(path);
-}
-
-FeatureJob WithAbsolutePaths(FeatureJob job) {
-  MakeAbsolute(*job.mutable_network());
-  ImagesSpec& images = *job.mutable_images();
-  if (images.has_files()) MakeAbsolute(*images.mutable_files());
-  if (images.has_generated()) {
-    MakeAbsolute(*images.mutable_generated()->mutable_checkpoint());
-  }
-  return job;
-}
 
 // Most networks compute in float32: half the bytes, and nothing is lost.
 at::Tensor Narrowed(const at::Tensor& values) {
@@ -103,30 +84,6 @@ std::vector<IndexRange> SlicesOf(int64_t num_images) {
         {.first = first, .count = std::min(kSliceImages, num_images - first)});
   }
   return slices;
-}
-
-absl::StatusOr<FeatureStore> FeatureStore::Create(const std::string& folder,
-                                                  const FeatureJob& job) {
-  GANDEM_RETURN_IF_ERROR(CreateDirectories(folder));
-  return FeatureStore(folder, WithAbsolutePaths(job));
-}
-
-absl::StatusOr<FeatureStore> FeatureStore::Open(const std::string& job_path) {
-  GANDEM_ASSIGN_OR_RETURN(const std::string text,
-                          ReadFile(job_path, kMaxTextProtoBytes));
-  FeatureJob job;
-  GANDEM_RETURN_IF_ERROR(ParseTextProto(text, job_path, job));
-  return FeatureStore(ParentOf(job_path), std::move(job));
-}
-
-std::string FeatureStore::job_path() const {
-  return absl::StrCat(folder_, "/job-", getpid(), ".textproto");
-}
-
-absl::Status FeatureStore::WriteJob() const {
-  std::string text;
-  GANDEM_CHECK(google::protobuf::TextFormat::PrintToString(job_, &text));
-  return WriteFile(job_path(), text);
 }
 
 // The name says which images: slices of jobs over more images can be used again

@@ -5,12 +5,8 @@
 // what the next one does not compute again:
 //
 //   FOLDER/features-000000256-256.safetensors  first index and count
-//   FOLDER/job-PID.textproto                   FeatureJob: what the workers of
-//                                              process PID compute
 //
-// Several processes may fill one folder at once, those of a reference: hence a
-// job's file of its own for each, so that none computes by the paths of
-// another.
+// Several processes may fill one folder at once, that of a reference.
 //
 // Owner: values; the folder is its caller's. Thread safety: any thread; several
 // processes may write equal slices at once.
@@ -19,6 +15,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -26,7 +23,6 @@
 #include "evaluation/features/feature_extractor.h"
 #include "evaluation/metrics/feature_moments.h"
 #include "exchange/schedule.h"
-#include "proto/evaluation.pb.h"
 
 namespace gandem {
 
@@ -39,18 +35,10 @@ std::vector<IndexRange> SlicesOf(int64_t num_images);
 
 class FeatureStore {
  public:
-  // Creates the folder, or finds it. The job's paths become absolute.
-  static absl::StatusOr<FeatureStore> Create(const std::string& folder,
-                                             const FeatureJob& job);
-  // The folder that a file of WriteJob lies in. NOT_FOUND: it is not there.
-  static absl::StatusOr<FeatureStore> Open(const std::string& job_path);
+  // The folder is there.
+  explicit FeatureStore(std::string folder) : folder_(std::move(folder)) {}
 
   const std::string& folder() const { return folder_; }
-  const FeatureJob& job() const { return job_; }
-  // Where WriteJob writes it.
-  std::string job_path() const;
-  // For processes that Open the store; remove it when they have ended.
-  absl::Status WriteJob() const;
 
   bool Has(IndexRange slice) const;
   // The slices of SlicesOf(num_images) that are not there.
@@ -65,12 +53,9 @@ class FeatureStore {
   absl::StatusOr<Features> Read(IndexRange slice, const FeatureNet& net) const;
 
  private:
-  FeatureStore(std::string folder, FeatureJob job)
-      : folder_(std::move(folder)), job_(std::move(job)) {}
   std::string PathOf(IndexRange slice) const;
 
   std::string folder_;
-  FeatureJob job_;
 };
 
 // All features (and logits, if there are any) of the first `num_images` as one

@@ -2,7 +2,6 @@
 #include "evaluation/features/inception_input.h"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <vector>
 
@@ -92,115 +91,18 @@ class BilinearInput {
   const Range range_;
 };
 
-// A pixel of an axis resized by Pillow: a weighted sum of its neighbors.
-struct WideTap {
-  int64_t first = 0;
-  std::vector<double> weights = {};
-};
-
-// Keys 1981, equation 15, for a = -0.5.
-double CubicWeight(double at) {
-  const double x = std::abs(at);
-  if (x < 1) return (1.5 * x - 2.5) * x * x + 1;
-  return x < 2 ? ((-0.5 * x + 2.5) * x - 4) * x + 2 : 0;
-}
-
-// Pillow's precompute_coeffs (src/libImaging/Resample.c).
-std::vector<WideTap> MakeWideTaps(int64_t size) {
-  const double scale =
-      static_cast<double>(size) / static_cast<double>(kInceptionSize);
-  const double widening = std::max(scale, 1.0);
-  const double support = 2 * widening;
-  std::vector<WideTap> taps;
-  for (int64_t i = 0; i < kInceptionSize; ++i) {
-    const double center = (static_cast<double>(i) + 0.5) * scale;
-    const int64_t first =
-        std::max(static_cast<int64_t>(center - support + 0.5), int64_t{0});
-    const int64_t end =
-        std::min(static_cast<int64_t>(center + support + 0.5), size);
-    WideTap tap = {.first = first};
-    double sum = 0;
-    for (int64_t x = first; x < end; ++x) {
-      tap.weights.push_back(
-          CubicWeight((static_cast<double>(x) - center + 0.5) / widening));
-      sum += tap.weights.back();
-    }
-    for (double& weight : tap.weights) weight /= sum;
-    taps.push_back(std::move(tap));
-  }
-  return taps;
-}
-
-// Sums are of doubles and stored as floats, the width first, as in Pillow.
-class BicubicInput {
- public:
-  explicit BicubicInput(const at::Tensor& images_NCHW)
-      : channels_(images_NCHW.size(1)),
-        height_(images_NCHW.size(2)),
-        width_(images_NCHW.size(3)),
-        rows_(MakeWideTaps(height_)),
-        columns_(MakeWideTaps(width_)),
-        range_(RangeOf(InputResize::kClean)) {}
-
-  // One image: CHW bytes to HWC floats.
-  void Apply(const uint8_t* in, float* out) const {
-    std::vector<float> narrow;
-    for (int64_t c = 0; c < 3; ++c) {
-      if (c < channels_) narrow = Narrowed(in + c * height_ * width_);
-      for (int64_t y = 0; y < kInceptionSize; ++y) {
-        for (int64_t x = 0; x < kInceptionSize; ++x) {
-          const float value = Sum(rows_[y], narrow.data() + x, kInceptionSize);
-          out[(y * kInceptionSize + x) * 3 + c] =
-              (std::clamp(value, 0.0f, 255.0f) - range_.shift) * range_.scale;
-        }
-      }
-    }
-  }
-
- private:
-  template <typename Value>
-  static float Sum(const WideTap& tap, const Value* values, int64_t stride) {
-    double sum = 0;
-    const Value* value = values + tap.first * stride;
-    for (const double weight : tap.weights) {
-      sum += static_cast<double>(*value) * weight;
-      value += stride;
-    }
-    return static_cast<float>(sum);
-  }
-
-  // A plane with its own height and the new width.
-  std::vector<float> Narrowed(const uint8_t* plane) const {
-    std::vector<float> narrow;
-    narrow.reserve(static_cast<size_t>(height_ * kInceptionSize));
-    for (int64_t y = 0; y < height_; ++y) {
-      for (const WideTap& column : columns_) {
-        narrow.push_back(Sum(column, plane + y * width_, /*stride=*/1));
-      }
-    }
-    return narrow;
-  }
-
-  const int64_t channels_;
-  const int64_t height_;
-  const int64_t width_;
-  const std::vector<WideTap> rows_;
-  const std::vector<WideTap> columns_;
-  const Range range_;
-};
-
-template <typename Input>
-void ResizeAll(const Input& input, const at::Tensor& images_NCHW, float* out) {
-  const int64_t image_size = images_NCHW[0].numel();
-  const uint8_t* in = images_NCHW.const_data_ptr<uint8_t>();
-  at::parallel_for(0, images_NCHW.size(0), /*grain_size=*/1,
-                   [&](int64_t begin, int64_t end) {
-                     for (int64_t i = begin; i < end; ++i) {
-                       input.Apply(
-                           in + i * image_size,
-                           out + i * 3 * kInceptionSize * kInceptionSize);
-                     }
-                   });
+// Pillow's bicubic for floats. In float64, since its sums are.
+at::Tensor ResizeAsPillow(const at::Tensor& images_NCHW) {
+  const Range range = RangeOf(InputResize::kClean);
+  return at::_upsample_bicubic2d_aa(images_NCHW.to(at::kDouble),
+                                    {kInceptionSize, kInceptionSize},
+                                    /*align_corners=*/false)
+      .clamp_(0, 255)
+      .sub_(range.shift)
+      .mul_(range.scale)
+      .to(at::kFloat)
+      .expand({-1, 3, -1, -1})
+      .contiguous(at::MemoryFormat::ChannelsLast);
 }
 
 struct NamedResize {
@@ -232,15 +134,22 @@ std::string InputResizeText(InputResize resize) {
 
 at::Tensor ResizeForInception(const at::Tensor& images_NCHW,
                               InputResize resize) {
+  if (resize == InputResize::kClean) return ResizeAsPillow(images_NCHW);
   at::Tensor resized =
       torch::empty({images_NCHW.size(0), 3, kInceptionSize, kInceptionSize},
                    torch::kFloat, at::MemoryFormat::ChannelsLast);
-  float* const out = resized.mutable_data_ptr<float>();
-  if (resize == InputResize::kClean) {
-    ResizeAll(BicubicInput(images_NCHW), images_NCHW, out);
-  } else {
-    ResizeAll(BilinearInput(images_NCHW, resize), images_NCHW, out);
-  }
+  const BilinearInput input(images_NCHW, resize);
+  const int64_t image_size = images_NCHW[0].numel();
+  const uint8_t* in = images_NCHW.const_data_ptr<uint8_t>();
+  float* out = resized.mutable_data_ptr<float>();
+  at::parallel_for(0, images_NCHW.size(0), /*grain_size=*/1,
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t i = begin; i < end; ++i) {
+                       input.Apply(
+                           in + i * image_size,
+                           out + i * 3 * kInceptionSize * kInceptionSize);
+                     }
+                   });
   return resized;
 }
 

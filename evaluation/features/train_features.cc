@@ -19,13 +19,15 @@
 #include "common/checkpoint/safetensors.h"
 #include "common/faults.h"
 #include "common/files/file.h"
+#include "common/files/png.h"
 #include "common/files/sha256.h"
 #include "common/monotonic_time.h"
 #include "common/status.h"
 #include "evaluation/features/classifier.h"
-#include "evaluation/images/labeled_images.h"
 #include "models/torch.h"
 #include "pipeline/data_order.h"
+#include "pipeline/dataset.h"
+#include "pipeline/sources/open_dataset.h"
 #include "training/compute/tensor_bytes.h"
 #include "training/state/catch_torch.h"
 #include "training/state/module_state.h"
@@ -38,6 +40,92 @@ constexpr double kPeakRate = 3e-3;
 constexpr double kWarmup = 0.1;                // part of the steps
 constexpr char kTestTensor[] = "gandem.test";  // int64 [right, images]
 constexpr absl::Duration kTrainingProgressInterval = absl::Seconds(5);
+constexpr int64_t kMaxDatasetBytes = int64_t{4} << 30;
+
+// A labeled dataset in memory, as a classifier is trained on it.
+struct LabeledImages {
+  at::Tensor images_NCHW;  // uint8
+  at::Tensor labels_N;     // int64
+
+  int64_t size() const { return labels_N.size(0); }
+  ImageShape shape() const {
+    return {.channels = images_NCHW.size(1),
+            .height = images_NCHW.size(2),
+            .width = images_NCHW.size(3)};
+  }
+  LabeledImages Select(const at::Tensor& indices) const {
+    return {.images_NCHW = images_NCHW.index_select(0, indices),
+            .labels_N = labels_N.index_select(0, indices)};
+  }
+};
+
+struct LabeledSplit {
+  LabeledImages train;
+  LabeledImages test;
+  int64_t num_classes = 0;
+};
+
+absl::Status CheckLabel(int64_t label, int64_t image) {
+  if (label >= 0 && label < Classifier::kMaxClasses) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "a classifier needs labels of [0, ", Classifier::kMaxClasses, "), image ",
+      image, " has ",
+      label == kNoLabel ? "none: set data.idx_labels" : absl::StrCat(label)));
+}
+
+absl::StatusOr<LabeledImages> ReadLabeled(const DataConfig& data) {
+  GANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> dataset,
+                          OpenDataset(data));
+  const ImageShape shape = dataset->shape();
+  if (dataset->size() > kMaxDatasetBytes / shape.NumValues()) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(dataset->size(), " images of ", shape.NumValues(),
+                     " bytes do not fit into 4 GiB: lower data.max_images"));
+  }
+  LabeledImages all = {
+      .images_NCHW = torch::empty(
+          {dataset->size(), shape.channels, shape.height, shape.width},
+          torch::kByte),
+      .labels_N = torch::empty({dataset->size()}, torch::kLong)};
+  uint8_t* pixels = all.images_NCHW.mutable_data_ptr<uint8_t>();
+  int64_t* labels = all.labels_N.mutable_data_ptr<int64_t>();
+  std::vector<float> image(shape.NumValues());
+  for (int64_t i = 0; i < dataset->size(); ++i) {
+    GANDEM_ASSIGN_OR_RETURN(labels[i], dataset->Read(i, image));
+    GANDEM_RETURN_IF_ERROR(CheckLabel(labels[i], i));
+    pixels = std::transform(image.begin(), image.end(), pixels, QuantizePixel);
+  }
+  return all;
+}
+
+// Images to test on are fitted as dataset.data says; without any every tenth
+// image of it is held out.
+absl::StatusOr<LabeledSplit> ReadLabeledSplit(const NamedDataset& dataset) {
+  LabeledSplit split;
+  GANDEM_ASSIGN_OR_RETURN(split.train, ReadLabeled(dataset.data));
+  if (dataset.test_images.empty()) {
+    const at::Tensor held_out_N =
+        torch::arange(split.train.size()).remainder(10).eq(9);
+    split.test = split.train.Select(held_out_N.nonzero().flatten());
+    split.train =
+        split.train.Select(held_out_N.logical_not().nonzero().flatten());
+  } else {
+    DataConfig test = dataset.data;
+    test.set_idx_images(dataset.test_images);
+    test.set_idx_labels(dataset.test_labels);
+    test.clear_max_images();
+    GANDEM_ASSIGN_OR_RETURN(split.test, ReadLabeled(test));
+  }
+  split.num_classes = split.train.labels_N.max().item<int64_t>() + 1;
+  if (split.num_classes < 2 || split.test.size() == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a classifier needs images of two classes or more and one to test on; "
+        "there are ",
+        split.train.size(), " of ", split.num_classes, " classes, and ",
+        split.test.size(), " to test on"));
+  }
+  return split;
+}
 
 absl::Status CheckTrainingShape(ImageShape shape) {
   Faults faults("images");
@@ -172,9 +260,8 @@ absl::StatusOr<TrainFeaturesReport> TrainOrFind(
     const TrainFeaturesRequest& request) {
   const absl::Time start = MonotonicNow();
   UseThreads({.threads = request.threads});
-  GANDEM_ASSIGN_OR_RETURN(
-      const LabeledSplit split,
-      ReadLabeledSplit(request.dataset, Classifier::kMaxClasses));
+  GANDEM_ASSIGN_OR_RETURN(const LabeledSplit split,
+                          ReadLabeledSplit(request.dataset));
   const ImageShape shape = split.train.shape();
   GANDEM_RETURN_IF_ERROR(CheckTrainingShape(shape));
   const std::string folder =

@@ -24,7 +24,8 @@
 namespace gandem {
 
 struct TrainFeaturesRequest {
-  NamedDataset dataset;        // as ReadLabeledSplit takes it
+  // Without images to test on, every tenth of the others is held out.
+  NamedDataset dataset;
   std::string cache_dir = {};  // empty: DefaultFeatureCache()
   int64_t epochs = 5;          // 1 to 1000
   uint64_t seed = 1;

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -55,17 +54,6 @@ class DatasetImages : public ImageSet {
   ImageShape shape() const override { return dataset_->shape(); }
   std::string NameOf(int64_t index) const override {
     return dataset_->NameOf(index);
-  }
-
-  absl::StatusOr<at::Tensor> ReadLabels(IndexRange range) override {
-    const at::Tensor labels_N = torch::empty({range.count}, at::kLong);
-    int64_t* label = labels_N.mutable_data_ptr<int64_t>();
-    std::vector<float> image(static_cast<size_t>(shape().NumValues()));
-    for (int64_t i = range.first; i < range.end(); ++i, ++label) {
-      GANDEM_ASSIGN_OR_RETURN(*label, dataset_->Read(i, image));
-      if (*label == kNoLabel) return ImageSet::ReadLabels(range);
-    }
-    return labels_N;
   }
 
   absl::StatusOr<ImagesCard> Describe() const override {

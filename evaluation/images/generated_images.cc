@@ -66,17 +66,6 @@ class GeneratedImages : public ImageSet {
                             : std::numeric_limits<int64_t>::max();
   }
   ImageShape shape() const override { return shape_; }
-  int64_t num_classes() const override {
-    return generator_.plan.data.shape.num_classes;
-  }
-
-  absl::StatusOr<at::Tensor> ReadLabels(IndexRange range) override {
-    if (num_classes() == 0) return ImageSet::ReadLabels(range);
-    GANDEM_ASSIGN_OR_RETURN(const Condition condition,
-                            generator_.conditions(Purpose::kSample, 0, range));
-    return condition.labels_N.to(at::kCPU);
-  }
-
   absl::StatusOr<ImagesCard> Describe() const override {
     std::string weights;
     for (const std::string& file : generator_.files) {
@@ -86,6 +75,7 @@ class GeneratedImages : public ImageSet {
       weights += of_file;
     }
     const DataConfig& data = generator_.plan.data.files;
+    const int64_t num_classes = generator_.plan.data.shape.num_classes;
     ImagesCard card;
     card.set_kind("generated");
     card.set_channels(shape_.channels);
@@ -104,15 +94,14 @@ class GeneratedImages : public ImageSet {
     generator.set_standing_statistics(StatisticsText(StandingOf(spec_)));
     generator.set_weights(absl::StrCat("exponential moving average, decay ",
                                        generator_.plan.ema.decay));
-    if (num_classes() > 0) {
+    if (num_classes > 0) {
       generator.set_labels(
           spec_.has_only_class()
-              ? absl::StrCat("class ", spec_.only_class(), " of ",
-                             num_classes())
+              ? absl::StrCat("class ", spec_.only_class(), " of ", num_classes)
               : absl::StrCat(data.generated_labels() == DataConfig::UNIFORM
                                  ? "uniform over "
                                  : "as in the dataset, of ",
-                             num_classes(), " classes"));
+                             num_classes, " classes"));
     }
     if (generator_.pairs) {
       GANDEM_ASSIGN_OR_RETURN(const std::string inputs, HashOfInputs(data));

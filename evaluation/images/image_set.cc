@@ -8,11 +8,9 @@
 #include "common/files/png.h"
 #include "common/status.h"
 #include "evaluation/images/dataset_images.h"
+#include "evaluation/images/derived_images.h"
 #include "evaluation/images/file_images.h"
 #include "evaluation/images/generated_images.h"
-#include "evaluation/images/paired_images.h"
-#include "evaluation/images/resized_images.h"
-#include "evaluation/images/subset_images.h"
 #include "models/torch.h"
 #include "training/state/catch_torch.h"
 
@@ -66,12 +64,6 @@ absl::StatusOr<at::Tensor> ImageSet::ReadOneByOne(IndexRange range) {
 
 std::string ImageSet::NameOf(int64_t index) const {
   return absl::StrCat("image ", index);
-}
-
-absl::StatusOr<at::Tensor> ImageSet::ReadLabels(IndexRange) {
-  return absl::InvalidArgumentError(
-      "the images have no labels: those of a dataset with data.idx_labels have "
-      "some, and those that a run with data.num_classes generates");
 }
 
 at::Tensor QuantizeImages(const at::Tensor& images_NCHW) {

@@ -2,9 +2,9 @@
 //
 // Images by index, as the bytes that features are made of: those of a generator
 // (generated_images.h), of a dataset (dataset_images.h) or of files
-// (file_images.h); some of them (subset_images.h), in another size
-// (resized_images.h), or in pairs (paired_images.h) if so wished. Image i never
-// depends on how many are read, or on who reads.
+// (file_images.h); some of them, in another size, or in pairs if so wished
+// (derived_images.h). Image i never depends on how many are read, or on who
+// reads.
 //
 //   ASSIGN(auto source, OpenImageSet(spec));
 //   ASSIGN(at::Tensor images_NCHW, source->Read({.first = 64, .count = 64}));
@@ -35,8 +35,6 @@ class ImageSet {
   virtual int64_t size() const = 0;
   // Height and width are 0 where the images are of several sizes.
   virtual ImageShape shape() const = 0;
-  // That labels may be of; 0: nothing tells, or there are no labels.
-  virtual int64_t num_classes() const { return 0; }
 
   // uint8 [range.count, channels, height, width] on the CPU, contiguous. Pairs
   // have twice the channels, and those of a generator's path are float32 in
@@ -49,10 +47,6 @@ class ImageSet {
   absl::StatusOr<std::vector<at::Tensor>> ReadEach(IndexRange range);
   // What an image is called, for messages: its file where there is one.
   virtual std::string NameOf(int64_t index) const;
-
-  // int64 [range.count], on the CPU.
-  //   INVALID_ARGUMENT  the images have no labels; says what has.
-  virtual absl::StatusOr<at::Tensor> ReadLabels(IndexRange range);
 
   // What a metric card says of the images, but for their number and name.
   // Reads everything that they are made of to hash it.

@@ -3,11 +3,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/files/png.h"
+#include "common/status.h"
+#include "evaluation/metrics/frechet_distance.h"
+#include "models/torch.h"
 
 namespace gandem {
 namespace {
@@ -39,62 +43,13 @@ int64_t NumNeighbors(ImageShape shape) {
          (shape.height * (shape.width - 1) + (shape.height - 1) * shape.width);
 }
 
-double Trace(const SquareMatrix& m) {
-  double sum = 0;
-  for (int64_t i = 0; i < m.size; ++i) sum += m.at(i, i);
-  return sum;
-}
-
-// sqrt of an eigenvalue that only rounding makes negative.
-double Root(double eigenvalue) { return std::sqrt(std::max(0.0, eigenvalue)); }
-
-SquareMatrix Multiply(const SquareMatrix& a, const SquareMatrix& b) {
-  SquareMatrix product(a.size);
-  for (int64_t i = 0; i < a.size; ++i) {
-    for (int64_t k = 0; k < a.size; ++k) {
-      for (int64_t j = 0; j < a.size; ++j) {
-        product.at(i, j) += a.at(i, k) * b.at(k, j);
-      }
-    }
-  }
-  return product;
-}
-
-// The symmetric root of a covariance matrix.
-SquareMatrix MatrixRoot(const SquareMatrix& m) {
-  const EigenDecomposition eigen = SymmetricEigen(m);
-  SquareMatrix scaled(m.size);  // roots * transposed vectors
-  for (int64_t i = 0; i < m.size; ++i) {
-    for (int64_t j = 0; j < m.size; ++j) {
-      scaled.at(i, j) = Root(eigen.values[i]) * eigen.vectors.at(j, i);
-    }
-  }
-  return Multiply(eigen.vectors, scaled);
-}
-
-// Frechet distance of two Gaussians, squared (Dowson and Landau 1982, eq. 4):
-// |m1 - m2|^2 + tr(C1 + C2 - 2 (C1^1/2 C2 C1^1/2)^1/2).
-double SquaredFrechetDistance(const PixelStatistics& a,
-                              const PixelStatistics& b) {
-  double distance = Trace(a.covariance) + Trace(b.covariance);
-  for (size_t i = 0; i < a.mean.size(); ++i) {
-    distance += (a.mean[i] - b.mean[i]) * (a.mean[i] - b.mean[i]);
-  }
-  const SquareMatrix root = MatrixRoot(a.covariance);
-  const EigenDecomposition eigen =
-      SymmetricEigen(Multiply(Multiply(root, b.covariance), root));
-  for (const double value : eigen.values) distance -= 2.0 * Root(value);
-  return std::max(0.0, distance);
-}
-
 }  // namespace
 
 PixelAccumulator::PixelAccumulator(ImageShape shape)
     : shape_(shape),
       coarse_(CoarseShape(shape)),
       resampler_(shape, coarse_),
-      sum_(coarse_.NumValues()),
-      product_sum_(coarse_.NumValues()) {}
+      moments_(coarse_.NumValues()) {}
 
 void PixelAccumulator::Add(std::span<const float> image) {
   GANDEM_CHECK(static_cast<int64_t>(image.size()) == shape_.NumValues());
@@ -108,33 +63,16 @@ void PixelAccumulator::Add(std::span<const float> image) {
   difference_sum_ += NeighborDifferences(pixels, shape_);
   std::vector<float> coarse(coarse_.NumValues());
   resampler_.Apply(pixels, coarse);
-  const int64_t n = coarse_.NumValues();
-  for (int64_t i = 0; i < n; ++i) {
-    const double x = coarse[i];
-    sum_[i] += x;
-    double* row = &product_sum_.at(i, 0);
-    for (int64_t j = i; j < n; ++j) row[j] += x * coarse[j];
-  }
-  ++num_images_;
+  // Bytes are finite numbers, of which there are as many each time.
+  GANDEM_CHECK(
+      moments_.Add(at::from_blob(coarse.data(), {1, coarse_.NumValues()}))
+          .ok());
 }
 
 absl::StatusOr<PixelStatistics> PixelAccumulator::Finish() const {
-  if (num_images_ < 2) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a covariance needs at least 2 images, there are ", num_images_));
-  }
-  const auto count = static_cast<double>(num_images_);
-  const int64_t n = coarse_.NumValues();
-  PixelStatistics result = {.num_images = num_images_, .shape = shape_};
-  for (const double sum : sum_) result.mean.push_back(sum / count);
-  result.covariance = SquareMatrix(n);
-  for (int64_t i = 0; i < n; ++i) {
-    for (int64_t j = i; j < n; ++j) {
-      const double covariance =
-          (product_sum_.at(i, j) - sum_[i] * result.mean[j]) / (count - 1);
-      result.covariance.at(i, j) = result.covariance.at(j, i) = covariance;
-    }
-  }
+  PixelStatistics result = {.shape = shape_};
+  GANDEM_ASSIGN_OR_RETURN(result.coarse, moments_.Finish());
+  const auto count = static_cast<double>(result.coarse.count);
   for (int bin = 0; bin < PixelStatistics::kBins; ++bin) {
     result.histogram[bin] = static_cast<double>(counts_[bin]) /
                             (count * static_cast<double>(shape_.NumValues()));
@@ -154,13 +92,15 @@ absl::StatusOr<SampleDistance> ComputeSampleDistance(
         generated.shape.channels, " x ", generated.shape.height, " x ",
         generated.shape.width));
   }
-  const double variance = Trace(real.covariance);
+  const double variance = real.coarse.covariance_DD.trace().item<double>();
   if (!(variance > 1e-9)) {
     return absl::InvalidArgumentError(
         "the real images are all the same: there is nothing to compare with");
   }
   SampleDistance distance;
-  distance.structure = SquaredFrechetDistance(real, generated) / variance;
+  GANDEM_ASSIGN_OR_RETURN(const double structure,
+                          FrechetDistance(real.coarse, generated.coarse));
+  distance.structure = structure / variance;
   for (int bin = 0; bin < PixelStatistics::kBins; ++bin) {
     distance.histogram +=
         std::abs(real.histogram[bin] - generated.histogram[bin]) / 2.0;

@@ -11,11 +11,10 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/image_shape.h"
-#include "evaluation/metrics/symmetric_eigen.h"
+#include "evaluation/metrics/feature_moments.h"
 #include "pipeline/resampler.h"
 
 namespace gandem {
@@ -25,11 +24,9 @@ struct PixelStatistics {
   static constexpr int64_t kCoarseSize = 8;  // at most, in pixels
   static constexpr int kBins = 16;
 
-  int64_t num_images = 0;
   ImageShape shape;
-  // Moments of the images averaged to kCoarseSize x kCoarseSize.
-  std::vector<double> mean = {};
-  SquareMatrix covariance{0};
+  // Of the images averaged to kCoarseSize x kCoarseSize.
+  Moments coarse = {};
   // Fraction of all pixel values in each sixteenth of [0, 1].
   std::array<double, kBins> histogram = {};
   // Mean absolute difference of horizontal and vertical neighbors.
@@ -44,16 +41,14 @@ class PixelAccumulator {
   // CHW in [-1, 1]; quantized first.
   void Add(std::span<const float> image);
 
-  //   INVALID_ARGUMENT  fewer than 2 images.
+  //   FAILED_PRECONDITION  fewer than 2 images.
   absl::StatusOr<PixelStatistics> Finish() const;
 
  private:
   ImageShape shape_;
   ImageShape coarse_;
   Resampler resampler_;
-  int64_t num_images_ = 0;
-  std::vector<double> sum_;
-  SquareMatrix product_sum_;  // upper triangle
+  FeatureMoments moments_;
   std::array<int64_t, PixelStatistics::kBins> counts_ = {};
   double difference_sum_ = 0;
 };

@@ -11,10 +11,9 @@
 #include "common/process/missing_extra.h"
 #include "common/status.h"
 #include "evaluation/judging/extra_metric.h"
-#include "evaluation/metrics/feature_information.h"
+#include "evaluation/metrics/check_features.h"
+#include "evaluation/metrics/halving.h"
 #include "evaluation/metrics/inception_score.h"
-#include "evaluation/metrics/intra_class_distance.h"
-#include "evaluation/metrics/sampling_bias.h"
 #include "models/torch.h"
 #include "training/state/catch_torch.h"
 
@@ -25,8 +24,9 @@ namespace {
 // an Inception's features.
 constexpr int64_t kMaxPrecisionRecallImages = 10000;
 
-constexpr char kJudgedSide[] = "the images to judge";
-constexpr char kReferenceSide[] = "the reference";
+// Below it, papers do not compute an FID: the covariance of an Inception's
+// features has no full rank.
+constexpr int64_t kFewImages = 2048;
 
 struct NamedMetric {
   absl::string_view name;
@@ -38,7 +38,6 @@ constexpr NamedMetric kMetrics[] = {
     {"is", &MetricSet::inception_score},
     {"kid", &MetricSet::kernel_distance},
     {"prdc", &MetricSet::precision_recall},
-    {"intra_fid", &MetricSet::intra_class},
     {"fid_infinity", &MetricSet::extrapolated, "fid_infinity"},
     {"cmmd", &MetricSet::clip_discrepancy, "vit_features"},
     {"lpips", &MetricSet::diversity, "lpips"},
@@ -64,11 +63,15 @@ absl::StatusOr<Metric> DistanceMetric(const FeatureNet& net,
   metric.set_value(distance);
   metric.set_num_images(images.count);
   metric.set_num_reference_images(num_reference);
-  // Of two numbers that are not known there is nothing to say.
-  if (images.count == 0 && num_reference == 0) return metric;
-  metric.set_predicted_bias(PredictedSamplingBias(reference.eigenvalues(),
-                                                  images.count, num_reference,
-                                                  /*rows=*/num_reference));
+  for (const ExtraMetric& extra : ExtraMetrics()) {
+    // Of two numbers that are not known there is nothing to say.
+    if (extra.predicted_bias == nullptr ||
+        (images.count == 0 && num_reference == 0)) {
+      continue;
+    }
+    metric.set_predicted_bias(extra.predicted_bias(
+        reference.eigenvalues(), images.count, num_reference));
+  }
   return metric;
 }
 
@@ -94,29 +97,48 @@ class Computation {
       GANDEM_RETURN_IF_ERROR(
           CheckVariance(kJudgedSide, net_.name, images_.features_ND));
     }
-    if (!metrics.needs_reference_features()) return absl::OkStatus();
-    labels_N_ = images.labels_N;
-    reference_labels_N_ = reference->labels_N;
     return absl::OkStatus();
   }
 
-  // What needs the reference's mean and covariance, which are decomposed once.
-  absl::Status AddOfMoments(const Moments& reference_moments) {
-    GANDEM_ASSIGN_OR_RETURN(const FrechetReference reference,
-                            FrechetReference::Create(reference_moments));
-    if (options_.metrics.frechet) {
-      GANDEM_RETURN_IF_ERROR(AddFrechet(reference, reference_moments));
+  // `reference_moments` are those of the reference where a metric needs them;
+  // they are decomposed once.
+  absl::Status AddAll(const std::optional<Moments>& reference_moments) {
+    const MetricSet& metrics = options_.metrics;
+    std::optional<FrechetReference> decomposed;
+    int64_t num_reference = 0;
+    if (metrics.needs_moments()) {
+      GANDEM_ASSIGN_OR_RETURN(decomposed,
+                              FrechetReference::Create(*reference_moments));
+      num_reference = reference_moments->count;
     }
-    return AddExtra("fid_infinity", &reference, reference_moments.count);
+    if (metrics.frechet) {
+      GANDEM_RETURN_IF_ERROR(AddFrechet(*decomposed, num_reference));
+    }
+    if (metrics.inception_score) GANDEM_RETURN_IF_ERROR(AddInceptionScore());
+    if (metrics.kernel_distance) GANDEM_RETURN_IF_ERROR(AddKernelDistance());
+    if (metrics.precision_recall) GANDEM_RETURN_IF_ERROR(AddPrecisionRecall());
+    for (const ExtraMetric& extra : extras_) {
+      GANDEM_ASSIGN_OR_RETURN(
+          *metrics_.emplace(metrics_.end()),
+          extra.compute(
+              {.net = net_,
+               .images_ND = images_.features_ND,
+               .reference_ND = reference_.features_ND,
+               .reference = decomposed.has_value() ? &*decomposed : nullptr,
+               .num_reference = num_reference}));
+    }
+    return absl::OkStatus();
   }
 
+  std::vector<Metric> Take() { return std::move(metrics_); }
+
+ private:
   absl::Status AddFrechet(const FrechetReference& reference,
-                          const Moments& reference_moments) {
+                          int64_t num_reference) {
     GANDEM_ASSIGN_OR_RETURN(const Moments moments,
                             MomentsOf(images_.features_ND));
     GANDEM_ASSIGN_OR_RETURN(
-        Metric metric,
-        DistanceMetric(net_, reference, reference_moments.count, moments));
+        Metric metric, DistanceMetric(net_, reference, num_reference, moments));
     if (options_.halvings > 0 && moments.count >= kMinHalvingRows) {
       GANDEM_ASSIGN_OR_RETURN(
           const double sd,
@@ -177,47 +199,6 @@ class Computation {
     return absl::OkStatus();
   }
 
-  // The metric of an extra, where it is wanted.
-  absl::Status AddExtra(absl::string_view name,
-                        const FrechetReference* reference = nullptr,
-                        int64_t num_reference = 0) {
-    const auto extra = std::ranges::find(extras_, name, &ExtraMetric::name);
-    if (extra == extras_.end()) return absl::OkStatus();
-    GANDEM_ASSIGN_OR_RETURN(
-        Metric metric, extra->compute({.net = net_,
-                                       .images_ND = images_.features_ND,
-                                       .reference_ND = reference_.features_ND,
-                                       .reference = reference,
-                                       .num_reference = num_reference}));
-    metrics_.push_back(std::move(metric));
-    return absl::OkStatus();
-  }
-
-  // The mean, then each class.
-  absl::Status AddIntraClass() {
-    GANDEM_ASSIGN_OR_RETURN(
-        const IntraClassDistance distance,
-        ComputeIntraClassDistance(reference_.features_ND, reference_labels_N_,
-                                  images_.features_ND, labels_N_,
-                                  options_.num_classes));
-    const std::string name = absl::StrCat("intra-", DistanceName(net_));
-    Add(name, distance.mean)
-        .set_num_reference_images(reference_.features_ND.size(0));
-    const auto count = [](const at::Tensor& labels_N, int64_t label) {
-      return labels_N.eq(label).sum().item<int64_t>();
-    };
-    for (int64_t label = 0; label < options_.num_classes; ++label) {
-      Metric& metric = Add(absl::StrCat(name, " class ", label),
-                           distance.of_class[static_cast<size_t>(label)]);
-      metric.set_num_images(count(labels_N_, label));
-      metric.set_num_reference_images(count(reference_labels_N_, label));
-    }
-    return absl::OkStatus();
-  }
-
-  std::vector<Metric> Take() { return std::move(metrics_); }
-
- private:
   absl::StatusOr<Features> ReadSide(const FeatureSide& side, bool with_logits) {
     return ReadAllFeatures(*side.store, net_, side.num_images, with_logits);
   }
@@ -235,8 +216,6 @@ class Computation {
   const std::vector<ExtraMetric> extras_;  // those that are wanted
   Features images_;
   Features reference_;
-  at::Tensor labels_N_;
-  at::Tensor reference_labels_N_;
   std::vector<Metric> metrics_;
 };
 
@@ -247,10 +226,12 @@ absl::StatusOr<MetricSet> ParseMetrics(absl::string_view text) {
   for (const absl::string_view name : absl::StrSplit(text, ',')) {
     const auto found = std::ranges::find(kMetrics, name, &NamedMetric::name);
     if (found == std::end(kMetrics)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", name, "' of --metric ", text,
-                       " is none of fid, is, kid, prdc, intra_fid, "
-                       "fid_infinity, cmmd, lpips, ppl"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "'", name, "' of --metric ", text, " is none of ",
+          absl::StrJoin(kMetrics, ", ",
+                        [](std::string* out, const NamedMetric& known) {
+                          absl::StrAppend(out, known.name);
+                        })));
     }
     metrics.*(found->member) = true;
   }
@@ -355,21 +336,6 @@ absl::Status CheckNetwork(const MetricSet& metrics, const FeatureNet& net) {
                    net.name, " has none: leave out `is`"));
 }
 
-absl::Status CheckClasses(absl::string_view what, const at::Tensor& labels_N,
-                          int64_t num_classes) {
-  const auto highest = labels_N.max().item<int64_t>();
-  const at::Tensor counts_K =
-      at::bincount(labels_N, {}, std::max(num_classes, highest + 1));
-  for (int64_t label = 0; label < num_classes; ++label) {
-    const auto count = counts_K[label].item<int64_t>();
-    if (count >= 2) continue;
-    return absl::InvalidArgumentError(absl::StrCat("intra_fid: class ", label,
-                                                   " has ", count, " of ", what,
-                                                   ", it needs 2 or more"));
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<std::vector<Metric>> ComputeMetrics(
     const FeatureNet& net, const FeatureSide& images,
     const std::optional<FeatureSide>& reference,
@@ -388,24 +354,7 @@ absl::StatusOr<std::vector<Metric>> ComputeMetrics(
           CheckVariance(kReferenceSide, net.name, *reference_moments));
     }
     GANDEM_RETURN_IF_ERROR(computation.ReadFeatures(images, reference));
-    if (metrics.needs_moments()) {
-      GANDEM_RETURN_IF_ERROR(computation.AddOfMoments(*reference_moments));
-    }
-    if (metrics.inception_score) {
-      GANDEM_RETURN_IF_ERROR(computation.AddInceptionScore());
-    }
-    if (metrics.kernel_distance) {
-      GANDEM_RETURN_IF_ERROR(computation.AddKernelDistance());
-    }
-    if (metrics.precision_recall) {
-      GANDEM_RETURN_IF_ERROR(computation.AddPrecisionRecall());
-    }
-    GANDEM_RETURN_IF_ERROR(computation.AddExtra("cmmd"));
-    if (metrics.intra_class) {
-      GANDEM_RETURN_IF_ERROR(computation.AddIntraClass());
-    }
-    GANDEM_RETURN_IF_ERROR(computation.AddExtra("lpips"));
-    GANDEM_RETURN_IF_ERROR(computation.AddExtra("ppl"));
+    GANDEM_RETURN_IF_ERROR(computation.AddAll(reference_moments));
     return computation.Take();
   });
 }
@@ -422,6 +371,30 @@ absl::StatusOr<Metric> DistanceOfMoments(const FeatureNet& net,
                             FrechetReference::Create(reference));
     return DistanceMetric(net, decomposed, reference.count, images);
   });
+}
+
+void WarnOfFewImages(MetricCard& card) {
+  for (const auto& [images, what] :
+       {std::pair(&card.images(), "what is judged"),
+        std::pair(&card.reference(), kReferenceSide)}) {
+    const int64_t count = images->num_images();
+    if (count == 0 || count >= kFewImages) continue;
+    card.add_warnings(absl::StrCat(
+        what, " has only ", count, " images, below ", kFewImages,
+        ": a part of "
+        "the distance comes from their number; compare it with figures of as "
+        "many images only"));
+  }
+}
+
+void WarnOfEqualSides(MetricCard& card) {
+  const std::string& sha256 = card.images().sha256();
+  if (sha256.empty() || sha256 != card.reference().sha256()) return;
+  card.add_warnings(absl::StrCat(
+      "what is judged and the reference are the same (sha256 ",
+      sha256.substr(0, 12),
+      "): a distance of 0 says nothing of the images. Name another "
+      "--reference"));
 }
 
 }  // namespace gandem

@@ -29,7 +29,6 @@ struct MetricSet {
   bool inception_score = false;   // "is"
   bool kernel_distance = false;   // "kid"
   bool precision_recall = false;  // "prdc"
-  bool intra_class = false;       // "intra_fid"
   bool extrapolated = false;      // "fid_infinity"
   bool clip_discrepancy = false;  // "cmmd"
   bool diversity = false;         // "lpips"
@@ -44,13 +43,12 @@ struct MetricSet {
   bool needs_moments() const { return frechet || extrapolated; }
   // Rather than only their mean and covariance.
   bool needs_reference_features() const {
-    return kernel_distance || precision_recall || intra_class ||
-           clip_discrepancy;
+    return kernel_distance || precision_recall || clip_discrepancy;
   }
   bool operator==(const MetricSet&) const = default;
 };
 
-// "fid,is,kid,prdc,intra_fid,fid_infinity,cmmd" in any order; "lpips" or "ppl"
+// "fid,is,kid,prdc,fid_infinity,cmmd" in any order; "lpips" or "ppl"
 // by itself.
 //   INVALID_ARGUMENT  another name, or none; lists them. What goes by itself
 //                     beside others.
@@ -60,9 +58,8 @@ std::string MetricSetText(const MetricSet& metrics);
 
 struct MetricOptions {
   MetricSet metrics;
-  int64_t splits = 10;      // of the inception score
-  int64_t halvings = 20;    // for the sd of the distance; 0: none
-  int64_t num_classes = 0;  // of the labels
+  int64_t splits = 10;    // of the inception score
+  int64_t halvings = 20;  // for the sd of the distance; 0: none
   KernelDistanceOptions kernel = {};
   PrecisionRecallOptions precision_recall = {};
 };
@@ -78,22 +75,19 @@ absl::Status CheckNumImages(const MetricOptions& options, int64_t num_images,
 //                     one that is no CLIP, or metrics of pairs of one that is
 //                     no LPIPS, and the other way round.
 absl::Status CheckNetwork(const MetricSet& metrics, const FeatureNet& net);
-// Whether each class has the two images that a distance needs. `what` are the
-// images.
-//   INVALID_ARGUMENT  names the first class that has not.
-absl::Status CheckClasses(absl::string_view what, const at::Tensor& labels_N,
-                          int64_t num_classes);
+
+// The two sides' names in messages.
+inline constexpr char kJudgedSide[] = "the images to judge";
+inline constexpr char kReferenceSide[] = "the reference";
 
 struct FeatureSide {
   const FeatureStore* store = nullptr;
   int64_t num_images = 0;
-  at::Tensor labels_N = {};  // int64; only where a metric needs them
 };
 
 // `reference` may be null where no metric needs features of it, and
 // `reference_moments` where none needs these.
-//   INVALID_ARGUMENT  too few images, of a class too, or no logits for an
-//                     inception score.
+//   INVALID_ARGUMENT  too few images, or no logits for an inception score.
 //   DATA_LOSS         the features of a side do not vary, or have NaN or
 //                     infinity: whatever the figures were, they say nothing.
 //                     Names the side and the network.
@@ -108,5 +102,11 @@ absl::StatusOr<std::vector<Metric>> ComputeMetrics(
 absl::StatusOr<Metric> DistanceOfMoments(const FeatureNet& net,
                                          const Moments& images,
                                          const Moments& reference);
+
+// Adds a warning where the images or the reference of a card with a Frechet
+// distance are so few that it depends on their number.
+void WarnOfFewImages(MetricCard& card);
+// Adds a warning where the card's two sides are the same images.
+void WarnOfEqualSides(MetricCard& card);
 
 }  // namespace gandem

@@ -5,33 +5,10 @@
 #include "common/faults.h"
 #include "evaluation/features/feature_extractor.h"
 #include "evaluation/features/inception_extractor.h"
-#include "evaluation/images/resized_images.h"
+#include "evaluation/images/derived_images.h"
 #include "evaluation/judging/extra_metric.h"
 
 namespace gandem {
-
-namespace {
-
-void CheckPrecision(const EvaluateRequest& request, const MetricSet& metrics,
-                    Faults& faults) {
-  const bool fastest = request.precision == EvaluateRequest::kFastest;
-  const auto named = ParsePrecision(request.precision);
-  if (!fastest && !named.ok()) {
-    faults.Add(absl::StrCat(named.status().message(), ", fastest"));
-    return;
-  }
-  if (fastest && !metrics.needs_reference()) {
-    faults.Add(
-        "precision fastest tries out a distance to a reference, and no metric "
-        "has one: name a precision");
-  }
-  if ((fastest || *named != at::kFloat) && !request.save_statistics.empty()) {
-    faults.Add(
-        "save_statistics writes what others compare with: precision float32");
-  }
-}
-
-}  // namespace
 
 absl::Status CheckEvaluateRequest(const EvaluateRequest& request) {
   Faults faults("arguments");
@@ -45,7 +22,13 @@ absl::Status CheckEvaluateRequest(const EvaluateRequest& request) {
       faults.Add("resize needs a metric that compares with a reference");
     }
   }
-  if (metrics.ok()) CheckPrecision(request, *metrics, faults);
+  const auto precision = ParsePrecision(request.precision);
+  if (!precision.ok()) {
+    faults.Add(std::string(precision.status().message()));
+  } else if (*precision != at::kFloat && !request.save_statistics.empty()) {
+    faults.Add(
+        "save_statistics writes what others compare with: precision float32");
+  }
   if (request.dims.has_value()) {
     const absl::Status dims = CheckInceptionDims(*request.dims);
     if (!dims.ok()) faults.Add(std::string(dims.message()));
@@ -107,11 +90,10 @@ absl::StatusOr<std::optional<InputResize>> InputResizeOf(
 }
 
 MetricOptions MetricOptionsOf(const EvaluateRequest& request,
-                              const MetricSet& metrics, int64_t num_classes) {
+                              const MetricSet& metrics) {
   MetricOptions options = {.metrics = metrics,
                            .splits = request.splits,
                            .halvings = request.halvings,
-                           .num_classes = num_classes,
                            .kernel = request.kernel};
   if (request.neighbors.has_value()) {
     options.precision_recall = {.neighbors = *request.neighbors,

@@ -21,8 +21,7 @@ namespace gandem {
 struct EvaluateRequest {
   static constexpr int64_t kMaxImages = 10'000'000;
   static constexpr int kMaxWorkers = 1024;
-  static constexpr char kKeepSizes[] = "none";   // of `resize`
-  static constexpr char kFastest[] = "fastest";  // of `precision`
+  static constexpr char kKeepSizes[] = "none";  // of `resize`
 
   SubjectRequest subject;
   std::string metrics = "fid";
@@ -31,14 +30,13 @@ struct EvaluateRequest {
   std::string reference = {};
   // With `num`: the first images of files, by name, rather than drawn ones.
   bool first = false;
-  // Kernel (resized_images.h) that brings images to the size of the
+  // Kernel (derived_images.h) that brings images to the size of the
   // reference's; "none": all keep their sizes; empty: other sizes are refused.
   std::string resize = {};
   std::string input_resize = {};     // inception_input.h; empty: tf1
   std::optional<int64_t> dims = {};  // CheckInceptionDims; not set: 2048
   std::string features = {};         // ParseNetworkFile; empty: a classifier
-  // ParsePrecision, or kFastest (choose_precision.h).
-  std::string precision = {};
+  std::string precision = {};        // ParsePrecision
   std::string output = {};           // empty: the subject's
   std::string save_statistics = {};  // of the judged images, for others
   int64_t splits = 10;
@@ -63,9 +61,8 @@ absl::Status CheckEvaluateRequest(const EvaluateRequest& request);
 absl::StatusOr<std::optional<InputResize>> InputResizeOf(
     const EvaluateRequest& request);
 
-// What the metrics of a checked request are computed with. `num_classes`: of
-// labels, where there are some.
+// What the metrics of a checked request are computed with.
 MetricOptions MetricOptionsOf(const EvaluateRequest& request,
-                              const MetricSet& metrics, int64_t num_classes);
+                              const MetricSet& metrics);
 
 }  // namespace gandem

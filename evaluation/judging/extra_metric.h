@@ -9,6 +9,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,11 @@ struct ExtraMetric {
   // Adds what the card has to warn of. Null: nothing.
   void (*warn)(int64_t num_images, int64_t feature_dim,
                MetricCard& card) = nullptr;
+  // What the numbers of images, of which 0 is not known, add to every Frechet
+  // distance, whether or not this metric is wanted; `eigenvalues` are those of
+  // the reference's covariance. Null: the extra does not know.
+  double (*predicted_bias)(std::span<const double> eigenvalues,
+                           int64_t num_images, int64_t num_reference) = nullptr;
 };
 
 // The metrics of extras in this build.

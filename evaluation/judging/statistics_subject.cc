@@ -75,13 +75,19 @@ absl::Status CheckStatisticsRequest(const EvaluateRequest& request,
       request.resize != EvaluateRequest::kKeepSizes) {
     faults.Add("--resize changes images");
   }
-  if (request.precision == EvaluateRequest::kFastest) {
-    faults.Add("--precision fastest tries out images");
-  }
   if (!request.save_statistics.empty()) {
     faults.Add("--save_statistics would write it again");
   }
   return faults.ToStatus();
+}
+
+absl::Status CheckReferenceStatistics(const std::string& name,
+                                      const MetricSet& metrics) {
+  if (!metrics.needs_reference_features()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      name,
+      " holds a mean and a covariance: kid, prdc and cmmd need the images "
+      "themselves as --reference"));
 }
 
 FeatureNet NetOfStatistics(const FeatureStatistics& images,

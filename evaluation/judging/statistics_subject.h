@@ -28,6 +28,10 @@ namespace gandem {
 absl::Status CheckStatisticsRequest(const EvaluateRequest& request,
                                     const MetricSet& metrics);
 
+// The same of the statistics file `name` as a reference.
+absl::Status CheckReferenceStatistics(const std::string& name,
+                                      const MetricSet& metrics);
+
 // The network of the features of two statistics files, by what either says of
 // it; without name and hash where neither does. `input_resize` is of the
 // request.

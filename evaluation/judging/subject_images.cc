@@ -8,12 +8,19 @@
 #include "common/status.h"
 #include "evaluation/images/generated_images.h"
 #include "evaluation/judging/compute_metrics.h"
-#include "evaluation/judging/statistics_subject.h"
 
 namespace gandem {
 namespace {
 
 constexpr int64_t kDefaultGenerated = 50000;
+
+std::string SizeText(const ImagesCard& images) {
+  return absl::StrCat(
+      images.height() == 0
+          ? "of several sizes,"
+          : absl::StrCat(images.height(), " x ", images.width()),
+      images.channels() == 1 ? " gray" : " RGB");
+}
 
 // The size of the reference's images, where the subject's have another one.
 absl::Status AddResize(const EvaluateRequest& request,
@@ -71,28 +78,6 @@ void KeepShape(const ImageSet& images, ImagesSpec& spec) {
   known.set_width(shape.width);
 }
 
-absl::StatusOr<std::string> IdentityOf(Subject& subject) {
-  if (subject.statistics.has_value()) {
-    GANDEM_ASSIGN_OR_RETURN(
-        const ImagesCard card,
-        CardOfStatistics(subject.name, *subject.statistics));
-    return card.sha256();
-  }
-  if (!subject.images.has_generated()) {
-    GANDEM_ASSIGN_OR_RETURN(const auto source, OpenImageSet(subject.images));
-    KeepShape(*source, subject.images);
-    GANDEM_ASSIGN_OR_RETURN(const ImagesCard card, source->Describe());
-    return card.sha256();
-  }
-  const ImagesSpec::Generated& generated = subject.images.generated();
-  return absl::StrCat(
-      subject.manifest, " ", generated.seed(), " ", generated.truncation(), " ",
-      generated.device(), " ", generated.noise_scale(), " ",
-      generated.standing_steps(), " ", generated.standing_batch(), " ",
-      generated.has_truncation_psi() ? generated.truncation_psi() : 1,
-      generated.random_noise_inputs() ? " noise random" : "");
-}
-
 absl::StatusOr<std::unique_ptr<ImageSet>> OpenSubjectImages(
     const EvaluateRequest& request, const Reference& reference,
     Subject& subject) {
@@ -100,6 +85,7 @@ absl::StatusOr<std::unique_ptr<ImageSet>> OpenSubjectImages(
                           ParseMetrics(request.metrics));
   if (metrics.takes_pairs()) return OpenPairs(metrics, request, subject);
   GANDEM_ASSIGN_OR_RETURN(auto source, OpenImageSet(subject.images));
+  KeepShape(*source, subject.images);
   GANDEM_ASSIGN_OR_RETURN(const int64_t count,
                           NumToJudge(request, subject, *source));
   if (!request.resize.empty() &&
@@ -134,6 +120,20 @@ absl::StatusOr<int64_t> NumToJudge(const EvaluateRequest& request,
       absl::StrCat(request.subject.source, " holds ", size,
                    subject.images.pairs() ? " pairs" : " images", "; --num ",
                    count, " cannot be had"));
+}
+
+absl::Status CheckSizes(const EvaluateRequest& request,
+                        const ImagesCard& images, const ImagesCard& reference) {
+  if (request.resize == EvaluateRequest::kKeepSizes || images.height() == 0 ||
+      reference.height() == 0 || SizeText(images) == SizeText(reference)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the images are ", SizeText(images), ", those of the reference ",
+      reference.name(), " are ", SizeText(reference),
+      ": sizes and channels must agree. --resize brings images to the size "
+      "of the reference; with --resize none they keep theirs until the "
+      "network resizes them, as pytorch-fid and torch-fidelity do"));
 }
 
 }  // namespace gandem

@@ -7,8 +7,8 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "evaluation/images/image_set.h"
 #include "evaluation/judging/evaluate_request.h"
@@ -19,10 +19,6 @@ namespace gandem {
 // Writes the shape of `images`, which are those of `spec`, into it, so that no
 // other process has to look at the headers of all files.
 void KeepShape(const ImageSet& images, ImagesSpec& spec);
-
-// What the work on the subject is kept by: text that differs where it does.
-// Also keeps the shape.
-absl::StatusOr<std::string> IdentityOf(Subject& subject);
 
 // Opens subject.images, and writes into them what the request changes: the size
 // of the reference's images, that some are drawn, or that pairs are.
@@ -37,5 +33,11 @@ absl::StatusOr<std::unique_ptr<ImageSet>> OpenSubjectImages(
 absl::StatusOr<int64_t> NumToJudge(const EvaluateRequest& request,
                                    const Subject& subject,
                                    const ImageSet& images);
+
+// Whether images and reference, which have these cards, have one size.
+//   INVALID_ARGUMENT  they have not, and the request leaves no resize to the
+//                     network.
+absl::Status CheckSizes(const EvaluateRequest& request,
+                        const ImagesCard& images, const ImagesCard& reference);
 
 }  // namespace gandem

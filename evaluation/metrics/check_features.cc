@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/metrics/check_features.h"
 
+#include <cmath>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +17,27 @@ std::string DescribeFeatures(const at::Tensor& tensor) {
   return absl::StrCat(c10::toString(tensor.scalar_type()), " [",
                       absl::StrJoin(tensor.sizes(), ", "), "] on ",
                       tensor.device().str());
+}
+
+// Of the squared length of the features: 16 units in the last place of float32.
+constexpr double kZeroVariance = 1e-12;
+
+// `variance` and `square` are sums over the dimensions, the latter of a square
+// that tells how large the features are.
+absl::Status CheckSums(absl::string_view side, absl::string_view network,
+                       double variance, double square) {
+  if (variance > kZeroVariance * square) return absl::OkStatus();
+  if (!std::isfinite(variance) || !std::isfinite(square)) {
+    return absl::DataLossError(absl::StrCat(
+        side, ": the features of ", network,
+        " have NaN or infinity. Is the network's file damaged, or does it want "
+        "other images? Name another one with --features"));
+  }
+  return absl::DataLossError(absl::StrCat(
+      side, ": ", network,
+      " gives all images the same features, so no figure of them says "
+      "anything. Look at the images: where they differ, the network's file is "
+      "damaged or wants other images, and --features names another one"));
 }
 
 }  // namespace
@@ -57,6 +79,27 @@ absl::Status CheckFeaturePair(const at::Tensor& reference_ND,
         ": they come from different networks; compute both with one"));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckVariance(absl::string_view side, absl::string_view network,
+                           const at::Tensor& features_ND) {
+  GANDEM_RETURN_IF_ERROR(
+      Annotate(CheckFeatures("features", features_ND, /*min_rows=*/1),
+               absl::StrCat(side, ", seen by ", network)));
+  const at::Tensor first_D = features_ND[0].to(at::kDouble);
+  double sum = 0;
+  for (const at::Tensor& chunk_ND : features_ND.split(kChunkRows)) {
+    sum += (chunk_ND.to(at::kDouble) - first_D).square().sum().item<double>();
+  }
+  return CheckSums(side, network,
+                   sum / static_cast<double>(features_ND.size(0)),
+                   first_D.square().sum().item<double>());
+}
+
+absl::Status CheckVariance(absl::string_view side, absl::string_view network,
+                           const Moments& moments) {
+  return CheckSums(side, network, moments.covariance_DD.trace().item<double>(),
+                   moments.mean_D.square().sum().item<double>());
 }
 
 }  // namespace gandem

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// This extra adds the metric `fid_infinity` to the core.
+// This extra adds the metric `fid_infinity` to the core, and `predicted_bias`
+// to every Frechet distance.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/status.h"
 #include "evaluation/judging/extra_metric.h"
 #include "extras/fid_infinity/extrapolated_distance.h"
+#include "extras/fid_infinity/sampling_bias.h"
 
 namespace gandem {
 namespace {
@@ -41,13 +43,20 @@ void WarnOfShortLine(int64_t num_images, int64_t feature_dim,
       smallest, feature_dim, 10 * feature_dim));
 }
 
+double BiasOfSampledReference(std::span<const double> eigenvalues,
+                              int64_t num_images, int64_t num_reference) {
+  return PredictedSamplingBias(eigenvalues, num_images, num_reference,
+                               /*rows=*/num_reference);
+}
+
 }  // namespace
 
 ExtraMetric FidInfinityMetric() {
   return {.name = "fid_infinity",
           .compute = Extrapolated,
           .too_few = TooFewToExtrapolate,
-          .warn = WarnOfShortLine};
+          .warn = WarnOfShortLine,
+          .predicted_bias = BiasOfSampledReference};
 }
 
 }  // namespace gandem

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The LPIPS distance (lpips_network.h) of two images as the one feature of
-// their pair, which paired_images.h and generated_images.h make: bytes, or
+// their pair, which derived_images.h and generated_images.h make: bytes, or
 // float32 in [-1, 1] where a byte is too coarse, the second image's channels
 // after the first's.
 //

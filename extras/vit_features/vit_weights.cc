@@ -5,12 +5,12 @@
 #include <cmath>
 #include <map>
 #include <optional>
-#include <span>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "common/faults.h"
@@ -21,161 +21,88 @@
 namespace gandem {
 namespace {
 
-// A tensor of the network: what a file calls it and its shape, where a letter
-// is a size that the file decides. Of names with '|' between the tensors are
-// put one below the other.
+// A tensor of the network with its shape, where a letter is a size that the
+// file decides; Q is three times W.
 template <typename Owner>
-struct VitName {
+struct VitPlace {
   at::Tensor Owner::*member;
-  absl::string_view name;
   absl::string_view shape;
 };
+constexpr VitPlace<VitWeights> kPlaces[] = {
+    {&VitWeights::patch_weight, "W3PP"},   {&VitWeights::patch_bias, "W"},
+    {&VitWeights::class_token, "W"},       {&VitWeights::positions, "TW"},
+    {&VitWeights::first_norm_weight, "W"}, {&VitWeights::first_norm_bias, "W"},
+    {&VitWeights::last_norm_weight, "W"},  {&VitWeights::last_norm_bias, "W"},
+    {&VitWeights::projection, "EW"}};
+constexpr VitPlace<VitBlock> kBlockPlaces[] = {
+    {&VitBlock::norm1_weight, "W"}, {&VitBlock::norm1_bias, "W"},
+    {&VitBlock::qkv_weight, "QW"},  {&VitBlock::qkv_bias, "Q"},
+    {&VitBlock::out_weight, "WW"},  {&VitBlock::out_bias, "W"},
+    {&VitBlock::scale1, "W"},       {&VitBlock::norm2_weight, "W"},
+    {&VitBlock::norm2_bias, "W"},   {&VitBlock::expand_weight, "HW"},
+    {&VitBlock::expand_bias, "H"},  {&VitBlock::shrink_weight, "WH"},
+    {&VitBlock::shrink_bias, "W"},  {&VitBlock::scale2, "W"}};
 
-// How one kind of file names things.
+// The names that one kind of file has for the tensors above, in their order. An
+// empty name: it has no such tensor. '*' stands for "weight" and, as the next
+// tensor, for "bias". Tensors of names with '|' between are put one below the
+// other.
 struct VitNaming {
   VitFamily family;
   absl::string_view patch;   // its first layer
   absl::string_view blocks;  // before a block's number
-  std::span<const VitName<VitWeights>> names;
-  std::span<const VitName<VitBlock>> block_names;
+  std::vector<absl::string_view> names;
+  std::vector<absl::string_view> block_names;
   std::vector<absl::string_view> unused;  // prefixes
 };
 
-constexpr VitName<VitWeights> kMetaNames[] = {
-    {&VitWeights::patch_weight, "patch_embed.proj.weight", "W3PP"},
-    {&VitWeights::patch_bias, "patch_embed.proj.bias", "W"},
-    {&VitWeights::class_token, "cls_token", "11W"},
-    {&VitWeights::positions, "pos_embed", "1TW"},
-    {&VitWeights::last_norm_weight, "norm.weight", "W"},
-    {&VitWeights::last_norm_bias, "norm.bias", "W"}};
-constexpr VitName<VitBlock> kMetaBlock[] = {
-    {&VitBlock::norm1_weight, "norm1.weight", "W"},
-    {&VitBlock::norm1_bias, "norm1.bias", "W"},
-    {&VitBlock::qkv_weight, "attn.qkv.weight", "QW"},
-    {&VitBlock::qkv_bias, "attn.qkv.bias", "Q"},
-    {&VitBlock::out_weight, "attn.proj.weight", "WW"},
-    {&VitBlock::out_bias, "attn.proj.bias", "W"},
-    {&VitBlock::scale1, "ls1.gamma", "W"},
-    {&VitBlock::norm2_weight, "norm2.weight", "W"},
-    {&VitBlock::norm2_bias, "norm2.bias", "W"},
-    {&VitBlock::expand_weight, "mlp.fc1.weight", "HW"},
-    {&VitBlock::expand_bias, "mlp.fc1.bias", "H"},
-    {&VitBlock::shrink_weight, "mlp.fc2.weight", "WH"},
-    {&VitBlock::shrink_bias, "mlp.fc2.bias", "W"},
-    {&VitBlock::scale2, "ls2.gamma", "W"}};
+// Its transpose is Hugging Face's projection.
+constexpr absl::string_view kTransposed = "visual.proj";
 
-constexpr VitName<VitWeights> kFaceDinoNames[] = {
-    {&VitWeights::patch_weight, "embeddings.patch_embeddings.projection.weight",
-     "W3PP"},
-    {&VitWeights::patch_bias, "embeddings.patch_embeddings.projection.bias",
-     "W"},
-    {&VitWeights::class_token, "embeddings.cls_token", "11W"},
-    {&VitWeights::positions, "embeddings.position_embeddings", "1TW"},
-    {&VitWeights::last_norm_weight, "layernorm.weight", "W"},
-    {&VitWeights::last_norm_bias, "layernorm.bias", "W"}};
-constexpr VitName<VitBlock> kFaceDinoBlock[] = {
-    {&VitBlock::norm1_weight, "norm1.weight", "W"},
-    {&VitBlock::norm1_bias, "norm1.bias", "W"},
-    {&VitBlock::qkv_weight,
-     "attention.attention.query.weight|attention.attention.key.weight|"
-     "attention.attention.value.weight",
-     "WW"},
-    {&VitBlock::qkv_bias,
-     "attention.attention.query.bias|attention.attention.key.bias|"
-     "attention.attention.value.bias",
-     "W"},
-    {&VitBlock::out_weight, "attention.output.dense.weight", "WW"},
-    {&VitBlock::out_bias, "attention.output.dense.bias", "W"},
-    {&VitBlock::scale1, "layer_scale1.lambda1", "W"},
-    {&VitBlock::norm2_weight, "norm2.weight", "W"},
-    {&VitBlock::norm2_bias, "norm2.bias", "W"},
-    {&VitBlock::expand_weight, "mlp.fc1.weight", "HW"},
-    {&VitBlock::expand_bias, "mlp.fc1.bias", "H"},
-    {&VitBlock::shrink_weight, "mlp.fc2.weight", "WH"},
-    {&VitBlock::shrink_bias, "mlp.fc2.bias", "W"},
-    {&VitBlock::scale2, "layer_scale2.lambda1", "W"}};
-
-// OpenAI's projection is the transpose of Hugging Face's: "WE" is turned round.
-constexpr absl::string_view kTransposed = "WE";
-constexpr VitName<VitWeights> kOpenNames[] = {
-    {&VitWeights::patch_weight, "visual.conv1.weight", "W3PP"},
-    {&VitWeights::class_token, "visual.class_embedding", "W"},
-    {&VitWeights::positions, "visual.positional_embedding", "TW"},
-    {&VitWeights::first_norm_weight, "visual.ln_pre.weight", "W"},
-    {&VitWeights::first_norm_bias, "visual.ln_pre.bias", "W"},
-    {&VitWeights::last_norm_weight, "visual.ln_post.weight", "W"},
-    {&VitWeights::last_norm_bias, "visual.ln_post.bias", "W"},
-    {&VitWeights::projection, "visual.proj", kTransposed}};
-constexpr VitName<VitBlock> kOpenBlock[] = {
-    {&VitBlock::norm1_weight, "ln_1.weight", "W"},
-    {&VitBlock::norm1_bias, "ln_1.bias", "W"},
-    {&VitBlock::qkv_weight, "attn.in_proj_weight", "QW"},
-    {&VitBlock::qkv_bias, "attn.in_proj_bias", "Q"},
-    {&VitBlock::out_weight, "attn.out_proj.weight", "WW"},
-    {&VitBlock::out_bias, "attn.out_proj.bias", "W"},
-    {&VitBlock::norm2_weight, "ln_2.weight", "W"},
-    {&VitBlock::norm2_bias, "ln_2.bias", "W"},
-    {&VitBlock::expand_weight, "mlp.c_fc.weight", "HW"},
-    {&VitBlock::expand_bias, "mlp.c_fc.bias", "H"},
-    {&VitBlock::shrink_weight, "mlp.c_proj.weight", "WH"},
-    {&VitBlock::shrink_bias, "mlp.c_proj.bias", "W"}};
-
-// "pre_layrnorm" is theirs.
-constexpr VitName<VitWeights> kFaceClipNames[] = {
-    {&VitWeights::patch_weight,
-     "vision_model.embeddings.patch_embedding.weight", "W3PP"},
-    {&VitWeights::class_token, "vision_model.embeddings.class_embedding", "W"},
-    {&VitWeights::positions,
-     "vision_model.embeddings.position_embedding.weight", "TW"},
-    {&VitWeights::first_norm_weight, "vision_model.pre_layrnorm.weight", "W"},
-    {&VitWeights::first_norm_bias, "vision_model.pre_layrnorm.bias", "W"},
-    {&VitWeights::last_norm_weight, "vision_model.post_layernorm.weight", "W"},
-    {&VitWeights::last_norm_bias, "vision_model.post_layernorm.bias", "W"},
-    {&VitWeights::projection, "visual_projection.weight", "EW"}};
-constexpr VitName<VitBlock> kFaceClipBlock[] = {
-    {&VitBlock::norm1_weight, "layer_norm1.weight", "W"},
-    {&VitBlock::norm1_bias, "layer_norm1.bias", "W"},
-    {&VitBlock::qkv_weight,
-     "self_attn.q_proj.weight|self_attn.k_proj.weight|self_attn.v_proj.weight",
-     "WW"},
-    {&VitBlock::qkv_bias,
-     "self_attn.q_proj.bias|self_attn.k_proj.bias|self_attn.v_proj.bias", "W"},
-    {&VitBlock::out_weight, "self_attn.out_proj.weight", "WW"},
-    {&VitBlock::out_bias, "self_attn.out_proj.bias", "W"},
-    {&VitBlock::norm2_weight, "layer_norm2.weight", "W"},
-    {&VitBlock::norm2_bias, "layer_norm2.bias", "W"},
-    {&VitBlock::expand_weight, "mlp.fc1.weight", "HW"},
-    {&VitBlock::expand_bias, "mlp.fc1.bias", "H"},
-    {&VitBlock::shrink_weight, "mlp.fc2.weight", "WH"},
-    {&VitBlock::shrink_bias, "mlp.fc2.bias", "W"}};
-
+// "pre_layrnorm" is Hugging Face's spelling.
 const std::vector<VitNaming>& VitNamings() {
   static const auto* const namings = new std::vector<VitNaming>{
       {VitFamily::kDinov2,
        "patch_embed.proj.weight",
        "blocks.",
-       kMetaNames,
-       kMetaBlock,
+       {"patch_embed.proj.*", "cls_token", "pos_embed", "", "", "norm.*", ""},
+       {"norm1.*", "attn.qkv.*", "attn.proj.*", "ls1.gamma", "norm2.*",
+        "mlp.fc1.*", "mlp.fc2.*", "ls2.gamma"},
        {"mask_token"}},
       {VitFamily::kDinov2,
        "embeddings.patch_embeddings.projection.weight",
        "encoder.layer.",
-       kFaceDinoNames,
-       kFaceDinoBlock,
+       {"embeddings.patch_embeddings.projection.*", "embeddings.cls_token",
+        "embeddings.position_embeddings", "", "", "layernorm.*", ""},
+       {"norm1.*",
+        "attention.attention.query.*|attention.attention.key.*|"
+        "attention.attention.value.*",
+        "attention.output.dense.*", "layer_scale1.lambda1", "norm2.*",
+        "mlp.fc1.*", "mlp.fc2.*", "layer_scale2.lambda1"},
        {"embeddings.mask_token"}},
       {VitFamily::kClip,
        "visual.conv1.weight",
        "visual.transformer.resblocks.",
-       kOpenNames,
-       kOpenBlock,
+       {"visual.conv1.weight", "", "visual.class_embedding",
+        "visual.positional_embedding", "visual.ln_pre.*", "visual.ln_post.*",
+        kTransposed},
+       {"ln_1.*", "attn.in_proj_*", "attn.out_proj.*", "", "ln_2.*",
+        "mlp.c_fc.*", "mlp.c_proj.*", ""},
        {"transformer.", "token_embedding.", "positional_embedding", "ln_final.",
         "text_projection", "logit_scale", "input_resolution", "context_length",
         "vocab_size", "attn_mask"}},
       {VitFamily::kClip,
        "vision_model.embeddings.patch_embedding.weight",
        "vision_model.encoder.layers.",
-       kFaceClipNames,
-       kFaceClipBlock,
+       {"vision_model.embeddings.patch_embedding.weight", "",
+        "vision_model.embeddings.class_embedding",
+        "vision_model.embeddings.position_embedding.weight",
+        "vision_model.pre_layrnorm.*", "vision_model.post_layernorm.*",
+        "visual_projection.weight"},
+       {"layer_norm1.*",
+        "self_attn.q_proj.*|self_attn.k_proj.*|self_attn.v_proj.*",
+        "self_attn.out_proj.*", "", "layer_norm2.*", "mlp.fc1.*", "mlp.fc2.*",
+        ""},
        {"text_model.", "text_projection.", "logit_scale",
         "vision_model.embeddings.position_ids"}}};
   return *namings;
@@ -207,12 +134,13 @@ class VitLoader {
   absl::StatusOr<VitWeights> Load() {
     VitWeights weights;
     weights.family = naming_.family;
-    LoadAll("", naming_.names, weights);
+    LoadAll("", naming_.names, kPlaces, weights);
     // The first number that no tensor has ends them: others are not of this
     // network.
     while (HasPrefix(BlockPrefix(weights.blocks.size()))) {
       const std::string prefix = BlockPrefix(weights.blocks.size());
-      LoadAll(prefix, naming_.block_names, weights.blocks.emplace_back());
+      LoadAll(prefix, naming_.block_names, kBlockPlaces,
+              weights.blocks.emplace_back());
     }
     if (weights.blocks.empty()) {
       faults_.Add(absl::StrCat("no block: ", BlockPrefix(0), "... is missing"));
@@ -234,22 +162,42 @@ class VitLoader {
   }
 
   template <typename Owner>
-  void LoadAll(const std::string& prefix, std::span<const VitName<Owner>> names,
-               Owner& owner) {
-    for (const auto& [member, name, shape] : names) {
-      std::vector<at::Tensor> parts;
-      bool complete = true;
-      for (const absl::string_view part : absl::StrSplit(name, '|')) {
-        parts.push_back(Take(absl::StrCat(prefix, part), shape));
-        complete = complete && parts.back().defined();
+  void LoadAll(const std::string& prefix,
+               const std::vector<absl::string_view>& names,
+               const VitPlace<Owner>* place, Owner& owner) {
+    for (const absl::string_view name : names) {
+      if (!absl::StrContains(name, '*')) {
+        owner.*place->member = Load(prefix, name, place->shape);
+        ++place;
+        continue;
       }
-      if (!complete) continue;
-      owner.*member = parts.size() == 1 ? parts[0] : at::cat(parts);
+      for (const char* const part : {"weight", "bias"}) {
+        owner.*place->member = Load(
+            prefix, absl::StrReplaceAll(name, {{"*", part}}), place->shape);
+        ++place;
+      }
     }
   }
 
-  // Undefined where it is missing or wrong. Axes of size 1 that `shape` has are
-  // left out.
+  // Undefined where there is none, or a part is missing or wrong.
+  at::Tensor Load(const std::string& prefix, absl::string_view name,
+                  absl::string_view shape) {
+    if (name.empty()) return {};
+    if (!absl::StrContains(name, '|')) {
+      return Take(absl::StrCat(prefix, name), shape);
+    }
+    std::vector<at::Tensor> parts;
+    bool complete = true;
+    for (const absl::string_view part : absl::StrSplit(name, '|')) {
+      parts.push_back(Take(absl::StrCat(prefix, part),
+                           absl::StrReplaceAll(shape, {{"Q", "W"}})));
+      complete = complete && parts.back().defined();
+    }
+    return complete ? at::cat(parts) : at::Tensor();
+  }
+
+  // Undefined where it is missing or wrong. Axes of size 1 before those of
+  // `shape` are left out.
   at::Tensor Take(const std::string& name, absl::string_view shape) {
     const auto found = tensors_.find(name);
     if (found == tensors_.end()) {
@@ -264,22 +212,20 @@ class VitLoader {
                                ", expected floating-point numbers"));
       return {};
     }
-    if (!Fits(tensor.shape, shape)) {
-      faults_.Add(absl::StrCat(name, " has shape [",
-                               absl::StrJoin(tensor.shape, ", "),
-                               "], the network wants ", ShapeText(shape)));
-      return {};
-    }
-    at::Tensor values = stored->to(device_);
-    while (!shape.empty() && shape[0] == '1') {
+    const bool transposed = name == kTransposed && stored->dim() == 2;
+    at::Tensor values = transposed ? stored->t() : *stored;
+    while (values.dim() > std::ssize(shape) && values.size(0) == 1) {
       values = values[0];
-      shape.remove_prefix(1);
     }
-    return shape == kTransposed ? values.t().contiguous() : values;
+    if (Fits(values.sizes(), shape)) return values.to(device_).contiguous();
+    faults_.Add(absl::StrCat(name, " has shape [",
+                             absl::StrJoin(tensor.shape, ", "),
+                             "], the network wants ", ShapeText(shape)));
+    return {};
   }
 
   // A letter that is not known yet gets this size.
-  bool Fits(const std::vector<int64_t>& sizes, absl::string_view shape) {
+  bool Fits(at::IntArrayRef sizes, absl::string_view shape) {
     if (sizes.size() != shape.size()) return false;
     std::map<char, int64_t> known = sizes_;
     for (size_t i = 0; i < shape.size(); ++i) {
@@ -342,7 +288,7 @@ class VitLoader {
   const VitNaming& naming_;
   const at::Device device_;
   std::map<std::string, NamedTensor> tensors_;  // that were not taken
-  std::map<char, int64_t> sizes_ = {{'1', 1}, {'3', 3}};
+  std::map<char, int64_t> sizes_ = {{'3', 3}};
   Faults faults_{"tensors do not fit"};
 };
 

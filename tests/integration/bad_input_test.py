@@ -348,7 +348,7 @@ class ArgumentsTest(harness.RunTest):
     def test_the_commands_name_stands_once(self):
         nowhere = self.folder / "none"
         for arguments in (["sample", nowhere, "-o", "a.gif"],
-                          ["export", nowhere, "-o", "a.pt", "--names", "nobody"],
+                          ["export", nowhere, "-o", "a.onnx"],
                           ["evaluate", nowhere, "--metric", "nothing"],
                           ["train-features", "--epochs", "0"]):
             done = subprocess.run([harness.BIN / "gandem", *arguments],

@@ -338,7 +338,6 @@ SINGLE_READERS = (
     "worker/profile/transfer_probe.h")
 NOT_FUZZED = {
     "common/checkpoint/initial_state.h": "copies files, reads none",
-    "common/checkpoint/json_keys.h": "part of safetensors",
     "common/checkpoint/safetensors_writer.h": "writes",
     "common/checkpoint/tensor_snapshot.h": "writes",
     # Arrow reads Parquet, in a process that holds nothing of the run; what it

@@ -7,6 +7,7 @@
 #include "evaluation/judging/compute_metrics.h"
 #include "evaluation/judging/extra_metric.h"
 #include "extras/fid_infinity/extrapolated_distance.h"
+#include "extras/fid_infinity/sampling_bias.h"
 #include "models/torch.h"
 #include "tests/evaluation/judging/stored_features.h"
 #include "tests/evaluation/metrics/random_features.h"
@@ -66,6 +67,21 @@ TEST(FidInfinityTest, IsTheExtrapolatedDistance) {
       *ExtrapolatedDistance(*FrechetReference::Create(moments), generated_ND));
   EXPECT_EQ(metrics[0].num_images(), 200);
   EXPECT_EQ(metrics[0].num_reference_images(), 121);
+}
+
+// Also of a distance that is computed without fid_infinity.
+TEST(FidInfinityTest, EveryDistanceGetsItsBias) {
+  ASSERT_OK_AND_ASSIGN(const Moments images,
+                       MomentsOf(RandomNormal(200, kFidInfinityDim, 1)));
+  ASSERT_OK_AND_ASSIGN(const Moments reference,
+                       MomentsOf(RandomNormal(121, kFidInfinityDim, 2)));
+  ASSERT_OK_AND_ASSIGN(const Metric metric,
+                       DistanceOfMoments(FidInfinityNet(), images, reference));
+  EXPECT_EQ(metric.predicted_bias(),
+            PredictedSamplingBias(
+                FrechetReference::Create(reference)->eigenvalues(), 200, 121,
+                /*rows=*/121));
+  EXPECT_GT(metric.predicted_bias(), 0);
 }
 
 TEST(FidInfinityTest, WarnsOfALineThatIsTooShort) {

@@ -72,7 +72,7 @@ TEST(VitWeightsTest, ListsAllThatDoesNotFit) {
                 HasSubstr("blocks.0.mlp.fc2.weight has shape [96, 128], the "
                           "network wants [128, 96]"),
                 HasSubstr("pos_embed has shape [26, 128, 1], the network "
-                          "wants [1, T, 128]"),
+                          "wants [T, 128]"),
                 HasSubstr("blocks.0.norm1.bias has the type BOOL"),
                 HasSubstr("register_tokens is no tensor of such a network"),
                 HasSubstr("blocks.3.norm1.weight is no tensor"),

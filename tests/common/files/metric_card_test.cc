@@ -64,6 +64,17 @@ TEST(MetricCardTest, WhatIsNoCard) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("bad.text")));
 }
 
+// Fields that are no more are skipped.
+TEST(MetricCardTest, ACardOfAnEarlierVersion) {
+  const gandem::testing::TempDir dir;
+  ASSERT_OK(WriteFile(dir / "old.textproto",
+                      "features { network: \"net\" trial { speed: 2 } rank: 7 "
+                      "effective_rank: 1.5 density: 1 }"));
+  ASSERT_OK_AND_ASSIGN(const MetricCard card,
+                       ReadMetricCard(dir / "old.textproto"));
+  EXPECT_EQ(card.features().network(), "net");
+}
+
 TEST(MetricCardTest, TextForPeople) {
   const MetricCard card = SmallCard();
   EXPECT_EQ(MetricValueText(card.metrics(0)), "41.27 +- 0.31");

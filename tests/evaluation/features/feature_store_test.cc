@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
@@ -43,9 +41,8 @@ Features MakeFeatures(IndexRange slice) {
 class FeatureStoreTest : public ::testing::Test {
  protected:
   FeatureStore Create() {
-    FeatureJob job;
-    job.set_network("net.pt");
-    return *FeatureStore::Create(dir_ / "store", job);
+    EXPECT_OK(CreateDirectories(dir_ / "store"));
+    return FeatureStore(dir_ / "store");
   }
   gandem::testing::TempDir dir_;
 };
@@ -58,41 +55,13 @@ TEST_F(FeatureStoreTest, SlicesAreThoseOfTheIndex) {
   EXPECT_THAT(SlicesOf(0), IsEmpty());
 }
 
-TEST_F(FeatureStoreTest, AnotherProcessFindsTheJobAndWhatIsMissing) {
+TEST_F(FeatureStoreTest, AnotherJobFindsWhatIsMissing) {
   const FeatureStore store = Create();
   ASSERT_OK(store.Write({0, 128}, MakeFeatures({0, 128})));
-  ASSERT_OK(store.WriteJob());
-  ASSERT_OK_AND_ASSIGN(const FeatureStore other,
-                       FeatureStore::Open(store.job_path()));
-  EXPECT_EQ(other.folder(), store.folder());
-  // Of whichever folder another process runs in.
-  EXPECT_EQ(other.job().network(), AbsoluteName("net.pt"));
+  const FeatureStore other(store.folder());
   EXPECT_THAT(other.Missing(150), ElementsAre(IndexRange{128, 22}));
   ASSERT_OK(other.Write({128, 22}, MakeFeatures({128, 22})));
   EXPECT_THAT(store.Missing(150), IsEmpty());
-  // Creating it again changes nothing.
-  EXPECT_THAT(Create().Missing(150), IsEmpty());
-  EXPECT_THAT(FeatureStore::Open(dir_ / "none"),
-              StatusIs(absl::StatusCode::kNotFound));
-}
-
-// The jobs of two processes on one folder: neither overwrites the other's.
-TEST_F(FeatureStoreTest, AJobOfItsOwnForEachProcess) {
-  const FeatureStore mine = Create();
-  ASSERT_OK(mine.WriteJob());
-  const pid_t other = fork();
-  if (other == 0) {
-    FeatureJob job;
-    job.set_network("other.pt");
-    const auto store = FeatureStore::Create(dir_ / "store", job);
-    _exit(store.ok() && store->WriteJob().ok() ? 0 : 1);
-  }
-  int status = -1;
-  ASSERT_EQ(waitpid(other, &status, 0), other);
-  ASSERT_EQ(status, 0);
-  ASSERT_OK_AND_ASSIGN(const FeatureStore found,
-                       FeatureStore::Open(mine.job_path()));
-  EXPECT_EQ(found.job().network(), AbsoluteName("net.pt"));
 }
 
 // A file-size limit stands for a full disk.
@@ -129,8 +98,8 @@ TEST_F(FeatureStoreTest, EveryBitComesBack) {
 TEST_F(FeatureStoreTest, WhatFloat32HoldsTakesHalfTheBytes) {
   const FeatureStore store = Create();
   const auto size_of = [&](const at::Tensor& values) {
-    const FeatureStore here =
-        *FeatureStore::Create(dir_ / "sized", FeatureJob());
+    EXPECT_OK(CreateDirectories(dir_ / "sized"));
+    const FeatureStore here(dir_ / "sized");
     EXPECT_OK(here.Write({0, 128}, {.features_ND = values, .logits_NK = {}}));
     return std::filesystem::file_size(
         dir_ / "sized/features-000000000-128.safetensors");

@@ -90,20 +90,17 @@ TEST_F(DatasetImagesTest, RangesAreChecked) {
   }
 }
 
-TEST_F(DatasetImagesTest, ADatasetHasLabelsAndACardOfItsOwn) {
+TEST_F(DatasetImagesTest, ADatasetHasACardOfItsOwn) {
   DataConfig data;
   data.set_idx_images(WritePlain(dir_ / "train-images",
                                  IdxBytes({3, 1, 2}, {0, 255, 7, 8, 9, 10})));
-  data.set_idx_labels(WritePlain(dir_ / "labels", IdxBytes({3}, {7, 8, 9})));
+  data.set_idx_labels("");
   data.set_image_size(2);
   ASSERT_OK_AND_ASSIGN(const auto images, OpenDatasetImages(data));
   ASSERT_OK_AND_ASSIGN(const at::Tensor image_NCHW,
                        images->Read({.first = 1, .count = 1}));
   EXPECT_TRUE(
       image_NCHW.flatten().equal(torch::tensor({7, 8, 0, 0}, torch::kByte)));
-  ASSERT_OK_AND_ASSIGN(const at::Tensor labels_N,
-                       images->ReadLabels({.first = 1, .count = 2}));
-  EXPECT_TRUE(labels_N.equal(torch::tensor({8, 9}, torch::kLong)));
   ASSERT_OK_AND_ASSIGN(const ImagesCard card, images->Describe());
   EXPECT_EQ(card.kind(), "dataset");
   EXPECT_EQ(card.split(), "train");
@@ -112,12 +109,6 @@ TEST_F(DatasetImagesTest, ADatasetHasLabelsAndACardOfItsOwn) {
   hash.Update(absl::StrCat("dataset ", *Sha256OfFile(data.idx_images()),
                            " pad to 2 x 2 0"));
   EXPECT_EQ(card.sha256(), hash.Finish());
-
-  data.set_idx_labels("");
-  ASSERT_OK_AND_ASSIGN(const auto unlabeled, OpenDatasetImages(data));
-  EXPECT_THAT(unlabeled->ReadLabels({.first = 0, .count = 1}),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("the images have no labels")));
 }
 
 TEST_F(DatasetImagesTest, NoSuchFile) {

@@ -10,8 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "common/files/file.h"
 #include "common/files/png.h"
-#include "evaluation/images/resized_images.h"
+#include "evaluation/images/derived_images.h"
 #include "models/torch.h"
+#include "tests/pipeline/image_files.h"
+#include "tests/pipeline/tensor_files.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -19,6 +21,7 @@ namespace gandem {
 namespace {
 
 using ::gandem::testing::StatusIs;
+using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
@@ -83,15 +86,57 @@ TEST_F(FileImagesTest, AKnownShape) {
             (ImageShape{.channels = 3, .height = 0, .width = 0}));
 }
 
-TEST_F(FileImagesTest, LabelsOfFolders) {
-  Write("cat/1.png", 1, 2, 10);
-  Write("cat/2.png", 1, 2, 11);
-  Write("dog/1.png", 1, 2, 12);
+// What another thread found is believed until an image is another one.
+TEST_F(FileImagesTest, AnImageThatChangedMeanwhile) {
+  Write("a.png", 1, 2, 1);
+  Write("b.png", 1, 3, 1);
+  ASSERT_OK_AND_ASSIGN(
+      const auto images,
+      OpenFileImages(dir_ / "",
+                     ImageShape{.channels = 1, .height = 2, .width = 2}));
+  EXPECT_OK(images->Read({.first = 0, .count = 1}));
+  EXPECT_THAT(images->Read({.first = 1, .count = 1}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("b.png' is 3 x 3 gray"),
+                             HasSubstr("all images were 2 x 2 gray"))));
+}
+
+TEST_F(FileImagesTest, GrayImagesKeepOneChannel) {
+  Write("a.png", 1, 2, 1);
+  Write("b.png", 1, 3, 7);
   ASSERT_OK_AND_ASSIGN(const auto images, OpenFileImages(dir_ / ""));
-  EXPECT_EQ(images->num_classes(), 2);
-  ASSERT_OK_AND_ASSIGN(const at::Tensor labels_N,
-                       images->ReadLabels({.first = 1, .count = 2}));
-  EXPECT_TRUE(labels_N.equal(torch::tensor({0, 1}, at::kLong)));
+  EXPECT_EQ(images->shape(),
+            (ImageShape{.channels = 1, .height = 0, .width = 0}));
+}
+
+TEST_F(FileImagesTest, WhatMetricsDoNotSee) {
+  const SharedBytes bytes =
+      gandem::testing::ImageGoldens().at("file.png_gray_16").bytes;
+  ASSERT_OK(
+      WriteFile(dir_ / "a.png",
+                absl::string_view(reinterpret_cast<const char*>(bytes.data()),
+                                  bytes.size())));
+  EXPECT_THAT(
+      OpenFileImages(dir_ / ""),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("a.png"), HasSubstr("convert it to 8 bits"))));
+  ASSERT_OK(WriteFile(dir_ / "a.png", "xx"));
+  EXPECT_THAT(OpenFileImages(dir_ / ""),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("a.png")));
+  Write("a.png", 1, 2, 1);
+  ASSERT_OK(WriteFile(dir_ / "b.png", "GIF89a"));
+  EXPECT_THAT(OpenFileImages(dir_ / ""),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("b.png")));
+}
+
+TEST_F(FileImagesTest, TensorsAreNoImages) {
+  const std::vector<float> numbers(4);
+  ASSERT_OK(WriteFile(dir_ / "a.npy", gandem::testing::NpyBytes(
+                                          DType::kF32, {1, 1, 2, 2}, numbers)));
+  EXPECT_THAT(OpenFileImages(dir_ / "a.npy"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("a file of tensors holds numbers that are no "
+                                 "pixels, and metrics judge images")));
 }
 
 }  // namespace

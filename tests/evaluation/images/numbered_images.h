@@ -14,8 +14,7 @@
 
 namespace gandem::testing {
 
-// Image i is "i.png" and has side * side gray pixels i, i + 1 ... modulo 256,
-// and the label i / 100: they are sorted by class.
+// Image i is "i.png" and has side * side gray pixels i, i + 1 ... modulo 256.
 class NumberedImages : public ImageSet {
  public:
   explicit NumberedImages(int64_t size, int64_t side = 1)
@@ -27,9 +26,6 @@ class NumberedImages : public ImageSet {
   }
   std::string NameOf(int64_t index) const override {
     return absl::StrCat(index, ".png");
-  }
-  absl::StatusOr<at::Tensor> ReadLabels(IndexRange range) override {
-    return torch::arange(range.first, range.end()).floor_divide(100);
   }
   absl::StatusOr<ImagesCard> Describe() const override {
     ImagesCard card;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "evaluation/images/paired_images.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "evaluation/images/derived_images.h"
 #include "models/torch.h"
 #include "tests/evaluation/images/numbered_images.h"
 #include "tests/testing/status_matchers.h"

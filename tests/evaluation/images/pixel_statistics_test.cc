@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "common/philox.h"
+#include "models/torch.h"
 #include "pipeline/sources/open_dataset.h"
 #include "proto/config.pb.h"
 #include "tests/testing/status_matchers.h"
@@ -20,13 +21,14 @@ using ::testing::HasSubstr;
 
 constexpr ImageShape kOneRow = {.channels = 1, .height = 1, .width = 2};
 
-PixelStatistics Gaussian(std::vector<double> mean,
-                         std::vector<double> covariance) {
-  PixelStatistics result = {.num_images = 2, .shape = kOneRow};
-  result.mean = std::move(mean);
-  result.covariance = SquareMatrix(2);
-  result.covariance.values = std::move(covariance);
-  return result;
+PixelStatistics Gaussian(const std::vector<double>& mean,
+                         const std::vector<double>& covariance) {
+  return {.shape = kOneRow,
+          .coarse = {.count = 0,
+                     .mean_D = torch::tensor(mean, at::kDouble),
+                     .covariance_DD =
+                         torch::tensor(covariance, at::kDouble).view({2, 2}),
+                     .root_ND = {}}};
 }
 
 double Structure(const PixelStatistics& real,
@@ -73,13 +75,14 @@ TEST(PixelAccumulatorTest, SmallExample) {
   accumulator.Add(std::vector<float>{-1, -1});  // 0, 0
   accumulator.Add(std::vector<float>{1, 7});    // 255, 255
   ASSERT_OK_AND_ASSIGN(const PixelStatistics result, accumulator.Finish());
-  EXPECT_EQ(result.num_images, 3);
-  EXPECT_DOUBLE_EQ(result.mean[0], 1 / 3.);
-  EXPECT_DOUBLE_EQ(result.mean[1], 2 / 3.);
-  EXPECT_NEAR(result.covariance.at(0, 0), 1 / 3., 1e-15);
-  EXPECT_NEAR(result.covariance.at(1, 1), 1 / 3., 1e-15);
-  EXPECT_NEAR(result.covariance.at(0, 1), 1 / 6., 1e-15);
-  EXPECT_NEAR(result.covariance.at(1, 0), 1 / 6., 1e-15);
+  EXPECT_EQ(result.coarse.count, 3);
+  EXPECT_TRUE(at::allclose(result.coarse.mean_D,
+                           torch::tensor({1 / 3., 2 / 3.}, at::kDouble),
+                           /*rtol=*/1e-15));
+  EXPECT_TRUE(at::allclose(
+      result.coarse.covariance_DD,
+      torch::tensor({{1 / 3., 1 / 6.}, {1 / 6., 1 / 3.}}, at::kDouble),
+      /*rtol=*/1e-15));
   EXPECT_DOUBLE_EQ(result.histogram.front(), 0.5);
   EXPECT_DOUBLE_EQ(result.histogram.back(), 0.5);
   EXPECT_DOUBLE_EQ(result.roughness, 1 / 3.);
@@ -98,8 +101,8 @@ TEST(PixelAccumulatorTest, NeedsTwoImages) {
   PixelAccumulator accumulator(kOneRow);
   accumulator.Add(std::vector<float>{0, 0});
   EXPECT_THAT(accumulator.Finish(),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("at least 2 images, there are 1")));
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("needs 2 images or more, there are 1")));
 }
 
 // Fashion-MNIST against half of itself and against the ways in which a

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "evaluation/images/resized_images.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
 
+#include "evaluation/images/derived_images.h"
 #include "models/torch.h"
 #include "tests/testing/status_matchers.h"
 

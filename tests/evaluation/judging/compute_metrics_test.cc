@@ -9,9 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "evaluation/judging/extra_metric.h"
-#include "evaluation/metrics/intra_class_distance.h"
 #include "models/torch.h"
 #include "tests/evaluation/judging/stored_features.h"
 #include "tests/evaluation/metrics/random_features.h"
@@ -23,23 +21,24 @@ namespace {
 
 using ::gandem::testing::StatusIs;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
-constexpr int64_t kComputeMetricsClasses = 3;
 constexpr int64_t kComputeMetricsDim = 4;
 
 TEST(MetricSetTest, ReadsNamesInAnyOrder) {
-  ASSERT_OK_AND_ASSIGN(const MetricSet metrics, ParseMetrics("intra_fid,fid"));
-  EXPECT_TRUE(metrics.intra_class);
+  ASSERT_OK_AND_ASSIGN(const MetricSet metrics, ParseMetrics("prdc,fid"));
+  EXPECT_TRUE(metrics.precision_recall);
   EXPECT_TRUE(metrics.frechet);
   EXPECT_FALSE(metrics.kernel_distance);
   EXPECT_TRUE(metrics.needs_reference_features());
-  EXPECT_EQ(MetricSetText(metrics), "fid-intra_fid");
+  EXPECT_EQ(MetricSetText(metrics), "fid-prdc");
   EXPECT_THAT(ParseMetrics("fid,fud").status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("'fud' of --metric fid,fud is none of fid, "
-                                 "is, kid, prdc, intra_fid, fid_infinity, "
-                                 "cmmd, lpips, ppl")));
+                                 "is, kid, prdc, fid_infinity, cmmd, lpips, "
+                                 "ppl")));
 }
 
 // Each has pairs of its own, and another network than features of images.
@@ -111,18 +110,6 @@ TEST(PreconditionsTest, ANetworkWithoutClasses) {
   EXPECT_OK(CheckNetwork({.inception_score = true}, net));
 }
 
-TEST(PreconditionsTest, AClassWithoutImages) {
-  const at::Tensor labels_N = torch::tensor({0, 0, 2, 2, 1}, at::kLong);
-  EXPECT_OK(CheckClasses("x", labels_N, 1));
-  EXPECT_THAT(CheckClasses("the reference", labels_N, 3),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("class 1 has 1 of the reference")));
-  EXPECT_THAT(
-      CheckClasses("x", torch::tensor({0, 0, 2, 2, 1, 1}, at::kLong), 4),
-      StatusIs(absl::StatusCode::kInvalidArgument,
-               HasSubstr("class 3 has 0 of x")));
-}
-
 TEST(PreconditionsTest, CmmdIsOfClip) {
   FeatureNet net;
   net.name = "net";
@@ -141,9 +128,6 @@ class ComputeMetricsTest : public ::testing::Test {
   FeatureStore Store(const std::string& name, const at::Tensor& features_ND) {
     return gandem::testing::StoreFeatures(dir_ / name, features_ND);
   }
-  static at::Tensor Labels(int64_t count) {
-    return torch::arange(count).remainder(kComputeMetricsClasses);
-  }
 
   gandem::testing::TempDir dir_;
   const FeatureNet net_ = {.name = "net",
@@ -151,40 +135,6 @@ class ComputeMetricsTest : public ::testing::Test {
                            .feature_dim = kComputeMetricsDim,
                            .resize = {}};
 };
-
-TEST_F(ComputeMetricsTest, IntraClassGivesTheMeanAndEachClass) {
-  const at::Tensor generated_ND =
-      gandem::testing::RandomNormal(100, kComputeMetricsDim, 1);
-  const at::Tensor reference_ND =
-      gandem::testing::RandomNormal(121, kComputeMetricsDim, 2);
-  const FeatureStore images = Store("images", generated_ND);
-  const FeatureStore reference = Store("reference", reference_ND);
-  ASSERT_OK_AND_ASSIGN(
-      const IntraClassDistance expected,
-      ComputeIntraClassDistance(reference_ND, Labels(121), generated_ND,
-                                Labels(100), kComputeMetricsClasses));
-  ASSERT_OK_AND_ASSIGN(
-      const std::vector<Metric> metrics,
-      ComputeMetrics(
-          net_, {.store = &images, .num_images = 100, .labels_N = Labels(100)},
-          FeatureSide{
-              .store = &reference, .num_images = 121, .labels_N = Labels(121)},
-          std::nullopt,
-          {.metrics = {.intra_class = true},
-           .num_classes = kComputeMetricsClasses}));
-  ASSERT_EQ(metrics.size(), 1u + kComputeMetricsClasses);
-  EXPECT_EQ(metrics[0].name(), "intra-FD(net)");
-  EXPECT_EQ(metrics[0].value(), expected.mean);
-  EXPECT_EQ(metrics[0].num_images(), 100);
-  EXPECT_EQ(metrics[0].num_reference_images(), 121);
-  for (size_t label = 0; label < kComputeMetricsClasses; ++label) {
-    const Metric& metric = metrics[1 + label];
-    EXPECT_EQ(metric.name(), absl::StrCat("intra-FD(net) class ", label));
-    EXPECT_EQ(metric.value(), expected.of_class[label]);
-    EXPECT_EQ(metric.num_images(), label == 0 ? 34 : 33);
-    EXPECT_EQ(metric.num_reference_images(), label == 0 ? 41 : 40);
-  }
-}
 
 // A network that sees nothing would win every comparison.
 TEST_F(ComputeMetricsTest, FeaturesThatDoNotVaryAreRefused) {
@@ -245,22 +195,33 @@ TEST_F(ComputeMetricsTest, NaNIsRefusedWithItsSide) {
                              HasSubstr("row 7"))));
 }
 
-TEST_F(ComputeMetricsTest, AClassWithoutImagesIsNamed) {
-  const FeatureStore images =
-      Store("images", gandem::testing::RandomNormal(4, kComputeMetricsDim, 1));
+TEST(CardWarningsTest, FewImagesOfEitherSide) {
+  MetricCard card;
+  card.mutable_images()->set_num_images(2048);
+  WarnOfFewImages(card);  // statistics of an unknown number as the reference
+  EXPECT_THAT(card.warnings(), IsEmpty());
+  card.mutable_images()->set_num_images(1000);
+  card.mutable_reference()->set_num_images(2047);
+  WarnOfFewImages(card);
   EXPECT_THAT(
-      ComputeMetrics(
-          net_,
-          {.store = &images,
-           .num_images = 4,
-           .labels_N = torch::tensor({0, 0, 2, 2}, at::kLong)},
-          FeatureSide{.store = &images,
-                      .num_images = 4,
-                      .labels_N = torch::tensor({0, 0, 1, 1}, at::kLong)},
-          std::nullopt, {.metrics = {.intra_class = true}, .num_classes = 3})
-          .status(),
-      StatusIs(absl::StatusCode::kInvalidArgument,
-               HasSubstr("class 1 has 0 generated images")));
+      card.warnings(),
+      ElementsAre("what is judged has only 1000 images, below 2048: a part of "
+                  "the distance comes from their number; compare it with "
+                  "figures of as many images only",
+                  HasSubstr("the reference has only 2047 images")));
+}
+
+TEST(CardWarningsTest, TwoSidesThatAreTheSame) {
+  MetricCard card;
+  WarnOfEqualSides(card);  // no hashes, no reference
+  card.mutable_images()->set_sha256("0123456789abcdef");
+  card.mutable_reference()->set_sha256("0123456789abcdee");
+  WarnOfEqualSides(card);
+  EXPECT_THAT(card.warnings(), IsEmpty());
+  card.mutable_reference()->set_sha256("0123456789abcdef");
+  WarnOfEqualSides(card);
+  EXPECT_THAT(card.warnings(),
+              ElementsAre(HasSubstr("are the same (sha256 0123456789ab)")));
 }
 
 }  // namespace

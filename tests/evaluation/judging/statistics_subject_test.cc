@@ -71,7 +71,6 @@ TEST_F(StatisticsSubjectTest, TwoFilesNeedNoNetwork) {
   EXPECT_EQ(metric.name(), "FD(net)");
   EXPECT_NEAR(metric.value(), expected, 1e-9 * expected);
   EXPECT_EQ(metric.num_images(), 50);
-  EXPECT_GT(metric.predicted_bias(), 0);
   EXPECT_FALSE(metric.has_sd());
   EXPECT_EQ(report.card.images().kind(), "statistics");
   EXPECT_EQ(report.card.features().resize(), "some resize");
@@ -90,7 +89,6 @@ TEST_F(StatisticsSubjectTest, WhatIsAssumedIsSaid) {
                        RunEvaluateCommand(Request(a, b)));
   EXPECT_EQ(both.card.metrics(0).name(), "FD(network not named)");
   EXPECT_EQ(both.card.features().resize(), "");
-  EXPECT_FALSE(both.card.metrics(0).has_predicted_bias());
   for (const std::string& name : {a, b}) {
     EXPECT_THAT(
         Warnings(both.card),

@@ -9,6 +9,7 @@
 
 #include <string>
 
+#include "common/files/file.h"
 #include "evaluation/features/feature_store.h"
 #include "models/torch.h"
 #include "tests/testing/status_matchers.h"
@@ -17,7 +18,8 @@ namespace gandem::testing {
 
 inline FeatureStore StoreFeatures(const std::string& folder,
                                   const at::Tensor& features_ND) {
-  const FeatureStore store = *FeatureStore::Create(folder, {});
+  EXPECT_OK(CreateDirectories(folder));
+  const FeatureStore store(folder);
   for (const IndexRange& slice : SlicesOf(features_ND.size(0))) {
     EXPECT_OK(store.Write(slice, {.features_ND = features_ND.narrow(
                                       0, slice.first, slice.count)}));

@@ -8,7 +8,6 @@
 #include "evaluation/metrics/feature_moments.h"
 #include "evaluation/metrics/frechet_distance.h"
 #include "evaluation/metrics/inception_score.h"
-#include "evaluation/metrics/intra_class_distance.h"
 #include "evaluation/metrics/kernel_distance.h"
 #include "evaluation/metrics/precision_recall.h"
 #include "models/torch.h"
@@ -35,23 +34,17 @@ TEST(FloatFeaturesTest, EveryMetricHasTheBitsOfDoubles) {
                          .y_MD = narrow.y_MD.to(at::kDouble)};
   const auto values = [](const BothSets& sets) {
     const auto& [x_ND, y_MD] = sets;
-    const auto labels = [](const at::Tensor& of) {
-      return torch::arange(of.size(0), at::kLong).remainder(3);
-    };
     const auto reference = FrechetReference::Create(*MomentsOf(x_ND));
     const auto prdc = ComputePrecisionRecall(x_ND, y_MD);
     const auto kid = KernelDistance(x_ND, y_MD, {.subset_rows = 50});
     const auto is = InceptionScore(x_ND);
-    return std::vector<double>{
-        *reference->DistanceTo(*MomentsOf(y_MD)),
-        ComputeIntraClassDistance(x_ND, labels(x_ND), y_MD, labels(y_MD), 3)
-            ->mean,
-        prdc->density,
-        prdc->coverage,
-        kid->mean,
-        kid->sd,
-        is->mean,
-        is->sd};
+    return std::vector<double>{*reference->DistanceTo(*MomentsOf(y_MD)),
+                               prdc->density,
+                               prdc->coverage,
+                               kid->mean,
+                               kid->sd,
+                               is->mean,
+                               is->sd};
   };
   EXPECT_EQ(values(narrow), values(wide));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "evaluation/kept/feature_cache.h"
+#include "evaluation/kept/held_folder.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -22,32 +24,26 @@
 namespace gandem {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr char kUsed[] = "/used";
 constexpr absl::Duration kRemovalDeadline = absl::Minutes(1);
 constexpr absl::Duration kPollRemoval = absl::Milliseconds(10);
 
 struct KeptFolder {
+  fs::file_time_type used;
   std::string path;
   int64_t bytes = 0;
-  timespec used = {};
 };
-
-bool UsedBefore(const KeptFolder& a, const KeptFolder& b) {
-  return std::pair(a.used.tv_sec, a.used.tv_nsec) <
-         std::pair(b.used.tv_sec, b.used.tv_nsec);
-}
 
 // Files that vanish meanwhile count nothing: other jobs trim, too.
 KeptFolder Measure(const std::string& path) {
-  KeptFolder folder = {.path = path};
-  struct stat info = {};
-  if (stat((path + kUsed).c_str(), &info) == 0) folder.used = info.st_mtim;
-  const auto names = ListDirectory(path);
-  if (!names.ok()) return folder;
-  for (const std::string& name : *names) {
-    if (stat(absl::StrCat(path, "/", name).c_str(), &info) == 0) {
-      folder.bytes += info.st_size;
-    }
+  std::error_code error;
+  KeptFolder folder = {.used = fs::last_write_time(path + kUsed, error),
+                       .path = path};
+  for (const auto& file : fs::directory_iterator(path, error)) {
+    const auto size = static_cast<int64_t>(file.file_size(error));
+    if (!error) folder.bytes += size;
   }
   return folder;
 }
@@ -67,9 +63,9 @@ absl::StatusOr<bool> RemoveUnlessHeld(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<CachedFolder> CachedFolder::Hold(const std::string& cache,
-                                                const std::string& key) {
-  std::string path = absl::StrCat(cache, "/", key);
+absl::StatusOr<HeldFolder> HeldFolder::Hold(const std::string& parent,
+                                            const std::string& key) {
+  std::string path = absl::StrCat(parent, "/", key);
   const std::string lock = path + kUsed;
   const absl::Time deadline = MonotonicNow() + kRemovalDeadline;
   while (MonotonicNow() < deadline) {
@@ -81,7 +77,7 @@ absl::StatusOr<CachedFolder> CachedFolder::Hold(const std::string& cache,
     const bool locked = flock(fd, LOCK_SH | LOCK_NB) == 0;
     if (locked && fstat(fd, &info) == 0 && info.st_nlink > 0) {
       futimens(fd, nullptr);
-      return CachedFolder(std::move(path), fd);
+      return HeldFolder(std::move(path), fd);
     }
     close(fd);
     // Another job is removing it.
@@ -93,30 +89,35 @@ absl::StatusOr<CachedFolder> CachedFolder::Hold(const std::string& cache,
       ": start the same command again, or remove the folder yourself"));
 }
 
-CachedFolder::CachedFolder(CachedFolder&& other) noexcept
+HeldFolder::HeldFolder(HeldFolder&& other) noexcept
     : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
 
-CachedFolder& CachedFolder::operator=(CachedFolder&& other) noexcept {
+HeldFolder& HeldFolder::operator=(HeldFolder&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(fd_, other.fd_);
   return *this;
 }
 
-CachedFolder::~CachedFolder() {
+HeldFolder::~HeldFolder() {
   if (fd_ >= 0) close(fd_);
 }
 
-absl::Status TrimFeatureCache(const std::string& cache, int64_t max_bytes) {
-  if (!PathExists(cache)) return absl::OkStatus();
+absl::Status HeldFolder::Remove() {
+  close(std::exchange(fd_, -1));
+  return RemoveUnlessHeld(path_).status();
+}
+
+absl::Status TrimFolders(const std::string& parent, int64_t max_bytes) {
+  if (!PathExists(parent)) return absl::OkStatus();
   GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> names,
-                          ListDirectory(cache));
+                          ListDirectory(parent));
   std::vector<KeptFolder> folders;
   int64_t total = 0;
   for (const std::string& name : names) {
-    folders.push_back(Measure(absl::StrCat(cache, "/", name)));
+    folders.push_back(Measure(absl::StrCat(parent, "/", name)));
     total += folders.back().bytes;
   }
-  std::ranges::sort(folders, UsedBefore);
+  std::ranges::sort(folders, {}, &KeptFolder::used);
   for (const KeptFolder& folder : folders) {
     if (total <= max_bytes) break;
     GANDEM_ASSIGN_OR_RETURN(const bool removed, RemoveUnlessHeld(folder.path));

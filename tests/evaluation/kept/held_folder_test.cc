@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "evaluation/kept/feature_cache.h"
+#include "evaluation/kept/held_folder.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -16,14 +16,14 @@
 namespace gandem {
 namespace {
 
-class FeatureCacheTest : public ::testing::Test {
+class HeldFolderTest : public ::testing::Test {
  protected:
   std::string cache() const { return dir_.path(); }
   // A folder with 1000 bytes, last used so many seconds after 1970.
   void Fill(const std::string& key, time_t used) {
     {
-      ASSERT_OK_AND_ASSIGN(const CachedFolder folder,
-                           CachedFolder::Hold(cache(), key));
+      ASSERT_OK_AND_ASSIGN(const HeldFolder folder,
+                           HeldFolder::Hold(cache(), key));
       ASSERT_OK(WriteFile(folder.path() + "/slice", std::string(1000, 'x')));
     }
     const timespec times[] = {{.tv_sec = used, .tv_nsec = 0},
@@ -37,43 +37,49 @@ class FeatureCacheTest : public ::testing::Test {
   gandem::testing::TempDir dir_;
 };
 
-TEST_F(FeatureCacheTest, WhatWasNotUsedForLongestGoes) {
+TEST_F(HeldFolderTest, WhatWasNotUsedForLongestGoes) {
   Fill("b", 100);
   Fill("a", 200);
   Fill("c", 300);
-  ASSERT_OK(TrimFeatureCache(cache(), 3000));
+  ASSERT_OK(TrimFolders(cache(), 3000));
   EXPECT_TRUE(Has("a") && Has("b") && Has("c"));
-  ASSERT_OK(TrimFeatureCache(cache(), 2999));
+  ASSERT_OK(TrimFolders(cache(), 2999));
   EXPECT_FALSE(PathExists(dir_ / "b"));
   EXPECT_TRUE(Has("a") && Has("c"));
   // To hold a folder is to use it.
   {
-    ASSERT_OK_AND_ASSIGN(const CachedFolder held,
-                         CachedFolder::Hold(cache(), "a"));
+    ASSERT_OK_AND_ASSIGN(const HeldFolder held, HeldFolder::Hold(cache(), "a"));
   }
-  ASSERT_OK(TrimFeatureCache(cache(), 1000));
+  ASSERT_OK(TrimFolders(cache(), 1000));
   EXPECT_TRUE(Has("a"));
   EXPECT_FALSE(Has("c"));
 }
 
-TEST_F(FeatureCacheTest, WhatAJobHoldsStays) {
+TEST_F(HeldFolderTest, WhatAJobHoldsStays) {
   Fill("a", 100);
   Fill("b", 200);
   {
-    ASSERT_OK_AND_ASSIGN(const CachedFolder one,
-                         CachedFolder::Hold(cache(), "a"));
-    ASSERT_OK_AND_ASSIGN(const CachedFolder two,
-                         CachedFolder::Hold(cache(), "a"));
-    ASSERT_OK(TrimFeatureCache(cache(), 0));
+    ASSERT_OK_AND_ASSIGN(const HeldFolder one, HeldFolder::Hold(cache(), "a"));
+    ASSERT_OK_AND_ASSIGN(const HeldFolder two, HeldFolder::Hold(cache(), "a"));
+    ASSERT_OK(TrimFolders(cache(), 0));
     EXPECT_TRUE(Has("a"));
     EXPECT_FALSE(Has("b"));
   }
-  ASSERT_OK(TrimFeatureCache(cache(), 0));
+  ASSERT_OK(TrimFolders(cache(), 0));
   EXPECT_FALSE(PathExists(dir_ / "a"));
 }
 
-TEST_F(FeatureCacheTest, NoCacheIsNothingToTrim) {
-  EXPECT_OK(TrimFeatureCache(dir_ / "none", 0));
+TEST_F(HeldFolderTest, NoCacheIsNothingToTrim) {
+  EXPECT_OK(TrimFolders(dir_ / "none", 0));
+}
+
+TEST_F(HeldFolderTest, TheLastJobRemovesIt) {
+  ASSERT_OK_AND_ASSIGN(HeldFolder first, HeldFolder::Hold(cache(), "a"));
+  ASSERT_OK_AND_ASSIGN(HeldFolder second, HeldFolder::Hold(cache(), "a"));
+  ASSERT_OK(first.Remove());
+  EXPECT_TRUE(PathExists(dir_ / "a"));
+  ASSERT_OK(second.Remove());
+  EXPECT_FALSE(PathExists(dir_ / "a"));
 }
 
 }  // namespace

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Image sets that are made of another one: some of its images, its images in
+// another size, or in pairs.
+//
+// Owner, thread safety, errors: see image_set.h.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "evaluation/images/image_set.h"
+#include "proto/evaluation.pb.h"
+
+namespace gandem {
+
+// Some images, drawn without replacement: a folder may be sorted by class, so
+// its first images are no sample of it. Which ones is a function of (seed,
+// count, size of the set) alone; they keep their order, so that archives are
+// read from front to back.
+//   INVALID_ARGUMENT  the count is not in [1, size of the set].
+absl::StatusOr<std::unique_ptr<ImageSet>> SubsetOf(
+    std::unique_ptr<ImageSet> inner, const ImagesSpec::Subset& subset);
+
+// The images in another size, as bytes again. Which kernel does it changes what
+// a metric sees (Parmar, Zhang and Zhu 2022, "On aliased resizing"), so it has
+// a name that goes into the metric card:
+//
+//   area      pipeline/resampler.h: mean over the source's area where it
+//             shrinks, bilinear where it grows
+//   bilinear  between the four nearest pixel centers, without smoothing
+//   bicubic   with smoothing where it shrinks, as Pillow's
+//
+//   INVALID_ARGUMENT  there is no such kernel, or the size is below 1.
+absl::StatusOr<std::unique_ptr<ImageSet>> ResizeImages(
+    std::unique_ptr<ImageSet> inner, const ImagesSpec::Resize& spec);
+
+// INVALID_ARGUMENT  there is no such kernel; lists them.
+absl::Status CheckResizeKernel(absl::string_view kernel);
+
+// The images two by two, each in one pair at most: element i has the channels
+// of one image and then those of another. Which two is drawn at random, since
+// images beside each other may be of one class; it is a function of the set's
+// size alone, or for a generator, whose images are drawn already, 2 i and
+// 2 i + 1. shape() is that of one image.
+//   INVALID_ARGUMENT  the images are of several sizes, or there is only one.
+absl::StatusOr<std::unique_ptr<ImageSet>> PairsOf(
+    std::unique_ptr<ImageSet> inner);
+
+}  // namespace gandem
