@@ -26,11 +26,10 @@
 #include "common/files/quantities.h"
 #include "common/monotonic_time.h"
 #include "common/process/binary_folder.h"
-#include "common/process/descriptor_limit.h"
 #include "common/process/exit_code.h"
 #include "common/process/failpoint.h"
+#include "common/process/process_start.h"
 #include "common/process/signals.h"
-#include "common/process/standard_streams.h"
 #include "common/programs/worker_program.h"
 #include "common/stalls/file_patience.h"
 #include "common/status.h"
@@ -330,9 +329,7 @@ int EndOf(const Command& command, int exit_code) {
 }  // namespace gandem
 
 int main(int argc, char** argv) {
-  gandem::OpenStandardStreams();
-  gandem::IgnoreFileSizeSignal();
-  gandem::PrepareDescriptors();
+  gandem::PrepareProcess();
   const absl::Status armed = gandem::ArmFailpointFromEnvironment("gandem");
   if (!armed.ok()) return gandem::End(armed);
   const absl::Status shared = gandem::ShareBinaryFolder();

@@ -24,7 +24,6 @@
 #include "common/process/cores.h"
 #include "common/process/machine.h"
 #include "common/programs/own_networks.h"
-#include "common/results/run_folders.h"
 #include "common/stalls/file_patience.h"
 #include "common/status.h"
 #include "control_plane/commands/config_differences.h"
@@ -362,6 +361,16 @@ absl::Status FollowPlan(const std::string& run_dir, bool begins, int cores,
 
 // The files that workers read, and those that resuming compares with.
 absl::Status WriteRun(const TrainOptions& options, RunSetup& setup) {
+  // What cannot be made is said now, and not after hours of training.
+  for (const char* const name :
+       {"checkpoints", "samples", "logs", "state", "tensorboard"}) {
+    const absl::Status made =
+        CreateDirectories(absl::StrCat(setup.run_dir, "/", name));
+    if (made.ok()) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        made.message(), "; move away what has its name (a file, or a link to ",
+        "no folder), or choose another --run_dir"));
+  }
   GANDEM_RETURN_IF_ERROR(
       KnowDataset(setup.run_dir, setup.config.data(), setup.begins));
   GANDEM_ASSIGN_OR_RETURN(
@@ -398,7 +407,6 @@ absl::StatusOr<RunSetup> CheckRun(const TrainOptions& as_given,
   GANDEM_RETURN_IF_ERROR(CreateDirectories(options.run_dir));
   GANDEM_ASSIGN_OR_RETURN(std::string run_dir, AbsolutePath(options.run_dir));
   GANDEM_RETURN_IF_ERROR(CheckUtf8(run_dir));
-  GANDEM_RETURN_IF_ERROR(CheckRunFolders(run_dir));
   GANDEM_ASSIGN_OR_RETURN(RunLock lock, RunLock::Take(run_dir));
   GANDEM_ASSIGN_OR_RETURN(const FoundCheckpoint newest,
                           FindCheckpoint(run_dir));
