@@ -41,8 +41,8 @@
 #include "control_plane/commands/run_status.h"
 #include "control_plane/commands/train_command.h"
 #include "control_plane/commands/watch_command.h"
-#include "control_plane/deploy_commands/launch_command.h"
 #include "control_plane/deploy_commands/launch_kubernetes.h"
+#include "control_plane/deploy_commands/launch_slurm.h"
 #include "control_plane/doctor/doctor.h"
 #include "control_plane/launch/predicted_checkpoint.h"
 #include "control_plane/logs/logs_command.h"
@@ -158,21 +158,18 @@ int Run(const SimulatePlanOptions& options) {
   return End(SimulatePlan(options, std::cout), "gandem simulate");
 }
 
-// For commands that have blocked SIGINT and SIGTERM, and hear them later.
-absl::StatusOr<SeenRecipe> SeeRecipeHearing(
-    const char* command, const std::string& path, const std::string& data,
-    const std::vector<std::string>& sets) {
-  const FilePatience patience(command);
+// For a command that has blocked SIGINT and SIGTERM, and hears them later.
+absl::StatusOr<SeenRecipe> SeeRecipeHearing(const ProfileOptions& options) {
+  const FilePatience patience("gandem profile");
   const InterruptibleReads reads;
-  absl::StatusOr<SeenRecipe> recipe = SeeRecipe(path, data, sets);
+  absl::StatusOr<SeenRecipe> recipe =
+      SeeRecipe(options.recipe, options.data, options.sets);
   GANDEM_RETURN_IF_ERROR(reads.Explain(recipe.status()));
   return recipe;
 }
 
 absl::StatusOr<ProfileRequest> RequestOf(const ProfileOptions& options) {
-  GANDEM_ASSIGN_OR_RETURN(const SeenRecipe recipe,
-                          SeeRecipeHearing("gandem profile", options.recipe,
-                                           options.data, options.sets));
+  GANDEM_ASSIGN_OR_RETURN(const SeenRecipe recipe, SeeRecipeHearing(options));
   GANDEM_ASSIGN_OR_RETURN(ProfileRequest request,
                           ProfileRequestFor(recipe.config, options.python));
   request.output = options.output;
@@ -222,18 +219,14 @@ int Run(const PlanOptions& options) {
 absl::StatusOr<RunConfig> LoadForLaunch(const std::string& path,
                                         const std::string& data,
                                         const std::vector<std::string>& sets) {
-  GANDEM_ASSIGN_OR_RETURN(
-      SeenRecipe recipe,
-      SeeRecipeHearing("gandem launch slurm", path, data, sets));
+  const FilePatience patience("gandem launch slurm");
+  GANDEM_ASSIGN_OR_RETURN(SeenRecipe recipe, SeeRecipe(path, data, sets));
   return std::move(recipe.config);
 }
 
 int Run(const LaunchSlurmOptions& options) {
-  BlockSignals(kLaunchSignals);
-  BlockSignals({SIGPIPE});
-  const auto exit_code = LaunchSlurm(options, LoadForLaunch, std::cout);
-  return exit_code.ok() ? *exit_code
-                        : End(exit_code.status(), "gandem launch slurm");
+  return End(LaunchSlurm(options, LoadForLaunch, std::cout),
+             "gandem launch slurm");
 }
 
 int Run(const LaunchKubernetesOptions& options) {
@@ -308,10 +301,7 @@ bool SomebodyReads(int fd) {
 
 // What nobody can read is no success. A training is one all the same.
 int EndOf(const Command& command, int exit_code) {
-  if (std::holds_alternative<TrainOptions>(command) ||
-      std::holds_alternative<LaunchSlurmOptions>(command)) {
-    return exit_code;
-  }
+  if (std::holds_alternative<TrainOptions>(command)) return exit_code;
   errno = 0;  // of a write before it is not known any more
   std::cout.flush();
   const bool written =
