@@ -235,16 +235,14 @@ int Run(const LaunchKubernetesOptions& options) {
 
 // Runs the checks of `gandem train`. Workers on other hosts may see data that
 // this host does not.
-absl::StatusOr<DoctorSubject> CheckSubject(const DoctorOptions& options) {
+absl::StatusOr<RunConfig> CheckAsTrain(const DoctorOptions& options) {
   TrainOptions train;
   train.run_dir = options.run_dir;
   train.external = !options.hosts.empty();
   GANDEM_ASSIGN_OR_RETURN(const std::string text, ReadRecipe(options.recipe));
   (LooksLikePlan(text) ? train.plan.plan : train.recipe) = options.recipe;
   GANDEM_ASSIGN_OR_RETURN(const RunSetup setup, CheckRun(train));
-  DoctorSubject subject = {.config = setup.config};
-  if (setup.plan.has_value()) subject.plan = setup.plan->candidates(0);
-  return subject;
+  return setup.config;
 }
 
 int Run(const DoctorOptions& options) {
@@ -254,11 +252,11 @@ int Run(const DoctorOptions& options) {
   const FilePatience patience("gandem doctor");
   const auto exit_code = RunDoctor(
       options,
-      {.check_run = [&options]() -> absl::StatusOr<DoctorSubject> {
+      {.check_run = [&options]() -> absl::StatusOr<RunConfig> {
          const InterruptibleReads reads;
-         absl::StatusOr<DoctorSubject> subject = CheckSubject(options);
-         GANDEM_RETURN_IF_ERROR(reads.Explain(subject.status()));
-         return subject;
+         absl::StatusOr<RunConfig> config = CheckAsTrain(options);
+         GANDEM_RETURN_IF_ERROR(reads.Explain(config.status()));
+         return config;
        },
        .predict_checkpoint =
            [&options](const RunConfig& config) -> absl::StatusOr<int64_t> {

@@ -3,21 +3,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/files/file.h"
 #include "common/files/printable.h"
-#include "common/files/quantities.h"
 #include "common/monotonic_time.h"
+#include "common/random_text.h"
 #include "common/version.h"
+#include "control_plane/doctor/doctor_service.h"
 
 namespace gandem {
 namespace {
 
 constexpr absl::Duration kCallLimit = absl::Seconds(10);
-constexpr absl::Duration kLinkLimit = absl::Seconds(30);
+constexpr absl::Duration kReturnLimit = absl::Seconds(30);
 constexpr absl::Duration kMostClockDifference = absl::Seconds(1);
-
-std::string SpeedText(double bytes_per_second) {
-  return BytesText(static_cast<int64_t>(bytes_per_second)) + "/s";
-}
 
 std::string HostOf(const std::string& address, const LookReply& reply) {
   return absl::StrCat(reply.host(), " (", address, ")");
@@ -36,24 +34,16 @@ Finding Unreachable(const std::string& address, const absl::Status& why) {
                "firewall, and see that the name resolves");
 }
 
-Finding WayThere(const std::string& peer, const std::string& address) {
-  const auto speed = MeasureLink(address, MonotonicNow() + kLinkLimit);
-  if (!speed.ok()) return Unreachable(address, speed.status());
-  return Fine("link", absl::StrCat("to ", peer, " ", SpeedText(speed->there),
-                                   ", back ", SpeedText(speed->back)));
-}
-
 Finding WayBack(const std::string& peer, const std::string& address,
                 const std::string& own_address) {
-  const auto speed =
-      AskForReturn(address, own_address, MonotonicNow() + kLinkLimit);
-  if (speed.ok()) {
-    return Fine("way back", absl::StrCat(peer, " reaches ", own_address,
-                                         " with ", SpeedText(*speed)));
+  const absl::Status reached =
+      AskForReturn(address, own_address, MonotonicNow() + kReturnLimit);
+  if (reached.ok()) {
+    return Fine("way back", absl::StrCat(peer, " reaches ", own_address));
   }
   return Fault("way back",
                absl::StrCat(peer, " does not reach ", own_address, ": ",
-                            std::string(speed.status().message())),
+                            std::string(reached.message())),
                "open this host's ports for it, and give --listen an address "
                "that it can resolve and reach");
 }
@@ -90,8 +80,8 @@ Finding JudgeClock(const std::string& peer, const PeerLook& look) {
 }
 
 Finding JudgeFolder(const std::string& peer, const std::string& run_dir,
-                    const Nonce& nonce, const LookReply& reply) {
-  if (reply.nonce() == nonce.text) {
+                    const std::string& nonce, const LookReply& reply) {
+  if (reply.nonce() == nonce) {
     return Fine("shared folder",
                 absl::StrCat(peer, " sees what is written into ", run_dir));
   }
@@ -117,21 +107,23 @@ Finding JudgeNumerics(const std::string& peer, const LookReply& reply,
 
 Findings CheckPeer(const std::string& address, const std::string& own_address,
                    const std::string& run_dir) {
-  const auto nonce = WriteNonce(run_dir);
-  if (!nonce.ok()) {
-    return {Fault("shared folder", std::string(nonce.status().message()),
+  const std::string file = kNoncePrefix + RandomText(kNonceNameBytes);
+  const std::string path = absl::StrCat(run_dir, "/state/", file);
+  const std::string nonce = RandomText(32);
+  absl::Status written = CreateDirectories(run_dir + "/state");
+  if (written.ok()) written = WriteFileDurably(path, nonce);
+  if (!written.ok()) {
+    return {Fault("shared folder", std::string(written.message()),
                   "it has to be writable here first")};
   }
-  const auto look =
-      AskForLook(address, nonce->file, MonotonicNow() + kCallLimit);
-  const absl::Status removed = RemoveNonce(run_dir, *nonce);
+  const auto look = AskForLook(address, file, MonotonicNow() + kCallLimit);
+  const absl::Status removed = RemoveAll(path);
   if (!look.ok()) return {Unreachable(address, look.status())};
   const std::string peer = HostOf(address, look->reply);
   Findings findings = {JudgeVersion(peer, look->reply.version()),
                        JudgeClock(peer, *look),
-                       JudgeFolder(peer, run_dir, *nonce, look->reply),
-                       JudgeNumerics(peer, look->reply, ProcessNumerics()),
-                       WayThere(peer, address)};
+                       JudgeFolder(peer, run_dir, nonce, look->reply),
+                       JudgeNumerics(peer, look->reply, ProcessNumerics())};
   if (!own_address.empty()) {
     findings.push_back(WayBack(peer, address, own_address));
   }

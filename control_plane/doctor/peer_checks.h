@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What another host's `gandem doctor --listen` lets us know, judged: equal
-// releases, clocks within a second, one run folder, machines of one kind, bytes
-// both ways.
+// releases, clocks within a second, one run folder, machines of one kind, a way
+// back.
 //
 // Owner: `gandem doctor`. Thread safety: any thread.
 #pragma once
@@ -14,7 +14,6 @@
 #include "common/control/numerics.h"
 #include "control_plane/doctor/doctor_client.h"
 #include "control_plane/doctor/finding.h"
-#include "control_plane/doctor/nonce.h"
 
 namespace gandem {
 
@@ -27,8 +26,9 @@ Findings CheckPeer(const std::string& address, const std::string& own_address,
 // The parts of it.
 Finding JudgeVersion(const std::string& peer, const std::string& version);
 Finding JudgeClock(const std::string& peer, const PeerLook& look);
+// `nonce`: the text that was written into the run folder.
 Finding JudgeFolder(const std::string& peer, const std::string& run_dir,
-                    const Nonce& nonce, const LookReply& reply);
+                    const std::string& nonce, const LookReply& reply);
 // Whether this host, `here`, computes the same bits.
 Finding JudgeNumerics(const std::string& peer, const LookReply& reply,
                       const Numerics& here);
