@@ -22,10 +22,9 @@
 #include "control_plane/coordinator/control_service.h"
 #include "control_plane/coordinator/run_files.h"
 #include "control_plane/coordinator/state_name.h"
-#include "control_plane/views/data_speeds.h"
-#include "control_plane/views/fleet_speeds.h"
-#include "control_plane/views/leading_ranks.h"
 #include "control_plane/views/progress.h"
+#include "control_plane/views/recent_speeds.h"
+#include "control_plane/views/record_order.h"
 
 namespace gandem {
 namespace {
@@ -59,8 +58,7 @@ void AddLastRounds(const std::string& run_dir, int64_t images_per_round,
                    StatusReply& reply) {
   const std::string text = NewestMetrics(run_dir);
   std::map<WorkerKey, RoundMetrics> newest;
-  FleetSpeeds fleets;
-  DataSpeeds data;
+  RecentSpeeds speeds;
   LeadingRanks leading;
   int64_t rounds = 0;
   double seconds = 0;
@@ -69,8 +67,7 @@ void AddLastRounds(const std::string& run_dir, int64_t images_per_round,
     const std::optional<RoundMetrics> metrics = ParseRoundMetrics(line);
     if (!metrics.has_value()) continue;
     newest[{metrics->role(), metrics->rank()}] = *metrics;
-    fleets.Add(*metrics);
-    data.Add(*metrics);
+    speeds.Add(*metrics);
     if (metrics->role() != GENERATOR || !leading.Leads(*metrics)) continue;
     ++rounds;
     seconds += metrics->round_seconds();
@@ -86,11 +83,7 @@ void AddLastRounds(const std::string& run_dir, int64_t images_per_round,
     worker->set_state(WorkerStatus::ABSENT);
     *worker->mutable_last() = metrics;
   }
-  for (FleetStatus& fleet : fleets.Fleets()) {
-    *reply.add_fleets() = std::move(fleet);
-  }
-  reply.set_limit(fleets.Limit());
-  data.Complete(reply);
+  speeds.Complete(reply);
 }
 
 absl::StatusOr<StatusReply> ReadFiles(const std::string& run_dir) {

@@ -39,9 +39,8 @@
 #include "control_plane/monitoring/metrics_endpoint.h"
 #include "control_plane/views/console.h"
 #include "control_plane/views/metrics_writer.h"
-#include "control_plane/views/new_records.h"
 #include "control_plane/views/progress.h"
-#include "control_plane/views/role_overlap.h"
+#include "control_plane/views/record_order.h"
 #include "scaling_manager/profiler/profile_command.h"
 
 namespace gandem {
@@ -114,7 +113,6 @@ class TrainCommand {
 
   const TrainOptions options_;
   RunSetup setup_;
-  OverlapWatch overlap_;
   Console console_;
   ProgressTracker progress_;
   UserWishes wishes_;
@@ -159,7 +157,6 @@ void TrainCommand::OnMetrics(const HeartbeatRequest& request) {
     }
     metrics_->Add(metrics);
     progress_.AddMetrics(metrics);
-    overlap_.Add(metrics);
     if (monitoring_ != nullptr) monitoring_->Add(metrics);
   }
 }
@@ -400,10 +397,9 @@ absl::StatusOr<int> TrainCommand::Run() {
   if (endpoint_ != nullptr && !LetWorkersLeave(outcome)) return kExitAtOnce;
   // A `gandem train` that was killed may have left nothing but its sockets.
   if (endpoint_ == nullptr) SocketFolder::RemoveAbandoned();
-  const std::string serial = overlap_.Warning(setup_.lag);
+  const std::string serial = progress_.OverlapWarning(setup_.lag);
   if (!serial.empty()) Say("warning: " + serial);
   if (outcome.exit_code == kExitOk && LetWatcherFinish()) {
-    Say(progress_.Doubts());
     Say(absl::StrCat("see ", setup_.run_dir, "/samples and tensorboard ",
                      "--logdir ", setup_.run_dir, "/tensorboard"));
   } else if (outcome.exit_code == kExitResumable) {

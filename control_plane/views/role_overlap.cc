@@ -12,8 +12,6 @@ namespace {
 constexpr double kNearZero = 0.05;
 // A role that does less than this of the time has nothing to hide.
 constexpr double kLeastWork = 0.05;
-// The first rounds of a process are others (warm-up).
-constexpr int64_t kRoundsToTell = 20;
 
 double WaitShare(const RoundTimes& times) {
   if (times.round <= 0) return 0;
@@ -86,26 +84,6 @@ std::string LimitText(const RoleLoad& generator,
       name, 100 * std::max(g, d), is_generator ? "discriminator" : "generator",
       100 * std::min(g, d), limit.workers == 1 ? "a second" : "another", name,
       round / faster);
-}
-
-void OverlapWatch::Add(const RoundMetrics& metrics) {
-  absl::MutexLock lock(&mu_);
-  RoleSum& sum = sums_[metrics.role()];
-  ++sum.rounds;
-  sum.times += TimesOf(metrics);
-}
-
-std::string OverlapWatch::Warning(int64_t lag) const {
-  absl::MutexLock lock(&mu_);
-  const auto generator = sums_.find(GENERATOR);
-  const auto discriminator = sums_.find(DISCRIMINATOR);
-  if (generator == sums_.end() || discriminator == sums_.end() ||
-      std::min(generator->second.rounds, discriminator->second.rounds) <
-          kRoundsToTell) {
-    return "";
-  }
-  return SerialWarning(lag, generator->second.times,
-                       discriminator->second.times);
 }
 
 }  // namespace gandem

@@ -4,16 +4,13 @@
 // the parts of a round in which either does not wait for the other one, both
 // work in g + d - 1 of it, of min(g, d) that could be.
 //
-// Thread safety: pure functions; the watch from any thread.
+// Thread safety: pure functions.
 #pragma once
 
-#include <map>
+#include <cstdint>
 #include <string>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "common/round_times.h"
-#include "proto/metrics.pb.h"
 
 namespace gandem {
 
@@ -40,22 +37,5 @@ RoleLoad LoadOf(int workers, double rounds, const RoundTimes& times);
 // worker of it would gain if it had cores of its own and its fleet's work were
 // divided evenly. Empty: not known, or both are one process.
 std::string LimitText(const RoleLoad& generator, const RoleLoad& discriminator);
-
-// Adds up the rounds of a run as they are reported.
-class OverlapWatch {
- public:
-  void Add(const RoundMetrics& metrics);
-  // SerialWarning, if both roles have done enough rounds to tell.
-  std::string Warning(int64_t lag) const;
-
- private:
-  struct RoleSum {
-    RoundTimes times;
-    int64_t rounds = 0;
-  };
-
-  mutable absl::Mutex mu_;
-  std::map<Role, RoleSum> sums_ ABSL_GUARDED_BY(mu_);
-};
 
 }  // namespace gandem

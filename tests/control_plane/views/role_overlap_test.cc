@@ -90,24 +90,5 @@ TEST(RoleOverlapTest, SynchronousAndUnevenRunsAreNoFault) {
             "");
 }
 
-TEST(RoleOverlapTest, AWatchTellsAfterSomeRounds) {
-  OverlapWatch watch;
-  RoundMetrics generator;
-  generator.set_role(GENERATOR);
-  generator.set_round_seconds(1);
-  generator.set_wait_feedback_seconds(0.5);
-  RoundMetrics discriminator;
-  discriminator.set_role(DISCRIMINATOR);
-  discriminator.set_round_seconds(1);
-  discriminator.set_wait_images_seconds(0.5);
-  for (int i = 0; i < 20; ++i) {
-    EXPECT_EQ(watch.Warning(1), "");
-    watch.Add(generator);
-    watch.Add(discriminator);
-  }
-  EXPECT_THAT(watch.Warning(1), HasSubstr("serial in fact"));
-  EXPECT_EQ(watch.Warning(0), "");
-}
-
 }  // namespace
 }  // namespace gandem
