@@ -55,8 +55,6 @@ std::string FillIn(std::span<const unsigned char> text,
     const absl::string_view indent = line.substr(0, line.size() - word.size());
     if (absl::ConsumePrefix(&word, "#@if ")) {
       shown.push_back(shown.back() && !ValueOf(word, values).empty());
-    } else if (word == "#@else") {
-      shown.back() = shown[shown.size() - 2] && !shown.back();
     } else if (word == "#@end") {
       shown.pop_back();
       GANDEM_CHECK(!shown.empty());

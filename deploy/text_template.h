@@ -6,8 +6,7 @@
 //
 //   __name__          the value of `name`, within a line
 //   #@insert name     the lines of the value, as deep as this line
-//   #@if name         the lines up to #@else or #@end, unless it is empty
-//   #@else
+//   #@if name         the lines up to #@end, unless it is empty
 //   #@end
 //
 // Values are inserted as they are: the caller quotes them for the shell or for

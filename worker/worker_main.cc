@@ -27,12 +27,11 @@
 #include "common/files/nearest.h"
 #include "common/matrix_tiles.h"
 #include "common/monotonic_time.h"
-#include "common/process/descriptor_limit.h"
 #include "common/process/exit_code.h"
 #include "common/process/failpoint.h"
 #include "common/process/log.h"
+#include "common/process/process_start.h"
 #include "common/process/signals.h"
-#include "common/process/standard_streams.h"
 #include "common/rpc/listen_check.h"
 #include "common/security/credentials.h"
 #include "common/status.h"
@@ -361,13 +360,11 @@ absl::StatusOr<ExitCode> RunWorker(Role role, RoleFactories roles,
 }  // namespace
 
 int WorkerMain(Role role, RoleFactories roles, int argc, char** argv) {
-  OpenStandardStreams();
+  PrepareProcess();
   HideTilesWithoutSize();
   // Before gRPC and OpenMP start threads.
   BlockSignals({SIGTERM, SIGINT});
   signal(SIGPIPE, SIG_IGN);
-  IgnoreFileSizeSignal();
-  PrepareDescriptors();
   TuneMalloc();
   // Without a workspace of a known size LibTorch says that cuBLAS is not
   // deterministic.

@@ -19,38 +19,41 @@
 #include "common/status.h"
 
 namespace gandem {
+
 absl::Status FileError(int error_number, absl::string_view action,
                        absl::string_view path) {
   const std::string what = absl::StrCat(action, " '", path, "'");
-  if (error_number == ENOSPC || error_number == EDQUOT) {
-    return absl::ResourceExhaustedError(
+  const auto error = [&](absl::StatusCode code, absl::string_view remedy) {
+    return absl::Status(
+        code,
         absl::StrCat(what, ": ", std::generic_category().message(error_number),
-                     "; free some space there"));
+                     "; ", remedy));
+  };
+  switch (error_number) {
+    case ENOSPC:
+    case EDQUOT:
+      return error(absl::StatusCode::kResourceExhausted,
+                   "free some space there");
+    case EMFILE:
+    case ENFILE:
+      return error(absl::StatusCode::kResourceExhausted,
+                   "raise the limit of open files (ulimit -Hn)");
+    // Else as if a path, a call or a peer were wrong.
+    case ENOTCONN:
+    case ETIMEDOUT:
+    case ESTALE:
+      return error(absl::StatusCode::kUnavailable,
+                   "is its file system still mounted?");
+    case ELOOP:  // else UNKNOWN, and links are the user's
+      return error(absl::StatusCode::kInvalidArgument,
+                   "its links lead in a circle");
+    case EFBIG:  // else OUT_OF_RANGE
+      return error(absl::StatusCode::kResourceExhausted,
+                   "raise the limit of a file's size (ulimit -f), or use a "
+                   "file system without it");
+    default:
+      return absl::ErrnoToStatus(error_number, what);
   }
-  if (error_number == EMFILE || error_number == ENFILE) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(what, ": ", std::generic_category().message(error_number),
-                     "; raise the limit of open files (ulimit -Hn)"));
-  }
-  // Else as if a path, a call or a peer were wrong.
-  if (error_number == ENOTCONN || error_number == ETIMEDOUT ||
-      error_number == ESTALE) {
-    return absl::UnavailableError(
-        absl::StrCat(what, ": ", std::generic_category().message(error_number),
-                     "; is its file system still mounted?"));
-  }
-  if (error_number == ELOOP) {  // else UNKNOWN, and links are the user's
-    return absl::InvalidArgumentError(
-        absl::StrCat(what, ": ", std::generic_category().message(error_number),
-                     "; its links lead in a circle"));
-  }
-  if (error_number == EFBIG) {  // else OUT_OF_RANGE
-    return absl::ResourceExhaustedError(
-        absl::StrCat(what, ": ", std::generic_category().message(error_number),
-                     "; raise the limit of a file's size (ulimit -f), or use a "
-                     "file system without it"));
-  }
-  return absl::ErrnoToStatus(error_number, what);
 }
 
 std::string AbsoluteName(const std::string& path) {

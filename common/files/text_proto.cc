@@ -117,37 +117,18 @@ std::string ExplainValue(absl::string_view text, const Descriptor& root,
                       SuggestEnumValue(field, name, root), ", without quotes)");
 }
 
-// Returns `text` with blanks in place of its comments and of what is in quotes.
-std::string OnlyNames(absl::string_view text) {
-  std::string names(text);
-  char inside = 0;  // '#' in a comment, the quote in a string
-  for (size_t i = 0; i < names.size(); ++i) {
-    const char c = names[i];
-    if (inside == 0) {
-      if (c == '#' || c == '"' || c == '\'') inside = c;
-    } else if (c == '\n' || (inside != '#' && c == inside)) {
-      inside = 0;
-    } else if (inside != '#' && c == '\\' && i + 1 < names.size()) {
-      names[i] = names[i + 1] = ' ';
-      ++i;
-    }
-    if (inside != 0) names[i] = ' ';
+// The place of `word`, which stands before `end`; comments between may have the
+// same word.
+size_t LastWord(absl::string_view text, size_t end, absl::string_view word) {
+  absl::string_view before = text.substr(0, end);
+  size_t comment = 0;
+  while (comment != before.npos) {
+    before = absl::StripTrailingAsciiWhitespace(before);
+    comment = before.find('#', before.rfind('\n') + 1);
+    before = before.substr(0, comment);
   }
-  return names;
-}
-
-// The place of the last `word` in `names`; npos if there is none.
-size_t LastWord(absl::string_view names, absl::string_view word) {
-  const auto is_part = [&names](size_t at) {
-    return at < names.size() &&
-           (absl::ascii_isalnum(names[at]) || names[at] == '_');
-  };
-  size_t found = names.rfind(word);
-  while (found != names.npos &&
-         (is_part(found - 1) || is_part(found + word.size()))) {
-    found = found == 0 ? names.npos : names.rfind(word, found - 1);
-  }
-  return found;
+  return absl::EndsWith(before, word) ? before.size() - word.size()
+                                      : text.substr(0, end).rfind(word);
 }
 
 // The parser tells the place behind a wrong name or enum value. Moves `fault`
@@ -156,8 +137,7 @@ void Explain(absl::string_view text, const Descriptor& root, Fault& fault) {
   const std::string said = fault.message;
   const std::vector<std::string> parts = absl::StrSplit(said, '"');
   const auto move_before = [&](const std::string& name) {
-    const size_t found =
-        LastWord(OnlyNames(text.substr(0, fault.offset)), name);
+    const size_t found = LastWord(text, fault.offset, name);
     if (found != absl::string_view::npos) fault.offset = found;
   };
   if (absl::StartsWith(said, "Message type ") && parts.size() == 5) {

@@ -25,8 +25,7 @@
 //   GANDEM_FAILPOINT="kill ring.received:9;cut ring.before_send:4:/tmp/cut"
 //     Several, each with a count of its own.
 //
-// All names stand in one table in failpoint.cc; a test compares it with the
-// code.
+// A name that the code does not have is never passed.
 //
 // Owner: the process. Thread safety: any thread; arm before threads start.
 // Cost of a point that is not armed: one relaxed load.
@@ -35,7 +34,6 @@
 #include <atomic>
 #include <cstddef>
 #include <optional>
-#include <span>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -45,8 +43,7 @@ namespace gandem {
 inline constexpr char kFailpointVariable[] = "GANDEM_FAILPOINT";
 
 // Reads the variable; every main() calls it first. Nothing when it is unset.
-//   INVALID_ARGUMENT  an unknown kind or name (lists all), or a count that is
-//                     not >= 1.
+//   INVALID_ARGUMENT  an unknown kind, or a count that is not >= 1.
 absl::Status ArmFailpointFromEnvironment(absl::string_view process);
 
 // "[KIND ]NAME[@PROCESS]:N[+][:FILE]", several with ';' between them, which no
@@ -54,8 +51,6 @@ absl::Status ArmFailpointFromEnvironment(absl::string_view process);
 // and of a text with a fault nothing either.
 absl::Status ArmFailpoint(absl::string_view text,
                           absl::string_view process = "");
-
-std::span<const absl::string_view> FailpointNames();
 
 namespace internal {
 extern std::atomic<bool> failpoint_armed;
@@ -80,7 +75,7 @@ inline unsigned char WithWrongBit(unsigned char byte, size_t at) {
 
 }  // namespace gandem
 
-// Marks a point. `name` is a string literal of the table.
+// Marks a point. `name` is a string literal.
 #define GANDEM_FAILPOINT(name)                                                 \
   do {                                                                         \
     if (::gandem::internal::failpoint_armed.load(std::memory_order_relaxed)) { \

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/process/log.h"
 
-#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/rotating_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -9,7 +8,6 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -18,7 +16,6 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/file_wait.h"
-#include "common/files/file.h"
 #include "common/files/plain_file.h"
 #include "common/files/printable.h"
 #include "common/status.h"
@@ -38,18 +35,10 @@ LogShape& Shape() {
   return *shape;
 }
 
+// Both have the same levels in the same order; spdlog has one below.
 spdlog::level::level_enum ToSpdlog(LogLevel level) {
-  switch (level) {
-    case LogLevel::kDebug:
-      return spdlog::level::debug;
-    case LogLevel::kInfo:
-      return spdlog::level::info;
-    case LogLevel::kWarn:
-      return spdlog::level::warn;
-    case LogLevel::kError:
-      return spdlog::level::err;
-  }
-  return spdlog::level::err;
+  return static_cast<spdlog::level::level_enum>(spdlog::level::debug +
+                                                static_cast<int>(level));
 }
 
 std::shared_ptr<spdlog::logger> MakeLogger(std::vector<spdlog::sink_ptr> sinks,
@@ -78,41 +67,6 @@ std::shared_ptr<spdlog::logger>& Logger() {
                  LogShape(), spdlog::level::info));
   return *logger;
 }
-
-// Somebody may remove the log, and its folder, under the process: it begins
-// again with the next line. Names older ones as RotatedName() does. Lines are
-// few: a look at the disk for each costs nothing.
-class LogFileSink : public spdlog::sinks::base_sink<std::mutex> {
- public:
-  LogFileSink(std::string path, size_t max_bytes)
-      : path_(std::move(path)), max_bytes_(max_bytes), file_(Begin()) {}
-
- protected:
-  void sink_it_(const spdlog::details::log_msg& line) override {
-    // A folder above that is gone may have been moved, with what is open in it.
-    if (!PathExists(path_) && PathExists(ParentOf(ParentOf(path_)))) {
-      file_ = Begin();
-    }
-    file_->log(line);
-  }
-  void flush_() override { file_->flush(); }
-  void set_formatter_(std::unique_ptr<spdlog::formatter> formatter) override {
-    file_->set_formatter(formatter->clone());
-    base_sink::set_formatter_(std::move(formatter));
-  }
-
- private:
-  using File = spdlog::sinks::rotating_file_sink_st;
-  std::unique_ptr<File> Begin() {
-    auto file = std::make_unique<File>(path_, max_bytes_, kOlderLogs);
-    file->set_formatter(formatter_->clone());
-    return file;
-  }
-
-  const std::string path_;
-  const size_t max_bytes_;
-  std::unique_ptr<File> file_;
-};
 
 // One line of the log as JSON.
 std::string JsonLine(LogLevel level, absl::string_view text) {
@@ -156,8 +110,10 @@ absl::Status InitLogging(const LogOptions& options) {
   if (!options.file.empty()) {
     const FileWait wait(options.file);
     try {
-      sinks.push_back(std::make_shared<LogFileSink>(
-          options.file, static_cast<size_t>(options.max_file_bytes)));
+      // It names older ones as RotatedName() does.
+      sinks.push_back(std::make_shared<spdlog::sinks::rotating_file_sink_mt>(
+          options.file, static_cast<size_t>(options.max_file_bytes),
+          kOlderLogs));
     } catch (const spdlog::spdlog_ex& error) {
       return absl::PermissionDeniedError(absl::StrCat(
           "cannot write the log '", options.file, "': ", error.what()));

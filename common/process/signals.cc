@@ -68,8 +68,6 @@ void UnblockAllSignals() {
   pthread_sigmask(SIG_SETMASK, &none, nullptr);
 }
 
-void IgnoreFileSizeSignal() { signal(SIGXFSZ, SIG_IGN); }
-
 SignalThread::SignalThread(std::vector<int> signals,
                            absl::AnyInvocable<void(int)> callback)
     : signal_fd_(OpenSignalFd(signals)),

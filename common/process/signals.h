@@ -28,11 +28,6 @@ std::vector<int> SignalsToHear(std::initializer_list<int> signals);
 // Safe there: one system call, no memory.
 void UnblockAllSignals();
 
-// A write beyond the limit of a file's size (`ulimit -f`) fails with EFBIG, as
-// on a full disk, and does not end the process. For main(); children that are
-// started later inherit it.
-void IgnoreFileSizeSignal();
-
 class SignalThread {
  public:
   // Calls `callback(signal)` on its own thread for each of `signals` that

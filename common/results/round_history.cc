@@ -2,150 +2,25 @@
 #include "common/results/round_history.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <fstream>
+#include <cstddef>
 #include <functional>
 #include <iterator>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "common/file_wait.h"
 #include "common/files/file.h"
-#include "common/files/plain_file.h"
+#include "common/files/proto_json.h"
 #include "common/status.h"
 
 namespace gandem {
 namespace {
-
-using Json = nlohmann::json;
-
-Role RoleFrom(const std::string& name) {
-  return name == "generator"       ? GENERATOR
-         : name == "discriminator" ? DISCRIMINATOR
-                                   : ROLE_UNKNOWN;
-}
-
-void ReadData(const Json& json, DataMetrics& data) {
-  data.set_seconds(json.value("seconds", 0.0));
-  data.set_images(json.value("images", int64_t{0}));
-  data.set_fetch_stall_seconds(json.value("fetch_stall_seconds", 0.0));
-  data.set_decode_stall_seconds(json.value("decode_stall_seconds", 0.0));
-  data.set_transform_stall_seconds(json.value("transform_stall_seconds", 0.0));
-  data.set_stored_bytes(json.value("stored_bytes", int64_t{0}));
-  data.set_retries(json.value("retries", int64_t{0}));
-  data.set_waiting_images(json.value("waiting_images", int64_t{0}));
-  data.set_fetches(json.value("fetches", 0));
-  data.set_workers(json.value("workers", 0));
-  data.set_images_ahead(json.value("images_ahead", int64_t{0}));
-  data.set_processor_seconds(json.value("processor_seconds", 0.0));
-  data.set_free_cores(json.value("free_cores", 0));
-}
-
-// An element that is none is left out.
-void ReadNoise(const Json& list, RoundMetrics& metrics) {
-  if (!list.is_array()) return;
-  for (const Json& json : list) {
-    if (!json.is_object()) continue;
-    GradientNoise::Part part = GradientNoise::UNKNOWN;
-    if (!GradientNoise::Part_Parse(
-            absl::AsciiStrToUpper(json.value("part", "")), &part)) {
-      continue;
-    }
-    const auto number = [&json](const char* key) {
-      const auto found = json.find(key);
-      return found != json.end() && found->is_number() ? found->get<double>()
-                                                       : 0.0;
-    };
-    GradientNoise& noise = *metrics.add_gradient_noise();
-    noise.set_part(part);
-    noise.set_small_images(number("small_images"));
-    noise.set_large_images(number("large_images"));
-    noise.set_small_square(number("small_square"));
-    noise.set_large_square(number("large_square"));
-  }
-}
-
-void ReadHealth(const Json& list, RoundMetrics& metrics) {
-  if (!list.is_array()) return;
-  for (const Json& json : list) {
-    if (!json.is_object()) continue;
-    metrics.add_health()->set_text(json.value("text", ""));
-  }
-}
-
-// Null where it was not finite.
-double FiniteOrNan(const Json& json, const char* key) {
-  const auto found = json.find(key);
-  return found != json.end() && found->is_number()
-             ? found->get<double>()
-             : std::numeric_limits<double>::quiet_NaN();
-}
-
-RoundMetrics MetricsFrom(const Json& json) {
-  RoundMetrics metrics;
-  metrics.set_role(RoleFrom(json.value("role", "")));
-  metrics.set_rank(json.value("rank", 0));
-  metrics.set_run_epoch(json.value("run_epoch", int64_t{0}));
-  metrics.set_round(json.at("round").get<int64_t>());
-  metrics.set_loss(FiniteOrNan(json, "loss"));
-  metrics.set_logit_real(FiniteOrNan(json, "logit_real"));
-  metrics.set_logit_generated(FiniteOrNan(json, "logit_generated"));
-  if (json.contains("ada_p")) metrics.set_ada_p(FiniteOrNan(json, "ada_p"));
-  if (json.contains("ada_r_t")) {
-    metrics.set_ada_r_t(FiniteOrNan(json, "ada_r_t"));
-  }
-  metrics.set_cache_images(json.value("cache_images", int64_t{0}));
-  metrics.set_cache_capacity(json.value("cache_capacity", int64_t{0}));
-  metrics.set_lag(json.value("lag", int64_t{0}));
-  metrics.set_workers(json.value("workers", 0));
-  metrics.set_images(json.value("images", int64_t{0}));
-  metrics.set_sync_bytes(json.value("sync_bytes", int64_t{0}));
-  metrics.set_unix_seconds(json.value("unix_seconds", 0.0));
-  metrics.set_round_seconds(json.value("round_seconds", 0.0));
-  metrics.set_wait_images_seconds(json.value("wait_images_seconds", 0.0));
-  metrics.set_wait_feedback_seconds(json.value("wait_feedback_seconds", 0.0));
-  metrics.set_wait_data_seconds(json.value("wait_data_seconds", 0.0));
-  metrics.set_wait_cache_seconds(json.value("wait_cache_seconds", 0.0));
-  metrics.set_wait_sync_seconds(json.value("wait_sync_seconds", 0.0));
-  metrics.set_hidden_sync_seconds(json.value("hidden_sync_seconds", 0.0));
-  const auto data = json.find("data");
-  if (data != json.end()) ReadData(*data, *metrics.mutable_data());
-  const auto health = json.find("health");
-  if (health != json.end()) ReadHealth(*health, metrics);
-  const auto noise = json.find("gradient_noise");
-  if (noise != json.end()) ReadNoise(*noise, metrics);
-  return metrics;
-}
-
-// A number that is none of an integer's has no meaning as one.
-bool HasIntegers(const Json& json, std::span<const char* const> keys) {
-  return std::ranges::all_of(keys, [&json](const char* key) {
-    const auto found = json.find(key);
-    return found == json.end() || found->is_number_integer();
-  });
-}
-
-bool HasIntegers(const Json& json) {
-  constexpr const char* kOfRounds[] = {
-      "rank",   "run_epoch",  "round",        "lag",           "workers",
-      "images", "sync_bytes", "cache_images", "cache_capacity"};
-  constexpr const char* kOfData[] = {
-      "images",  "stored_bytes", "retries",      "waiting_images",
-      "fetches", "workers",      "images_ahead", "free_cores"};
-  const auto data = json.find("data");
-  return HasIntegers(json, kOfRounds) &&
-         (data == json.end() ||
-          (data->is_object() && HasIntegers(*data, kOfData)));
-}
 
 RoundRecord RecordOf(const RoundMetrics& metrics) {
   constexpr float kNotSaid = std::numeric_limits<float>::quiet_NaN();
@@ -248,15 +123,17 @@ void Widen(const RoundMetrics& metrics, EpochSpan& span) {
 }  // namespace
 
 std::optional<RoundMetrics> ParseRoundMetrics(absl::string_view line) {
-  const Json json = Json::parse(line.begin(), line.end(), nullptr, false);
-  if (!json.is_object() || !HasIntegers(json)) return std::nullopt;
-  try {
-    RoundMetrics metrics = MetricsFrom(json);
-    if (metrics.role() != ROLE_UNKNOWN) return metrics;
-  } catch (const Json::exception&) {
-    // A line of another version.
+  constexpr double kNotSaid = std::numeric_limits<double>::quiet_NaN();
+  RoundMetrics metrics;
+  metrics.set_round(-1);
+  metrics.set_loss(kNotSaid);
+  metrics.set_logit_real(kNotSaid);
+  metrics.set_logit_generated(kNotSaid);
+  if (!ParseProtoJson(line, metrics) || metrics.round() < 0 ||
+      metrics.role() == ROLE_UNKNOWN) {
+    return std::nullopt;
   }
-  return std::nullopt;
+  return metrics;
 }
 
 void RoundHistory::AddLine(absl::string_view line) {
@@ -343,22 +220,22 @@ absl::StatusOr<RoundHistory> RoundHistory::Read(const std::string& run_dir) {
   RoundHistory history;
   for (const std::string& name : names) {
     const std::string path = absl::StrCat(run_dir, "/", name);
-    GANDEM_RETURN_IF_ERROR(CheckIsNoPipe(path));
-    std::ifstream file;
-    std::string line;
-    const auto read_line = [&] {
-      const FileWait wait(path);
-      return static_cast<bool>(std::getline(file, line));
-    };
-    {
-      const FileWait wait(path);
-      file.open(path);
-    }
+    std::string line;  // that has not ended
+    const absl::Status read =
+        ReadPieces(path, [&](std::span<const std::byte> piece) {
+          const absl::string_view text(
+              reinterpret_cast<const char*>(piece.data()), piece.size());
+          const std::vector<absl::string_view> parts =
+              absl::StrSplit(text, '\n');
+          for (size_t i = 0; i < parts.size(); ++i) {
+            if (i > 0) history.AddLine(std::exchange(line, {}));
+            absl::StrAppend(&line, parts[i]);
+          }
+        });
     // The oldest may just have been removed (metrics_writer.h).
-    if (!file && errno == ENOENT) continue;
-    if (!file) return FileError(errno, "cannot open", path);
-    while (read_line()) history.AddLine(line);
-    if (file.bad()) return FileError(EIO, "cannot read", path);
+    if (absl::IsNotFound(read)) continue;
+    GANDEM_RETURN_IF_ERROR(read);
+    if (!line.empty()) history.AddLine(line);
   }
   if (history.rounds().empty() && history.unreadable_lines() > 0) {
     return absl::NotFoundError(absl::StrCat(

@@ -63,8 +63,8 @@ struct EpochSpan {
   double last_unix_seconds = 0;
 };
 
-// The record in a line of metrics, as far as it is shown anywhere. None: the
-// line was cut short by a crash, or is of another version.
+// The record in a line of metrics, as ProtoJson() writes it. None: the line was
+// cut short by a crash, or is of another version.
 std::optional<RoundMetrics> ParseRoundMetrics(absl::string_view line);
 
 class RoundHistory {

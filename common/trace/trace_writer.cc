@@ -3,18 +3,15 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
-#include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "common/check.h"
 #include "common/files/file.h"
+#include "common/files/rotation.h"
 #include "common/monotonic_time.h"
 #include "common/process/log.h"
 #include "common/status.h"
@@ -25,42 +22,6 @@ namespace {
 
 // For the last event and the bracket.
 constexpr int64_t kReservedBytes = 1024;
-
-std::string FileName(const std::string& name, int number) {
-  return number == 1 ? name + ".json"
-                     : absl::StrCat(name, ".", number, ".json");
-}
-
-// 3 of "generator-0.3.json", 0 of a file of another name.
-int NumberOf(const std::string& file, const std::string& name) {
-  absl::string_view middle = file;
-  int number = 1;
-  if (!absl::ConsumePrefix(&middle, name) ||
-      !absl::ConsumeSuffix(&middle, ".json")) {
-    return 0;
-  }
-  if (middle.empty()) return number;
-  return absl::ConsumePrefix(&middle, ".") && absl::SimpleAtoi(middle, &number)
-             ? number
-             : 0;
-}
-
-// A worker that was started again leaves the last timelines alone.
-absl::StatusOr<std::string> NewPath(const std::string& folder,
-                                    const std::string& name) {
-  GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> files,
-                          ListDirectory(folder));
-  int newest = 0;
-  for (const std::string& file : files) {
-    newest = std::max(newest, NumberOf(file, name));
-  }
-  for (const std::string& file : files) {
-    const int number = NumberOf(file, name);
-    if (number == 0 || number > newest + 1 - kKeptTraces) continue;
-    GANDEM_RETURN_IF_ERROR(RemoveAll(absl::StrCat(folder, "/", file)));
-  }
-  return absl::StrCat(folder, "/", FileName(name, newest + 1));
-}
 
 std::string ThreadName(const TraceEvent& event) {
   const auto track = static_cast<TraceTrack>(event.thread);
@@ -79,8 +40,9 @@ absl::StatusOr<std::unique_ptr<TraceWriter>> TraceWriter::Start(
     Options options) {
   GANDEM_CHECK(!IsTracing());
   GANDEM_RETURN_IF_ERROR(CreateDirectories(options.folder));
-  GANDEM_ASSIGN_OR_RETURN(std::string path,
-                          NewPath(options.folder, options.name));
+  std::string path = absl::StrCat(options.folder, "/", options.name, ".json");
+  // A worker that was started again leaves the last timelines alone.
+  GANDEM_RETURN_IF_ERROR(RotateFile(path, kKeptTraces - 1));
   GANDEM_ASSIGN_OR_RETURN(FileWriter file, FileWriter::Create(path));
   internal::TheTraceBuffer().Open(options.max_buffered);
   internal::is_tracing = true;

@@ -36,9 +36,8 @@ class TraceWriter {
  public:
   struct Options {
     std::string folder = {};  // required; is created if need be
-    // The file and the process are called so: "generator-0". Where there is
-    // such a file already, this one is generator-0.2.json, and so on; of more
-    // than kKeptTraces the oldest go.
+    // The file and the process are called so: "generator-0". A file of the
+    // start before becomes generator-0.1.json, and so on (rotation.h).
     std::string name = {};
     // The process's number in the file; no other of the run has it.
     int64_t process = 0;

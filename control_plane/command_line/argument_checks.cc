@@ -3,6 +3,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "common/security/credentials.h"
 
 namespace gandem {
 
@@ -16,9 +17,40 @@ CLI::Validator AtLeastOne() {
       "");
 }
 
+void AddRepeated(CLI::App* command, const std::string& name,
+                 const std::string& help, std::vector<std::string>& values) {
+  command->add_option(name, values, help)->take_all()->allow_extra_args(false);
+}
+
 void AddSets(CLI::App* command, const std::string& help,
              std::vector<std::string>& sets) {
-  command->add_option("--set", sets, help)->take_all()->allow_extra_args(false);
+  AddRepeated(command, "--set", help, sets);
+}
+
+void AddData(CLI::App* command, std::string& data) {
+  command->add_option(
+      "--data", data,
+      "Images in place of the recipe's: a folder, a zip, tar shards, Parquet, "
+      "CIFAR, IDX, npz; here, http://, https:// or s3:// (docs/data.md)");
+}
+
+void AddCandidate(CLI::App* command, CLI::Option* plan, int& candidate) {
+  CLI::Option* const option =
+      command
+          ->add_option("--candidate", candidate,
+                       "Candidate of the plan to run, 1 is the best")
+          ->check(AtLeastOne())
+          ->capture_default_str();
+  if (plan != nullptr) option->needs(plan);
+}
+
+void AddCertificates(CLI::App* command, std::string& certificates,
+                     bool& insecure_network) {
+  CLI::Option* const option =
+      command->add_option("--certificates", certificates, kCertificatesHelp);
+  command
+      ->add_flag("--insecure_network", insecure_network, kInsecureNetworkHelp)
+      ->excludes(option);
 }
 
 void AddPython(CLI::App* command, std::string& python) {
@@ -32,21 +64,6 @@ void AddOwnNetworks(CLI::App* command, std::string& python,
   AddPython(command, python);
   command->add_flag("--accept_changed_code", accept_changed_code,
                     "Go on with a network whose Python file has been changed");
-}
-
-void AddMetricsListen(CLI::App* command, std::string& listen) {
-  command->add_option(
-      "--metrics_listen", listen,
-      "HOST:PORT where Prometheus reads the run, as in 127.0.0.1:9400; port 0: "
-      "any. Whoever connects may read (docs/watching.md)");
-}
-
-CLI::Option* AddMetricsPort(CLI::App* command, const std::string& help,
-                            std::optional<int>& port) {
-  return command->add_option(
-      "--metrics_port", port,
-      absl::StrCat("Port where Prometheus reads the run, ", help,
-                   ". Whoever connects may read (docs/watching.md)"));
 }
 
 void AddLogFormat(CLI::App* command, std::string& format) {

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,9 +16,25 @@ namespace gandem {
 // CLI11's own checks name the limits of a double.
 CLI::Validator AtLeastOne();
 
+// An option that is given again for each value.
+void AddRepeated(CLI::App* command, const std::string& name,
+                 const std::string& help, std::vector<std::string>& values);
+
 // --set, again for each field.
+inline constexpr char kSetsHelp[] =
+    "Changes a field of the recipe: path.to.field=value";
 void AddSets(CLI::App* command, const std::string& help,
              std::vector<std::string>& sets);
+
+// --data, in place of the recipe's.
+void AddData(CLI::App* command, std::string& data);
+
+// --candidate, which needs the option `plan`, unless it is null.
+void AddCandidate(CLI::App* command, CLI::Option* plan, int& candidate);
+
+// --certificates, or --insecure_network.
+void AddCertificates(CLI::App* command, std::string& certificates,
+                     bool& insecure_network);
 
 // --python: see WorkerProgram.
 void AddPython(CLI::App* command, std::string& python);
@@ -28,13 +43,9 @@ void AddPython(CLI::App* command, std::string& python);
 void AddOwnNetworks(CLI::App* command, std::string& python,
                     bool& accept_changed_code);
 
-// --metrics_listen, of the process that coordinates.
-void AddMetricsListen(CLI::App* command, std::string& listen);
-
-// --metrics_port: the same where a cluster chooses the host, with what `help`
-// says of the port.
-CLI::Option* AddMetricsPort(CLI::App* command, const std::string& help,
-                            std::optional<int>& port);
+// Of options for Prometheus.
+inline constexpr char kPrometheusHelp[] =
+    "Prometheus reads the run, and whoever else connects (docs/watching.md)";
 
 // --log_format, of all processes of a run.
 void AddLogFormat(CLI::App* command, std::string& format);

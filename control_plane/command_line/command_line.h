@@ -14,8 +14,8 @@
 
 #include "common/checkpoint/initial_state.h"
 #include "control_plane/deploy_commands/launch_kubernetes.h"
-#include "control_plane/deploy_commands/launch_options.h"
-#include "control_plane/doctor/doctor_options.h"
+#include "control_plane/deploy_commands/launch_slurm.h"
+#include "control_plane/doctor/doctor.h"
 #include "control_plane/logs/logs_command.h"
 #include "control_plane/reports/compare_command.h"
 #include "control_plane/reports/report_command.h"

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control_plane/command_line/launch_arguments.h"
-
 #include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
 
+#include "absl/strings/str_cat.h"
 #include "common/security/credentials.h"
 #include "control_plane/command_line/argument_checks.h"
+#include "control_plane/command_line/command_arguments.h"
 
 namespace gandem {
 namespace {
@@ -16,103 +18,143 @@ constexpr char kLaunchExamples[] =
     "      --image registry.example/gandem:0.1 --pvc shared\n";
 
 constexpr char kLaunchSlurmExamples[] =
-    "Writes RUN_DIR/slurm/job.sbatch, submits it and shows what it does. "
-    "Ctrl-C\n"
-    "leaves the job running; the same command finds it again\n"
-    "(docs/operations.md).\n"
+    "Writes RUN_DIR/slurm/job.sbatch and submits it. The same command finds a\n"
+    "job that is at work, and else goes on with the run (docs/operations.md).\n"
     "\n"
     "Examples:\n"
     "  gandem launch slurm recipes/dcgan_64.textproto --run_dir /nfs/a \\\n"
     "      --partition gpu --time 8:00:00 --gpus_per_worker 1\n"
     "  gandem launch slurm plan.textproto --run_dir /nfs/b --dry_run\n";
 
-}  // namespace
+constexpr char kLaunchKubernetesExamples[] =
+    "docs/kubernetes.md explains what is made, and what to do when.\n"
+    "\n"
+    "Examples:\n"
+    "  gandem launch kubernetes recipes/dcgan_64.textproto --dry_run \\\n"
+    "      --image registry.example/gandem:0.1 --pvc shared \\\n"
+    "      --data /gandem/data/photos\n"
+    "  gandem launch kubernetes plan.textproto --namespace gans \\\n"
+    "      --image registry.example/gandem:0.1 --storage_class nfs \\\n"
+    "      --data s3://images/photos\n";
 
-LaunchArguments::LaunchArguments(CLI::App& app)
-    : command_(app.add_subcommand("launch", "Train on a cluster")),
-      slurm_(command_->add_subcommand("slurm", "As a job of Slurm")) {
-  command_->require_subcommand(1);
-  command_->footer(kLaunchExamples);
-  slurm_->footer(kLaunchSlurmExamples);
-  AddRun();
-  AddWatching();
-  AddAllocation();
-}
-
-void LaunchArguments::AddRun() {
-  slurm_
-      ->add_option("RECIPE", options_.recipe,
+void AddLaunchFlags(CLI::App* command, const std::string& dry_run_help,
+                    LaunchFlags& flags) {
+  command
+      ->add_option("RECIPE", flags.recipe,
                    "A recipe, or a plan that `gandem plan` has made")
       ->required();
-  slurm_
-      ->add_option("--run_dir", options_.run_dir,
-                   "Folder of the run, which all nodes see. A run that it has "
-                   "goes on")
-      ->required();
-  slurm_
-      ->add_option("--candidate", options_.candidate,
-                   "Which of the plan's candidates")
-      ->check(AtLeastOne())
-      ->capture_default_str();
-  slurm_->add_option("--data", options_.data,
-                     "Images in place of the recipe's (docs/data.md)");
-  AddSets(slurm_, "Changes a field of the recipe: path.to.field=value",
-          options_.sets);
-  AddOwnNetworks(slurm_, options_.python, options_.accept_changed_code);
-  slurm_->add_flag("--insecure_network", options_.insecure_network,
-                   kInsecureNetworkHelp);
-  slurm_->add_flag("--dry_run", options_.dry_run,
-                   "Print the batch script, write and submit nothing");
-  slurm_->add_flag("--no_follow", options_.no_follow,
-                   "Submit and leave, do not show what the job does");
+  AddCandidate(command, nullptr, flags.candidate);
+  AddSets(command, kSetsHelp, flags.sets);
+  command->add_flag("--dry_run", flags.dry_run, dry_run_help);
 }
 
-void LaunchArguments::AddWatching() {
-  AddMetricsPort(slurm_,
+// Where a cluster chooses the host; `help` says more of the port.
+CLI::Option* AddMetricsPort(CLI::App* command, const std::string& help,
+                            std::optional<int>& port) {
+  return command->add_option(
+      "--metrics_port", port,
+      absl::StrCat("Port where ", kPrometheusHelp, ", ", help));
+}
+
+void AddAllocation(CLI::App* command, SlurmAllocation& allocation) {
+  AddMetricsPort(command,
                  "of the job's first node; 0: any, `gandem status` says which",
-                 options_.metrics_port)
+                 allocation.metrics_port)
       ->check(CLI::Range(0, 65535));
-  AddLogFormat(slurm_, options_.log_format);
-}
-
-void LaunchArguments::AddAllocation() {
-  slurm_
-      ->add_option("--layout", options_.layout,
-                   "one: all workers share one allocation, which outlives its "
-                   "nodes; het: generators and discriminators are components "
-                   "of a heterogeneous job, each of a node or more")
-      ->check(CLI::IsMember({"one", "het"}))
-      ->capture_default_str();
-  slurm_
-      ->add_option("--nodes", options_.nodes,
+  AddLogFormat(command, allocation.log_format);
+  command->add_flag("--insecure_network", allocation.insecure_network,
+                    kInsecureNetworkHelp);
+  command
+      ->add_option("--nodes", allocation.nodes,
                    "Nodes for the whole job [as few as hold the workers]")
       ->check(AtLeastOne());
-  slurm_->add_option("--partition", options_.partition,
-                     "Where it runs [the cluster's default]");
-  slurm_->add_option("--account", options_.account, "Whom it is charged to");
-  slurm_->add_option("--time", options_.time,
-                     "Limit of one stretch, as in 90 (minutes), 8:00:00 or "
-                     "1-12; the job is requeued after it [the partition's]");
-  slurm_
-      ->add_option("--gpus_per_worker", options_.gpus_per_worker,
+  command->add_option("--partition", allocation.partition,
+                      "Partition that the job runs in [the cluster's default]");
+  command->add_option("--account", allocation.account,
+                      "Account that the job is charged to");
+  command->add_option("--time", allocation.time,
+                      "Limit of one stretch, as in 90 (minutes), 8:00:00 or "
+                      "1-12; the job is requeued after it [the partition's]");
+  command
+      ->add_option("--gpus_per_worker", allocation.gpus_per_worker,
                    "GPUs for each worker")
       ->check(CLI::Range(0, 64))
       ->capture_default_str();
-  slurm_
-      ->add_option("--signal", options_.signal,
-                   "What Slurm sends before the time limit, for a checkpoint")
-      ->check(CLI::IsMember({"USR1", "USR2", "HUP"}))
-      ->capture_default_str();
-  slurm_
-      ->add_option("--signal_seconds", options_.signal_seconds,
-                   "How long before it; Slurm may be a minute early")
+  command
+      ->add_option("--signal_seconds", allocation.signal_seconds,
+                   "Seconds between the signal for a checkpoint and the time "
+                   "limit; Slurm may be a minute early")
       ->check(CLI::Range(10, 65535))
       ->capture_default_str();
 }
 
-std::optional<LaunchSlurmOptions> LaunchArguments::Given() const {
-  if (!slurm_->parsed()) return std::nullopt;
-  return options_;
+}  // namespace
+
+CLI::App* AddLaunch(CLI::App& app) {
+  CLI::App* const command = app.add_subcommand("launch", "Train on a cluster");
+  command->require_subcommand(1);
+  command->footer(kLaunchExamples);
+  return command;
+}
+
+CLI::App* AddLaunchSlurm(CLI::App& launch, LaunchSlurmOptions& options) {
+  CLI::App* const command =
+      launch.add_subcommand("slurm", "Start a run as a job of Slurm");
+  command->footer(kLaunchSlurmExamples);
+  AddLaunchFlags(command, "Print the batch script, write and submit nothing",
+                 options.flags);
+  AddData(command, options.flags.data);
+  command
+      ->add_option("--run_dir", options.run_dir,
+                   "Folder of the run, which all nodes see. An existing run is "
+                   "resumed")
+      ->required();
+  AddOwnNetworks(command, options.python, options.accept_changed_code);
+  AddAllocation(command, options.allocation);
+  return command;
+}
+
+CLI::App* AddLaunchKubernetes(CLI::App& launch,
+                              LaunchKubernetesOptions& options) {
+  CLI::App* const command = launch.add_subcommand(
+      "kubernetes", "Start a run on a Kubernetes cluster");
+  command->footer(kLaunchKubernetesExamples);
+  AddLaunchFlags(command,
+                 "Print the manifests, or write them to -o, and ask no cluster",
+                 options.flags);
+  command->add_option("--data", options.flags.data,
+                      "Images in place of the recipe's, as pods see them: "
+                      "/gandem/... is the volume; or a URL");
+  command->add_option("-o,--output", options.output,
+                      "Folder for the manifests [NAME-kubernetes]");
+  command->add_option("--name", options.run.name,
+                      "Prefix of the names of all objects [the recipe's name]");
+  command
+      ->add_option("--namespace", options.run.name_space,
+                   "Namespace of the cluster")
+      ->capture_default_str();
+  command
+      ->add_option("--image", options.run.image,
+                   "Container image made by scripts/build_container.sh, where "
+                   "the nodes find it")
+      ->required();
+  command->add_option("--pvc", options.run.volume.claim,
+                      "PersistentVolumeClaim (ReadWriteMany) for the run "
+                      "folder [with --storage_class NAME-run]");
+  command->add_option("--storage_class", options.run.volume.storage_class,
+                      "Make the claim, of this class; it outlives the run");
+  command
+      ->add_option("--storage_size", options.run.volume.size,
+                   "Size of the claim that is made")
+      ->capture_default_str();
+  command->add_option(
+      "--memory", options.memory,
+      "Memory that each worker asks for and is limited to, as in 4GiB "
+      "[a plan's prediction and a quarter; without a plan none]");
+  AddMetricsPort(command, "of the coordinator's pod, as in 9400",
+                 options.run.metrics_port);
+  AddLogFormat(command, options.run.log_format);
+  return command;
 }
 
 }  // namespace gandem

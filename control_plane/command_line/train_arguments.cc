@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control_plane/command_line/train_arguments.h"
-
 #include <CLI/CLI.hpp>
+#include <string>
 
 #include "absl/strings/str_cat.h"
-#include "common/security/credentials.h"
 #include "common/trace/trace_writer.h"
 #include "control_plane/command_line/argument_checks.h"
+#include "control_plane/command_line/command_arguments.h"
 
 namespace gandem {
 namespace {
@@ -29,6 +28,17 @@ constexpr char kTrainExamples[] =
     "  gandem train --plan plan.textproto --run_dir runs/e\n"
     "  gandem train recipes/dcgan_64.textproto --run_dir runs/f --plan AUTO\n";
 
+constexpr char kCoordinateExamples[] =
+    "Watches a run whose workers are on other hosts (docs/operations.md). "
+    "Exit\n"
+    "codes and Ctrl-C are those of `gandem train`.\n"
+    "\n"
+    "Examples:\n"
+    "  gandem coordinate recipes/mlp_smoke.textproto --run_dir /nfs/a \\\n"
+    "      --listen alpha:7000\n"
+    "  gandem coordinate recipes/mlp_smoke.textproto --run_dir /nfs/a \\\n"
+    "      --listen alpha:7000 --start_by ./by_ssh.sh\n";
+
 // A run has one recipe: a file's, or the one in a plan.
 void CheckRecipeAndPlan(const TrainOptions& train) {
   const PlanFlags& flags = train.plan;
@@ -38,7 +48,7 @@ void CheckRecipeAndPlan(const TrainOptions& train) {
         train.recipe, ") out, or let --plan AUTO make a plan of it"));
   }
   if (!flags.is_file() && train.recipe.empty()) {
-    throw CLI::RequiredError("RECIPE");
+    throw CLI::RequiredError("RECIPE or --plan");
   }
   const MachineOptions& machines = flags.machines;
   if (!flags.is_auto() &&
@@ -50,92 +60,111 @@ void CheckRecipeAndPlan(const TrainOptions& train) {
   }
 }
 
-}  // namespace
-
-TrainArguments::TrainArguments(CLI::App& app)
-    : command_(*app.add_subcommand("train", "Train a GAN, or go on with it")) {
-  command_.footer(kTrainExamples);
-  command_.add_option("RECIPE", options_.recipe,
+// What a run is told wherever its workers are.
+void AddRun(CLI::App* command, const std::string& run_dir_help,
+            TrainOptions& options) {
+  command->add_option("RECIPE", options.recipe,
                       "RunConfig as text proto (`gandem explain`); not with "
                       "--plan FILE, which holds one");
-  AddPlan();
-  AddOwnNetworks(&command_, options_.python, options_.accept_changed_code);
-  command_
-      .add_option("--run_dir", options_.run_dir,
-                  "Folder of the run: checkpoints, samples, metrics, logs. "
-                  "A run that it has goes on")
-      ->required();
-  command_.add_option(
-      "--data", options_.data,
-      "Images in place of the recipe's: a folder, a zip, tar shards, "
-      "Parquet, "
-      "CIFAR, IDX, npz; here, http://, https:// or s3:// (docs/data.md)");
-  AddSets(&command_, "Changes a field of the recipe: path.to.field=value",
-          options_.sets);
-  command_.add_option("--init_generator", options_.init.generator,
-                      "State dict that the generator begins with: "
-                      "safetensors, or a file of torch.save() [drawn values]");
-  command_.add_option("--init_discriminator", options_.init.discriminator,
-                      "The same of the discriminator");
-  command_.add_flag("--colocated", options_.colocated,
-                    "Train both networks in one process");
-  command_.add_flag("--external", options_.external,
-                    "Wait for workers that are started by hand, start none");
-  command_.add_option(
-      "--listen", options_.listen,
-      "HOST:PORT for workers to connect to, in place of a unix socket");
-  AddMetricsListen(&command_, options_.metrics_listen);
-  CLI::Option* const certificates = command_.add_option(
-      "--certificates", options_.certificates, kCertificatesHelp);
-  command_
-      .add_flag("--insecure_network", options_.insecure_network,
-                kInsecureNetworkHelp)
-      ->excludes(certificates);
-  command_.add_flag(
-      "--trace", options_.trace,
+  AddCandidate(
+      command,
+      command->add_option("--plan", options.plan.plan,
+                          "Plan file written by `gandem plan`, or AUTO to "
+                          "profile this machine and plan now"),
+      options.plan.candidate);
+  command->add_option("--run_dir", options.run_dir, run_dir_help)->required();
+  AddData(command, options.data);
+  AddSets(command, kSetsHelp, options.sets);
+  AddOwnNetworks(command, options.python, options.accept_changed_code);
+  command->add_option("--metrics_listen", options.metrics_listen,
+                      absl::StrCat("HOST:PORT where ", kPrometheusHelp,
+                                   ", as in 127.0.0.1:9400; port 0: any"));
+  AddCertificates(command, options.certificates, options.insecure_network);
+  command->add_flag(
+      "--trace", options.trace,
       absl::StrCat("Write a timeline of each worker to RUN_DIR/trace, for "
                    "ui.perfetto.dev; at most ",
                    kMaxTraceBytes >> 20, " MiB a file"));
-  AddLogFormat(&command_, options_.log_format);
-  command_
-      .add_option("--bind_cores", bind_cores_,
-                  "auto: each worker runs on cores of its own, if there are "
-                  "enough; none: the operating system places them")
-      ->check(CLI::IsMember({"auto", "none"}))
-      ->capture_default_str();
-  command_
-      .add_option("--evaluate_every", options_.evaluate_every,
-                  "Judge a checkpoint every so many rounds, beside the "
-                  "training (`gandem watch-eval`)")
+  AddLogFormat(command, options.log_format);
+}
+
+void AddEvaluation(CLI::App* command, TrainOptions& options) {
+  command
+      ->add_option("--evaluate_every", options.evaluate_every,
+                   "Judge a checkpoint every so many rounds, beside the "
+                   "training (`gandem watch-eval`)")
       ->check(AtLeastOne());
-  command_.add_option(
-      "--evaluate_cores", options_.evaluate_cores,
+  command->add_option(
+      "--evaluate_cores", options.evaluate_cores,
       "Cores for that alone, as in 0-3,6 [those that the training uses, at "
       "low priority]");
-  command_.add_option("--evaluate_args", options_.evaluate_args,
+  command->add_option("--evaluate_args", options.evaluate_args,
                       "Arguments of `gandem evaluate`, in quotes");
 }
 
-void TrainArguments::AddPlan() {
-  CLI::Option* const plan = command_.add_option(
-      "--plan", options_.plan.plan,
-      "Run as `gandem plan` has found best: its file; or AUTO, to measure "
-      "and plan now");
-  command_
-      .add_option("--candidate", options_.plan.candidate,
-                  "Which of the plan's candidates")
-      ->check(AtLeastOne())
-      ->needs(plan)
-      ->capture_default_str();
-  AddMachines(&command_, options_.plan.machines);
+}  // namespace
+
+CLI::App* AddTrain(CLI::App& app, TrainOptions& options) {
+  CLI::App* const command =
+      app.add_subcommand("train", "Train a GAN, or resume a run");
+  command->footer(kTrainExamples);
+  AddRun(command,
+         "Folder of the run: checkpoints, samples, metrics, logs. An existing "
+         "run is resumed",
+         options);
+  AddMachines(command, options.plan.machines);
+  command->add_option("--init_generator", options.init.generator,
+                      "State dict that the generator begins with: "
+                      "safetensors, or a file of torch.save() [drawn values]");
+  command->add_option("--init_discriminator", options.init.discriminator,
+                      "State dict that the discriminator begins with");
+  command->add_flag("--colocated", options.colocated,
+                    "Train both networks in one process");
+  command->add_flag("--external", options.external,
+                    "Wait for workers that are started by hand, start none");
+  command->add_option(
+      "--listen", options.listen,
+      "HOST:PORT for workers to connect to, in place of a unix socket");
+  command
+      ->add_option_function<std::string>(
+          "--bind_cores",
+          [&options](const std::string& how) {
+            options.bind_cores = how == "auto";
+          },
+          "auto: each worker runs on cores of its own, if there are enough; "
+          "none: the operating system places them")
+      ->check(CLI::IsMember({"auto", "none"}))
+      ->default_str("auto");
+  AddEvaluation(command, options);
+  command->callback([&options] { CheckRecipeAndPlan(options); });
+  return command;
 }
 
-std::optional<TrainOptions> TrainArguments::Given() const {
-  if (!command_.parsed()) return std::nullopt;
-  CheckRecipeAndPlan(options_);
-  TrainOptions given = options_;
-  given.bind_cores = bind_cores_ == "auto";
-  return given;
+CLI::App* AddCoordinate(CLI::App& app, TrainOptions& options) {
+  CLI::App* const command = app.add_subcommand(
+      "coordinate", "Train a GAN with workers on other hosts");
+  command->footer(kCoordinateExamples);
+  AddRun(command,
+         "Folder of the run, which all hosts see. An existing run is resumed",
+         options);
+  command
+      ->add_option("--listen", options.listen,
+                   "HOST:PORT for workers to connect to; port 0: any")
+      ->required();
+  command->add_option(
+      "--start_by", options.start_by,
+      "Program that starts a worker where it belongs, called with ROLE RANK "
+      "START COMMAND...; without it workers are started by hand");
+  command->callback([&options] {
+    if (options.plan.is_auto()) {
+      throw CLI::ArgumentMismatch(
+          "--plan AUTO measures this machine, and workers are elsewhere: make "
+          "a plan with `gandem plan --hosts` and name its file");
+    }
+    CheckRecipeAndPlan(options);
+    options.external = options.start_by.empty();
+  });
+  return command;
 }
 
 }  // namespace gandem

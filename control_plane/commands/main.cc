@@ -26,11 +26,10 @@
 #include "common/files/quantities.h"
 #include "common/monotonic_time.h"
 #include "common/process/binary_folder.h"
-#include "common/process/descriptor_limit.h"
 #include "common/process/exit_code.h"
 #include "common/process/failpoint.h"
+#include "common/process/process_start.h"
 #include "common/process/signals.h"
-#include "common/process/standard_streams.h"
 #include "common/programs/worker_program.h"
 #include "common/results/run_folder.h"
 #include "common/stalls/file_patience.h"
@@ -42,8 +41,8 @@
 #include "control_plane/commands/run_status.h"
 #include "control_plane/commands/train_command.h"
 #include "control_plane/commands/watch_command.h"
-#include "control_plane/deploy_commands/launch_command.h"
 #include "control_plane/deploy_commands/launch_kubernetes.h"
+#include "control_plane/deploy_commands/launch_slurm.h"
 #include "control_plane/doctor/doctor.h"
 #include "control_plane/launch/predicted_checkpoint.h"
 #include "control_plane/logs/logs_command.h"
@@ -155,21 +154,18 @@ int Run(const SimulatePlanOptions& options) {
   return End(SimulatePlan(options, std::cout), "gandem simulate");
 }
 
-// For commands that have blocked SIGINT and SIGTERM, and hear them later.
-absl::StatusOr<SeenRecipe> SeeRecipeHearing(
-    const char* command, const std::string& path, const std::string& data,
-    const std::vector<std::string>& sets) {
-  const FilePatience patience(command);
+// For a command that has blocked SIGINT and SIGTERM, and hears them later.
+absl::StatusOr<SeenRecipe> SeeRecipeHearing(const ProfileOptions& options) {
+  const FilePatience patience("gandem profile");
   const InterruptibleReads reads;
-  absl::StatusOr<SeenRecipe> recipe = SeeRecipe(path, data, sets);
+  absl::StatusOr<SeenRecipe> recipe =
+      SeeRecipe(options.recipe, options.data, options.sets);
   GANDEM_RETURN_IF_ERROR(reads.Explain(recipe.status()));
   return recipe;
 }
 
 absl::StatusOr<ProfileRequest> RequestOf(const ProfileOptions& options) {
-  GANDEM_ASSIGN_OR_RETURN(const SeenRecipe recipe,
-                          SeeRecipeHearing("gandem profile", options.recipe,
-                                           options.data, options.sets));
+  GANDEM_ASSIGN_OR_RETURN(const SeenRecipe recipe, SeeRecipeHearing(options));
   GANDEM_ASSIGN_OR_RETURN(ProfileRequest request,
                           ProfileRequestFor(recipe.config, options.python));
   request.output = options.output;
@@ -218,18 +214,14 @@ int Run(const PlanOptions& options) {
 absl::StatusOr<RunConfig> LoadForLaunch(const std::string& path,
                                         const std::string& data,
                                         const std::vector<std::string>& sets) {
-  GANDEM_ASSIGN_OR_RETURN(
-      SeenRecipe recipe,
-      SeeRecipeHearing("gandem launch slurm", path, data, sets));
+  const FilePatience patience("gandem launch slurm");
+  GANDEM_ASSIGN_OR_RETURN(SeenRecipe recipe, SeeRecipe(path, data, sets));
   return std::move(recipe.config);
 }
 
 int Run(const LaunchSlurmOptions& options) {
-  BlockSignals(kLaunchSignals);
-  BlockSignals({SIGPIPE});
-  const auto exit_code = LaunchSlurm(options, LoadForLaunch, std::cout);
-  return exit_code.ok() ? *exit_code
-                        : End(exit_code.status(), "gandem launch slurm");
+  return End(LaunchSlurm(options, LoadForLaunch, std::cout),
+             "gandem launch slurm");
 }
 
 int Run(const LaunchKubernetesOptions& options) {
@@ -238,16 +230,14 @@ int Run(const LaunchKubernetesOptions& options) {
 
 // Runs the checks of `gandem train`. Workers on other hosts may see data that
 // this host does not.
-absl::StatusOr<DoctorSubject> CheckSubject(const DoctorOptions& options) {
+absl::StatusOr<RunConfig> CheckAsTrain(const DoctorOptions& options) {
   TrainOptions train;
   train.run_dir = options.run_dir;
   train.external = !options.hosts.empty();
   GANDEM_ASSIGN_OR_RETURN(const std::string text, ReadRecipe(options.recipe));
   (LooksLikePlan(text) ? train.plan.plan : train.recipe) = options.recipe;
   GANDEM_ASSIGN_OR_RETURN(const RunSetup setup, CheckRun(train));
-  DoctorSubject subject = {.config = *setup.config};
-  if (setup.plan.has_value()) subject.plan = setup.plan->candidates(0);
-  return subject;
+  return *setup.config;
 }
 
 int Run(const DoctorOptions& options) {
@@ -257,11 +247,11 @@ int Run(const DoctorOptions& options) {
   const FilePatience patience("gandem doctor");
   const auto exit_code = RunDoctor(
       options,
-      {.check_run = [&options]() -> absl::StatusOr<DoctorSubject> {
+      {.check_run = [&options]() -> absl::StatusOr<RunConfig> {
          const InterruptibleReads reads;
-         absl::StatusOr<DoctorSubject> subject = CheckSubject(options);
-         GANDEM_RETURN_IF_ERROR(reads.Explain(subject.status()));
-         return subject;
+         absl::StatusOr<RunConfig> config = CheckAsTrain(options);
+         GANDEM_RETURN_IF_ERROR(reads.Explain(config.status()));
+         return config;
        },
        .predict_checkpoint =
            [&options](const RunConfig& config) -> absl::StatusOr<int64_t> {
@@ -305,10 +295,7 @@ bool SomebodyReads(int fd) {
 
 // What nobody can read is no success. A training is one all the same.
 int EndOf(const Command& command, int exit_code) {
-  if (std::holds_alternative<TrainOptions>(command) ||
-      std::holds_alternative<LaunchSlurmOptions>(command)) {
-    return exit_code;
-  }
+  if (std::holds_alternative<TrainOptions>(command)) return exit_code;
   errno = 0;  // of a write before it is not known any more
   std::cout.flush();
   const bool written =
@@ -326,9 +313,7 @@ int EndOf(const Command& command, int exit_code) {
 }  // namespace gandem
 
 int main(int argc, char** argv) {
-  gandem::OpenStandardStreams();
-  gandem::IgnoreFileSizeSignal();
-  gandem::PrepareDescriptors();
+  gandem::PrepareProcess();
   const absl::Status armed = gandem::ArmFailpointFromEnvironment("gandem");
   if (!armed.ok()) return gandem::End(armed);
   const absl::Status shared = gandem::ShareBinaryFolder();

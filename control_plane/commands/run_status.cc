@@ -13,9 +13,8 @@
 #include "control_plane/commands/run_credentials.h"
 #include "control_plane/coordinator/control_service.h"
 #include "control_plane/coordinator/state_name.h"
-#include "control_plane/views/data_speeds.h"
-#include "control_plane/views/fleet_speeds.h"
 #include "control_plane/views/progress.h"
+#include "control_plane/views/recent_speeds.h"
 
 namespace gandem {
 namespace {

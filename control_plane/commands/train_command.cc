@@ -36,8 +36,8 @@
 #include "control_plane/monitoring/metrics_endpoint.h"
 #include "control_plane/views/console.h"
 #include "control_plane/views/metrics_writer.h"
-#include "control_plane/views/new_records.h"
 #include "control_plane/views/progress.h"
+#include "control_plane/views/record_order.h"
 #include "scaling_manager/profiler/profile_command.h"
 
 namespace gandem {
@@ -365,7 +365,6 @@ absl::StatusOr<int> TrainCommand::Run() {
   Say(coordinator_->Tick());
   if (endpoint_ != nullptr && !LetWorkersLeave(outcome)) return kExitAtOnce;
   if (outcome.exit_code == kExitOk && LetWatcherFinish()) {
-    Say(progress_.Doubts());
     Say(absl::StrCat("see ", setup_.run_dir, "/samples and tensorboard ",
                      "--logdir ", setup_.run_dir, "/tensorboard"));
   } else if (outcome.exit_code == kExitResumable) {

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control_plane/commands/watch_command.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
-#include "absl/functional/function_ref.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/files/file.h"
@@ -25,23 +23,6 @@ namespace {
 
 constexpr absl::Duration kLookInterval = absl::Milliseconds(200);
 constexpr int kEvaluationTailLines = 10;
-constexpr int kRoundColumns = 9;
-constexpr size_t kMetricColumns = 18;
-
-// Of the values of a card's metrics, or of their names.
-std::string TableLine(const std::string& round, const MetricCard& card,
-                      absl::FunctionRef<std::string(const Metric&)> text) {
-  std::string line = absl::StrFormat("%*s", kRoundColumns, round);
-  for (const Metric& metric : card.metrics()) {
-    absl::StrAppendFormat(
-        &line, "  %-*s",
-        static_cast<int>(std::max(kMetricColumns, metric.name().size())),
-        text(metric));
-  }
-  absl::StripTrailingAsciiWhitespace(&line);
-  return line;
-}
-
 class WatchCommand {
  public:
   WatchCommand(const WatchOptions& options, std::string program, int64_t rounds,
@@ -71,7 +52,6 @@ class WatchCommand {
   const std::string log_;
   EvaluationSnapshots snapshots_;
   FILE* const out_;
-  std::string header_;  // above the last row; again where metrics change
   std::optional<ChildProcess> child_;
 };
 
@@ -93,11 +73,11 @@ absl::Status WatchCommand::ShowCard(int64_t step) {
     return Annotate(card.status(), absl::StrCat("the card of step ", step,
                                                 " (see ", log_, ")"));
   }
-  const std::string header = TableLine(
-      "round", *card, [](const Metric& metric) { return metric.name(); });
-  if (std::exchange(header_, header) != header) Say(header);
-  Say(TableLine(absl::StrCat(card->images().generator().step()), *card,
-                MetricValueText));
+  const auto append = [](std::string* line, const Metric& metric) {
+    absl::StrAppend(line, metric.name(), " ", MetricValueText(metric));
+  };
+  Say(absl::StrCat("round ", card->images().generator().step(), ": ",
+                   absl::StrJoin(card->metrics(), ", ", append)));
   return absl::OkStatus();
 }
 

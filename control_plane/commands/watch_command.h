@@ -2,9 +2,9 @@
 //
 // `gandem watch-eval`: judges a run's checkpoints as they appear, one after the
 // other, each by a process of its own (`evaluation_job evaluate`), and prints
-// a table. A checkpoint that is due is kept at once in RUN/evaluation/snapshots
-// (hard links), so that the training may prune it. All that it knows is in
-// files: killed at any time and started again it goes on.
+// a line for each. A checkpoint that is due is kept at once in
+// RUN/evaluation/snapshots (hard links), so that the training may prune it. All
+// that it knows is in files: killed at any time and started again it goes on.
 //
 // Owner: main(). Thread safety: the main thread.
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace gandem {
 
-// The table goes to `out`, what does not end the command to standard error.
+// The lines go to `out`, what does not end the command to standard error.
 absl::Status RunWatch(const WatchOptions& options, FILE* out);
 
 }  // namespace gandem

@@ -15,7 +15,6 @@
 #include "common/faults.h"
 #include "common/files/file.h"
 #include "common/files/quantities.h"
-#include "common/files/text_proto.h"
 #include "common/monotonic_time.h"
 #include "common/process/child_process.h"
 #include "common/programs/worker_program.h"
@@ -31,53 +30,23 @@ constexpr absl::Duration kKubectlTimeout = absl::Seconds(90);
 // Of what a plan predicts, for what it does not count.
 constexpr double kMemoryMargin = 1.25;
 
-struct GivenRun {
-  RunConfig config;
-  std::string text;
-  std::optional<Candidate> candidate;  // of a plan
-};
-
-absl::StatusOr<GivenRun> ReadGiven(const LaunchKubernetesOptions& options) {
-  GivenRun given;
-  GANDEM_ASSIGN_OR_RETURN(given.text,
-                          ReadFile(options.recipe, kMaxTextProtoBytes));
-  if (LooksLikePlan(given.text)) {
-    GANDEM_ASSIGN_OR_RETURN(const Plan plan,
-                            ParsePlan(given.text, options.recipe));
-    if (options.candidate > plan.candidates_size()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--candidate ", options.candidate, ": '", options.recipe,
-                       "' has ", plan.candidates_size(), ", counted from 1"));
-    }
-    given.candidate = plan.candidates(options.candidate - 1);
-    given.config = EffectiveConfig(given.candidate->config());
-    GANDEM_RETURN_IF_ERROR(SetFields(options.sets, given.config));
-    GANDEM_RETURN_IF_ERROR(
-        Annotate(ValidateRunConfig(given.config), options.recipe));
-  } else {
-    GANDEM_ASSIGN_OR_RETURN(
-        given.config, ParseRunConfig(given.text, options.recipe, options.sets));
-  }
-  given.config = EffectiveConfig(given.config);
-  return given;
-}
-
 // 0: it is not known. What is predicted of a role with GPUs is their memory.
-int64_t PredictedBytes(const GivenRun& given, const RoleConfig& config,
+int64_t PredictedBytes(const LaunchedRecipe& launched, const RoleConfig& config,
                        Role role) {
-  if (!given.candidate.has_value() || IsOnGpu(config)) return 0;
-  const Prediction& prediction = given.candidate->prediction();
+  if (!launched.candidate.has_value() || IsOnGpu(config)) return 0;
+  const Prediction& prediction = launched.candidate->prediction();
   const int64_t bytes = role == GENERATOR ? prediction.generator_bytes()
                                           : prediction.discriminator_bytes();
   return std::llround(kMemoryMargin * static_cast<double>(bytes));
 }
 
-void AddFleet(const GivenRun& given, Role role, int64_t memory_bytes,
+void AddFleet(const LaunchedRecipe& launched, Role role, int64_t memory_bytes,
               KubernetesRun& run) {
-  const RoleConfig& config = role == GENERATOR ? given.config.generator()
-                                               : given.config.discriminator();
+  const RoleConfig& config = role == GENERATOR
+                                 ? launched.config.generator()
+                                 : launched.config.discriminator();
   const int64_t bytes =
-      memory_bytes > 0 ? memory_bytes : PredictedBytes(given, config, role);
+      memory_bytes > 0 ? memory_bytes : PredictedBytes(launched, config, role);
   for (int rank = 0; rank < config.workers(); ++rank) {
     run.workers.push_back({.role = role,
                            .rank = rank,
@@ -87,14 +56,14 @@ void AddFleet(const GivenRun& given, Role role, int64_t memory_bytes,
   }
 }
 
-void AddWorkers(const GivenRun& given, int64_t memory_bytes,
+void AddWorkers(const LaunchedRecipe& launched, int64_t memory_bytes,
                 KubernetesRun& run) {
-  if (!given.candidate.has_value() || !IsColocated(*given.candidate)) {
-    AddFleet(given, GENERATOR, memory_bytes, run);
-    AddFleet(given, DISCRIMINATOR, memory_bytes, run);
+  if (!launched.candidate.has_value() || !IsColocated(*launched.candidate)) {
+    AddFleet(launched, GENERATOR, memory_bytes, run);
+    AddFleet(launched, DISCRIMINATOR, memory_bytes, run);
     return;
   }
-  AddFleet(given, DISCRIMINATOR, memory_bytes, run);
+  AddFleet(launched, DISCRIMINATOR, memory_bytes, run);
   run.workers.front().role = COLOCATED;
 }
 
@@ -156,8 +125,10 @@ absl::StatusOr<int> Kubectl(std::vector<std::string> arguments) {
   return end->exit_code;
 }
 
-// kubectl itself has said what it got for an answer.
+// Pods would wait for a claim that is not there. kubectl itself has said what
+// it got for an answer.
 absl::Status CheckClaim(const KubernetesRun& run) {
+  if (!run.volume.storage_class.empty()) return absl::OkStatus();
   GANDEM_ASSIGN_OR_RETURN(
       const int exit_code,
       Kubectl({"get", "persistentvolumeclaim", run.volume.claim, "--namespace",
@@ -165,38 +136,9 @@ absl::Status CheckClaim(const KubernetesRun& run) {
   if (exit_code == 0) return absl::OkStatus();
   return absl::NotFoundError(absl::StrCat(
       "the cluster gives no persistentvolumeclaim '", run.volume.claim,
-      "' in namespace '", run.name_space, "': name one that exists by --pvc, ",
-      "or have one made by --storage_class"));
-}
-
-absl::Status CheckHasJobSets(const std::string& name_space) {
-  GANDEM_ASSIGN_OR_RETURN(
-      const int exit_code,
-      Kubectl({"get", "jobsets.jobset.x-k8s.io", "--namespace", name_space,
-               "--output", "name", "--request-timeout=20s"}));
-  if (exit_code == 0) return absl::OkStatus();
-  return absl::NotFoundError(absl::StrCat(
-      "the cluster has no JobSets, or does not let you list them in namespace "
-      "'",
-      name_space,
-      "': have the controller installed (jobset.sigs.k8s.io), or launch "
-      "without --jobset"));
-}
-
-absl::Status CheckCluster(const KubernetesRun& run) {
-  GANDEM_ASSIGN_OR_RETURN(
-      const int exit_code,
-      Kubectl({"auth", "can-i", "create", "jobs.batch", "--quiet",
-               "--namespace", run.name_space, "--request-timeout=20s"}));
-  if (exit_code != 0) {
-    return absl::UnavailableError(absl::StrCat(
-        "the cluster does not answer, or does not let you make Jobs in "
-        "namespace '",
-        run.name_space, "': does `kubectl get jobs --namespace ",
-        run.name_space, "` work? KUBECONFIG names the cluster"));
-  }
-  if (run.as_jobset) GANDEM_RETURN_IF_ERROR(CheckHasJobSets(run.name_space));
-  return run.volume.storage_class.empty() ? CheckClaim(run) : absl::OkStatus();
+      "' in namespace '", run.name_space, "' (above is what kubectl says): if ",
+      "the cluster answers (KUBECONFIG names it), name a claim that exists by ",
+      "--pvc, or have one made by --storage_class"));
 }
 
 absl::Status Apply(const KubernetesRun& run, const std::string& folder) {
@@ -219,9 +161,7 @@ absl::Status Apply(const KubernetesRun& run, const std::string& folder) {
 
 std::string WhatNow(const KubernetesRun& run, const std::string& folder) {
   const std::string here = absl::StrCat("kubectl -n ", run.name_space, " ");
-  // A JobSet counts its Jobs.
-  const std::string coordinator =
-      absl::StrCat("job/", CoordinatorName(run), run.as_jobset ? "-0" : "");
+  const std::string coordinator = "job/" + CoordinatorName(run);
   return absl::StrCat(
       "the run is with the cluster; it goes on without this machine\n",
       "  who runs where:  ", here, "get pods -o wide -l gandem/run=", run.name,
@@ -245,38 +185,24 @@ absl::Status WriteManifests(const std::vector<ManifestFile>& files,
 
 absl::StatusOr<KubernetesRun> KubernetesRunOf(
     const LaunchKubernetesOptions& options) {
-  GANDEM_ASSIGN_OR_RETURN(GivenRun given, ReadGiven(options));
+  GANDEM_ASSIGN_OR_RETURN(
+      LaunchedRecipe launched,
+      ReadLaunchedRecipe(options.flags, [&](const std::string& text) {
+        return ParseRunConfig(text, options.flags.recipe, options.flags.sets);
+      }));
   int64_t memory_bytes = 0;
   if (!options.memory.empty()) {
     GANDEM_ASSIGN_OR_RETURN(memory_bytes,
                             ParseBytes("--memory", options.memory));
   }
-  KubernetesRun run = {
-      .name = options.name.empty() ? KubernetesName(given.config.name())
-                                   : options.name,
-      .name_space = options.name_space,
-      .image = options.image,
-      .config = std::move(given.text),
-      .is_plan = given.candidate.has_value(),
-      .volume = {.claim = options.pvc,
-                 .storage_class = options.storage_class,
-                 .size = options.storage_size},
-      .grace = absl::Seconds(given.config.control().grace_seconds()),
-      .metrics_port = options.metrics_port,
-      .log_format = options.log_format,
-      .as_jobset = options.jobset};
-  if (run.is_plan && options.candidate != 1) {
-    run.train_arguments = {"--candidate", absl::StrCat(options.candidate)};
-  }
-  if (!options.data.empty()) {
-    run.train_arguments.insert(run.train_arguments.end(),
-                               {"--data", options.data});
-  }
-  for (const std::string& set : options.sets) {
-    run.train_arguments.insert(run.train_arguments.end(), {"--set", set});
-  }
-  AddWorkers(given, memory_bytes, run);
-  GANDEM_RETURN_IF_ERROR(CheckInPods(given.config, options.data, run));
+  KubernetesRun run = options.run;
+  if (run.name.empty()) run.name = KubernetesName(launched.config.name());
+  run.config = launched.text;
+  run.is_plan = launched.candidate.has_value();
+  run.train_arguments = launched.arguments;
+  run.grace = absl::Seconds(launched.config.control().grace_seconds());
+  AddWorkers(launched, memory_bytes, run);
+  GANDEM_RETURN_IF_ERROR(CheckInPods(launched.config, options.flags.data, run));
   if (run.volume.claim.empty()) run.volume.claim = run.name + "-run";
   GANDEM_RETURN_IF_ERROR(CheckKubernetesRun(run));
   return run;
@@ -289,10 +215,10 @@ absl::Status LaunchKubernetes(const LaunchKubernetesOptions& options,
                           RenderManifests(run));
   const std::string folder =
       options.output.empty() ? run.name + "-kubernetes" : options.output;
-  if (!options.dry_run || !options.output.empty()) {
+  if (!options.flags.dry_run || !options.output.empty()) {
     GANDEM_RETURN_IF_ERROR(WriteManifests(files, folder));
   }
-  if (options.dry_run) {
+  if (options.flags.dry_run) {
     for (const ManifestFile& file : files) {
       if (!options.output.empty()) {
         out << folder << "/" << file.name << "\n";
@@ -303,7 +229,7 @@ absl::Status LaunchKubernetes(const LaunchKubernetesOptions& options,
     return absl::OkStatus();
   }
   out.flush();
-  GANDEM_RETURN_IF_ERROR(CheckCluster(run));
+  GANDEM_RETURN_IF_ERROR(CheckClaim(run));
   GANDEM_RETURN_IF_ERROR(Apply(run, folder));
   out << WhatNow(run, folder);
   return absl::OkStatus();

@@ -2,27 +2,24 @@
 #include "control_plane/doctor/doctor.h"
 
 #include <signal.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <memory>
 #include <ostream>
 #include <string>
+#include <system_error>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "common/files/file.h"
 #include "common/monotonic_time.h"
 #include "common/process/exit_code.h"
-#include "common/process/machine.h"
 #include "common/security/credentials.h"
 #include "common/security/token.h"
 #include "common/status.h"
 #include "control_plane/doctor/doctor_service.h"
+#include "control_plane/doctor/finding.h"
 #include "control_plane/doctor/folder_checks.h"
-#include "control_plane/doctor/host_checks.h"
 #include "control_plane/doctor/peer_checks.h"
 
 namespace gandem {
@@ -31,38 +28,35 @@ namespace {
 // A doctor that nobody ends does not listen for ever.
 constexpr absl::Duration kServeLimit = absl::Hours(12);
 
-int64_t DescriptorLimit() {
-  rlimit limit = {};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
-  return static_cast<int64_t>(
-      std::min<rlim_t>(limit.rlim_max, rlim_t{1} << 30));
+// Where the run's token is.
+std::string TokenFile(const DoctorOptions& options) {
+  return options.token_file.empty() ? TokenPath(options.run_dir)
+                                    : options.token_file;
 }
 
-// How long the run takes, by its plan; zero: not known.
-absl::Duration LengthOf(const DoctorSubject& subject) {
-  if (!subject.plan.has_value()) return absl::ZeroDuration();
-  return static_cast<double>(subject.config.rounds()) *
-         absl::Seconds(subject.plan->prediction().round_seconds());
+int64_t FreeDisk(const std::string& folder) {
+  std::error_code error;
+  const auto space = std::filesystem::space(folder, error);
+  return error ? 0 : static_cast<int64_t>(space.available);
 }
 
 // The first one is not there yet: its size is computed.
-CheckpointSize SizeOfCheckpoint(const DoctorOptions& options,
-                                const DoctorHooks& hooks,
-                                const RunConfig& config) {
+absl::StatusOr<int64_t> SizeOfCheckpoint(const DoctorOptions& options,
+                                         const DoctorHooks& hooks,
+                                         const RunConfig& config) {
   const int64_t bytes = CheckpointBytes(options.run_dir);
-  if (bytes > 0) return {.bytes = bytes};
-  return {.bytes = hooks.predict_checkpoint(config), .is_predicted = true};
+  if (bytes > 0) return bytes;
+  return hooks.predict_checkpoint(config);
 }
 
 absl::Status TakeCredentials(const DoctorOptions& options) {
-  std::string token_file = options.token_file;
-  if (token_file.empty()) {
-    token_file = TokenPath(options.run_dir);
+  if (options.token_file.empty()) {
     GANDEM_RETURN_IF_ERROR(EnsureRunSecrets(options.run_dir));
   }
-  GANDEM_ASSIGN_OR_RETURN(Credentials credentials,
-                          LoadCredentials(token_file, options.certificates,
-                                          options.insecure_network));
+  GANDEM_ASSIGN_OR_RETURN(
+      Credentials credentials,
+      LoadCredentials(TokenFile(options), options.certificates,
+                      options.insecure_network));
   SetProcessCredentials(std::move(credentials));
   return absl::OkStatus();
 }
@@ -113,32 +107,21 @@ absl::StatusOr<Findings> CheckOthers(const DoctorOptions& options,
 }
 
 Findings CheckHere(const DoctorOptions& options, const DoctorHooks& hooks) {
-  Findings findings = {CheckDescriptors(DescriptorLimit()),
-                       CheckRunFolder(options.run_dir),
-                       CheckSecrets(options.run_dir)};
-  absl::Duration length;
-  if (!options.recipe.empty()) {
-    const absl::StatusOr<DoctorSubject> subject = hooks.check_run();
-    if (subject.ok()) {
-      const RunConfig& config = subject->config;
-      findings.push_back(
-          Fine("run", config.name() + " passes the checks of gandem train"));
-      findings.push_back(CheckDisk(config,
-                                   SizeOfCheckpoint(options, hooks, config),
-                                   FreeDisk(options.run_dir)));
-      findings.push_back(CheckMemory(
-          subject->plan.has_value() ? &*subject->plan : nullptr, FreeMemory()));
-      length = LengthOf(*subject);
-    } else {
-      findings.push_back(
-          Fault("run", std::string(subject.status().message()),
-                "gandem train would refuse it; gandem explain describes the "
-                "fields of a recipe"));
-    }
-  }
-  if (!options.certificates.empty()) {
+  Findings findings = {CheckRunFolder(options.run_dir),
+                       CheckSecrets(TokenFile(options), options.certificates)};
+  if (options.recipe.empty()) return findings;
+  const absl::StatusOr<RunConfig> config = hooks.check_run();
+  if (config.ok()) {
     findings.push_back(
-        CheckCertificates(options.certificates, length, absl::Now()));
+        Fine("run", config->name() + " passes the checks of gandem train"));
+    findings.push_back(CheckDisk(*config,
+                                 SizeOfCheckpoint(options, hooks, *config),
+                                 FreeDisk(options.run_dir)));
+  } else {
+    findings.push_back(
+        Fault("run", std::string(config.status().message()),
+              "gandem train would refuse it; gandem explain describes the "
+              "fields of a recipe"));
   }
   return findings;
 }

@@ -11,36 +11,40 @@
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
-#include <optional>
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
-#include "control_plane/doctor/doctor_options.h"
-#include "control_plane/doctor/finding.h"
 #include "proto/config.pb.h"
-#include "proto/plan.pb.h"
 
 namespace gandem {
+
+struct DoctorOptions {
+  std::string recipe = {};   // or a plan: a file of either kind; empty: none
+  std::string run_dir = {};  // required
+  // HOST:PORT of each `gandem doctor --listen` of another host.
+  std::vector<std::string> hosts = {};
+  // HOST:PORT; without a recipe and hosts this process only answers others.
+  std::string listen = {};
+  std::string token_file = {};    // empty: the run folder's
+  std::string certificates = {};  // empty: the run's
+  bool insecure_network = false;
+};
 
 // Something has to be mended first. EX_CONFIG of sysexits(3): no worker ends
 // with it, so a batch script can tell.
 inline constexpr int kExitFaults = 78;
 
-// The run that `gandem train` would start.
-struct DoctorSubject {
-  RunConfig config = {};  // with its defaults
-  std::optional<Candidate> plan = {};
-};
-
 struct DoctorHooks {
-  // The checks of `gandem train`.
-  std::function<absl::StatusOr<DoctorSubject>()> check_run;  // required
+  // The checks of `gandem train`; the config that it would run, with its
+  // defaults.
+  std::function<absl::StatusOr<RunConfig>()> check_run;  // required
   // Bytes that a checkpoint of the run will take.
   std::function<absl::StatusOr<int64_t>(const RunConfig&)>
       predict_checkpoint;  // required
 };
 
 // The exit code: 0, or kExitFaults. Lines go to `out` as they are found.
-//   INVALID_ARGUMENT  options that do not go together.
 //   the system's error  --listen cannot be listened on.
 absl::StatusOr<int> RunDoctor(const DoctorOptions& options,
                               const DoctorHooks& hooks, std::ostream& out);

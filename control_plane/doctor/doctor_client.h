@@ -9,16 +9,12 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "proto/doctor.pb.h"
 
 namespace gandem {
-
-struct LinkSpeed {
-  double there = 0;  // bytes a second, to the one that was asked
-  double back = 0;
-};
 
 struct PeerLook {
   LookReply reply;
@@ -30,18 +26,13 @@ struct PeerLook {
 // What the name of a proof that the other host may read begins with.
 inline constexpr char kDoctorProof[] = "doctor-";
 
-// `nonce_file`: in state/ of the run folder.
+// `nonce_file`: in state/ of the run folder; empty: none is read.
 absl::StatusOr<PeerLook> AskForLook(const std::string& address,
                                     const std::string& nonce_file,
                                     absl::Time deadline);
 
-// A few MiB in each direction, or what fits in two seconds.
-absl::StatusOr<LinkSpeed> MeasureLink(const std::string& address,
-                                      absl::Time deadline);
-
-// Bytes a second from there to `own_address`, where this process listens.
-absl::StatusOr<double> AskForReturn(const std::string& address,
-                                    const std::string& own_address,
-                                    absl::Time deadline);
+// Whether that host reaches `own_address`, where this process listens.
+absl::Status AskForReturn(const std::string& address,
+                          const std::string& own_address, absl::Time deadline);
 
 }  // namespace gandem

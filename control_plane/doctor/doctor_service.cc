@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control_plane/doctor/doctor_service.h"
 
-#include <unistd.h>
-
 #include <algorithm>
+
 #include <string>
 
 #include "absl/strings/ascii.h"
@@ -25,7 +24,7 @@ namespace gandem {
 namespace {
 
 constexpr absl::Duration kWayBackLimit = absl::Seconds(20);
-constexpr int64_t kSmallMessage = 64 << 10;  // beside the payload
+constexpr int64_t kMaxMessageBytes = 64 << 10;
 
 }  // namespace
 
@@ -34,8 +33,8 @@ grpc::Status DoctorService::Look(grpc::ServerContext* /*context*/,
   // Another process has sent the name: nothing but a proof is read.
   const std::string& name = request->nonce_file();
   absl::string_view digits = name;
-  if (!absl::ConsumePrefix(&digits, kDoctorProof) ||
-      !std::ranges::all_of(digits, absl::ascii_isxdigit)) {
+  if (!name.empty() && (!absl::ConsumePrefix(&digits, kDoctorProof) ||
+                        !std::ranges::all_of(digits, absl::ascii_isxdigit))) {
     return ToGrpcStatus(absl::InvalidArgumentError(absl::StrCat(
         "nonce_file '", Printable(name, 100), "' is no name of a proof")));
   }
@@ -49,34 +48,18 @@ grpc::Status DoctorService::Look(grpc::ServerContext* /*context*/,
   return grpc::Status::OK;
 }
 
-grpc::Status DoctorService::Carry(grpc::ServerContext* /*context*/,
-                                  const CarryRequest* request,
-                                  CarryReply* reply) {
-  if (request->reply_bytes() < 0 || request->reply_bytes() > kMaxCarriedBytes) {
-    return ToGrpcStatus(absl::InvalidArgumentError(
-        absl::StrCat("reply_bytes is ", request->reply_bytes(), ", not in [0, ",
-                     kMaxCarriedBytes, "]")));
-  }
-  reply->set_payload(
-      std::string(static_cast<size_t>(request->reply_bytes()), '\0'));
-  return grpc::Status::OK;
-}
-
 grpc::Status DoctorService::Return(grpc::ServerContext* /*context*/,
                                    const ReturnRequest* request,
-                                   ReturnReply* reply) {
-  const auto speed =
-      MeasureLink(request->address(), MonotonicNow() + kWayBackLimit);
-  if (!speed.ok()) return ToGrpcStatus(speed.status());
-  reply->set_bytes_per_second(speed->there);
-  return grpc::Status::OK;
+                                   ReturnReply* /*reply*/) {
+  return ToGrpcStatus(AskForLook(request->address(), /*nonce_file=*/"",
+                                 MonotonicNow() + kWayBackLimit)
+                          .status());
 }
 
 absl::StatusOr<std::unique_ptr<RpcServer>> StartDoctorServer(
     const std::string& address, DoctorService* service) {
   return RpcServer::Start(
-      {.address = address,
-       .rpc = {.max_message_bytes = kMaxCarriedBytes + kSmallMessage}},
+      {.address = address, .rpc = {.max_message_bytes = kMaxMessageBytes}},
       [service](grpc::ServerBuilder& builder) {
         builder.RegisterService(service);
       });

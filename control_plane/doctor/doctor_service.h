@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A `gandem doctor --listen` as the others see it: it says who it is and what
-// it sees of the run folder, carries bytes, and tries the way back.
+// it sees of the run folder, and tries the way back.
 //
 // Owner: `gandem doctor`; it outlives the server that it is registered with.
 // Thread safety: gRPC's threads call. Errors: proto/doctor.proto.
@@ -17,8 +17,10 @@
 
 namespace gandem {
 
-// Of a message in either direction.
-inline constexpr int64_t kMaxCarriedBytes = int64_t{4} << 20;
+// Proof that two hosts see one run folder: CheckPeer() writes a text that
+// nobody can guess into state/PREFIX + digits, and the other host tells it.
+inline constexpr char kNoncePrefix[] = "doctor-";
+inline constexpr size_t kNonceNameBytes = 8;  // two digits each
 
 class DoctorService final : public Doctor::Service {
  public:
@@ -27,8 +29,6 @@ class DoctorService final : public Doctor::Service {
 
   grpc::Status Look(grpc::ServerContext* context, const LookRequest* request,
                     LookReply* reply) override;
-  grpc::Status Carry(grpc::ServerContext* context, const CarryRequest* request,
-                     CarryReply* reply) override;
   grpc::Status Return(grpc::ServerContext* context,
                       const ReturnRequest* request,
                       ReturnReply* reply) override;

@@ -5,10 +5,13 @@
 // Thread safety: values.
 #pragma once
 
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
+#include "absl/strings/str_format.h"
+#include "common/files/printable.h"
 
 namespace gandem {
 
@@ -35,7 +38,20 @@ inline Finding Fault(std::string check, std::string text, std::string advice) {
 }
 
 // One line: "FAULT    disk: 1 GiB are free ...; make room".
-std::string FindingLine(const Finding& finding);
-bool HasFault(const Findings& findings);
+inline std::string FindingLine(const Finding& finding) {
+  constexpr const char* kNames[] = {"ok", "warning", "FAULT"};
+  constexpr size_t kMaxLine = 2000;  // parts are of other hosts
+  return Printable(
+      absl::StrFormat("%-8s %s: %s%s%s",
+                      kNames[static_cast<size_t>(finding.verdict)],
+                      finding.check, finding.text,
+                      finding.advice.empty() ? "" : "; ", finding.advice),
+      kMaxLine);
+}
+inline bool HasFault(const Findings& findings) {
+  return std::ranges::any_of(findings, [](const Finding& finding) {
+    return finding.verdict == Finding::Verdict::kFault;
+  });
+}
 
 }  // namespace gandem

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whether a run folder can hold a run: it is written, synced and renamed in as
-// checkpoints are, it has room for them, its secrets are private, and the
-// user's own certificates last as long as the run.
+// checkpoints are, it has room for them, and its secrets are private.
 //
 // Owner: `gandem doctor`. Thread safety: any thread. What is written is
 // removed again.
@@ -12,7 +11,6 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "control_plane/doctor/finding.h"
 #include "proto/config.pb.h"
 
@@ -26,23 +24,15 @@ Finding CheckRunFolder(const std::string& run_dir);
 // Bytes of the run's newest checkpoint; 0: there is none.
 int64_t CheckpointBytes(const std::string& run_dir);
 
-// What a checkpoint takes, or why nobody knows.
-struct CheckpointSize {
-  absl::StatusOr<int64_t> bytes = 0;
-  bool is_predicted = false;  // there is none yet
-};
 // For the checkpoints that are kept and the one that is being written.
-Finding CheckDisk(const RunConfig& config, const CheckpointSize& checkpoint,
+// `checkpoint_bytes`: what one takes, or why nobody knows.
+Finding CheckDisk(const RunConfig& config,
+                  const absl::StatusOr<int64_t>& checkpoint_bytes,
                   int64_t free_bytes);
-// Free in the folder, for this user; 0: not known.
-int64_t FreeDisk(const std::string& folder);
 
-// The token and the certificates of a run are made by the first `gandem train`.
-Finding CheckSecrets(const std::string& run_dir);
-
-// The user's own; `path` is as Certificates::Load takes it. `needed`: how long
-// the run will take; zero: not known.
-Finding CheckCertificates(const std::string& path, absl::Duration needed,
-                          absl::Time now);
+// The token in `token_file`, and the user's own `certificates`; empty: those of
+// the run. The first `gandem train` makes the run's.
+Finding CheckSecrets(const std::string& token_file,
+                     const std::string& certificates);
 
 }  // namespace gandem

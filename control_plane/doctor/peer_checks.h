@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What another host's `gandem doctor --listen` lets us know, judged: equal
-// releases, clocks within a second, one run folder, machines of one kind, bytes
-// both ways.
+// releases, clocks within a second, one run folder, machines of one kind, a way
+// back.
 //
 // Owner: `gandem doctor`. Thread safety: any thread.
 #pragma once

@@ -6,17 +6,15 @@
 //
 // Owner: the reader of a run's logs. Thread safety: one thread.
 // Errors: a file that cannot be read has no lines; a later read may find some.
-// A file that is rotated by a copy before its first read, or twice between two
-// reads, may lose lines.
+// Lines that were not read before a rotation by a copy, or before a second
+// rotation, are left out.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "control_plane/logs/log_entry.h"
 
@@ -30,27 +28,23 @@ class LogFile {
   LogFile& operator=(const LogFile&) = delete;
   ~LogFile();
 
-  // Appends the entries that are new since the last call, in the order of the
-  // file. The newest entry is held back until the next call, because lines that
-  // belong to it may follow, unless `ended`: nobody writes any more.
-  void Read(bool ended, std::vector<LogEntry>& entries);
+  // The entries that are new since the last call, in the order of the file; of
+  // the first call those of all older files, too. A line that has not ended is
+  // left for the next call, unless `ended`: nobody writes any more.
+  std::vector<LogEntry> Read(bool ended);
 
  private:
-  std::string ReadPiece();
-  bool OpenNext();
-  bool WasEmptied() const;
-  bool Open(int number, int64_t offset);
+  void ReadOpenFile(std::vector<LogEntry>& entries);
+  void AddText(const std::string& text, std::vector<LogEntry>& entries);
   void AddLine(const std::string& line, std::vector<LogEntry>& entries);
-  void TakeNewest(std::vector<LogEntry>& entries);
 
   const std::string path_;
   const LogSource source_;
   const absl::TimeZone zone_;
-  int fd_ = -1;  // the file that is being read
+  bool has_begun_ = false;
+  int fd_ = -1;  // of the newest file
   int64_t offset_ = 0;
-  std::string before_ = {};  // the last bytes before offset_
-  std::string part_ = {};    // of a line that has not ended
-  std::optional<LogEntry> newest_ = {};
+  std::string part_ = {};  // of a line that has not ended
   // Time and level of the last line with a time stamp.
   absl::Time last_time_ = absl::InfinitePast();
   LogLevel last_level_ = LogLevel::kError;

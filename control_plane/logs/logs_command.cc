@@ -17,97 +17,43 @@
 namespace gandem {
 namespace {
 
-bool IsBefore(const LogEntry& a, const LogEntry& b) {
-  return std::tie(a.time, a.source) < std::tie(b.time, b.source);
-}
+using LogFiles = std::map<LogSource, LogFile>;
 
-class LogReader {
- public:
-  LogReader(const LogsOptions& options, const LogsHooks& hooks,
-            absl::Time since, LogLevel level, std::ostream& out)
-      : options_(options),
-        hooks_(hooks),
-        since_(since),
-        level_(level),
-        out_(out) {}
-
-  absl::Status Run();
-
- private:
-  // NOT_FOUND: there is no log to show.
-  absl::Status FindFiles();
-  void Show(bool ended);
-
-  const LogsOptions& options_;
-  const LogsHooks& hooks_;
-  const absl::Time since_;
-  const LogLevel level_;
-  std::ostream& out_;
-  std::map<LogSource, LogFile> files_;
-  std::vector<LogEntry> held_;  // sorted
-};
-
-absl::Status LogReader::FindFiles() {
+// Adds the files that are to be shown and that there are by now.
+//   NOT_FOUND  there is none.
+absl::Status FindFiles(const LogsOptions& options, absl::TimeZone zone,
+                       LogFiles& files) {
   GANDEM_ASSIGN_OR_RETURN(const std::vector<LogSource> sources,
-                          ListLogSources(options_.run_dir));
+                          ListLogSources(options.run_dir));
   for (const LogSource& source : sources) {
-    if ((options_.role.empty() || source.role == options_.role) &&
-        (options_.rank < 0 || source.rank == options_.rank)) {
-      files_.try_emplace(source, LogPath(options_.run_dir, source), source,
-                         hooks_.zone);
+    if ((options.role.empty() || source.role == options.role) &&
+        (options.rank < 0 || source.rank == options.rank)) {
+      files.try_emplace(source, LogPath(options.run_dir, source), source, zone);
     }
   }
-  if (!files_.empty()) return absl::OkStatus();
+  if (!files.empty()) return absl::OkStatus();
   const auto append = [](std::string* text, const LogSource& source) {
     *text += ToString(source);
   };
   return absl::NotFoundError(absl::StrCat(
-      "'", options_.run_dir, "/logs' has no log of ",
-      options_.role.empty() ? "a process" : options_.role,
-      options_.rank < 0 ? "" : absl::StrCat(" of rank ", options_.rank),
+      "'", options.run_dir, "/logs' has no log of ",
+      options.role.empty() ? "a process" : options.role,
+      options.rank < 0 ? "" : absl::StrCat(" of rank ", options.rank),
       sources.empty() ? "; workers that were started by hand write to stderr"
                       : absl::StrCat("; there are those of ",
                                      absl::StrJoin(sources, ", ", append))));
 }
 
-// Prints the lines that were held back, and all that are older than the newest
-// of them; at the end of the run all.
-void LogReader::Show(bool ended) {
-  const std::optional<LogEntry> newest =
-      held_.empty() ? std::nullopt : std::optional(held_.back());
-  for (auto& [source, file] : files_) {
-    std::vector<LogEntry> entries;
-    file.Read(ended, entries);
-    for (LogEntry& entry : entries) {
-      if (entry.time < since_ || entry.level < level_) continue;
-      held_.push_back(std::move(entry));
-    }
+// What is new in all files since the last call, in the order of time.
+std::vector<LogEntry> ReadNew(LogFiles& files, bool ended) {
+  std::vector<LogEntry> all;
+  for (auto& [source, file] : files) {
+    for (LogEntry& entry : file.Read(ended)) all.push_back(std::move(entry));
   }
-  std::ranges::stable_sort(held_, IsBefore);
-  auto end = ended ? held_.end() : held_.begin();
-  if (!ended && newest.has_value()) {
-    end = std::ranges::upper_bound(held_, *newest, IsBefore);
-  }
-  for (auto entry = held_.begin(); entry != end; ++entry) {
-    out_ << (options_.json ? LogJson(*entry) : LogText(*entry, hooks_.zone))
-         << "\n";
-  }
-  out_.flush();
-  held_.erase(held_.begin(), end);
-}
-
-absl::Status LogReader::Run() {
-  bool leaves = !options_.follow;
-  while (!leaves && hooks_.run_is_alive()) {
-    FindFiles().IgnoreError();  // workers may still be about to start
-    Show(/*ended=*/false);
-    leaves = hooks_.wait(kMergeWindow);
-  }
-  // The last words of the processes may be on their way from other hosts.
-  if (!leaves) hooks_.wait(kMergeWindow);
-  GANDEM_RETURN_IF_ERROR(FindFiles());
-  Show(/*ended=*/true);
-  return absl::OkStatus();
+  std::ranges::stable_sort(all, [](const LogEntry& a, const LogEntry& b) {
+    return std::tie(a.time, a.source) < std::tie(b.time, b.source);
+  });
+  return all;
 }
 
 }  // namespace
@@ -143,7 +89,27 @@ absl::Status RunLogs(const LogsOptions& options, const LogsHooks& hooks,
     GANDEM_ASSIGN_OR_RETURN(since,
                             ParseSince(options.since, hooks.now(), hooks.zone));
   }
-  return LogReader(options, hooks, since, *level, out).Run();
+  LogFiles files;
+  const auto show = [&](bool ended) {
+    for (const LogEntry& entry : ReadNew(files, ended)) {
+      if (entry.time < since || entry.level < *level) continue;
+      out << (options.json ? LogJson(entry) : LogText(entry, hooks.zone))
+          << "\n";
+    }
+    out.flush();
+  };
+  bool leaves = !options.follow;
+  while (!leaves && hooks.run_is_alive()) {
+    // Workers may still be about to start.
+    FindFiles(options, hooks.zone, files).IgnoreError();
+    show(/*ended=*/false);
+    leaves = hooks.wait(kReadInterval);
+  }
+  // The last words of the processes may be on their way from other hosts.
+  if (!leaves) hooks.wait(kReadInterval);
+  GANDEM_RETURN_IF_ERROR(FindFiles(options, hooks.zone, files));
+  show(/*ended=*/true);
+  return absl::OkStatus();
 }
 
 }  // namespace gandem

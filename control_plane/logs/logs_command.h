@@ -37,9 +37,9 @@ struct LogsHooks {
   absl::TimeZone zone = absl::LocalTimeZone();
 };
 
-// --follow reads the logs once in this time, and holds a line back for one more
-// such time, because another process may write an older line meanwhile.
-inline constexpr absl::Duration kMergeWindow = absl::Seconds(1);
+// --follow reads the logs once in this time, and shows what is new in the order
+// of time.
+inline constexpr absl::Duration kReadInterval = absl::Seconds(1);
 
 // "90s", "10m" or "1h30m" before `now`, or a time: 2026-01-31T12:00:00Z, or
 // "2026-01-31 12:00:00" in `zone`.

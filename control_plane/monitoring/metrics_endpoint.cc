@@ -52,7 +52,7 @@ absl::StatusOr<Address> InNumbers(const Address& address) {
 class MetricsEndpoint::Source final : public prometheus::Collectable {
  public:
   explicit Source(const Options& options)
-      : status_(options.status), folder_(options.run_dir) {}
+      : status_(options.status), run_dir_(options.run_dir) {}
 
   void Add(const RoundMetrics& metrics) {
     absl::MutexLock lock(&mu_);
@@ -62,11 +62,7 @@ class MetricsEndpoint::Source final : public prometheus::Collectable {
   std::vector<prometheus::MetricFamily> Collect() const override {
     RunSnapshot run = {.status = status_(),
                        .own_bytes = ResidentMemory().now_bytes};
-    {
-      // Files, on a disk that may hang: not under the lock that records take.
-      absl::MutexLock lock(&folder_mu_);
-      run.folder = folder_.Read(run.status.last_checkpoint_step());
-    }
+    run.folder = ReadFolderFacts(run_dir_, run.status.last_checkpoint_step());
     {
       absl::MutexLock lock(&mu_);
       run.totals = totals_;
@@ -76,8 +72,7 @@ class MetricsEndpoint::Source final : public prometheus::Collectable {
 
  private:
   const std::function<StatusReply()> status_;
-  mutable absl::Mutex folder_mu_;
-  mutable FolderReader folder_ ABSL_GUARDED_BY(folder_mu_);
+  const std::string run_dir_;
   mutable absl::Mutex mu_;
   RunTotals totals_ ABSL_GUARDED_BY(mu_);
 };

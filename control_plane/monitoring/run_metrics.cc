@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control_plane/monitoring/run_metrics.h"
 
-#include <prometheus/text_serializer.h>
+#include <sys/stat.h>
 
+#include <filesystem>
 #include <map>
-#include <sstream>
+#include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/checkpoint/checkpoint_files.h"
 #include "common/config/role_name.h"
 #include "common/version.h"
 #include "control_plane/coordinator/state_name.h"
@@ -21,34 +24,30 @@ using prometheus::MetricType;
 // Adds a metric, then its samples.
 class MetricList {
  public:
-  // `type` is that of all its samples.
-  void Begin(const char* name, MetricType type, const char* help) {
-    families_.push_back({name, help, type, {}});
-  }
-  void BeginGauge(const char* name, const char* help) {
-    Begin(name, MetricType::Gauge, help);
-  }
-  void BeginCounter(const char* name, const char* help) {
-    Begin(name, MetricType::Counter, help);
+  // A name that ends in _total is a counter's, any other a gauge's.
+  void Begin(const char* name, const char* help) {
+    const bool counts = absl::EndsWith(name, "_total");
+    families_.push_back(
+        {name, help, counts ? MetricType::Counter : MetricType::Gauge, {}});
   }
   // Of the metric that was begun last.
   void Sample(double value, Labels labels = {}) {
     prometheus::ClientMetric sample;
     sample.label = std::move(labels);
-    if (families_.back().type == MetricType::Counter) {
-      sample.counter.value = value;
-    } else {
-      sample.gauge.value = value;
-    }
+    (families_.back().type == MetricType::Counter ? sample.counter.value
+                                                  : sample.gauge.value) = value;
     families_.back().metric.push_back(std::move(sample));
   }
-  void Gauge(const char* name, double value, const char* help) {
-    BeginGauge(name, help);
-    Sample(value);
+  // A metric with one sample, or none where the value is not known.
+  template <typename Value>
+  void Single(const char* name, const std::optional<Value>& value,
+              const char* help) {
+    Begin(name, help);
+    if (value.has_value()) Sample(static_cast<double>(*value));
   }
-  void Counter(const char* name, double value, const char* help) {
-    BeginCounter(name, help);
-    Sample(value);
+  template <typename Value>
+  void Single(const char* name, Value value, const char* help) {
+    Single(name, std::optional(value), help);
   }
   std::vector<prometheus::MetricFamily> Take() { return std::move(families_); }
 
@@ -62,38 +61,35 @@ Labels OfWorker(Role role, int rank) {
 }
 
 void AddRun(const StatusReply& status, MetricList& list) {
-  list.BeginGauge("gandem_run_info", "The run's name and gandem's release; 1");
+  list.Begin("gandem_run_info", "The run's name and gandem's release; 1");
   list.Sample(1, {{"run", status.run_name()},
                   {"version", std::string(GandemVersion())}});
-  list.BeginGauge("gandem_run_state", "1 for the state that the run is in");
+  list.Begin("gandem_run_state", "1 for the state that the run is in");
   for (int i = StatusReply::STARTING; i <= StatusReply::FAILED; ++i) {
     const auto state = static_cast<StatusReply::State>(i);
     list.Sample(status.state() == state, {{"state", StateName(state)}});
   }
-  list.Gauge("gandem_run_epoch", static_cast<double>(status.run_epoch()),
-             "Run epoch: a new one after a death or a rollback");
-  list.Gauge("gandem_planned_rounds", static_cast<double>(status.rounds()),
-             "Rounds that the run is to have");
-  list.Gauge("gandem_completed_rounds",
-             static_cast<double>(status.completed_rounds()),
-             "Rounds that all workers have completed; falls with a restart "
-             "from a checkpoint");
-  list.Gauge("gandem_images_per_second", status.images_per_second(),
-             "Generated images that are trained on in a second, of late");
-  list.Gauge("gandem_remaining_seconds", status.eta_seconds(),
-             "Until the last round, at the speed of late; 0: not known");
-  list.Counter("gandem_restarts_total", status.restarts(),
-               "Workers that died and were started again, since gandem train "
-               "was started");
-  list.Counter("gandem_rollbacks_total",
-               static_cast<double>(status.rollbacks()),
-               "How often the run went back because it had diverged");
-  list.Counter("gandem_refused_connections_total",
-               static_cast<double>(status.refused_connections()),
-               "Connections and calls without the run's token or certificate");
-  list.BeginCounter("gandem_damaged_messages_total",
-                    "Messages that arrived damaged, by link; each was sent "
-                    "again or ended a run epoch");
+  list.Single("gandem_run_epoch", status.run_epoch(),
+              "Run epoch: a new one after a death or a rollback");
+  list.Single("gandem_planned_rounds", status.rounds(),
+              "Rounds that the run is to have");
+  list.Single("gandem_completed_rounds", status.completed_rounds(),
+              "Rounds that all workers have completed; falls with a restart "
+              "from a checkpoint");
+  list.Single("gandem_images_per_second", status.images_per_second(),
+              "Generated images that are trained on in a second, of late");
+  list.Single("gandem_remaining_seconds", status.eta_seconds(),
+              "Until the last round, at the speed of late; 0: not known");
+  list.Single("gandem_restarts_total", status.restarts(),
+              "Workers that died and were started again, since gandem train "
+              "was started");
+  list.Single("gandem_rollbacks_total", status.rollbacks(),
+              "How often the run went back because it had diverged");
+  list.Single("gandem_refused_connections_total", status.refused_connections(),
+              "Connections and calls without the run's token or certificate");
+  list.Begin("gandem_damaged_messages_total",
+             "Messages that arrived damaged, by link; each was sent "
+             "again or ended a run epoch");
   for (const DamagedLink& link : status.damaged_links()) {
     list.Sample(static_cast<double>(link.messages()), {{"link", link.name()}});
   }
@@ -107,20 +103,19 @@ void AddWorkers(const StatusReply& status, MetricList& list) {
       counts[{worker.role(), state}] += worker.state() == state;
     }
   }
-  list.BeginGauge("gandem_workers", "Workers of a role in a state");
+  list.Begin("gandem_workers", "Workers of a role in a state");
   for (const auto& [key, count] : counts) {
     list.Sample(count, {{"role", RoleName(key.first)},
                         {"state", StateName(key.second)}});
   }
-  list.BeginGauge("gandem_worker_silent_seconds",
-                  "Since the worker's last heartbeat");
+  list.Begin("gandem_worker_silent_seconds",
+             "Since the worker's last heartbeat");
   for (const WorkerStatus& worker : status.workers()) {
     if (worker.state() == WorkerStatus::ABSENT) continue;
     list.Sample(worker.silent_seconds(),
                 OfWorker(worker.role(), worker.rank()));
   }
-  list.BeginGauge("gandem_worker_resident_bytes",
-                  "Memory of the worker's process");
+  list.Begin("gandem_worker_resident_bytes", "Memory of the worker's process");
   for (const WorkerStatus& worker : status.workers()) {
     if (worker.resident_bytes() == 0) continue;
     Labels labels = OfWorker(worker.role(), worker.rank());
@@ -133,7 +128,7 @@ void AddWorkers(const StatusReply& status, MetricList& list) {
 void AddTotals(const RunTotals& totals, MetricList& list) {
   using Totals = RunTotals::RoleTotals;
   const auto add = [&](const char* name, const char* help, auto value) {
-    list.BeginCounter(name, help);
+    list.Begin(name, help);
     for (const auto& [role, sums] : totals.roles()) {
       list.Sample(static_cast<double>(value(sums)), OfRole(role));
     }
@@ -151,9 +146,9 @@ void AddTotals(const RunTotals& totals, MetricList& list) {
   add("gandem_records_dropped_total",
       "Records of rounds that a full queue has dropped",
       [](const Totals& sums) { return sums.records_dropped; });
-  list.BeginCounter("gandem_wait_seconds_total",
-                    "Parts of gandem_round_seconds_total spent waiting, by "
-                    "what for");
+  list.Begin("gandem_wait_seconds_total",
+             "Parts of gandem_round_seconds_total spent waiting, by "
+             "what for");
   for (const auto& [role, sums] : totals.roles()) {
     const std::pair<const char*, double> parts[] = {
         {"images", sums.seconds.images},
@@ -165,8 +160,8 @@ void AddTotals(const RunTotals& totals, MetricList& list) {
       list.Sample(seconds, {{"role", RoleName(role)}, {"for", what}});
     }
   }
-  list.BeginGauge("gandem_waiting_share",
-                  "Part of the newest rounds that the role has waited");
+  list.Begin("gandem_waiting_share",
+             "Part of the newest rounds that the role has waited");
   for (const auto& [role, sums] : totals.roles()) {
     list.Sample(totals.WaitingShare(role), OfRole(role));
   }
@@ -174,7 +169,7 @@ void AddTotals(const RunTotals& totals, MetricList& list) {
 
 void AddNewest(const RunTotals& totals, MetricList& list) {
   const auto add = [&](const char* name, const char* help, auto value) {
-    list.BeginGauge(name, help);
+    list.Begin(name, help);
     for (const auto& [worker, metrics] : totals.newest()) {
       list.Sample(static_cast<double>(value(metrics)),
                   OfWorker(worker.first, worker.second));
@@ -195,55 +190,51 @@ void AddNewest(const RunTotals& totals, MetricList& list) {
 
 void AddFolder(const StatusReply& status, const FolderFacts& folder,
                MetricList& list) {
-  list.Gauge("gandem_checkpoint_rounds",
-             static_cast<double>(status.last_checkpoint_step()),
-             "Rounds of the newest complete checkpoint; 0: there is none");
-  list.BeginGauge("gandem_checkpoint_timestamp_seconds",
-                  "When the newest checkpoint was completed");
+  list.Single("gandem_checkpoint_rounds", status.last_checkpoint_step(),
+              "Rounds of the newest complete checkpoint; 0: there is none");
+  list.Begin("gandem_checkpoint_timestamp_seconds",
+             "When the newest checkpoint was completed");
   if (folder.checkpoint_time.has_value()) {
     list.Sample(
         absl::ToDoubleSeconds(*folder.checkpoint_time - absl::UnixEpoch()));
   }
-  list.BeginGauge("gandem_run_folder_free_bytes",
-                  "Free on the disk of the run folder");
-  if (folder.disk.has_value()) {
-    list.Sample(static_cast<double>(folder.disk->free_bytes));
-  }
-  list.BeginGauge("gandem_run_folder_size_bytes",
-                  "Size of the disk of the run folder");
-  if (folder.disk.has_value()) {
-    list.Sample(static_cast<double>(folder.disk->size_bytes));
-  }
-  list.BeginGauge("gandem_metric_card_value",
-                  "Of the newest metric card with this metric");
-  for (const auto& [metric, card] : folder.cards) {
-    list.Sample(card.value, {{"metric", metric}});
-  }
-  list.BeginGauge("gandem_metric_card_rounds",
-                  "Rounds of the checkpoint that this card judges");
-  for (const auto& [metric, card] : folder.cards) {
-    list.Sample(static_cast<double>(card.step), {{"metric", metric}});
-  }
+  list.Single("gandem_run_folder_free_bytes", folder.free_bytes,
+              "Free on the disk of the run folder");
+  list.Single("gandem_run_folder_size_bytes", folder.size_bytes,
+              "Size of the disk of the run folder");
 }
 
 }  // namespace
+
+FolderFacts ReadFolderFacts(const std::string& run_dir,
+                            int64_t checkpoint_step) {
+  FolderFacts facts;
+  std::error_code error;
+  const auto space = std::filesystem::space(run_dir, error);
+  if (!error) {
+    facts.free_bytes = static_cast<int64_t>(space.available);
+    facts.size_bytes = static_cast<int64_t>(space.capacity);
+  }
+  // The manifest is the last file of a checkpoint that is written.
+  const std::string manifest = absl::StrCat(
+      CheckpointPath(run_dir, checkpoint_step), "/", kManifestName);
+  struct stat file = {};
+  if (checkpoint_step > 0 && stat(manifest.c_str(), &file) == 0) {
+    facts.checkpoint_time = absl::TimeFromTimespec(file.st_mtim);
+  }
+  return facts;
+}
 
 std::vector<prometheus::MetricFamily> RunMetrics(const RunSnapshot& run) {
   MetricList list;
   AddRun(run.status, list);
   AddWorkers(run.status, list);
-  list.Gauge("gandem_coordinator_resident_bytes",
-             static_cast<double>(run.own_bytes), "Memory of gandem train");
+  list.Single("gandem_coordinator_resident_bytes", run.own_bytes,
+              "Memory of gandem train");
   AddTotals(run.totals, list);
   AddNewest(run.totals, list);
   AddFolder(run.status, run.folder, list);
   return list.Take();
-}
-
-std::string MetricsText(const std::vector<prometheus::MetricFamily>& metrics) {
-  std::ostringstream out;
-  prometheus::TextSerializer().Serialize(out, metrics);
-  return out.str();
 }
 
 }  // namespace gandem

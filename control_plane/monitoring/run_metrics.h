@@ -4,20 +4,33 @@
 // compares. Names and units are those of Prometheus' conventions: counters end
 // in _total, times are seconds, memory is bytes.
 //
-// Thread safety: pure functions.
+// Thread safety: pure functions, except for reading the folder.
 #pragma once
 
 #include <prometheus/metric_family.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "control_plane/monitoring/folder_facts.h"
+#include "absl/time/time.h"
 #include "control_plane/monitoring/run_totals.h"
 #include "proto/control.pb.h"
 
 namespace gandem {
+
+// What a run folder tells: room on its disk, and the age of the newest
+// checkpoint. What cannot be read is left out.
+struct FolderFacts {
+  std::optional<int64_t> free_bytes = {};  // for users who are not root
+  std::optional<int64_t> size_bytes = {};  // of the disk
+  // When the newest checkpoint was completed.
+  std::optional<absl::Time> checkpoint_time = {};
+};
+// `checkpoint_step`: rounds of the newest checkpoint; 0: there is none.
+FolderFacts ReadFolderFacts(const std::string& run_dir,
+                            int64_t checkpoint_step);
 
 struct RunSnapshot {
   StatusReply status = {};
@@ -29,8 +42,5 @@ struct RunSnapshot {
 // All of them, always in the same order; one that has no value yet is there
 // without samples.
 std::vector<prometheus::MetricFamily> RunMetrics(const RunSnapshot& run);
-
-// As Prometheus reads it.
-std::string MetricsText(const std::vector<prometheus::MetricFamily>& metrics);
 
 }  // namespace gandem

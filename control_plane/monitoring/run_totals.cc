@@ -6,7 +6,6 @@
 namespace gandem {
 
 void RunTotals::Add(const RoundMetrics& metrics) {
-  if (!new_records_.Note(metrics)) return;
   const int64_t rounds = RoundsOf(metrics);
   RoleTotals& role = roles_[metrics.role()];
   if (leading_.Leads(metrics)) role.rounds += rounds;

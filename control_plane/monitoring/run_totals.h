@@ -11,8 +11,7 @@
 #include <utility>
 
 #include "common/round_times.h"
-#include "control_plane/views/leading_ranks.h"
-#include "control_plane/views/new_records.h"
+#include "control_plane/views/record_order.h"
 #include "proto/metrics.pb.h"
 
 namespace gandem {
@@ -28,7 +27,7 @@ class RunTotals {
     int64_t records_dropped = 0;
   };
 
-  // Repeats change nothing.
+  // Without repeats (record_order.h).
   void Add(const RoundMetrics& metrics);
 
   const std::map<Role, RoleTotals>& roles() const { return roles_; }
@@ -42,7 +41,6 @@ class RunTotals {
  private:
   int64_t RoundsOf(const RoundMetrics& metrics) const;
 
-  NewRecords new_records_;
   LeadingRanks leading_;
   int64_t run_epoch_ = 0;
   std::map<Role, RoleTotals> roles_;

@@ -13,15 +13,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "common/philox.h"
 #include "common/status.h"
 
 namespace gandem {
 namespace {
 
 constexpr double kNormal = 1.959964;  // 97.5 % of a normal distribution
-constexpr uint64_t kBootstrapSeed = 1;
-constexpr int kBootstrapDraws = 50'000;
 
 double MeanOf(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) /
@@ -40,19 +37,13 @@ double StudentOf(size_t freedom) {
          (5 * std::pow(z, 5) + 16 * z * z * z + 3 * z) / (96 * n * n);
 }
 
-// Below which part of the draws the interval of n values ends on each side.
-double TailOf(size_t n) {
-  const auto size = static_cast<double>(n);
-  const double reach = std::sqrt(size / (size - 1)) * StudentOf(n - 1);
-  return 0.5 * std::erfc(reach / std::sqrt(2.0));
-}
-
-double DrawMean(std::span<const double> values, PhiloxStream& random) {
-  double sum = 0;
-  for (size_t i = 0; i < values.size(); ++i) {
-    sum += values[random.NextBelow(static_cast<uint32_t>(values.size()))];
-  }
-  return sum / static_cast<double>(values.size());
+// The variance of the mean of several values.
+double VarianceOfMean(std::span<const double> values) {
+  const double mean = MeanOf(values);
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  const auto n = static_cast<double>(values.size());
+  return squares / (n - 1) / n;
 }
 
 // The curves of all runs that are of one setting; empty: there is none.
@@ -188,7 +179,7 @@ ComparedSide SideOf(const std::vector<PointOfRun>& points) {
   if (points.size() > 1) {
     absl::StrAppend(&side.name, " and ", points.size() - 1,
                     points.size() == 2 ? " other seed" : " other seeds");
-    side.interval = BootstrapInterval(side.values, {});
+    side.interval = StudentInterval(side.values, {});
     side.interval_of = absl::StrCat(points.size(), " seeds");
   } else if (points.front().point.sd.has_value()) {
     const double reach = kNormal * *points.front().point.sd;
@@ -211,56 +202,52 @@ std::string IntervalText(const Interval& interval) {
   return absl::StrFormat("%.3g to %.3g", interval.low, interval.high);
 }
 
-// How `better` stands to `other` where they are one run each.
+// How `better` stands to `other` by an interval whose width comes `by` what.
+void JudgeInterval(const RunComparison& comparison, const std::string& yes,
+                   const std::string& by, const std::string& more,
+                   Verdict& verdict) {
+  verdict.is_sure = verdict.interval->low > 0;
+  const std::string numbers = absl::StrFormat(
+      "%s is %s by %.3g (95 %% interval %s, %s).", comparison.metric,
+      comparison.lower_is_better ? "lower" : "higher", verdict.difference,
+      IntervalText(*verdict.interval), by);
+  const std::string claim =
+      absl::StrCat(verdict.better, " is better than ", verdict.other);
+  verdict.text = verdict.is_sure
+                     ? absl::StrCat(yes, ": ", claim, ". ", numbers)
+                     : absl::StrCat("Cannot say whether ", claim, ": ", numbers,
+                                    " More ", more, " narrow it.");
+}
+
+// Where they are one run each.
 void JudgeCheckpoints(const RunComparison& comparison, Verdict& verdict) {
-  const char* const kSeeds =
-      " How their recipes compare takes several seeds each, at least 4 "
-      "(`gandem train ... --set seed=N`).";
   if (!verdict.interval.has_value()) {
     verdict.text = absl::StrCat(
         "Cannot say: the cards of ", verdict.better, " and ", verdict.other,
         " have no standard deviation (--halvings of gandem evaluate).");
     return;
   }
-  verdict.is_sure = verdict.interval->low > 0;
-  const std::string numbers = absl::StrFormat(
-      "%s is %s by %.3g (95 %% interval %s, by the cards' sd).",
-      comparison.metric, comparison.lower_is_better ? "lower" : "higher",
-      verdict.difference, IntervalText(*verdict.interval));
-  verdict.text =
-      verdict.is_sure
-          ? absl::StrCat("Yes for these two runs: ", verdict.better,
-                         " is better than ", verdict.other, ". ", numbers)
-          : absl::StrCat("Cannot say whether ", verdict.better,
-                         " is better than ", verdict.other, ": ", numbers,
-                         " More images (--num) narrow it.");
-  absl::StrAppend(&verdict.text, kSeeds);
+  JudgeInterval(comparison, "Yes for these two runs", "by the cards' sd",
+                "images (--num)", verdict);
+  absl::StrAppend(&verdict.text,
+                  " How their recipes compare takes several seeds each, at "
+                  "least 4 (`gandem train ... --set seed=N`).");
 }
 
 void JudgeSeeds(const RunComparison& comparison, const ComparedSide& better,
                 const ComparedSide& other, Verdict& verdict) {
   const std::string seeds = absl::StrCat(better.values.size(), " and ",
                                          other.values.size(), " seeds");
-  const std::string by = absl::StrFormat(
-      "%s is %s by %.3g", comparison.metric,
-      comparison.lower_is_better ? "lower" : "higher", verdict.difference);
-  if (!CanSeparate(better.values.size(), other.values.size())) {
-    verdict.text = absl::StrCat(
-        "Cannot say whether ", verdict.better, " is better than ",
-        verdict.other, ": ", by, ", but ", seeds,
-        " are too few for 95 %, whatever they say; 4 each are enough.");
+  if (CanSeparate(better.values.size(), other.values.size())) {
+    JudgeInterval(comparison, "Yes", seeds, "seeds", verdict);
     return;
   }
-  verdict.is_sure = verdict.interval->low > 0;
-  const std::string numbers =
-      absl::StrCat(by, " (95 % interval ", IntervalText(*verdict.interval),
-                   ", ", seeds, ").");
-  verdict.text = verdict.is_sure
-                     ? absl::StrCat("Yes: ", verdict.better, " is better than ",
-                                    verdict.other, ". ", numbers)
-                     : absl::StrCat("Cannot say whether ", verdict.better,
-                                    " is better than ", verdict.other, ": ",
-                                    numbers, " More seeds narrow it.");
+  verdict.text = absl::StrFormat(
+      "Cannot say whether %s is better than %s: %s is %s by %.3g, but %s are "
+      "too few for 95 %%, whatever they say; 4 each are enough.",
+      verdict.better, verdict.other, comparison.metric,
+      comparison.lower_is_better ? "lower" : "higher", verdict.difference,
+      seeds);
 }
 
 Verdict VerdictOf(const RunComparison& comparison, const ComparedSide& better,
@@ -272,7 +259,7 @@ Verdict VerdictOf(const RunComparison& comparison, const ComparedSide& better,
   if (are_single) {
     verdict.interval = IntervalOfCards(better, other);
   } else if (better.values.size() > 1 && other.values.size() > 1) {
-    verdict.interval = BootstrapInterval(better.values, other.values);
+    verdict.interval = StudentInterval(better.values, other.values);
   }
   if (verdict.interval.has_value() && sign < 0) {
     verdict.interval =
@@ -305,18 +292,19 @@ bool CanSeparate(size_t n, size_t m) {
   return 2 / ways <= 0.05;
 }
 
-Interval BootstrapInterval(std::span<const double> a,
-                           std::span<const double> b) {
-  PhiloxStream random(kBootstrapSeed, Purpose::kResampling, 0, 0);
-  std::vector<double> draws(kBootstrapDraws);
-  for (double& draw : draws) {
-    draw = DrawMean(a, random) - (b.empty() ? 0 : DrawMean(b, random));
-  }
-  std::ranges::sort(draws);
-  const size_t fewest = b.empty() ? a.size() : std::min(a.size(), b.size());
-  const auto cut =
-      static_cast<size_t>(TailOf(fewest) * static_cast<double>(draws.size()));
-  return {draws[cut], draws[draws.size() - 1 - cut]};
+Interval StudentInterval(std::span<const double> a, std::span<const double> b) {
+  const double mean = MeanOf(a) - (b.empty() ? 0 : MeanOf(b));
+  const double va = VarianceOfMean(a);
+  const double vb = b.empty() ? 0 : VarianceOfMean(b);
+  if (va + vb == 0) return {mean, mean};
+  const double parts =
+      va * va / static_cast<double>(a.size() - 1) +
+      (b.empty() ? 0 : vb * vb / static_cast<double>(b.size() - 1));
+  // Rounded down, so that the interval is rather too wide.
+  const auto freedom = static_cast<size_t>((va + vb) * (va + vb) / parts);
+  const double reach =
+      StudentOf(std::max<size_t>(1, freedom)) * std::sqrt(va + vb);
+  return {mean - reach, mean + reach};
 }
 
 absl::StatusOr<RunComparison> CompareRuns(std::span<const ComparedRun> runs,

@@ -4,12 +4,10 @@
 // sure that is.
 //
 // Runs whose recipes differ in nothing but the seed are one side. Sides of
-// several seeds are compared by a bootstrap of the difference of their means:
-// each side's seeds are drawn with replacement, and the interval is the
-// expanded percentile one, which is as wide as Student's t asks for so few
-// values (T. Hesterberg, "What Teachers Should Know About the Bootstrap", The
-// American Statistician 69, 2015). Sides of one run each are compared by the sd
-// of their cards: that is about two checkpoints, not about two recipes.
+// several seeds are compared by Student's t for unequal variances (B. L. Welch,
+// "The Generalization of 'Student's' Problem", Biometrika 34, 1947). Sides of
+// one run each are compared by the sd of their cards: that is about two
+// checkpoints, not about two recipes.
 //
 // Owner: values. Thread safety: pure functions.
 #pragma once
@@ -77,8 +75,7 @@ absl::StatusOr<RunComparison> CompareRuns(std::span<const ComparedRun> runs,
 
 // The 95 % interval of mean(a) - mean(b), or of mean(a) where b is empty. Each
 // has at least two values.
-Interval BootstrapInterval(std::span<const double> a,
-                           std::span<const double> b);
+Interval StudentInterval(std::span<const double> a, std::span<const double> b);
 
 // Whether seeds of so many a side can be told apart at all: the chance that
 // equal sides are separated entirely, 2 in n + m over n, is 5 % or less.

@@ -8,11 +8,9 @@
 #include <cerrno>
 #include <vector>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/config/role_name.h"
@@ -20,7 +18,6 @@
 #include "common/files/plain_file.h"
 #include "common/files/proto_json.h"
 #include "common/files/rotation.h"
-#include "common/monotonic_time.h"
 #include "common/results/noise_rows.h"
 #include "common/round_times.h"
 #include "common/status.h"
@@ -158,28 +155,15 @@ MetricsWriter::~MetricsWriter() {
 absl::Status MetricsWriter::OpenLines() {
   const std::string path = MetricsPath();
   GANDEM_ASSIGN_OR_RETURN(
-      const int fd,
+      fd_,
       OpenPlainFile(path, "cannot open", O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-  absl::Cleanup close_new = [fd] { close(fd); };
-  GANDEM_ASSIGN_OR_RETURN(const off_t size, WholeLines(fd, path));
-  if (ftruncate(fd, size) != 0) return FileError(errno, "cannot write", path);
-  std::move(close_new).Cancel();
-  if (fd_ >= 0) close(fd_);
-  fd_ = fd;
-  size_ = size;
+  GANDEM_ASSIGN_OR_RETURN(size_, WholeLines(fd_, path));
+  if (ftruncate(fd_, size_) != 0) return FileError(errno, "cannot write", path);
   return absl::OkStatus();
 }
 
 void MetricsWriter::BeginEpoch(int64_t first_round) {
   Enqueue(Epoch{first_round});
-}
-
-void MetricsWriter::Add(const RoundMetrics& metrics) {
-  {
-    absl::MutexLock lock(&mu_);
-    if (!new_records_.Note(metrics)) return;
-  }
-  Enqueue(metrics);
 }
 
 // Never blocks whoever reports: a full queue drops the record and says so.
@@ -213,31 +197,9 @@ absl::Status MetricsWriter::Write(const Item& item) {
     return BeginEvents(epoch->first_round);
   }
   const RoundMetrics& metrics = std::get<RoundMetrics>(item);
-  absl::Status result = BeginAgainIfRemoved();
-  result.Update(WriteLine(metrics));
+  absl::Status result = WriteLine(metrics);
   result.Update(WriteEvents(metrics));
   return result;
-}
-
-// Not where the whole run folder has gone: it may have been moved, with what is
-// open in it.
-absl::Status MetricsWriter::BeginAgainIfRemoved() {
-  const absl::Time now = MonotonicNow();
-  if (now < next_look_ || !PathExists(run_dir_)) return absl::OkStatus();
-  next_look_ = now + limits_.look_every;
-  std::vector<std::string> removed;
-  if (!IsOpenAs(fd_, MetricsPath())) {
-    GANDEM_RETURN_IF_ERROR(OpenLines());
-    removed.push_back(MetricsPath());
-  }
-  if (events_ != nullptr && !PathExists(events_->path())) {
-    GANDEM_RETURN_IF_ERROR(BeginEvents(std::nullopt));
-    removed.push_back(ParentOf(events_->path()));
-  }
-  if (removed.empty()) return absl::OkStatus();
-  return absl::DataLossError(
-      absl::StrCat("somebody has removed ", absl::StrJoin(removed, " and "),
-                   ", which begins again without what it had"));
 }
 
 absl::Status MetricsWriter::BeginEvents(std::optional<int64_t> first_round) {

@@ -4,8 +4,7 @@
 // line) and run_dir/tensorboard/ (scalars by role, grids of samples), on a
 // thread of its own: a slow disk holds up nobody. Both are bounded: the file
 // that is full becomes metrics.1.jsonl and so on (common/files/rotation.h), and
-// of the events the oldest files go. What others remove under the run begins
-// again, and TakeError() says so.
+// of the events the oldest files go.
 //
 // Owner: `gandem train`. Thread safety: any thread.
 // Errors: what cannot be written is dropped and counted; TakeError() tells the
@@ -24,12 +23,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/time.h"
 #include "common/bounded_queue.h"
 #include "common/files/event_writer.h"
 #include "common/process/thread.h"
-#include "control_plane/views/leading_ranks.h"
-#include "control_plane/views/new_records.h"
+#include "control_plane/views/record_order.h"
 #include "proto/metrics.pb.h"
 
 namespace gandem {
@@ -39,8 +36,6 @@ class MetricsWriter {
   struct Limits {
     int64_t file_bytes = int64_t{64} << 20;  // then another file begins
     int older_files = 15;  // of full ones, before the one that is written
-    // Whether the files are still there.
-    absl::Duration look_every = absl::Seconds(1);
   };
 
   // Appends to what the run has; a line that a crash cut off is taken away.
@@ -56,9 +51,8 @@ class MetricsWriter {
   // A run epoch starts at `first_round`: TensorBoard forgets what it has of
   // later rounds.
   void BeginEpoch(int64_t first_round);
-  // A repeated record (same role, rank, run epoch and round, or an earlier one)
-  // is dropped. Never waits.
-  void Add(const RoundMetrics& metrics);
+  // A record that is no repeat (record_order.h). Never waits.
+  void Add(const RoundMetrics& metrics) { Enqueue(metrics); }
 
   // The first error since the last call, else OK.
   absl::Status TakeError();
@@ -75,10 +69,7 @@ class MetricsWriter {
       : run_dir_(std::move(run_dir)), limits_(limits), queue_(kMaxQueued) {}
   void Run();
   absl::Status Write(const Item& item);
-  // Goes on behind the last whole line of what has the name.
   absl::Status OpenLines();
-  // DATA_LOSS: somebody had removed something, and it has begun again.
-  absl::Status BeginAgainIfRemoved();
   absl::Status WriteLine(const RoundMetrics& metrics);
   // Another file begins once this one is full.
   absl::Status BeginFileIfFull();
@@ -93,14 +84,12 @@ class MetricsWriter {
   const Limits limits_;
   BoundedQueue<Item> queue_;
   absl::Mutex mu_;
-  NewRecords new_records_ ABSL_GUARDED_BY(mu_);
   absl::Status error_ ABSL_GUARDED_BY(mu_);
   // Only the thread uses these.
   int fd_ = -1;
   off_t size_ = 0;  // whole lines
   std::unique_ptr<EventWriter> events_;
   LeadingRanks leading_;
-  absl::Time next_look_ = absl::InfinitePast();
   Thread thread_;  // last: it uses all of the above
 };
 

@@ -19,9 +19,6 @@ namespace {
 
 // Long enough to smooth over a checkpoint, short enough to follow a change.
 constexpr absl::Duration kSpeedWindow = absl::Seconds(20);
-// Losses that no training that goes well has.
-constexpr double kHugeLoss = 1e6;
-constexpr double kHugeGrowth = 1000;
 constexpr int kMinBarColumns = 10;
 constexpr int kMaxBarColumns = 40;
 
@@ -53,41 +50,58 @@ std::string FleetText(const FleetStatus& fleet) {
   return text;
 }
 
-// The fields after the bar, what matters most first.
-std::vector<std::string> Fields(const ProgressView& view) {
+// A field as a bar and as a line show it; empty: it is not shown there.
+struct Field {
+  std::string bar;
+  std::string line;
+};
+
+// What matters most first.
+std::vector<Field> Fields(const ProgressView& view) {
   const StatusReply& status = view.status;
-  std::vector<std::string> fields = {
-      absl::StrFormat("%d/%d %.0f%%", status.completed_rounds(),
-                      status.rounds(), std::floor(PercentDone(status)))};
-  if (status.state() != StatusReply::RUNNING) {
-    fields.push_back(StateName(status.state()));
-  }
-  if (status.eta_seconds() > 0) {
-    fields.push_back("ETA " + TimeText(status.eta_seconds()));
-  }
+  const RoundMetrics& generator = view.generator;
+  const RoundMetrics& discriminator = view.discriminator;
+  const double percent = PercentDone(status);
+  std::vector<Field> fields = {
+      {absl::StrFormat("%d/%d %.0f%%", status.completed_rounds(),
+                       status.rounds(), std::floor(percent)),
+       absl::StrFormat("round %d/%d (%.1f%%)", status.completed_rounds(),
+                       status.rounds(), percent)}};
+  const auto add = [&fields](const std::string& text) {
+    fields.push_back({text, text});
+  };
+  if (status.state() != StatusReply::RUNNING) add(StateName(status.state()));
+  if (status.eta_seconds() > 0) add("ETA " + TimeText(status.eta_seconds()));
   if (status.images_per_second() > 0) {
-    fields.push_back(absl::StrFormat("%.0f img/s", status.images_per_second()));
+    fields.push_back(
+        {absl::StrFormat("%.0f img/s", status.images_per_second()),
+         absl::StrFormat("%.1f images/s", status.images_per_second())});
   }
-  if (view.generator.role() != ROLE_UNKNOWN &&
-      view.discriminator.role() != ROLE_UNKNOWN) {
-    fields.push_back(absl::StrFormat("G %.3f D %.3f", view.generator.loss(),
-                                     view.discriminator.loss()));
-    fields.push_back(absl::StrFormat("lag %d", view.generator.lag()));
+  if (generator.role() != ROLE_UNKNOWN &&
+      discriminator.role() != ROLE_UNKNOWN) {
+    fields.push_back({absl::StrFormat("G %.3f D %.3f", generator.loss(),
+                                      discriminator.loss()),
+                      ""});
+    fields.push_back({absl::StrFormat("lag %d", generator.lag()), ""});
+  }
+  for (const RoundMetrics& newest : {generator, discriminator}) {
+    if (newest.role() == ROLE_UNKNOWN) continue;
+    fields.push_back(
+        {"", absl::StrFormat("%s loss %.3f lag %d", RoleName(newest.role()),
+                             newest.loss(), newest.lag())});
   }
   if (status.data().wait_share() > kShownDataWait) {
-    fields.push_back(DataWaitText(status.data()));
+    add(DataWaitText(status.data()));
   }
-  for (const FleetStatus& fleet : status.fleets()) {
-    fields.push_back(FleetText(fleet));
-  }
-  if (view.discriminator.cache_capacity() > 0) {
+  for (const FleetStatus& fleet : status.fleets()) add(FleetText(fleet));
+  if (discriminator.cache_capacity() > 0) {
     fields.push_back(
-        absl::StrFormat("cache %d%%", 100 * view.discriminator.cache_images() /
-                                          view.discriminator.cache_capacity()));
+        {absl::StrFormat("cache %d%%", 100 * discriminator.cache_images() /
+                                           discriminator.cache_capacity()),
+         absl::StrFormat("cache %d/%d", discriminator.cache_images(),
+                         discriminator.cache_capacity())});
   }
-  if (status.restarts() > 0) {
-    fields.push_back(absl::StrCat("restarts ", status.restarts()));
-  }
+  if (status.restarts() > 0) add(absl::StrCat("restarts ", status.restarts()));
   return fields;
 }
 
@@ -106,15 +120,13 @@ std::string Waiting(const StatusReply& status) {
 
 void ProgressTracker::AddMetrics(const RoundMetrics& metrics) {
   absl::MutexLock lock(&mu_);
-  fleets_.Add(metrics);
-  data_.Add(metrics);
+  speeds_.Add(metrics);
   for (const HealthWarning& warning : metrics.health()) {
     // Names of tensors may be anything.
     warnings_.push_back(
         absl::StrCat("warning: ", PrintableText(warning.text())));
   }
   if (!leading_.Leads(metrics)) return;
-  first_loss_.try_emplace(metrics.role(), metrics.loss());
   if (metrics.role() == GENERATOR) generator_ = metrics;
   if (metrics.role() == DISCRIMINATOR) discriminator_ = metrics;
 }
@@ -152,36 +164,13 @@ void ProgressTracker::Complete(StatusReply& status) const {
   const bool goes_on = status.state() == StatusReply::RUNNING;
   status.set_eta_seconds(
       goes_on && speed > 0 ? static_cast<double>(left) / speed : 0);
-  status.clear_fleets();
-  for (FleetStatus& fleet : fleets_.Fleets()) {
-    *status.add_fleets() = std::move(fleet);
-  }
-  status.set_limit(fleets_.Limit());
-  data_.Complete(status);
+  speeds_.Complete(status);
 }
 
 ProgressView ProgressTracker::View(StatusReply status) const {
   Complete(status);
   absl::MutexLock lock(&mu_);
   return {std::move(status), generator_, discriminator_};
-}
-
-std::vector<std::string> ProgressTracker::Doubts() const {
-  absl::MutexLock lock(&mu_);
-  std::vector<std::string> doubts;
-  for (const RoundMetrics* last : {&generator_, &discriminator_}) {
-    const auto first = first_loss_.find(last->role());
-    if (first == first_loss_.end()) continue;
-    const double usual = std::max(1.0, std::abs(first->second));
-    const double now = std::abs(last->loss());
-    if (now <= kHugeLoss && now <= kHugeGrowth * usual) continue;
-    doubts.push_back(absl::StrFormat(
-        "the %s's last loss is %.3g, at first it was %.3g: the run has ended, "
-        "but it may have diverged; look at its samples, and at metrics.jsonl "
-        "for when that began",
-        RoleName(last->role()), last->loss(), first->second));
-  }
-  return doubts;
 }
 
 std::vector<std::string> ProgressTracker::TakeWarnings() {
@@ -195,7 +184,8 @@ std::string ProgressBar(const ProgressView& view, int width) {
   }
   const size_t columns = static_cast<size_t>(std::max(0, width));
   std::string fields;
-  for (const std::string& field : Fields(view)) {
+  for (const auto& [field, line] : Fields(view)) {
+    if (field.empty()) continue;
     if (fields.size() + 1 + field.size() + kMinBarColumns + 2 > columns &&
         !fields.empty()) {
       break;
@@ -213,44 +203,14 @@ std::string ProgressBar(const ProgressView& view, int width) {
 }
 
 std::string ProgressLine(const ProgressView& view) {
-  const StatusReply& status = view.status;
-  if (status.state() == StatusReply::STARTING) {
-    return Waiting(status);
+  if (view.status.state() == StatusReply::STARTING) {
+    return Waiting(view.status);
   }
-  std::vector<std::string> fields = {
-      absl::StrFormat("round %d/%d (%.1f%%)", status.completed_rounds(),
-                      status.rounds(), PercentDone(status))};
-  if (status.state() != StatusReply::RUNNING) {
-    fields.push_back(StateName(status.state()));
+  std::vector<std::string> lines;
+  for (const auto& [bar, line] : Fields(view)) {
+    if (!line.empty()) lines.push_back(line);
   }
-  if (status.images_per_second() > 0) {
-    fields.push_back(
-        absl::StrFormat("%.1f images/s", status.images_per_second()));
-  }
-  const RoundMetrics& generator = view.generator;
-  const RoundMetrics& discriminator = view.discriminator;
-  if (generator.role() != ROLE_UNKNOWN) {
-    fields.push_back(absl::StrFormat("generator loss %.3f lag %d",
-                                     generator.loss(), generator.lag()));
-  }
-  if (discriminator.role() != ROLE_UNKNOWN) {
-    fields.push_back(absl::StrFormat("discriminator loss %.3f lag %d",
-                                     discriminator.loss(),
-                                     discriminator.lag()));
-    fields.push_back(absl::StrFormat("cache %d/%d",
-                                     discriminator.cache_images(),
-                                     discriminator.cache_capacity()));
-  }
-  if (status.data().wait_share() > kShownDataWait) {
-    fields.push_back(DataWaitText(status.data()));
-  }
-  for (const FleetStatus& fleet : status.fleets()) {
-    fields.push_back(FleetText(fleet));
-  }
-  if (status.eta_seconds() > 0) {
-    fields.push_back("ETA " + TimeText(status.eta_seconds()));
-  }
-  return absl::StrJoin(fields, " | ");
+  return absl::StrJoin(lines, " | ");
 }
 
 std::string FleetTable(const StatusReply& status) {

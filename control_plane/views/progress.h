@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,9 +16,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "control_plane/views/data_speeds.h"
-#include "control_plane/views/fleet_speeds.h"
-#include "control_plane/views/leading_ranks.h"
+#include "control_plane/views/recent_speeds.h"
+#include "control_plane/views/record_order.h"
 #include "proto/control.pb.h"
 #include "proto/metrics.pb.h"
 
@@ -45,9 +43,6 @@ class ProgressTracker {
   // data.
   void Complete(StatusReply& status) const;
   ProgressView View(StatusReply status) const;
-  // Why a run whose rounds are done may be worth nothing: losses that are far
-  // from what they were at first. A line each.
-  std::vector<std::string> Doubts() const;
   // What workers say of their training's health (RoundMetrics.health), once
   // each.
   std::vector<std::string> TakeWarnings();
@@ -60,10 +55,8 @@ class ProgressTracker {
   LeadingRanks leading_ ABSL_GUARDED_BY(mu_);
   RoundMetrics generator_ ABSL_GUARDED_BY(mu_);
   RoundMetrics discriminator_ ABSL_GUARDED_BY(mu_);
-  std::map<Role, double> first_loss_ ABSL_GUARDED_BY(mu_);  // of this start
   std::vector<std::string> warnings_ ABSL_GUARDED_BY(mu_);
-  FleetSpeeds fleets_ ABSL_GUARDED_BY(mu_);
-  DataSpeeds data_ ABSL_GUARDED_BY(mu_);
+  RecentSpeeds speeds_ ABSL_GUARDED_BY(mu_);
   int64_t run_epoch_ ABSL_GUARDED_BY(mu_) = 0;
   // (time, completed rounds), oldest first; the last few seconds.
   std::deque<std::pair<absl::Time, int64_t>> seen_ ABSL_GUARDED_BY(mu_);

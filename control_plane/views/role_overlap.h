@@ -7,10 +7,10 @@
 // Thread safety: pure functions.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "common/round_times.h"
-#include "proto/metrics.pb.h"
 
 namespace gandem {
 

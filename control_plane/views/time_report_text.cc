@@ -12,7 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "common/config/role_name.h"
 #include "common/files/printable.h"
-#include "control_plane/views/data_speeds.h"
+#include "control_plane/views/recent_speeds.h"
 #include "control_plane/views/role_overlap.h"
 
 namespace gandem {
@@ -68,43 +68,20 @@ std::string OrDash(int number) {
   return number > 0 ? absl::StrCat(number) : "-";
 }
 
-// Rounded so that what is printed adds up to 100%: the parts with the largest
-// remainders are rounded up.
-std::vector<std::string> Shares(const std::vector<double>& parts,
-                                double whole) {
-  if (whole <= 0) return std::vector<std::string>(parts.size(), "-");
-  std::vector<int64_t> tenths;
-  std::vector<std::pair<double, size_t>> remainders;  // the largest first
-  int64_t missing = 1000;
-  for (const double part : parts) {
-    const double exact = 1000 * part / whole;
-    remainders.emplace_back(std::floor(exact) - exact, tenths.size());
-    tenths.push_back(static_cast<int64_t>(std::floor(exact)));
-    missing -= tenths.back();
-  }
-  std::ranges::sort(remainders);
-  for (size_t i = 0; i < remainders.size() && missing > 0; ++i, --missing) {
-    ++tenths[remainders[i].second];
-  }
-  std::vector<std::string> texts;
-  for (const int64_t tenth : tenths) {
-    texts.push_back(
-        absl::StrFormat("%.1f%%", 0.1 * static_cast<double>(tenth)));
-  }
-  return texts;
+std::string Share(double part, double whole) {
+  return whole > 0 ? absl::StrFormat("%.1f%%", 100 * part / whole) : "-";
 }
 
 // In the order of the header's columns.
 void AppendTimes(const RoundTimes& times, const TimeRow& rounds, Line& line) {
-  const std::vector<std::string> shares =
-      Shares({times.compute(), times.sync, times.images, times.feedback,
-              times.data, times.cache},
-             times.round);
-  line.push_back(shares.front());
+  line.push_back(Share(times.compute(), times.round));
   line.push_back(times.sync + times.hidden_sync > 0
                      ? absl::StrFormat("%.1f%%", 100 * times.overlap())
                      : "-");
-  line.insert(line.end(), shares.begin() + 1, shares.end());
+  for (const double part :
+       {times.sync, times.images, times.feedback, times.data, times.cache}) {
+    line.push_back(Share(part, times.round));
+  }
   line.push_back(Seconds(rounds.median_round_seconds));
   line.push_back(Seconds(rounds.p95_round_seconds));
 }

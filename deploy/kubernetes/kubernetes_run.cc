@@ -5,7 +5,6 @@
 #include <cctype>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/config/role_name.h"
 #include "common/faults.h"
@@ -37,16 +36,6 @@ bool IsSubdomain(const std::string& text) {
              text, [](char c) { return IsLabelCharacter(c) || c == '.'; });
 }
 
-// "50Gi": digits, and one of the units of Kubernetes.
-bool IsQuantity(const std::string& text) {
-  const auto unit = std::ranges::find_if_not(text, absl::ascii_isdigit);
-  const std::string ending(unit, text.end());
-  const std::vector<std::string> units = {"",   "k",  "M",  "G", "T",
-                                          "Ki", "Mi", "Gi", "Ti"};
-  return unit != text.begin() && text.front() != '0' &&
-         std::ranges::find(units, ending) != units.end();
-}
-
 void CheckName(const char* flag, const std::string& text, bool fits,
                const std::string& wanted, Faults& faults) {
   if (fits) return;
@@ -55,22 +44,19 @@ void CheckName(const char* flag, const std::string& text, bool fits,
 }
 
 void CheckVolume(const KubernetesVolume& volume, Faults& faults) {
-  if (absl::StartsWith(volume.claim, "s3://")) {
-    faults.Add(absl::StrCat(
-        "--pvc '", PrintableText(volume.claim),
-        "': a run folder cannot be in S3, which has neither a rename nor a "
-        "lock, by which checkpoints are committed and a second coordinator is "
-        "kept out; name a PersistentVolumeClaim (the dataset may be in S3)"));
-    return;
-  }
   CheckName("--pvc", volume.claim, IsSubdomain(volume.claim),
-            "a name of a PersistentVolumeClaim", faults);
+            "a name of a PersistentVolumeClaim; a run folder needs renames and "
+            "locks, which S3 has not",
+            faults);
   if (volume.storage_class.empty()) return;
   CheckName("--storage_class", volume.storage_class,
             IsSubdomain(volume.storage_class), "a name of a StorageClass",
             faults);
-  CheckName("--storage_size", volume.size, IsQuantity(volume.size),
-            "an amount such as 50Gi", faults);
+  const bool is_amount = !volume.size.empty() &&
+                         absl::ascii_isdigit(volume.size.front()) &&
+                         std::ranges::all_of(volume.size, absl::ascii_isalnum);
+  CheckName("--storage_size", volume.size, is_amount, "an amount such as 50Gi",
+            faults);
 }
 
 void CheckMetricsPort(int port, Faults& faults) {

@@ -33,11 +33,11 @@ struct KubernetesVolume {
 };
 
 struct KubernetesRun {
-  std::string name;        // required: all objects begin with it
-  std::string name_space;  // required
-  std::string image;       // required: of deploy/container
-  std::string config;      // required: the text of the recipe, or of the plan
-  bool is_plan = false;    // that `config` is a plan
+  std::string name = {};  // required: all objects begin with it
+  std::string name_space = "default";
+  std::string image = {};   // required: of deploy/container
+  std::string config = {};  // required: the text of the recipe, or of the plan
+  bool is_plan = false;     // that `config` is a plan
   std::vector<std::string> train_arguments = {};  // "--set", "a=b", ...
   std::vector<KubernetesWorker> workers = {};     // required
   KubernetesVolume volume = {};
@@ -45,7 +45,6 @@ struct KubernetesRun {
   // Of the coordinator's pod, where Prometheus reads the run.
   std::optional<int> metrics_port = {};
   std::string log_format = "text";  // or "json"
-  bool as_jobset = false;           // its Jobs are one JobSet (jobset_text.h)
 };
 
 // Ports of every run: its pods have addresses of their own.

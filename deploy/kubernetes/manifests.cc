@@ -1,17 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "deploy/kubernetes/manifests.h"
 
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
-#include "deploy/kubernetes/jobset_text.h"
 #include "deploy/kubernetes/pod_text.h"
-#include "deploy/kubernetes/templates.h"
 #include "deploy/kubernetes/yaml_text.h"
 #include "deploy/text_template.h"
 
 namespace gandem {
+
+// The files of templates/, which the build embeds.
+namespace internal {
+extern const std::span<const unsigned char> kDisruptionBudgetYaml;
+extern const std::span<const unsigned char> kKustomizationYaml;
+extern const std::span<const unsigned char> kNetworkPolicyYaml;
+extern const std::span<const unsigned char> kRecipeYaml;
+extern const std::span<const unsigned char> kServiceYaml;
+extern const std::span<const unsigned char> kVolumeYaml;
+}  // namespace internal
+
 namespace {
 
 constexpr char kSeparator[] = "---\n";
@@ -69,15 +79,13 @@ std::string WorkersText(const KubernetesRun& run, Role role) {
   for (const KubernetesWorker& worker : run.workers) {
     if (worker.role != role) continue;
     absl::StrAppend(&text, text.empty() ? "" : kSeparator,
-                    JobText(run, WorkerJob(run, worker)));
+                    WorkerJob(run, worker));
   }
   return text;
 }
 
 std::vector<ManifestFile> JobFiles(const KubernetesRun& run) {
-  if (run.as_jobset) return {{"jobset.yaml", JobSetText(run)}};
-  std::vector<ManifestFile> files = {
-      {"coordinator.yaml", JobText(run, CoordinatorJob(run))}};
+  std::vector<ManifestFile> files = {{"coordinator.yaml", CoordinatorJob(run)}};
   for (const auto& [name, role] :
        {std::pair("generators.yaml", GENERATOR),
         std::pair("discriminators.yaml", DISCRIMINATOR),

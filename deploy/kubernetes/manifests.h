@@ -7,7 +7,6 @@
 // started again, on another node if its own is gone, and nothing is left that
 // somebody would have to stop. A worker's rank is in its Job's name, because a
 // rank is a place that its newest process takes over (design.md section 8).
-// Where the cluster has JobSets, the Jobs can be one of those.
 //
 // Thread safety: pure functions.
 // Errors: those of CheckKubernetesRun.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "deploy/kubernetes/pod_text.h"
 
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -8,11 +9,15 @@
 #include "absl/strings/str_replace.h"
 #include "common/config/role_name.h"
 #include "deploy/kubernetes/manifests.h"
-#include "deploy/kubernetes/templates.h"
 #include "deploy/kubernetes/yaml_text.h"
 #include "deploy/text_template.h"
 
 namespace gandem {
+
+namespace internal {
+extern const std::span<const unsigned char> kJobYaml;  // templates/job.yaml
+}  // namespace internal
+
 namespace {
 
 // Beyond the time that a checkpoint may take (control.grace_seconds): telling
@@ -54,8 +59,8 @@ std::string Literal(const std::string& argument) {
 
 // `values` are those in which the pods of a run differ. User 10001 is the
 // image's (deploy/container).
-PodJob Render(const KubernetesRun& run, const std::string& pod,
-              const std::string& component, TemplateValues values) {
+std::string JobText(const KubernetesRun& run, const std::string& pod,
+                    const std::string& component, TemplateValues values) {
   values.insert({{"run", run.name},
                  {"pod", pod},
                  {"component", component},
@@ -63,22 +68,8 @@ PodJob Render(const KubernetesRun& run, const std::string& pod,
                  {"claim", run.volume.claim},
                  {"grace", absl::StrCat(absl::ToInt64Seconds(absl::Ceil(
                                run.grace + kLeaveTime, absl::Seconds(1))))}});
-  return {.pod = pod,
-          .component = component,
-          .spec = FillIn(internal::kJobSpecYaml, values)};
+  return FillIn(internal::kJobYaml, values);
 }
-
-}  // namespace
-
-NamedPorts CoordinatorPorts(const KubernetesRun& run) {
-  NamedPorts ports = {{"control", kControlPort}};
-  if (run.metrics_port.has_value()) {
-    ports.push_back({"metrics", *run.metrics_port});
-  }
-  return ports;
-}
-
-namespace {
 
 std::vector<std::string> CoordinatorArguments(const KubernetesRun& run) {
   const std::string pod = CoordinatorName(run);
@@ -100,29 +91,6 @@ std::vector<std::string> CoordinatorArguments(const KubernetesRun& run) {
   }
   return arguments;
 }
-
-}  // namespace
-
-// A cluster's Prometheus that looks for pods looks at the annotations. Workers
-// have no probes: the coordinator hears their heartbeats and sees their
-// progress, and a Service must know a pod before it is ready. A probe connects
-// and says nothing, which needs no certificate.
-PodJob CoordinatorJob(const KubernetesRun& run) {
-  return Render(
-      run, CoordinatorName(run), "coordinator",
-      {{"is_coordinator", "yes"},
-       {"metrics_port",
-        run.metrics_port.has_value() ? absl::StrCat(*run.metrics_port) : ""},
-       {"retries", absl::StrCat(kCoordinatorRetries)},
-       {"command", YamlList({"gandem_pod", "coordinator"})},
-       {"arguments", ArgumentLines(CoordinatorArguments(run))},
-       {"tells_address", ""},
-       {"ports", PortLines(CoordinatorPorts(run))},
-       {"requests", "cpu: 250m\nmemory: 256Mi\n"},
-       {"limits", "memory: 2Gi\n"}});
-}
-
-namespace {
 
 // Kubernetes puts a pod's address in the place of $(POD_IP). The others are
 // told it when the worker registers, so that nobody has to look it up.
@@ -150,7 +118,35 @@ std::vector<std::string> WorkerArguments(const KubernetesRun& run,
 
 }  // namespace
 
-PodJob WorkerJob(const KubernetesRun& run, const KubernetesWorker& worker) {
+NamedPorts CoordinatorPorts(const KubernetesRun& run) {
+  NamedPorts ports = {{"control", kControlPort}};
+  if (run.metrics_port.has_value()) {
+    ports.push_back({"metrics", *run.metrics_port});
+  }
+  return ports;
+}
+
+// A cluster's Prometheus that looks for pods looks at the annotations. Workers
+// have no probes: the coordinator hears their heartbeats and sees their
+// progress, and a Service must know a pod before it is ready. A probe connects
+// and says nothing, which needs no certificate.
+std::string CoordinatorJob(const KubernetesRun& run) {
+  return JobText(
+      run, CoordinatorName(run), "coordinator",
+      {{"is_coordinator", "yes"},
+       {"metrics_port",
+        run.metrics_port.has_value() ? absl::StrCat(*run.metrics_port) : ""},
+       {"retries", absl::StrCat(kCoordinatorRetries)},
+       {"command", YamlList({"gandem_pod", "coordinator"})},
+       {"arguments", ArgumentLines(CoordinatorArguments(run))},
+       {"tells_address", ""},
+       {"ports", PortLines(CoordinatorPorts(run))},
+       {"requests", "cpu: 250m\nmemory: 256Mi\n"},
+       {"limits", "memory: 2Gi\n"}});
+}
+
+std::string WorkerJob(const KubernetesRun& run,
+                      const KubernetesWorker& worker) {
   std::string requests = absl::StrCat("cpu: ", worker.threads, "\n");
   std::string limits;
   if (worker.memory_bytes > 0) {
@@ -167,7 +163,7 @@ PodJob WorkerJob(const KubernetesRun& run, const KubernetesWorker& worker) {
     ports.push_back({"exchange", kExchangePort});
   }
   ports.push_back({"fleet", kFleetPort});
-  return Render(
+  return JobText(
       run, PodName(run, worker), RoleName(worker.role),
       {{"is_coordinator", ""},
        {"metrics_port", ""},
@@ -178,13 +174,6 @@ PodJob WorkerJob(const KubernetesRun& run, const KubernetesWorker& worker) {
        {"ports", PortLines(ports)},
        {"requests", requests},
        {"limits", limits}});
-}
-
-std::string JobText(const KubernetesRun& run, const PodJob& job) {
-  return FillIn(internal::kJobYaml, {{"run", run.name},
-                                     {"pod", job.pod},
-                                     {"component", job.component},
-                                     {"spec", job.spec}});
 }
 
 }  // namespace gandem

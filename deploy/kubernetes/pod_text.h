@@ -17,15 +17,7 @@ namespace gandem {
 using NamedPorts = std::vector<std::pair<std::string, int>>;
 NamedPorts CoordinatorPorts(const KubernetesRun& run);
 
-struct PodJob {
-  std::string pod;
-  std::string component;  // "coordinator", "generator" ...
-  std::string spec;       // of a Job: its lines, not indented
-};
-PodJob CoordinatorJob(const KubernetesRun& run);
-PodJob WorkerJob(const KubernetesRun& run, const KubernetesWorker& worker);
-
-// The Job alone.
-std::string JobText(const KubernetesRun& run, const PodJob& job);
+std::string CoordinatorJob(const KubernetesRun& run);
+std::string WorkerJob(const KubernetesRun& run, const KubernetesWorker& worker);
 
 }  // namespace gandem

@@ -2,74 +2,70 @@
 #include "deploy/slurm/slurm_job.h"
 
 #include <algorithm>
+#include <span>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "common/faults.h"
-#include "common/status.h"
+#include "deploy/text_template.h"
 
 namespace gandem {
+
+namespace internal {
+extern const std::span<const unsigned char> kBatchScript;  // job.sbatch
+}  // namespace internal
+
 namespace {
 
-// Slurm sends the signal up to a minute early.
-constexpr absl::Duration kSlurmSignalSlack = absl::Seconds(60);
-constexpr int64_t kMaxTimePart = 1'000'000;
-
-absl::Status NoTime(absl::string_view text) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--time '", text, "' is no time of Slurm's, as in 90 (minutes), 8:00:00 ",
-      "or 1-12 (days-hours)"));
+bool HasOnlyPlain(absl::string_view text, absl::string_view signs) {
+  return std::ranges::all_of(text, [signs](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+           signs.find(c) != absl::string_view::npos;
+  });
 }
 
-// Of names in #SBATCH lines, where Slurm replaces % and shells are not asked.
-bool IsPlainName(absl::string_view text) {
-  return !text.empty() && text.front() != '-' &&
-         std::ranges::all_of(text, [](char c) {
-           return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
-                  absl::string_view("_-./+=,:@").find(c) !=
-                      absl::string_view::npos;
-         });
-}
-
+// Names in #SBATCH lines, where Slurm replaces % and shells are not asked.
 void CheckName(absl::string_view flag, absl::string_view text, Faults& faults) {
-  if (IsPlainName(text)) return;
+  if (!text.empty() && text.front() != '-' && HasOnlyPlain(text, "_-./+=,:@")) {
+    return;
+  }
   faults.Add(absl::StrCat(flag, " '", text,
                           "' has to be of letters, digits and _-./+=,:@"));
 }
 
-void CheckTime(const SlurmJob& job, Faults& faults) {
-  if (job.time.empty()) return;
-  const absl::StatusOr<absl::Duration> limit = ParseSlurmTime(job.time);
-  if (!limit.ok()) {
-    faults.Add(std::string(limit.status().message()));
-    return;
+// What sbatch reads of the allocation, a line each.
+std::string AllocationOptions(const SlurmJob& job) {
+  const SlurmAllocation& allocation = job.allocation;
+  std::string text;
+  const auto add = [&text](absl::string_view name, const auto& value) {
+    absl::StrAppend(&text, "#SBATCH --", name, "=", value, "\n");
+  };
+  if (!allocation.partition.empty()) add("partition", allocation.partition);
+  if (!allocation.account.empty()) add("account", allocation.account);
+  if (!allocation.time.empty()) add("time", allocation.time);
+  if (allocation.nodes > 0) add("nodes", allocation.nodes);
+  add("ntasks", job.workers);
+  add("cpus-per-task", std::max(job.generator_cpus, job.discriminator_cpus));
+  if (allocation.gpus_per_worker > 0) {
+    add("gpus-per-task", allocation.gpus_per_worker);
   }
-  const absl::Duration least =
-      absl::Seconds(job.signal_seconds) + kSlurmSignalSlack;
-  if (*limit > least) return;
-  faults.Add(absl::StrCat(
-      "--time ", job.time, " leaves nothing to train: the signal for the last ",
-      "checkpoint comes --signal_seconds ", job.signal_seconds,
-      " before its end, and up to a minute earlier; give more than ",
-      absl::FormatDuration(least)));
+  return text;
 }
 
-void CheckNodes(const SlurmJob& job, Faults& faults) {
-  const int64_t nodes =
-      job.generators.most_nodes + job.discriminators.most_nodes;
-  if (nodes > 0 && job.heterogeneous &&
-      (job.generators.most_nodes == 0 || job.discriminators.most_nodes == 0)) {
-    faults.Add(
-        "--layout het needs two nodes, one for each role, and --nodes gives "
-        "one: such a job would wait for ever; use --layout one");
+// A line of its own. No array: an empty one is unset to bash before 4.4.
+std::string WatchingFlags(const SlurmAllocation& allocation) {
+  std::string flags;
+  if (allocation.metrics_port.has_value()) {
+    absl::StrAppend(&flags, " --metrics_listen \"$SLURMD_NODENAME:",
+                    *allocation.metrics_port, "\"");
   }
-  const int64_t workers = job.generators.workers + job.discriminators.workers;
-  if (nodes > workers) {
-    faults.Add(absl::StrCat("--nodes ", nodes, " is more than the ", workers,
-                            " workers of the run"));
+  if (allocation.log_format != "text") {
+    absl::StrAppend(&flags, " --log_format ",
+                    ShellQuoted(allocation.log_format));
   }
+  return flags.empty() ? "" : absl::StrCat(" \\\n ", flags);
 }
 
 }  // namespace
@@ -78,49 +74,60 @@ std::string SlurmScriptPath(absl::string_view run_dir) {
   return absl::StrCat(run_dir, "/slurm/job.sbatch");
 }
 
-absl::StatusOr<absl::Duration> ParseSlurmTime(absl::string_view text) {
-  const std::vector<absl::string_view> days = absl::StrSplit(text, '-');
-  const std::vector<absl::string_view> clock = absl::StrSplit(days.back(), ':');
-  const bool has_days = days.size() == 2;
-  if (days.size() > 2 || clock.size() > 3) return NoTime(text);
-  std::vector<int64_t> parts;
-  for (const absl::string_view part : clock) {
-    int64_t number = 0;
-    if (part.empty() || !std::ranges::all_of(part, absl::ascii_isdigit) ||
-        !absl::SimpleAtoi(part, &number) || number > kMaxTimePart) {
-      return NoTime(text);
-    }
-    parts.push_back(number);
+std::string ShellQuoted(absl::string_view text) {
+  if (!text.empty() && HasOnlyPlain(text, "_-./+=,:@%")) {
+    return std::string(text);
   }
-  absl::Duration total = absl::ZeroDuration();
-  if (has_days) {
-    int64_t number = 0;
-    if (days[0].empty() || !std::ranges::all_of(days[0], absl::ascii_isdigit) ||
-        !absl::SimpleAtoi(days[0], &number) || number > kMaxTimePart) {
-      return NoTime(text);
-    }
-    total += absl::Hours(24) * number;
-  }
-  // One part is minutes, or hours behind days; two are M:S, or H:M.
-  const absl::Duration units[] = {absl::Hours(1), absl::Minutes(1),
-                                  absl::Seconds(1)};
-  const size_t first = has_days || parts.size() == 3 ? 0 : 1;
-  for (size_t i = 0; i < parts.size(); ++i)
-    total += parts[i] * units[first + i];
-  if (total <= absl::ZeroDuration()) return NoTime(text);
-  return total;
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", R"('\'')"}}), "'");
+}
+
+std::string SlurmComment(absl::string_view run_dir) {
+  return absl::StrCat("gandem:", run_dir);
 }
 
 absl::Status CheckSlurmJob(const SlurmJob& job) {
+  const SlurmAllocation& allocation = job.allocation;
   Faults faults("arguments");
   CheckName("name", job.name, faults);
   CheckName("--run_dir", job.run_dir, faults);
   CheckName("the folder of gandem's programs", job.binary_folder, faults);
-  if (!job.partition.empty()) CheckName("--partition", job.partition, faults);
-  if (!job.account.empty()) CheckName("--account", job.account, faults);
-  CheckTime(job, faults);
-  CheckNodes(job, faults);
+  for (const auto& [flag, text] :
+       {std::pair("--partition", allocation.partition),
+        std::pair("--account", allocation.account),
+        std::pair("--time", allocation.time)}) {
+    if (!text.empty()) CheckName(flag, text, faults);
+  }
+  if (allocation.nodes > job.workers) {
+    faults.Add(absl::StrCat("--nodes ", allocation.nodes, " is more than the ",
+                            job.workers, " workers of the run"));
+  }
   return faults.ToStatus();
+}
+
+std::string BatchScript(const SlurmJob& job) {
+  const SlurmAllocation& allocation = job.allocation;
+  const auto quote = [](std::string* text, const std::string& argument) {
+    text->append(ShellQuoted(argument));
+  };
+  return FillIn(
+      internal::kBatchScript,
+      {{"name", job.name},
+       {"comment", SlurmComment(job.run_dir)},
+       {"plain_run_dir", job.run_dir},
+       {"work_dir", job.work_dir},
+       {"signal_seconds", absl::StrCat(allocation.signal_seconds)},
+       {"allocation", AllocationOptions(job)},
+       {"run_dir", ShellQuoted(job.run_dir)},
+       {"programs", ShellQuoted(job.binary_folder)},
+       {"what", absl::StrJoin(job.what, " ", quote)},
+       {"generator_cpus", absl::StrCat(job.generator_cpus)},
+       {"discriminator_cpus", absl::StrCat(job.discriminator_cpus)},
+       {"gpus",
+        allocation.gpus_per_worker > 0
+            ? absl::StrCat(" --gpus-per-task=", allocation.gpus_per_worker)
+            : ""},
+       {"network", allocation.insecure_network ? " --insecure_network" : ""},
+       {"watching", WatchingFlags(allocation)}});
 }
 
 }  // namespace gandem

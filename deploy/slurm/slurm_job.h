@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What Slurm is asked for: a run's workers and the allocation that they get.
+// A run as a job of Slurm. Its batch script coordinates on the job's first
+// node, lets srun start each worker as a step of its own, and resumes what is
+// there. What it relies on of Slurm (version 22.05) was measured:
+// docs/operations.md.
 //
 // Thread safety: values and pure functions.
 #pragma once
@@ -11,17 +14,22 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
 
 namespace gandem {
 
-// The workers of a role, all alike.
-struct SlurmFleet {
-  int64_t workers = 0;     // required
-  int64_t cpus = 1;        // of each: its compute threads
-  int64_t most_nodes = 0;  // 0: as Slurm places them
+// What a user may choose.
+struct SlurmAllocation {
+  int64_t nodes = 0;           // 0: as Slurm places the workers
+  std::string partition = {};  // empty: the cluster's default
+  std::string account = {};    // empty: the user's default
+  std::string time = {};  // as sbatch takes it; empty: the partition's limit
+  int64_t gpus_per_worker = 0;
+  int64_t signal_seconds = 120;  // before the limit, for a checkpoint
+  bool insecure_network = false;
+  // Of the first node, where Prometheus reads the run. 0: any.
+  std::optional<int> metrics_port = {};
+  std::string log_format = "text";  // or "json"
 };
 
 struct SlurmJob {
@@ -33,31 +41,27 @@ struct SlurmJob {
   std::string work_dir = {};
   // Arguments of `gandem coordinate` that say what is trained.
   std::vector<std::string> what = {};
-  SlurmFleet generators = {};
-  SlurmFleet discriminators = {};
-  // Each fleet is a component of a heterogeneous job, which is a node at least.
-  bool heterogeneous = false;
-  std::string partition = {};  // empty: the cluster's default
-  std::string account = {};    // empty: the user's default
-  std::string time = {};       // empty: the partition's limit
-  int64_t gpus_per_worker = 0;
-  std::string signal = "USR2";   // before the limit; NCCL takes USR1
-  int64_t signal_seconds = 120;  // so long before it
-  bool insecure_network = false;
-  // Of the first node, where Prometheus reads the run. 0: any.
-  std::optional<int> metrics_port = {};
-  std::string log_format = "text";  // or "json"
+  int64_t workers = 0;  // required: of both roles
+  // Compute threads of a worker.
+  int64_t generator_cpus = 1;
+  int64_t discriminator_cpus = 1;
+  SlurmAllocation allocation = {};
 };
 
 // The script's place: RUN_DIR/slurm/job.sbatch.
 std::string SlurmScriptPath(absl::string_view run_dir);
 
-// A time limit as sbatch takes it: M, M:S, H:M:S, D-H, D-H:M or D-H:M:S.
-//   INVALID_ARGUMENT  it is none.
-absl::StatusOr<absl::Duration> ParseSlurmTime(absl::string_view text);
+// `text` as one word of a shell.
+std::string ShellQuoted(absl::string_view text);
 
-// All that sbatch would not say, or only hours later.
+// The comment of the run's jobs, by which a living one is found.
+std::string SlurmComment(absl::string_view run_dir);
+
+// What sbatch would not say, or would take for something else.
 //   INVALID_ARGUMENT  names the flags of `gandem launch slurm`.
 absl::Status CheckSlurmJob(const SlurmJob& job);
+
+// Readable, and clean to shellcheck. `job` has passed CheckSlurmJob.
+std::string BatchScript(const SlurmJob& job);
 
 }  // namespace gandem

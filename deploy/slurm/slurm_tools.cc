@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "deploy/slurm/slurm_tools.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
@@ -45,30 +47,44 @@ absl::StatusOr<std::string> RunTool(std::vector<std::string> arguments) {
                    Printable(said->text, kMaxToolWords)));
 }
 
+// The number that `text` begins with: "17", of a cluster's "17;cluster", of a
+// component of a job "17+1". 0: it is none.
+int64_t NumberOf(absl::string_view text) {
+  const size_t end = text.find_first_not_of("0123456789");
+  int64_t job = 0;
+  return absl::SimpleAtoi(text.substr(0, end), &job) ? job : 0;
+}
+
 }  // namespace
 
-absl::StatusOr<int64_t> SlurmTools::Submit(const std::string& script) {
+absl::StatusOr<int64_t> SubmitSlurmJob(const std::string& script) {
   GANDEM_ASSIGN_OR_RETURN(const std::string text,
                           RunTool({"sbatch", "--parsable", script}));
   // Warnings may stand before it.
   const std::vector<std::string> lines =
       absl::StrSplit(absl::StripAsciiWhitespace(text), '\n');
-  return ParseSlurmJobId(lines.back());
+  const int64_t job = NumberOf(lines.back());
+  if (job > 0) return job;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "sbatch has not named a job: '", Printable(text, kMaxToolWords), "'"));
 }
 
-absl::StatusOr<SlurmJobState> SlurmTools::JobState(int64_t job) {
-  GANDEM_ASSIGN_OR_RETURN(
-      const std::string text,
-      RunTool({"scontrol", "--oneliner", "show", "job", absl::StrCat(job)}));
-  return ParseSlurmJobState(text);
-}
-
-absl::StatusOr<std::optional<int64_t>> SlurmTools::FindJob(
+absl::StatusOr<std::optional<int64_t>> FindSlurmJob(
     const std::string& comment) {
   GANDEM_ASSIGN_OR_RETURN(
       const std::string text,
       RunTool({"squeue", "--me", "--noheader", "--format=%i %k"}));
-  return FindSlurmJob(text, comment);
+  std::optional<int64_t> newest;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    const std::pair<absl::string_view, absl::string_view> job =
+        absl::StrSplit(line, absl::MaxSplits(' ', 1));
+    const int64_t number = NumberOf(job.first);
+    if (number == 0 || absl::StripAsciiWhitespace(job.second) != comment) {
+      continue;
+    }
+    newest = std::max(newest.value_or(0), number);
+  }
+  return newest;
 }
 
 }  // namespace gandem

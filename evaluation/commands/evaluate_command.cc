@@ -24,7 +24,7 @@
 #include "evaluation/kept/held_folder.h"
 #include "evaluation/metrics/statistics_file.h"
 #include "models/torch.h"
-#include "training/compute/parse_device.h"
+#include "training/compute/devices.h"
 
 namespace gandem {
 namespace {

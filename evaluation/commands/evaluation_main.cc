@@ -9,8 +9,8 @@
 #include "common/matrix_tiles.h"
 #include "common/process/exit_code.h"
 #include "common/process/failpoint.h"
+#include "common/process/process_start.h"
 #include "common/process/signals.h"
-#include "common/process/standard_streams.h"
 #include "evaluation/commands/command_lines.h"
 #include "evaluation/commands/export_command.h"
 #include "evaluation/commands/models_command.h"
@@ -19,9 +19,8 @@
 namespace gandem {
 
 int EvaluationMain(int argc, char** argv) {
-  OpenStandardStreams();
+  PrepareProcess();
   HideTilesWithoutSize();
-  IgnoreFileSizeSignal();
   const absl::Status armed = ArmFailpointFromEnvironment("evaluation");
   if (!armed.ok()) {
     absl::FPrintF(stderr, "evaluation_job: %s\n", armed.message());

@@ -12,7 +12,6 @@ import os
 import pathlib
 import re
 import shutil
-import signal
 import subprocess
 import time
 
@@ -130,7 +129,7 @@ class Cluster:
 
 
 class Launch:
-    """One `gandem launch slurm` that follows its job."""
+    """One `gandem launch slurm`, and the job that it has submitted or found."""
 
     def __init__(self, cluster, run_dir, sets=(), flags=(), recipe=SMOKE,
                  cwd=None):
@@ -148,13 +147,32 @@ class Launch:
                 stdout=out, stderr=out, cwd=cwd)
 
     def text(self):
-        return self.output.read_text(errors="replace")
+        """What the launch and its job have said."""
+        said = self.output.read_text(errors="replace")
+        for log in sorted((self.dir / "slurm").glob("job-*.log")):
+            said += log.read_text(errors="replace")
+        return said
 
     def job(self):
-        path = self.dir / "slurm" / "job.id"
-        wait_for(lambda: path.exists() or self.process.poll() is not None,
-                 "the job to be submitted")
-        return path.read_text().strip()
+        """The number; None: Slurm or gandem has refused the job."""
+        if self.process.wait(DEADLINE) != 0:
+            return None
+        said = self.output.read_text(errors="replace")
+        return re.findall(r"^(?:submitted )?job (\d+) ", said, re.MULTILINE)[-1]
+
+    def job_end(self):
+        """The exit code of the job's script; None: it is not over."""
+        line = self.cluster.run("scontrol", "--oneliner", "show", "job",
+                                self.job()).splitlines()[0]
+        fields = dict(word.split("=", 1) for word in line.split()
+                      if "=" in word)
+        if fields["JobState"] in ("PENDING", "RUNNING", "COMPLETING",
+                                  "CONFIGURING", "SUSPENDED", "REQUEUED"):
+            return None
+        if fields["JobState"] not in ("COMPLETED", "FAILED"):
+            return 75
+        code, signal_number = map(int, fields["ExitCode"].split(":"))
+        return 128 + signal_number if signal_number else code
 
     def rounds(self):
         """Rounds of which the generator has told."""
@@ -177,23 +195,18 @@ class Launch:
 
     def wait_rounds(self, rounds):
         def there():
-            if self.process.poll() is not None:
+            if self.job() is None or self.job_end() is not None:
                 raise AssertionError("ended early:\n" + self.text()[-3000:])
             return self.rounds() >= rounds
         wait_for(there, f"round {rounds} of {self.dir.name}")
 
     def wait(self, seconds=DEADLINE):
-        try:
-            return self.process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            self.stop()
-            raise AssertionError(f"still there after {seconds} s:\n"
-                                 + self.text()[-3000:]) from None
-
-    def leave(self):
-        """Ctrl-C."""
-        self.process.send_signal(signal.SIGINT)
-        return self.wait()
+        """The exit code of the launch, or that of its job."""
+        if self.job() is None:
+            return self.process.returncode
+        wait_for(lambda: self.job_end() is not None,
+                 f"the end of {self.dir.name}", seconds)
+        return self.job_end()
 
     def stop(self):
         if self.process.poll() is None:

@@ -34,16 +34,12 @@ TEST(TextTemplateTest, LinesDependOnWhetherAValueIsEmpty) {
       "  x\n"
       "  #@if y\n"
       "  x and y\n"
-      "  #@else\n"
-      "  x, no y\n"
       "  #@end\n"
-      "#@else\n"
-      "  no x\n"
       "#@end\n"
       "end\n";
   EXPECT_EQ(Filled(kText, {{"x", "1"}, {"y", "1"}}), "  x\n  x and y\nend\n");
-  EXPECT_EQ(Filled(kText, {{"x", "1"}, {"y", ""}}), "  x\n  x, no y\nend\n");
-  EXPECT_EQ(Filled(kText, {{"x", ""}, {"y", "1"}}), "  no x\nend\n");
+  EXPECT_EQ(Filled(kText, {{"x", "1"}, {"y", ""}}), "  x\nend\n");
+  EXPECT_EQ(Filled(kText, {{"x", ""}, {"y", "1"}}), "end\n");
 }
 
 TEST(TextTemplateDeathTest, OurOwnMistakesEndTheProcess) {

@@ -14,18 +14,26 @@ def faults_of(cases):
     return [fault for case in cases for fault in case.faults]
 
 
+def points_in_code():
+    use = re.compile(r"(?:GANDEM_FAILPOINT(?:_CORRUPTS)?|FailpointDamages|"
+                     r'DamageMessage)\(\s*"([^"]*)"')
+    folders = [path for path in harness.SOURCE.iterdir()
+               if path.is_dir() and path.name[0] != "."
+               and not path.name.startswith(("build", "tests"))]
+    return {point for folder in folders
+            for ending in ("cc", "h") for path in folder.rglob(f"*.{ending}")
+            for point in use.findall(path.read_text())}
+
+
 class TableTest(unittest.TestCase):
     def test_different_faults_at_all_points_of_a_run(self):
         cases = table.parse(table.FAULTS)
         self.assertEqual(len(set(cases)), len(cases))
-        points = re.findall(
-            r'^    "([\w.]+)",$',
-            (harness.SOURCE / "common/process/failpoint.cc").read_text(), re.M)
         self.assertEqual(
             {fault.point for fault in faults_of(cases)},
             # divergence_test.py spoils the gradients; precision_test.py has
             # choices to make; bad_input_test.py hangs calls into file systems.
-            {point for point in points
+            {point for point in points_in_code()
              if not point.startswith(("evaluation.", "update."))
              and point not in ("coordinator.after_choice", "file.wait")})
 

@@ -468,8 +468,8 @@ class EvaluateTest(Evaluations):
             "GANDEM_FAILPOINT": f"evaluation.before_card:1:{marker}"})
         self.assertTrue(marker.exists())
         self.assertEqual(done.returncode, 0, done.stderr)
-        rows = [line.split()[0] for line in done.stdout.splitlines()]
-        self.assertEqual(rows, ["round", "20"])
+        rows = [line.split(":")[0] for line in done.stdout.splitlines()]
+        self.assertEqual(rows, ["round 20"])
         cards = {path.name: path.stat().st_mtime_ns
                  for path in own.glob("evaluation/*.textproto")}
         self.assertEqual(len(cards), 1)
@@ -479,8 +479,8 @@ class EvaluateTest(Evaluations):
         shutil.rmtree(own / "checkpoints/step-000000010")
         done = self.watch(own, "--every", 20, "--", "--num", 300)
         self.assertEqual(done.returncode, 0, done.stderr)
-        rows = [line.split()[0] for line in done.stdout.splitlines()]
-        self.assertEqual(rows, ["round", "20", "40"])
+        rows = [line.split(":")[0] for line in done.stdout.splitlines()]
+        self.assertEqual(rows, ["round 20", "round 40"])
         after = {path.name: path.stat().st_mtime_ns
                  for path in own.glob("evaluation/*.textproto")}
         self.assertEqual(len(after), 2)

@@ -197,13 +197,14 @@ class TimelineTest(harness.RunTest):
         run = self.train("killed-run", sets=SETS, flags=["--trace"], env={
             "GANDEM_FAILPOINT": f"generator.after_update:30:{marker}"})
         self.assertTrue(marker.exists(), "the point was not passed")
-        again = list((run.dir / "trace").glob("generator-*.2.json"))
-        self.assertEqual(len(again), 1)
-        first = again[0].with_name(again[0].name.replace(".2.", "."))
+        before = list((run.dir / "trace").glob("generator-*.1.json"))
+        self.assertEqual(len(before), 1)
+        first = before[0]
+        again = first.with_name(first.name.replace(".1.", "."))
         self.assertNotIn("\n]", first.read_text())
         Timeline(first, "]")
         epochs = [e["args"]["epoch"]
-                  for e in Timeline(again[0]).of("i", "run epoch")]
+                  for e in Timeline(again).of("i", "run epoch")]
         self.assertEqual(epochs, [2])
         # Who lived on went from one epoch to the next in one file.
         survivor = Timeline(run.dir / "trace" / "discriminator-0.json")

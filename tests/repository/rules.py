@@ -318,7 +318,7 @@ def cited_files(path):
 # Folders of readers, whose every header has a fuzz target that includes it,
 # readers of files and messages in other folders, and the headers that need none.
 READERS = ("extras/parquet", "pipeline/formats", "pipeline/tensors",
-           "common/checkpoint", "deploy/slurm")
+           "common/checkpoint")
 SINGLE_READERS = (
     "collective/ring_codec.h", "common/config/run_config.h",
     "common/control/measure_service.h", "common/files/metric_card.h",
@@ -347,8 +347,6 @@ NOT_FUZZED = {
     "extras/parquet/data_worker/image_columns.h": "Arrow's",
     "extras/parquet/data_worker/parquet_shard.h": "Arrow's",
     "extras/parquet/data_worker/serve.h": "reads by data_frames.h",
-    "deploy/slurm/batch_script.h": "writes",
-    "deploy/slurm/slurm_tools.h": "hands on to job_state.h",
     # Targets are built without Torch. Both read by safetensors.h, text_proto.h
     # and npz.h, which have targets, and then compare shapes.
     "evaluation/features/feature_store.h": "Torch's",

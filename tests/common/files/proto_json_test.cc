@@ -34,6 +34,34 @@ TEST(ProtoJsonTest, EveryFieldIsWritten) {
   EXPECT_EQ(json.at("sample_grid"), "samples/7.png");
 }
 
+TEST(ProtoJsonTest, WhatIsWrittenIsReadAgain) {
+  RoundMetrics metrics;
+  metrics.set_role(DISCRIMINATOR);
+  metrics.set_round(int64_t{1} << 60);
+  metrics.set_loss(std::numeric_limits<double>::quiet_NaN());
+  metrics.set_sample_grid("samples/7.png");
+  metrics.mutable_data()->set_images(64);
+  metrics.add_health()->set_text("a");
+  GradientNoise& noise = *metrics.add_gradient_noise();
+  noise.set_part(GradientNoise::REAL);
+  noise.set_small_images(0.5);
+  RoundMetrics read;
+  ASSERT_TRUE(ParseProtoJson(ProtoJson(metrics), read));
+  EXPECT_EQ(ProtoJson(read), ProtoJson(metrics));
+}
+
+TEST(ProtoJsonTest, ValuesOfOtherTypesAreRefused) {
+  for (const char* const text :
+       {"", "[]", R"({"role":"critic"})", R"({"round":1.5})",
+        R"({"loss":"0.5"})", R"({"data":[]})", R"({"health":{}})",
+        R"({"sample_grid":1})"}) {
+    RoundMetrics metrics;
+    EXPECT_FALSE(ParseProtoJson(text, metrics)) << text;
+  }
+  RoundMetrics metrics;
+  EXPECT_TRUE(ParseProtoJson(R"({"of another version":[1]})", metrics));
+}
+
 TEST(ProtoJsonTest, MessagesInMessages) {
   CheckpointManifest manifest;
   manifest.set_step(3);

@@ -100,17 +100,6 @@ TEST(LogTest, AFileThatIsLongBecomesAnOlderOne) {
   EXPECT_THAT(*ReadFile(dir / "gandem.log"), HasSubstr("line 99 of"));
 }
 
-TEST(LogTest, ALogThatIsRemovedBeginsAgain) {
-  const TempDir dir;
-  const std::string path = dir / "logs/gandem.log";
-  ASSERT_OK(InitLogging({.role = "gandem", .file = path, .to_stderr = false}));
-  GANDEM_LOG_INFO("before");
-  ASSERT_OK(RemoveAll(dir / "logs"));
-  GANDEM_LOG_INFO("after");
-  EXPECT_THAT(*ReadFile(path), MatchesRegex("[0-9: .-]+ I gandem: after\n"));
-  ASSERT_OK(InitLogging({.role = "gandem", .to_stderr = false}));
-}
-
 TEST(LogTest, APipeIsNotWaitedFor) {
   const TempDir dir;
   const std::string path = dir / "gandem.log";

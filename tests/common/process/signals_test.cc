@@ -70,22 +70,6 @@ TEST(SignalsTest, UnblockAllSignalsClearsTheMask) {
   EXPECT_EQ(sigismember(&mask, SIGUSR1), 0);
 }
 
-TEST(SignalsDeathTest, AFileThatGrowsTooLargeIsAnError) {
-  const testing::TempDir dir;
-  EXPECT_EXIT(
-      {
-        signal(SIGXFSZ, SIG_DFL);
-        IgnoreFileSizeSignal();
-        rlimit limit;
-        limit.rlim_cur = limit.rlim_max = 1000;
-        if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(2);
-        const absl::Status status =
-            WriteFile(dir / "file", std::string(5000, 'a'));
-        _exit(absl::IsResourceExhausted(status) ? 0 : 1);
-      },
-      ::testing::ExitedWithCode(0), "");
-}
-
 TEST(SignalsDeathTest, TakesOnlyBlockedSignals) {
   EXPECT_DEATH(SignalThread({SIGWINCH}, [](int) {}), "sigismember");
 }

@@ -82,53 +82,50 @@ TEST_F(CommandLineTest, TheFlagsAreFrozen) {
       ElementsAre(
           "gandem -h,--help", "gandem --version", "train -h,--help",
           "train RECIPE", "train --plan", "train --candidate",
-          "train --devices", "train --hosts", "train --memory", "train --link",
-          "train --python", "train --accept_changed_code", "train --run_dir",
-          "train --data", "train --set", "train --init_generator",
+          "train --run_dir", "train --data", "train --set", "train --python",
+          "train --accept_changed_code", "train --metrics_listen",
+          "train --certificates", "train --insecure_network", "train --trace",
+          "train --log_format", "train --devices", "train --hosts",
+          "train --memory", "train --link", "train --init_generator",
           "train --init_discriminator", "train --colocated", "train --external",
-          "train --listen", "train --metrics_listen", "train --certificates",
-          "train --insecure_network", "train --trace", "train --log_format",
-          "train --bind_cores", "train --evaluate_every",
+          "train --listen", "train --bind_cores", "train --evaluate_every",
           "train --evaluate_cores", "train --evaluate_args",
           "coordinate -h,--help", "coordinate RECIPE", "coordinate --plan",
-          "coordinate --candidate", "coordinate --run_dir",
-          "coordinate --listen", "coordinate --start_by",
-          "coordinate --metrics_listen", "coordinate --data",
+          "coordinate --candidate", "coordinate --run_dir", "coordinate --data",
           "coordinate --set", "coordinate --python",
-          "coordinate --accept_changed_code", "coordinate --certificates",
-          "coordinate --insecure_network", "coordinate --trace",
-          "coordinate --log_format", "launch -h,--help",
+          "coordinate --accept_changed_code", "coordinate --metrics_listen",
+          "coordinate --certificates", "coordinate --insecure_network",
+          "coordinate --trace", "coordinate --log_format",
+          "coordinate --listen", "coordinate --start_by", "launch -h,--help",
           "launch slurm -h,--help", "launch slurm RECIPE",
-          "launch slurm --run_dir", "launch slurm --candidate",
-          "launch slurm --data", "launch slurm --set", "launch slurm --python",
-          "launch slurm --accept_changed_code",
-          "launch slurm --insecure_network", "launch slurm --dry_run",
-          "launch slurm --no_follow", "launch slurm --metrics_port",
-          "launch slurm --log_format", "launch slurm --layout",
+          "launch slurm --candidate", "launch slurm --set",
+          "launch slurm --dry_run", "launch slurm --data",
+          "launch slurm --run_dir", "launch slurm --python",
+          "launch slurm --accept_changed_code", "launch slurm --metrics_port",
+          "launch slurm --log_format", "launch slurm --insecure_network",
           "launch slurm --nodes", "launch slurm --partition",
           "launch slurm --account", "launch slurm --time",
-          "launch slurm --gpus_per_worker", "launch slurm --signal",
-          "launch slurm --signal_seconds", "launch kubernetes -h,--help",
-          "launch kubernetes RECIPE", "launch kubernetes --data",
-          "launch kubernetes --set", "launch kubernetes --candidate",
-          "launch kubernetes --dry_run", "launch kubernetes -o,--output",
-          "launch kubernetes --name", "launch kubernetes --namespace",
-          "launch kubernetes --image", "launch kubernetes --pvc",
-          "launch kubernetes --storage_class",
+          "launch slurm --gpus_per_worker", "launch slurm --signal_seconds",
+          "launch kubernetes -h,--help", "launch kubernetes RECIPE",
+          "launch kubernetes --candidate", "launch kubernetes --set",
+          "launch kubernetes --dry_run", "launch kubernetes --data",
+          "launch kubernetes -o,--output", "launch kubernetes --name",
+          "launch kubernetes --namespace", "launch kubernetes --image",
+          "launch kubernetes --pvc", "launch kubernetes --storage_class",
           "launch kubernetes --storage_size", "launch kubernetes --memory",
           "launch kubernetes --metrics_port", "launch kubernetes --log_format",
-          "launch kubernetes --jobset", "status -h,--help", "status RUN_DIR",
-          "status --certificates", "status --json", "logs -h,--help",
-          "logs RUN_DIR", "logs --follow", "logs --since", "logs --role",
-          "logs --rank", "logs --level", "logs --json", "report -h,--help",
-          "report RUN_DIR", "report --json", "report --html",
-          "compare -h,--help", "compare RUN_DIR", "compare --metric",
-          "compare --checkpoint", "compare --json", "watch-eval -h,--help",
-          "watch-eval RUN_DIR", "watch-eval --every", "watch-eval --once",
-          "doctor -h,--help", "doctor RECIPE", "doctor --run_dir",
-          "doctor --host", "doctor --listen", "doctor --token_file",
-          "doctor --certificates", "doctor --insecure_network",
-          "dataset -h,--help", "dataset show -h,--help", "dataset show SOURCE",
+          "status -h,--help", "status RUN_DIR", "status --certificates",
+          "status --json", "logs -h,--help", "logs RUN_DIR", "logs --follow",
+          "logs --since", "logs --role", "logs --rank", "logs --level",
+          "logs --json", "report -h,--help", "report RUN_DIR", "report --json",
+          "report --html", "compare -h,--help", "compare RUN_DIR",
+          "compare --metric", "compare --checkpoint", "compare --json",
+          "watch-eval -h,--help", "watch-eval RUN_DIR", "watch-eval --every",
+          "watch-eval --once", "doctor -h,--help", "doctor RECIPE",
+          "doctor --run_dir", "doctor --host", "doctor --listen",
+          "doctor --token_file", "doctor --certificates",
+          "doctor --insecure_network", "dataset -h,--help",
+          "dataset show -h,--help", "dataset show SOURCE",
           "dataset show --exclude", "dataset show --member",
           "dataset show --recipe", "dataset show --image_size",
           "dataset show -o,--output", "dataset verify -h,--help",
@@ -186,25 +183,22 @@ TEST_F(CommandLineTest, Coordinate) {
 }
 
 TEST_F(CommandLineTest, LaunchSlurm) {
-  const auto launch = std::get<LaunchSlurmOptions>(
-      Parse({"launch", "slurm", "r", "--run_dir", "a", "--nodes", "3", "--time",
-             "8:00:00", "--gpus_per_worker", "1", "--layout", "het", "--set",
-             "rounds=3", "--dry_run"}));
-  EXPECT_EQ(launch.recipe, "r");
-  EXPECT_EQ(launch.nodes, 3);
-  EXPECT_EQ(launch.time, "8:00:00");
-  EXPECT_EQ(launch.gpus_per_worker, 1);
-  EXPECT_EQ(launch.layout, "het");
-  EXPECT_EQ(launch.sets, std::vector<std::string>{"rounds=3"});
-  EXPECT_TRUE(launch.dry_run);
-  EXPECT_EQ(launch.signal, "USR2");
-  EXPECT_FALSE(launch.metrics_port.has_value());
-  EXPECT_EQ(launch.log_format, "text");
+  const auto launch = std::get<LaunchSlurmOptions>(Parse(
+      {"launch", "slurm", "r", "--run_dir", "a", "--nodes", "3", "--time",
+       "8:00:00", "--gpus_per_worker", "1", "--set", "rounds=3", "--dry_run"}));
+  EXPECT_EQ(launch.flags.recipe, "r");
+  EXPECT_EQ(launch.allocation.nodes, 3);
+  EXPECT_EQ(launch.allocation.time, "8:00:00");
+  EXPECT_EQ(launch.allocation.gpus_per_worker, 1);
+  EXPECT_EQ(launch.flags.sets, std::vector<std::string>{"rounds=3"});
+  EXPECT_TRUE(launch.flags.dry_run);
+  EXPECT_FALSE(launch.allocation.metrics_port.has_value());
+  EXPECT_EQ(launch.allocation.log_format, "text");
   const auto watched = std::get<LaunchSlurmOptions>(
       Parse({"launch", "slurm", "r", "--run_dir", "a", "--metrics_port", "0",
              "--log_format", "json"}));
-  EXPECT_EQ(watched.metrics_port, 0);
-  EXPECT_EQ(watched.log_format, "json");
+  EXPECT_EQ(watched.allocation.metrics_port, 0);
+  EXPECT_EQ(watched.allocation.log_format, "json");
   for (const char* const port : {"-1", "65536", "h:9400"}) {
     EXPECT_EQ(ExitCode(Parse({"launch", "slurm", "r", "--run_dir", "a",
                               "--metrics_port", port})),
@@ -213,9 +207,6 @@ TEST_F(CommandLineTest, LaunchSlurm) {
   }
   EXPECT_EQ(ExitCode(Parse({"launch"})), kExitUsage);
   EXPECT_EQ(ExitCode(Parse({"launch", "slurm", "r"})), kExitUsage);
-  EXPECT_EQ(ExitCode(Parse({"launch", "slurm", "r", "--run_dir", "a",
-                            "--signal", "KILL"})),
-            kExitUsage);
 }
 
 TEST_F(CommandLineTest, Plan) {
@@ -260,15 +251,15 @@ TEST_F(CommandLineTest, LaunchKubernetes) {
                                                                "9400",
                                                                "--log_format",
                                                                "json"}));
-  EXPECT_EQ(launch.recipe, "r");
-  EXPECT_EQ(launch.image, "i");
-  EXPECT_EQ(launch.pvc, "p");
-  EXPECT_EQ(launch.name_space, "n");
-  EXPECT_THAT(launch.sets, ElementsAre("rounds=4", "name=a"));
-  EXPECT_TRUE(launch.dry_run);
+  EXPECT_EQ(launch.flags.recipe, "r");
+  EXPECT_EQ(launch.run.image, "i");
+  EXPECT_EQ(launch.run.volume.claim, "p");
+  EXPECT_EQ(launch.run.name_space, "n");
+  EXPECT_THAT(launch.flags.sets, ElementsAre("rounds=4", "name=a"));
+  EXPECT_TRUE(launch.flags.dry_run);
   EXPECT_EQ(launch.output, "d");
-  EXPECT_EQ(launch.metrics_port, 9400);
-  EXPECT_EQ(launch.log_format, "json");
+  EXPECT_EQ(launch.run.metrics_port, 9400);
+  EXPECT_EQ(launch.run.log_format, "json");
   EXPECT_EQ(ExitCode(Parse({"launch"})), kExitUsage);
   EXPECT_EQ(ExitCode(Parse({"launch", "kubernetes", "r"})), kExitUsage);
   EXPECT_THAT(err_.str(), HasSubstr("--image"));

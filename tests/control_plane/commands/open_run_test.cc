@@ -364,10 +364,8 @@ TEST_F(OpenRunTest, AFileInPlaceOfAFolderIsRefused) {
     ASSERT_OK(RemoveAll(options_.run_dir));
     ASSERT_OK(CreateDirectories(options_.run_dir));
     ASSERT_OK(WriteFile(absl::StrCat(options_.run_dir, "/", name), ""));
-    EXPECT_THAT(Prepare(),
-                StatusIs(absl::StatusCode::kFailedPrecondition,
-                         AllOf(HasSubstr(absl::StrCat("/", name, "'")),
-                               HasSubstr("is no folder"))));
+    EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                    HasSubstr(absl::StrCat("/", name, "'"))));
   }
 }
 
@@ -383,25 +381,14 @@ TEST_F(OpenRunTest, ALinkToNowhereInPlaceOfAFolderIsRefused) {
     EXPECT_THAT(Prepare(),
                 StatusIs(absl::StatusCode::kFailedPrecondition,
                          AllOf(HasSubstr(absl::StrCat("/", name, "'")),
-                               HasSubstr(target))));
+                               HasSubstr("a link to no folder"))));
     ASSERT_OK(CreateDirectories(target));
     EXPECT_OK(Prepare());
     ASSERT_OK(RemoveAll(target));
   }
 }
 
-TEST_F(OpenRunTest, PipesInPlaceOfFilesAreRefused) {
-  for (const std::string name : {"logs/gandem.log", "logs/generator-0.log"}) {
-    SCOPED_TRACE(name);
-    ASSERT_OK(RemoveAll(options_.run_dir));
-    ASSERT_OK(CreateDirectories(options_.run_dir + "/logs"));
-    const std::string path = absl::StrCat(options_.run_dir, "/", name);
-    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
-    EXPECT_THAT(Prepare(),
-                StatusIs(absl::StatusCode::kInvalidArgument,
-                         AllOf(HasSubstr(name), HasSubstr("a named pipe"))));
-  }
-  ASSERT_OK(RemoveAll(options_.run_dir));
+TEST_F(OpenRunTest, APipeInPlaceOfTheRecipeIsRefused) {
   ASSERT_OK(RemoveAll(options_.recipe));
   ASSERT_EQ(mkfifo(options_.recipe.c_str(), 0600), 0);
   EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kInvalidArgument,

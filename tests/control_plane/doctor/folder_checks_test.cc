@@ -5,8 +5,6 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/checkpoint/checkpoint_files.h"
 #include "common/files/file.h"
 #include "common/security/credentials.h"
@@ -49,20 +47,17 @@ TEST(FolderChecksTest, ADiskThatDoesNotHoldTheCheckpoints) {
   RunConfig config;
   config.set_rounds(1000);
   config.mutable_checkpoint()->set_keep_last(2);
-  EXPECT_THAT(FindingLine(CheckDisk(config, {.bytes = kDiskGiB}, 3 * kDiskGiB)),
+  EXPECT_THAT(FindingLine(CheckDisk(config, kDiskGiB, 3 * kDiskGiB)),
               StartsWith("ok "));
-  EXPECT_THAT(
-      FindingLine(CheckDisk(config, {.bytes = kDiskGiB}, 3 * kDiskGiB - 1)),
-      AllOf(StartsWith("FAULT"), HasSubstr("3 checkpoints take 3.0"),
-            HasSubstr("checkpoint.keep_last")));
+  EXPECT_THAT(FindingLine(CheckDisk(config, kDiskGiB, 3 * kDiskGiB - 1)),
+              AllOf(StartsWith("FAULT"), HasSubstr("3 checkpoints take 3.0"),
+                    HasSubstr("checkpoint.keep_last")));
   config.mutable_checkpoint()->set_keep_every(100);
-  EXPECT_THAT(
-      FindingLine(CheckDisk(config, {.bytes = kDiskGiB}, 12 * kDiskGiB)),
-      AllOf(StartsWith("FAULT"), HasSubstr("13 checkpoints")));
-  EXPECT_THAT(
-      FindingLine(CheckDisk(
-          config, {.bytes = absl::NotFoundError("no evaluation_job")}, 1)),
-      AllOf(StartsWith("warning"), HasSubstr("no evaluation_job")));
+  EXPECT_THAT(FindingLine(CheckDisk(config, kDiskGiB, 12 * kDiskGiB)),
+              AllOf(StartsWith("FAULT"), HasSubstr("13 checkpoints")));
+  EXPECT_THAT(FindingLine(CheckDisk(
+                  config, absl::NotFoundError("no evaluation_job"), 1)),
+              AllOf(StartsWith("warning"), HasSubstr("no evaluation_job")));
 }
 
 TEST(FolderChecksTest, TheNewestCheckpointSaysWhatOneTakes) {
@@ -86,13 +81,14 @@ TEST(FolderChecksTest, TheNewestCheckpointSaysWhatOneTakes) {
 TEST(FolderChecksTest, SecretsThatOthersCanRead) {
   const TempDir dir;
   const std::string token = TokenPath(dir.path());
-  EXPECT_THAT(FindingLine(CheckSecrets(dir.path())),
+  EXPECT_THAT(FindingLine(CheckSecrets(TokenPath(dir.path()), "")),
               AllOf(StartsWith("ok "), HasSubstr("will make")));
   ASSERT_OK(EnsureRunSecrets(dir.path()));
-  EXPECT_THAT(FindingLine(CheckSecrets(dir.path())), StartsWith("ok "));
+  EXPECT_THAT(FindingLine(CheckSecrets(TokenPath(dir.path()), "")),
+              StartsWith("ok "));
   for (const std::string& path : {token, RunCertificatesPath(token)}) {
     ASSERT_EQ(chmod(path.c_str(), 0644), 0);
-    EXPECT_THAT(FindingLine(CheckSecrets(dir.path())),
+    EXPECT_THAT(FindingLine(CheckSecrets(TokenPath(dir.path()), "")),
                 AllOf(StartsWith("FAULT"), HasSubstr(path)));
     ASSERT_EQ(chmod(path.c_str(), 0600), 0);
   }
@@ -104,53 +100,18 @@ TEST(FolderChecksTest, ATokenThatIsDamaged) {
   ASSERT_OK(CreateDirectories(ParentOf(path)));
   ASSERT_OK(WriteFile(path, "half"));
   ASSERT_EQ(chmod(path.c_str(), 0600), 0);
-  EXPECT_THAT(FindingLine(CheckSecrets(dir.path())), StartsWith("FAULT"));
+  EXPECT_THAT(FindingLine(CheckSecrets(TokenPath(dir.path()), "")),
+              StartsWith("FAULT"));
 }
 
-class CertificateLifeTest : public ::testing::Test {
- protected:
-  CertificateLifeTest() {
-    MakeAuthority(folder_,
-                  {now_ - absl::Hours(1), now_ + absl::Hours(24 * 300)});
-    IssueCertificate(folder_, {"alpha"},
-                     {now_ - absl::Hours(1), now_ + absl::Hours(24 * 30)});
-  }
-  std::string Line(absl::Duration needed) {
-    return FindingLine(CheckCertificates(folder_, needed, now_));
-  }
-  const TempDir dir_;
-  const std::string folder_ = dir_ / "certs";
-  const absl::Time now_ = absl::Now();
-};
-
-TEST_F(CertificateLifeTest, OneThatEndsBeforeTheRun) {
-  EXPECT_THAT(Line(absl::Hours(24 * 29)), StartsWith("ok "));
-  EXPECT_THAT(Line(absl::Hours(24 * 31)),
-              AllOf(StartsWith("FAULT"), HasSubstr("certs/alpha"),
-                    HasSubstr("the run takes 744h"), HasSubstr("renew it")));
-}
-
-TEST_F(CertificateLifeTest, OneThatEndsSoonIsAWarning) {
-  const absl::Time later = now_ + absl::Hours(24 * 25);
-  EXPECT_THAT(
-      FindingLine(CheckCertificates(folder_, absl::ZeroDuration(), later)),
-      StartsWith("warning"));
-}
-
-TEST_F(CertificateLifeTest, AnAuthorityThatEndsBeforeTheRun) {
-  const std::string short_lived = dir_ / "short";
-  MakeAuthority(short_lived);  // an hour
-  IssueCertificate(short_lived, {"alpha"},
-                   {now_ - absl::Hours(1), now_ + absl::Hours(24 * 30)});
-  EXPECT_THAT(
-      FindingLine(CheckCertificates(short_lived, absl::Hours(24), now_)),
-      AllOf(StartsWith("FAULT"), HasSubstr("the authority of ")));
-}
-
-TEST_F(CertificateLifeTest, OneThatIsMissing) {
-  EXPECT_THAT(
-      FindingLine(CheckCertificates(dir_ / "none", absl::ZeroDuration(), now_)),
-      AllOf(StartsWith("FAULT"), HasSubstr("docs/security.md")));
+TEST(FolderChecksTest, CertificatesOfTheUser) {
+  const TempDir dir;
+  const std::string folder = dir / "certs";
+  MakeAuthority(folder);
+  IssueCertificate(folder, {"alpha"});
+  EXPECT_THAT(FindingLine(CheckSecrets("none", folder)), StartsWith("ok "));
+  EXPECT_THAT(FindingLine(CheckSecrets("none", dir / "none")),
+              AllOf(StartsWith("FAULT"), HasSubstr("docs/security.md")));
 }
 
 }  // namespace

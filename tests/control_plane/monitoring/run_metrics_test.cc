@@ -4,19 +4,25 @@
 // what is exported.
 #include "control_plane/monitoring/run_metrics.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <prometheus/text_serializer.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
+#include <sstream>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/checkpoint/checkpoint_files.h"
 #include "common/files/file.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
 
 namespace gandem {
 namespace {
@@ -85,9 +91,9 @@ RunSnapshot FullSnapshot() {
   metrics.set_wait_data_seconds(0.5);
   metrics.set_unix_seconds(1e9);
   run.totals.Add(metrics);
-  run.folder.disk = {.free_bytes = 1 << 30, .size_bytes = int64_t{4} << 30};
-  run.folder.checkpoint_time = absl::FromUnixSeconds(1000000000);
-  run.folder.cards = {{"FID", {.step = 30, .value = 41.5}}};
+  run.folder = {.free_bytes = 1 << 30,
+                .size_bytes = int64_t{4} << 30,
+                .checkpoint_time = absl::FromUnixSeconds(1000000000)};
   run.own_bytes = 7 << 20;
   return run;
 }
@@ -99,7 +105,9 @@ std::set<std::string> Exported() {
 }
 
 TEST(RunMetricsTest, ASnapshotAsPrometheusReadsIt) {
-  const std::string text = MetricsText(RunMetrics(FullSnapshot()));
+  std::ostringstream out;
+  prometheus::TextSerializer().Serialize(out, RunMetrics(FullSnapshot()));
+  const std::string text = out.str();
   for (const char* const line :
        {"gandem_run_info{run=\"mnist \\\"1\\\"\",version=",
         "gandem_run_state{state=\"running\"} 1\n",
@@ -125,13 +133,32 @@ TEST(RunMetricsTest, ASnapshotAsPrometheusReadsIt) {
         "gandem_checkpoint_rounds 30\n",
         "gandem_checkpoint_timestamp_seconds 1000000000\n",
         "gandem_run_folder_free_bytes 1073741824\n",
-        "gandem_metric_card_value{metric=\"FID\"} 41.5\n",
-        "gandem_metric_card_rounds{metric=\"FID\"} 30\n",
         "# TYPE gandem_images_total counter\n"}) {
     EXPECT_THAT(text, HasSubstr(line));
   }
   EXPECT_THAT(text, Not(HasSubstr("silent_seconds{role=\"generator\"")))
       << "nobody is silent who is not there";
+}
+
+TEST(FolderFactsTest, ACheckpointIsAsOldAsItsManifest) {
+  const testing::TempDir run_dir;
+  const std::string path = CheckpointPath(run_dir.path(), 5);
+  const std::string manifest = path + "/" + kManifestName;
+  ASSERT_OK(CreateDirectories(path));
+  ASSERT_OK(WriteFile(manifest, ""));
+  const timespec times[2] = {{1000000000, 0}, {1000000007, 0}};
+  ASSERT_EQ(utimensat(AT_FDCWD, manifest.c_str(), times, 0), 0);
+  const FolderFacts facts = ReadFolderFacts(run_dir.path(), 5);
+  EXPECT_EQ(facts.checkpoint_time, absl::FromUnixSeconds(1000000007));
+  EXPECT_GT(facts.size_bytes.value_or(0), 0);
+  EXPECT_LE(facts.free_bytes, facts.size_bytes);
+  EXPECT_FALSE(ReadFolderFacts(run_dir.path(), 0).checkpoint_time.has_value());
+}
+
+TEST(FolderFactsTest, AFolderThatIsGoneTellsNothing) {
+  const FolderFacts facts = ReadFolderFacts("/no/such/run", 5);
+  EXPECT_FALSE(facts.size_bytes.has_value());
+  EXPECT_FALSE(facts.checkpoint_time.has_value());
 }
 
 TEST(RunMetricsTest, EverySampleOfARunHasAName) {

@@ -109,7 +109,6 @@ TEST(CompareRunsTest, SeedsOfOneRecipeAreOneSide) {
   EXPECT_EQ(result.verdicts[0].difference, 20);
   EXPECT_TRUE(result.verdicts[0].is_sure);
   EXPECT_THAT(result.verdicts[0].text, StartsWith("Yes: a0 and 3 other seeds"));
-  // All resampled means lie within those of the extremes.
   EXPECT_GE(result.verdicts[0].interval->low, 17);
   EXPECT_LE(result.verdicts[0].interval->high, 23);
 }
@@ -162,14 +161,23 @@ TEST(CompareRunsTest, SaysWhatIsMissing) {
       StatusIs(absl::StatusCode::kNotFound, HasSubstr("`gandem evaluate b1`")));
 }
 
-// For 20 normal values the interval is near Student's: mean +- 2.093 s /
-// sqrt(20).
-TEST(BootstrapIntervalTest, OfManyValuesIsNearStudents) {
+// Of 20 values: mean +- 2.093 s / sqrt(20).
+TEST(StudentIntervalTest, OfOneSide) {
   std::vector<double> values;
   for (int i = 0; i < 20; ++i) values.push_back(i);  // s = 5.916
-  const Interval interval = BootstrapInterval(values, {});
-  EXPECT_NEAR(interval.low, 9.5 - 2.769, 0.15);
-  EXPECT_NEAR(interval.high, 9.5 + 2.769, 0.15);
+  const Interval interval = StudentInterval(values, {});
+  EXPECT_NEAR(interval.low, 9.5 - 2.769, 0.01);
+  EXPECT_NEAR(interval.high, 9.5 + 2.769, 0.01);
+}
+
+// 6 degrees of freedom, because both variances are equal.
+TEST(StudentIntervalTest, OfADifference) {
+  const Interval interval = StudentInterval(std::vector<double>{3, 4, 5, 6},
+                                            std::vector<double>{1, 2, 3, 4});
+  EXPECT_NEAR(interval.low, 2 - 2.447 * 0.91287, 1e-3);
+  EXPECT_NEAR(interval.high, 2 + 2.447 * 0.91287, 1e-3);
+  const std::vector<double> same = {1, 1};
+  EXPECT_EQ(StudentInterval(same, same).high, 0);
 }
 
 TEST(CanSeparateTest, TwoInAllWaysToSplit) {

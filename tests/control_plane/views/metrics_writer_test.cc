@@ -15,7 +15,6 @@
 #include "common/files/file.h"
 #include "common/files/rotation.h"
 #include "common/results/round_history.h"
-#include "tests/testing/eventually.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -23,9 +22,7 @@ namespace gandem {
 namespace {
 
 using Json = nlohmann::json;
-using ::gandem::testing::Eventually;
 using ::gandem::testing::TempDir;
-using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
@@ -149,18 +146,6 @@ TEST_F(MetricsWriterTest, WritesGradientNoise) {
   EXPECT_THAT(Events(), Not(HasSubstr("discriminator/gradient_noise")));
 }
 
-TEST_F(MetricsWriterTest, RepeatedRecordsAreDropped) {
-  {
-    auto writer = Open();
-    writer->Add(MetricsOf(GENERATOR, 1, 5));
-    writer->Add(MetricsOf(GENERATOR, 1, 5));
-    writer->Add(MetricsOf(GENERATOR, 1, 4));
-    writer->Add(MetricsOf(GENERATOR, 2, 4));  // done again after a restart
-  }
-  EXPECT_THAT(Lines(),
-              ::testing::ElementsAre(std::pair(1, 5), std::pair(2, 4)));
-}
-
 TEST_F(MetricsWriterTest, AFullFileBecomesAnOlderOne) {
   const MetricsWriter::Limits limits = {.file_bytes = 4096, .older_files = 2};
   constexpr int64_t kRounds = 200;
@@ -213,48 +198,6 @@ TEST_F(MetricsWriterTest, AFileThatCannotBeginLosesNothing) {
     EXPECT_THAT(std::string(error.message()), HasSubstr("metrics.jsonl"));
   }
   EXPECT_THAT(Lines(), SizeIs(2));
-}
-
-TEST_F(MetricsWriterTest, WhatIsRemovedUnderItBeginsAgain) {
-  const std::string path = run_dir_ / "metrics.jsonl";
-  const std::string events = run_dir_ / "tensorboard";
-  {
-    ASSERT_OK_AND_ASSIGN(
-        auto writer, MetricsWriter::Open(run_dir_.path(),
-                                         {.look_every = absl::ZeroDuration()}));
-    writer->BeginEpoch(0);
-    writer->Add(MetricsOf(GENERATOR, 1, 0));
-    ASSERT_TRUE(Eventually([&] {
-      return FileSize(path) > 0 && Events().find("loss") != std::string::npos;
-    }));
-    ASSERT_OK(RemoveAll(path));
-    ASSERT_OK(RemoveAll(events));
-    writer->Add(MetricsOf(GENERATOR, 1, 1));
-    absl::Status error;
-    ASSERT_TRUE(
-        Eventually([&] { return !(error = writer->TakeError()).ok(); }));
-    EXPECT_THAT(std::string(error.message()),
-                AllOf(HasSubstr(path), HasSubstr(events)));
-    writer->Add(MetricsOf(GENERATOR, 1, 2));
-  }
-  EXPECT_THAT(Lines(),
-              ::testing::ElementsAre(std::pair(1, 1), std::pair(1, 2)));
-  EXPECT_THAT(Events(), HasSubstr("generator/loss"));
-}
-
-// With what is open in it.
-TEST_F(MetricsWriterTest, ARunFolderThatIsMovedKeepsItsMetrics) {
-  const std::string folder = run_dir_ / "run";
-  ASSERT_OK(CreateDirectories(folder));
-  {
-    ASSERT_OK_AND_ASSIGN(
-        auto writer,
-        MetricsWriter::Open(folder, {.look_every = absl::ZeroDuration()}));
-    ASSERT_OK(RenameDurably(folder, run_dir_ / "moved"));
-    writer->Add(MetricsOf(GENERATOR, 1, 0));
-  }
-  EXPECT_FALSE(PathExists(folder));
-  EXPECT_GT(FileSize(run_dir_ / "moved/metrics.jsonl"), 0);
 }
 
 TEST_F(MetricsWriterTest, GoesOnAfterALineThatACrashCutOff) {

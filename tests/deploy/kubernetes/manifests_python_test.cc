@@ -22,14 +22,5 @@ TEST(ManifestsPythonTest, AnotherReaderFindsWhatTheyShouldSay) {
   }
 }
 
-TEST(ManifestsPythonTest, AJobSetIsTheSameJobs) {
-  const std::string goldens = absl::StrCat(std::getenv("GANDEM_SOURCE_DIR"),
-                                           "/tests/deploy/kubernetes/goldens/");
-  EXPECT_EQ(
-      testing::RunPython("tests/deploy/kubernetes/check_jobset.py",
-                         absl::StrCat(goldens, "full ", goldens, "jobset")),
-      0);
-}
-
 }  // namespace
 }  // namespace gandem

@@ -53,12 +53,6 @@ KubernetesRun Plain() {
   return run;
 }
 
-KubernetesRun AsJobSet() {
-  KubernetesRun run = Full();
-  run.as_jobset = true;
-  return run;
-}
-
 Files Render(const KubernetesRun& run) {
   const auto rendered = RenderManifests(run);
   EXPECT_OK(rendered);
@@ -97,7 +91,6 @@ void ExpectGolden(const std::string& name, const Files& files) {
 TEST(ManifestsTest, AreTheirGoldens) {
   ExpectGolden("full", Render(Full()));
   ExpectGolden("plain", Render(Plain()));
-  ExpectGolden("jobset", Render(AsJobSet()));
 }
 
 // Who deletes the run keeps its checkpoints.

@@ -4,88 +4,121 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "tests/testing/status_matchers.h"
 
 namespace gandem {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
-SlurmJob SmallSlurmJob() {
+SlurmJob ScriptedJob() {
   return {.name = "small",
           .run_dir = "/nfs/a",
           .binary_folder = "/opt/gandem/bin",
-          .generators = {.workers = 1},
-          .discriminators = {.workers = 2},
-          .heterogeneous = true};
+          .work_dir = "/home/me",
+          .what = {"/nfs/a/slurm/recipe.textproto", "--set", "name=\"it's\""},
+          .workers = 3,
+          .generator_cpus = 2,
+          .discriminator_cpus = 4,
+          .allocation = {.nodes = 2, .partition = "main", .time = "8:00:00"}};
 }
 
-// The forms of sbatch(1), --time.
-TEST(SlurmTimeTest, AllForms) {
-  const std::pair<const char*, absl::Duration> cases[] = {
-      {"90", absl::Minutes(90)},
-      {"2:30", absl::Seconds(150)},
-      {"8:00:00", absl::Hours(8)},
-      {"1-12", absl::Hours(36)},
-      {"1-12:30", absl::Hours(36) + absl::Minutes(30)},
-      {"1-00:00:01", absl::Hours(24) + absl::Seconds(1)}};
-  for (const auto& [text, expected] : cases) {
-    EXPECT_EQ(ParseSlurmTime(text).value_or(absl::ZeroDuration()), expected)
-        << text;
+// What sbatch reads, in its order.
+std::vector<std::string> SbatchLines(const std::string& script) {
+  std::vector<std::string> lines;
+  for (const absl::string_view line : absl::StrSplit(script, '\n')) {
+    if (absl::StartsWith(line, "#SBATCH ")) {
+      lines.emplace_back(line.substr(std::string("#SBATCH ").size()));
+    }
   }
+  return lines;
 }
 
-TEST(SlurmTimeTest, OthersAreRefused) {
-  for (const char* const text :
-       {"", "0", "-1", "1h", "1:2:3:4", "1-2-3", ":5", "5:", "1-", "-5", "+5",
-        " 5", "99999999999999999999", "1.5"}) {
-    EXPECT_EQ(ParseSlurmTime(text).status().code(),
-              absl::StatusCode::kInvalidArgument)
-        << text;
-  }
+TEST(BatchScriptTest, OneAllocationHoldsAllWorkers) {
+  SlurmJob job = ScriptedJob();
+  job.allocation.gpus_per_worker = 1;
+  const std::string script = BatchScript(job);
+  EXPECT_THAT(
+      SbatchLines(script),
+      ElementsAre("--job-name=small", "--comment=gandem:/nfs/a",
+                  "--output=/nfs/a/slurm/job-%j.log", "--chdir=/home/me",
+                  "--open-mode=append", "--requeue", "--signal=B:USR2@120",
+                  "--no-kill", "--partition=main", "--time=8:00:00",
+                  "--nodes=2", "--ntasks=3", "--cpus-per-task=4",
+                  "--gpus-per-task=1"));
+  EXPECT_THAT(script, HasSubstr("--cpus-per-task=\"$cpus\" --gpus-per-task=1"));
+}
+
+TEST(BatchScriptTest, EverythingIsFilledIn) {
+  const std::string script = BatchScript(ScriptedJob());
+  EXPECT_THAT(script, Not(HasSubstr("__")));
+  EXPECT_THAT(script, Not(HasSubstr("#@")));
+  EXPECT_THAT(script, HasSubstr("trap 'stop limit' USR2\n"));
+  EXPECT_THAT(script, HasSubstr("what=(/nfs/a/slurm/recipe.textproto --set "
+                                "'name=\"it'\\''s\"')\n"));
+}
+
+TEST(BatchScriptTest, TheNetworkIsEncryptedUnlessItIsTrusted) {
+  SlurmJob job = ScriptedJob();
+  EXPECT_THAT(BatchScript(job), Not(HasSubstr("--insecure_network")));
+  job.allocation.insecure_network = true;
+  EXPECT_THAT(BatchScript(job),
+              HasSubstr("--listen \"$SLURMD_NODENAME:0\" --insecure_network "
+                        "--start_by"));
+}
+
+TEST(BatchScriptTest, IsWatchedAsItsUserSays) {
+  SlurmJob job = ScriptedJob();
+  EXPECT_THAT(BatchScript(job), HasSubstr("--start_by \"$script\" &\n"));
+  job.allocation.metrics_port = 0;
+  EXPECT_THAT(BatchScript(job),
+              HasSubstr("--start_by \"$script\" \\\n"
+                        "  --metrics_listen \"$SLURMD_NODENAME:0\" &\n"));
+  job.allocation.log_format = "json";
+  EXPECT_THAT(BatchScript(job),
+              HasSubstr(" \"$SLURMD_NODENAME:0\" --log_format json &\n"));
+}
+
+TEST(ShellQuotedTest, AShellReadsTheSameWord) {
+  EXPECT_EQ(ShellQuoted("a/b-c.d"), "a/b-c.d");
+  EXPECT_EQ(ShellQuoted(""), "''");
+  EXPECT_EQ(ShellQuoted("two words"), "'two words'");
+  EXPECT_EQ(ShellQuoted("$(x)"), "'$(x)'");
+  EXPECT_EQ(ShellQuoted("it's"), R"('it'\''s')");
 }
 
 TEST(SlurmJobTest, ASmallOneIsFine) {
-  EXPECT_OK(CheckSlurmJob(SmallSlurmJob()));
+  EXPECT_OK(CheckSlurmJob(ScriptedJob()));
   EXPECT_EQ(SlurmScriptPath("/nfs/a"), "/nfs/a/slurm/job.sbatch");
 }
 
-TEST(SlurmJobTest, AHeterogeneousJobOnOneNodeWouldWaitForEver) {
-  SlurmJob job = SmallSlurmJob();
-  job.generators.most_nodes = 1;
-  EXPECT_THAT(std::string(CheckSlurmJob(job).message()),
-              AllOf(HasSubstr("--layout het"), HasSubstr("--layout one")));
-  job.discriminators.most_nodes = 2;
-  EXPECT_OK(CheckSlurmJob(job));
-  job.discriminators.most_nodes = 3;
+TEST(SlurmJobTest, EachNodeHasAWorker) {
+  SlurmJob job = ScriptedJob();
+  job.allocation.nodes = 4;
   EXPECT_THAT(std::string(CheckSlurmJob(job).message()),
               HasSubstr("--nodes 4 is more than the 3 workers"));
 }
 
-// A job whose signal comes at its start would be requeued without end.
-TEST(SlurmJobTest, TheTimeHoldsMoreThanTheLastCheckpoint) {
-  SlurmJob job = SmallSlurmJob();
-  job.time = "3";
-  EXPECT_THAT(std::string(CheckSlurmJob(job).message()),
-              AllOf(HasSubstr("--time 3"), HasSubstr("more than 3m")));
-  job.time = "3:01";
-  EXPECT_OK(CheckSlurmJob(job));
-  job.time = "soon";
-  EXPECT_THAT(std::string(CheckSlurmJob(job).message()),
-              HasSubstr("--time 'soon'"));
-}
-
 // Slurm replaces % in names of files, and a shell reads the rest.
 TEST(SlurmJobTest, NamesAreOfPlainLettersAndAllFaultsAreNamed) {
-  SlurmJob job = SmallSlurmJob();
+  SlurmJob job = ScriptedJob();
   job.run_dir = "/nfs/my runs";
-  job.partition = "gpu;id";
-  job.account = "100%";
-  EXPECT_THAT(
-      std::string(CheckSlurmJob(job).message()),
-      AllOf(HasSubstr("--run_dir '/nfs/my runs'"),
-            HasSubstr("--partition 'gpu;id'"), HasSubstr("--account '100%'")));
+  job.allocation.partition = "gpu;id";
+  job.allocation.account = "100%";
+  job.allocation.time = "1 h";
+  EXPECT_THAT(std::string(CheckSlurmJob(job).message()),
+              AllOf(HasSubstr("--run_dir '/nfs/my runs'"),
+                    HasSubstr("--partition 'gpu;id'"),
+                    HasSubstr("--account '100%'"), HasSubstr("--time '1 h'")));
 }
 
 }  // namespace

@@ -40,15 +40,14 @@ class SlurmToolsTest : public ::testing::Test {
   }
 
   TempDir programs_;
-  SlurmTools tools_;
   std::string old_path_;
 };
 
 TEST_F(SlurmToolsTest, SubmitsTheScript) {
   Install("sbatch",
           "echo warning >&2; [ \"$*\" = '--parsable /nfs/job.sbatch' ] "
-          "&& echo 17");
-  const auto job = tools_.Submit("/nfs/job.sbatch");
+          "&& echo '17;alpha'");
+  const auto job = SubmitSlurmJob("/nfs/job.sbatch");
   ASSERT_OK(job);
   EXPECT_EQ(*job, 17);
 }
@@ -56,7 +55,7 @@ TEST_F(SlurmToolsTest, SubmitsTheScript) {
 TEST_F(SlurmToolsTest, ARefusalHasTheProgramsWords) {
   Install("sbatch",
           "echo 'sbatch: error: invalid partition specified: gpu' >&2; exit 1");
-  const absl::Status refused = tools_.Submit("/nfs/job.sbatch").status();
+  const absl::Status refused = SubmitSlurmJob("/nfs/job.sbatch").status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refused.message()),
               AllOf(HasSubstr("exited with code 1"),
@@ -65,19 +64,16 @@ TEST_F(SlurmToolsTest, ARefusalHasTheProgramsWords) {
 
 TEST_F(SlurmToolsTest, WithoutSlurmItSaysWhereToGo) {
   ASSERT_EQ(setenv("PATH", programs_.path().c_str(), 1), 0);
-  const absl::Status missing = tools_.Submit("/nfs/job.sbatch").status();
+  const absl::Status missing = SubmitSlurmJob("/nfs/job.sbatch").status();
   EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(missing.message()),
               AllOf(HasSubstr("no sbatch"), HasSubstr("--dry_run")));
 }
 
-TEST_F(SlurmToolsTest, AsksForAJobByItsNumber) {
-  Install("scontrol",
-          "[ \"$*\" = '--oneliner show job 17' ] && "
-          "echo JobId=17 JobState=RUNNING ExitCode=0:0");
-  const auto state = tools_.JobState(17);
-  ASSERT_OK(state);
-  EXPECT_EQ(state->state, "RUNNING");
+TEST_F(SlurmToolsTest, AnAnswerWithoutANumberIsShown) {
+  Install("sbatch", "echo 'Submitted, thank you'");
+  EXPECT_THAT(std::string(SubmitSlurmJob("/nfs/job.sbatch").status().message()),
+              HasSubstr("has not named a job: 'Submitted, thank you"));
 }
 
 TEST_F(SlurmToolsTest, FindsAJobByItsComment) {
@@ -85,14 +81,14 @@ TEST_F(SlurmToolsTest, FindsAJobByItsComment) {
           "[ \"$*\" = '--me --noheader --format=%i %k' ] && "
           "printf '16 gandem:/nfs/a\\n17+0 gandem:/nfs/a\\n"
           "17+1 (null)\\n18 gandem:/nfs/ab\\n'");
-  const auto found = tools_.FindJob("gandem:/nfs/a");
+  const auto found = FindSlurmJob("gandem:/nfs/a");
   ASSERT_OK(found);
   EXPECT_EQ(*found, std::optional<int64_t>(17));
-  const auto none = tools_.FindJob("gandem:/nfs/b");
+  const auto none = FindSlurmJob("gandem:/nfs/b");
   ASSERT_OK(none);
   EXPECT_EQ(*none, std::nullopt);
   Install("squeue", "echo 'squeue: error: Unable to contact' >&2; exit 1");
-  EXPECT_FALSE(tools_.FindJob("gandem:/nfs/a").ok());
+  EXPECT_FALSE(FindSlurmJob("gandem:/nfs/a").ok());
 }
 
 }  // namespace

@@ -42,15 +42,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   gandem::DoctorService service("/nonexistent");
   gandem::LookRequest look;
   gandem::LookReply reply;
-  gandem::CarryRequest carry;
   if (data[0] == 0 && look.ParseFromString(bytes)) {
     service.Look(nullptr, &look, &reply);
     GANDEM_CHECK(reply.nonce().empty());
-  } else if (data[0] == 1 && carry.ParseFromString(bytes)) {
-    gandem::CarryReply carried;
-    service.Carry(nullptr, &carry, &carried);
-    GANDEM_CHECK(static_cast<int64_t>(carried.payload().size()) <=
-                 gandem::kMaxCarriedBytes);
   } else if (data[0] == 2 && reply.ParseFromString(bytes)) {
     gandem::Answered(reply);
   }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The short case of scripts/test_slurm.sh: on a real Slurm of two nodes a
-heterogeneous job trains to its end, with the bits of a run on this machine, and
-a recipe that cannot run leaves nothing in the queue."""
+"""The short case of scripts/test_slurm.sh: on a real Slurm of two nodes a job
+trains to its end, with the bits of a run on this machine, and a recipe that
+cannot run leaves nothing in the queue."""
 
 import pathlib
 import subprocess
@@ -37,34 +37,28 @@ class SlurmTest(harness.RunTest):
 
     def test_a_job_has_the_bits_of_this_machine(self):
         here = self.train("here", sets=SETS)
-        job = self.launch("job", ["--layout", "het"])
+        job = self.launch("job", ["--nodes", "2"])
         self.assertEqual(job.wait(), 0, job.text()[-4000:])
-        self.assertIn("#SBATCH hetjob",
-                      (job.dir / "slurm" / "job.sbatch").read_text())
         step, files = here.final_state()
         self.assertEqual(job.checkpoint(), step)
         for name, content in files.items():
             other = (job.dir / "checkpoints" / step / name).read_bytes()
             self.assertTrue(content == other, f"{name} differs")
 
-        # One allocation for both roles goes on from there, to more rounds.
+        # Another allocation goes on from there, to more rounds.
         more = self.launch("job", ["--nodes", "1"],
                            ["rounds=60", *SETS[1:]])
         self.assertEqual(more.wait(), 0, more.text()[-4000:])
         self.assertEqual(more.checkpoint(), "step-000000060")
 
-    def test_a_job_without_its_number_is_found_by_its_comment(self):
-        flags = ["--layout", "het", "--no_follow"]
+    def test_a_job_at_work_is_found_by_its_comment(self):
         endless = ["rounds=1000000", *SETS[1:]]
-        first = self.launch("job", flags, endless)
-        self.assertEqual(first.wait(), 0, first.text())
+        first = self.launch("job", [], endless)
         number = first.job()
-        (first.dir / "slurm" / "job.id").unlink()
-        second = self.launch("job", flags, endless)
-        self.assertEqual(second.wait(), 0, second.text())
+        second = self.launch("job", [], endless)
+        self.assertEqual(second.job(), number)
         self.assertIn(f"job {number} is at work on this run already",
                       second.text())
-        self.assertEqual(second.job(), number)
         self.cluster.run("scancel", number)
         harness.wait_for(lambda: not self.cluster.run("squeue", "-h").strip(),
                          "an empty queue")

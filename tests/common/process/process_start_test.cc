@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/process/standard_streams.h"
+#include "common/process/process_start.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <initializer_list>
+#include <string>
+
+#include "common/files/file.h"
+#include "tests/testing/temp_dir.h"
 
 namespace gandem {
 namespace {
@@ -25,7 +31,7 @@ int OpensIn(std::initializer_list<int> closed) {
   const pid_t pid = fork();
   if (pid == 0) {
     for (const int fd : closed) close(fd);
-    OpenStandardStreams();
+    PrepareProcess();
     for (int fd = 0; fd <= 2; ++fd) {
       bool was_closed = false;
       for (const int other : closed) was_closed = was_closed || other == fd;
@@ -40,20 +46,20 @@ int OpensIn(std::initializer_list<int> closed) {
   return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1;
 }
 
-TEST(StandardStreamsTest, ClosedOnesBecomeDevNull) {
+TEST(ProcessStartTest, ClosedOnesBecomeDevNull) {
   EXPECT_EQ(OpensIn({1}), 0);
   EXPECT_EQ(OpensIn({0, 2}), 0);
   EXPECT_EQ(OpensIn({0, 1, 2}), 0);
 }
 
-TEST(StandardStreamsTest, OpenOnesStay) {
+TEST(ProcessStartTest, OpenOnesStay) {
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
   const pid_t pid = fork();
   if (pid == 0) {
     dup2(ends[1], 1);
     close(2);
-    OpenStandardStreams();
+    PrepareProcess();
     _exit(write(1, "x", 1) == 1 ? 0 : 1);
   }
   int wait_status = 0;
@@ -64,6 +70,22 @@ TEST(StandardStreamsTest, OpenOnesStay) {
   EXPECT_EQ(read_back, 'x');
   close(ends[0]);
   close(ends[1]);
+}
+
+TEST(ProcessStartDeathTest, AFileThatGrowsTooLargeIsAnError) {
+  const testing::TempDir dir;
+  EXPECT_EXIT(
+      {
+        signal(SIGXFSZ, SIG_DFL);
+        PrepareProcess();
+        rlimit limit;
+        limit.rlim_cur = limit.rlim_max = 1000;
+        if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(2);
+        const absl::Status status =
+            WriteFile(dir / "file", std::string(5000, 'a'));
+        _exit(absl::IsResourceExhausted(status) ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

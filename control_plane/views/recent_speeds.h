@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the records of the last rounds say of a run: what each fleet trains on
+// in a second, the share of its time that it waits for its own sums, who is
+// slower than the others, which of the two roles limits the run, and how the
+// discriminators' real images come.
+//
+// Owner: whoever hears the records. Thread safety: one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "common/round_times.h"
+#include "control_plane/views/role_overlap.h"
+#include "proto/control.pb.h"
+#include "proto/metrics.pb.h"
+
+namespace gandem {
+
+// A share of waiting for data that people are told of.
+inline constexpr double kShownDataWait = 0.05;
+
+class RecentSpeeds {
+ public:
+  // In the order of each worker's rounds. A new run epoch begins with nothing,
+  // for workers may be others.
+  void Add(const RoundMetrics& metrics);
+
+  // Sets fleets, limit and data, as far as they are known. Fleets are set if a
+  // role has several workers: the progress has the figures of single ones.
+  void Complete(StatusReply& status) const;
+
+ private:
+  // Sums in which the last dozen of rounds count most.
+  struct Recent {
+    double rounds = 0;
+    RoundTimes times = {};
+    double compute_seconds = 0;
+    double images = 0;
+    double data_seconds = 0;
+    double data_images = 0;
+    double stored_bytes = 0;
+    int64_t retries = 0;  // all
+    RoundMetrics newest = {};
+  };
+  // Those of the role that have not left, by rank.
+  std::map<int, Recent> WorkersOf(Role role) const;
+  FleetStatus Fleet(Role role) const;
+  RoleLoad Load(Role role) const;
+  void CompleteData(StatusReply& status) const;
+
+  int64_t run_epoch_ = 0;
+  std::map<std::pair<Role, int>, Recent> workers_;  // by rank
+};
+
+// "waits for data 31%: fetch"
+std::string DataWaitText(const DataStatus& data);
+
+// What reading ahead does, a line below those of the workers; empty if that is
+// not known.
+std::string DataLine(const StatusReply& status);
+
+}  // namespace gandem
