@@ -207,10 +207,6 @@ absl::Status Heartbeats::SendHeartbeat(const WorkerState& state) {
       SetFailure(failure_, request);
     }
   }
-  if (options_.damage) {
-    const std::vector<LinkDamage> damage = options_.damage();
-    request.mutable_damage()->Assign(damage.begin(), damage.end());
-  }
   const auto reply = client_->Heartbeat(request);
   GANDEM_RETURN_IF_ERROR(reply);
   {

@@ -52,9 +52,6 @@ class Heartbeats {
     absl::Duration give_up_after = absl::Hours(1);
     int64_t max_queued_metrics = 4096;   // later ones are dropped and counted
     std::function<WorkerState()> state;  // required
-    // What has arrived damaged; asked for last, so that a failure that comes of
-    // it brings it along. May be empty.
-    std::function<std::vector<LinkDamage>()> damage = {};
     std::function<void(const HeartbeatReply&)> on_reply;  // required
     // The last call of all; its ExitCodeOf() is the worker's.
     //   ABORTED      superseded, or the run is over.

@@ -69,10 +69,7 @@ grpc::Status MeasureService::Answer(
                         : absl::CancelledError(kLeaving));
     });
   }
-  absl::StatusOr<Reply> result = answer->Wait(DeadlineOf(context));
-  if (!result.ok()) return ToGrpcStatus(result.status());
-  *reply = *std::move(result);
-  return grpc::Status::OK;
+  return AnswerWith(answer->Wait(DeadlineOf(context)), reply);
 }
 
 void MeasureService::Serve() {

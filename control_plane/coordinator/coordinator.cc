@@ -278,7 +278,6 @@ absl::StatusOr<HeartbeatReply> Coordinator::Heartbeat(
     reply.set_epoch_superseded(true);
     return reply;
   }
-  NoteDamage(*place, request);
   if (options_.ends_on_health_warning) {
     for (const RoundMetrics& metrics : request.metrics()) {
       for (const HealthWarning& warning : metrics.health()) {
@@ -418,11 +417,6 @@ StatusReply Coordinator::Status() {
     *reply.add_workers() = Describe(place);
   }
   reply.set_completed_rounds(completed);
-  for (const auto& [name, messages] : damage_.totals()) {
-    DamagedLink* const link = reply.add_damaged_links();
-    link->set_name(name);
-    link->set_messages(messages);
-  }
   return reply;
 }
 

@@ -47,7 +47,6 @@
 #include "common/checkpoint/folder_proof.h"
 #include "common/clock.h"
 #include "common/config/worker_key.h"
-#include "common/control/link_damage.h"
 #include "common/process/exit_code.h"
 #include "common/security/refusals.h"
 #include "common/version.h"
@@ -302,8 +301,6 @@ class Coordinator {
   void CheckProgress(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void NotePosition(Place& place, const HeartbeatRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void NoteDamage(const Place& place, const HeartbeatRequest& request)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Up to now.
   WorkerPosition PositionOf(const Place& place) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -351,7 +348,6 @@ class Coordinator {
   RestartBudget restarts_ ABSL_GUARDED_BY(mu_);
   std::map<Role, FleetSign> fleet_signs_ ABSL_GUARDED_BY(mu_);  // of the epoch
   ProgressWatch watch_ ABSL_GUARDED_BY(mu_);
-  LinkDamageTotals damage_ ABSL_GUARDED_BY(mu_);
   // Checkpoints of more rounds are from after the first health warning.
   int64_t healthy_rounds_ ABSL_GUARDED_BY(mu_) = INT64_MAX;
   absl::Time phase_since_ ABSL_GUARDED_BY(mu_);

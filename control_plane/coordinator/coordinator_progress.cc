@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs that stand still, what their workers wait for, what arrives damaged, and
+// Runs that stand still, what their workers wait for, and
 // how they compute.
 #include <algorithm>
 #include <string>
@@ -30,18 +30,6 @@ void Coordinator::NoteFleetSign(const Place& place) {
       place.progress.completed_rounds() / options_.rounds_to_agreement;
   FleetSign& sign = fleet_signs_[place.key.role];
   if (sums > sign.sums) sign = {.sums = sums, .time = place.last_seen};
-}
-
-void Coordinator::NoteDamage(const Place& place,
-                             const HeartbeatRequest& request) {
-  const auto rank_at = [this](Role role, int position)
-                           ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-                             return members_.RankAt(role, position);
-                           };
-  for (std::string& news :
-       damage_.Note(place.key, place.incarnation, request, rank_at)) {
-    AddEvent(std::move(news));
-  }
 }
 
 WorkerPosition Coordinator::PositionOf(const Place& place) const {

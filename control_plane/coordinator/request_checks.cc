@@ -60,8 +60,6 @@ absl::Status CheckHeartbeat(const HeartbeatRequest& request, int64_t rounds) {
                     std::min(request.started_round(), rounds - 1) + 1);
   CheckPosition(request.position(), rounds, faults);
   faults.CheckRange("resident_bytes", request.resident_bytes(), 0, INT64_MAX);
-  faults.CheckRange("number of damaged links", request.damage_size(), 0,
-                    kMaxDamagedLinks);
   faults.CheckRange("number of ranks_apart", request.ranks_apart_size(), 0,
                     kMaxRanksApart);
   return faults.ToStatus();

@@ -64,11 +64,6 @@ class Worker {
                                   absl::MutexLock lock(&mu_);
                                   return progress_;
                                 },
-                            .damage =
-                                [this] {
-                                  absl::MutexLock lock(&mu_);
-                                  return damage_;
-                                },
                             .on_reply =
                                 [this](const HeartbeatReply& reply) {
                                   absl::MutexLock lock(&mu_);
@@ -82,10 +77,6 @@ class Worker {
                                 }});
   }
   void StopHeartbeats() { heartbeats_.reset(); }
-  void SetDamage(const LinkDamage& damage) {
-    absl::MutexLock lock(&mu_);
-    damage_ = {damage};
-  }
   void Set(const Heartbeats::WorkerState& progress) {
     {
       absl::MutexLock lock(&mu_);
@@ -120,7 +111,6 @@ class Worker {
   std::unique_ptr<ControlClient> client_;
   absl::Mutex mu_;
   Heartbeats::WorkerState progress_ ABSL_GUARDED_BY(mu_);
-  std::vector<LinkDamage> damage_ ABSL_GUARDED_BY(mu_);
   HeartbeatReply reply_ ABSL_GUARDED_BY(mu_);
   int num_replies_ ABSL_GUARDED_BY(mu_) = 0;
   absl::Status end_ ABSL_GUARDED_BY(mu_);
@@ -374,23 +364,6 @@ TEST_F(ControlServiceTest, AFailureArrivesAfterTheMetrics) {
   EXPECT_EQ(coordinator_->outcome()->exit_code, kExitUsage);
   EXPECT_THAT(coordinator_->outcome()->detail, HasSubstr("no CUDA here"));
   EXPECT_THAT(MetricRounds(), ::testing::ElementsAre(0, 1, 2));
-}
-
-// The process is gone after that.
-TEST_F(ControlServiceTest, AFailureBringsItsDamageAlong) {
-  StartRun();
-  LinkDamage damage;
-  damage.set_link(LinkDamage::EXCHANGE);
-  damage.set_is_outgoing(true);
-  damage.set_messages(2);
-  generator_->SetDamage(damage);
-  generator_->heartbeats().ReportFailure(absl::DataLossError("checksum"),
-                                         absl::Now() + kLong);
-  const StatusReply status = coordinator_->Status();
-  ASSERT_EQ(status.damaged_links_size(), 1);
-  EXPECT_EQ(status.damaged_links(0).name(),
-            "exchange generator 0 -> discriminator 0");
-  EXPECT_EQ(status.damaged_links(0).messages(), 2);
 }
 
 TEST_F(ControlServiceTest, AFailureOfAnOldEpochIsAnsweredBeforeItReturns) {
