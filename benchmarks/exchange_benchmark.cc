@@ -163,24 +163,23 @@ double ReceiveThroughService(
     const std::string& address, int64_t batches,
     const std::function<void(const std::string&)>& start) {
   const ExchangeOptions options = RunOptions();
-  const auto end = DiscriminatorEnd::Create(options);
-  GANDEM_CHECK_OK(end.status());
-  const auto server = ExchangeServer::Start(
-      {.address = address, .exchange = options}, end->get());
+  DiscriminatorEnd end(options);
+  const auto server =
+      ExchangeServer::Start({.address = address, .exchange = options}, &end);
   GANDEM_CHECK_OK(server.status());
   start((*server)->address());
   absl::Time begin;
   for (int64_t round = 0; round < batches; ++round) {
     if (round == kWarmUp) begin = absl::Now();
-    GANDEM_CHECK_OK((*end)->PublishCritic(
+    GANDEM_CHECK_OK(end.PublishCritic(
         {.version = round, .bytes = SharedBytes(std::vector<std::byte>(1024))},
         absl::Now() + kPatience));
     GANDEM_CHECK_OK(
-        (*end)->TakeImages(round, 0, kBatch, absl::Now() + kPatience).status());
-    (*end)->FinishRound(round);
+        end.TakeImages(round, 0, kBatch, absl::Now() + kPatience).status());
+    end.FinishRound(round);
   }
   const absl::Duration time = absl::Now() - begin;
-  GANDEM_CHECK_OK((*end)->WaitForGenerators(absl::Now() + kPatience).status());
+  GANDEM_CHECK_OK(end.WaitForGenerators(absl::Now() + kPatience).status());
   return (batches - kWarmUp) * kBatchBytes / absl::ToDoubleSeconds(time) / 1e6;
 }
 

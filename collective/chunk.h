@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "collective/collective.h"
 #include "common/shared_bytes.h"
 
@@ -31,7 +32,19 @@ struct OperationTag {
 };
 
 // "all-reduce 17 (4096 bytes of FLOAT32)"
-std::string ToString(const OperationTag& tag);
+inline std::string ToString(const OperationTag& tag) {
+  constexpr const char* kTypes[] = {"FLOAT32", "FLOAT64", "BFLOAT16",
+                                    "FLOAT16"};
+  std::string text = absl::StrCat(NameOf(tag.kind), " ", tag.number);
+  if (tag.kind == OperationKind::kBarrier) return text;
+  absl::StrAppend(&text, " (", tag.bytes, " bytes");
+  if (tag.kind == OperationKind::kAllReduce) {
+    absl::StrAppend(&text, " of ", kTypes[static_cast<size_t>(tag.type)]);
+  } else if (tag.kind == OperationKind::kBroadcast) {
+    absl::StrAppend(&text, " of rank ", tag.root);
+  }
+  return text + ")";
+}
 
 // Memory for a payload that is still to be written.
 struct PayloadRoom {
@@ -40,7 +53,11 @@ struct PayloadRoom {
 
   SharedBytes Written() const { return SharedBytes(owner, bytes); }
 };
-PayloadRoom HeapRoom(size_t bytes);
+inline PayloadRoom HeapRoom(size_t bytes) {
+  const std::shared_ptr<std::byte[]> memory =
+      std::make_shared_for_overwrite<std::byte[]>(bytes);
+  return {.owner = memory, .bytes = {memory.get(), bytes}};
+}
 
 struct Chunk {
   OperationTag tag = {};

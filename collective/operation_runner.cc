@@ -2,21 +2,18 @@
 #include "collective/operation_runner.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "collective/element_sum.h"
 #include "common/crc32c.h"
-#include "common/faults.h"
 #include "common/process/failpoint.h"
 #include "common/status.h"
 
 namespace gandem {
 namespace {
 
-constexpr int64_t kMaxBytes = int64_t{64} << 20;
 constexpr size_t kChunksPerRange = 4;
 constexpr size_t kMinChunkBytes = size_t{64} << 10;
 // Copied, summed and checked in steps that stay in the nearest cache.
@@ -40,60 +37,7 @@ absl::Status ReadPayload(const Chunk& chunk, int from, const Visit& visit) {
       ": the network or a memory changed it"));
 }
 
-// Adds bytes as they come, in pieces that may end within an element.
-class Adder {
- public:
-  Adder(ElementType type, std::span<std::byte> out)
-      : type_(type), element_(BytesPerElement(type)), out_(out) {}
-
-  void Add(std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-      if (num_carried_ > 0 || bytes.size() < element_) {
-        const size_t some = std::min(element_ - num_carried_, bytes.size());
-        std::memcpy(carried_.data() + num_carried_, bytes.data(), some);
-        num_carried_ += some;
-        bytes = bytes.subspan(some);
-        if (num_carried_ < element_) return;
-        num_carried_ = 0;
-        AddWhole({carried_.data(), element_});
-      } else {
-        const size_t whole = bytes.size() / element_ * element_;
-        AddWhole(bytes.first(whole));
-        bytes = bytes.subspan(whole);
-      }
-    }
-  }
-
- private:
-  void AddWhole(std::span<const std::byte> elements) {
-    AddElements(type_, elements, out_.first(elements.size()));
-    out_ = out_.subspan(elements.size());
-  }
-
-  const ElementType type_;
-  const size_t element_;
-  std::span<std::byte> out_;  // what is left
-  std::array<std::byte, 8> carried_;
-  size_t num_carried_ = 0;
-};
-
 }  // namespace
-
-absl::Status CheckRunnerOptions(const RunnerOptions& options, int size) {
-  Faults faults("collective");
-  if (faults.CheckRange("chunk_bytes", options.chunk_bytes, 8, kMaxBytes) &&
-      options.chunk_bytes % 8 != 0) {
-    faults.Add(absl::StrCat("chunk_bytes ", options.chunk_bytes,
-                            " is not a multiple of 8"));
-  }
-  faults.CheckRange("small_bytes", options.small_bytes, 0, kMaxBytes);
-  if (!options.hosts.empty() &&
-      std::cmp_not_equal(options.hosts.size(), size)) {
-    faults.Add(absl::StrCat("hosts are given for ", options.hosts.size(),
-                            " ranks of ", size));
-  }
-  return faults.ToStatus();
-}
 
 OperationRunner::OperationRunner(const RunnerOptions& options,
                                  Transport* transport)
@@ -209,10 +153,6 @@ absl::Status OperationRunner::ReduceScatter(const Members& members) {
 
 absl::Status OperationRunner::RingAllReduce(const Members& members) {
   if (HasShortSegments(members)) {
-    if (groups_.leaders.size() == 1 &&
-        tag_.bytes * (members.size() - 1) <= options_.gather_bytes) {
-      return SumByGathering();
-    }
     GANDEM_RETURN_IF_ERROR(Trade(members));
     GANDEM_FAILPOINT("collective.half_way");
     return Collect(members, Segments(members.size()));
@@ -376,24 +316,31 @@ absl::StatusOr<Chunk> OperationRunner::Receive(int from, const Range& range) {
 absl::Status OperationRunner::ReceiveInto(int from, const Range& range) {
   GANDEM_ASSIGN_OR_RETURN(const Chunk chunk, Receive(from, range));
   std::byte* at = BytesOf(range).data();
-  return Judged(from,
-                ReadPayload(chunk, from, [&](std::span<const std::byte> step) {
-                  std::memcpy(at, step.data(), step.size());
-                  at += step.size();
-                }));
+  return Judged(ReadPayload(chunk, from, [&](std::span<const std::byte> step) {
+    std::memcpy(at, step.data(), step.size());
+    at += step.size();
+  }));
 }
 
 absl::Status OperationRunner::ReceiveAndAdd(int from, const Range& range) {
-  GANDEM_ASSIGN_OR_RETURN(const Chunk chunk, Receive(from, range));
-  Adder adder(tag_.type, BytesOf(range));
-  return Judged(from,
-                ReadPayload(chunk, from, [&](std::span<const std::byte> step) {
-                  adder.Add(step);
-                }));
+  GANDEM_ASSIGN_OR_RETURN(Chunk chunk, Receive(from, range));
+  // gRPC may have cut the payload within an element.
+  if (chunk.payload.size() > 1) {
+    joined_.clear();
+    for (const SharedBytes& piece : chunk.payload) {
+      joined_.insert(joined_.end(), piece.span().begin(), piece.span().end());
+    }
+    chunk.payload = {SharedBytes(nullptr, joined_)};
+  }
+  std::span<std::byte> sums = BytesOf(range);
+  return Judged(ReadPayload(chunk, from, [&](std::span<const std::byte> step) {
+    AddElements(tag_.type, step, sums.first(step.size()));
+    sums = sums.subspan(step.size());
+  }));
 }
 
-absl::Status OperationRunner::Judged(int from, absl::Status read) const {
-  if (absl::IsDataLoss(read) && options_.on_damage) options_.on_damage(from);
+absl::Status OperationRunner::Judged(absl::Status read) const {
+  if (absl::IsDataLoss(read) && options_.on_damage) options_.on_damage();
   return read;
 }
 

@@ -24,8 +24,7 @@
 // al., "Efficient algorithms for all-to-all communications in multiport
 // message-passing systems", 1997: with ceil(log2(m)) messages a member brings
 // every other one the term that it needs ("index", Trade), with as many all
-// get the results ("concatenation", Collect). A ring has 2 (m - 1). The ranks
-// of one host need half of the messages: all get all terms (SumByGathering).
+// get the results ("concatenation", Collect). A ring has 2 (m - 1).
 //
 // Owner: the communication thread. Thread safety: one thread.
 // Errors: those of collective.h; the buffer's contents are then unspecified.
@@ -48,26 +47,18 @@
 namespace gandem {
 
 struct RunnerOptions {
-  std::vector<std::string> hosts = {};  // by rank; empty: one host
-  // At most; a multiple of 8, 8 to 64 MiB.
-  int64_t chunk_bytes = kRingChunkBytes;
-  int64_t small_bytes = kSmallSumBytes;  // 0 to 64 MiB
+  std::vector<std::string> hosts = {};    // by rank; empty: one host
+  int64_t chunk_bytes = kRingChunkBytes;  // at most; a multiple of 8
+  int64_t small_bytes = kSmallSumBytes;
   // Segments and blocks of at most so many bytes are short; no sum depends on
   // it.
   int64_t short_bytes = kShortSegmentBytes;
-  // Ranks of one host send short segments to all if a rank receives at most so
-  // many bytes; no sum depends on it.
-  int64_t gather_bytes = int64_t{1} << 20;
-  // Hears of each payload of `from` that was damaged; may be empty.
-  std::function<void(int from)> on_damage = {};
+  // Hears of each payload that was damaged; may be empty.
+  std::function<void()> on_damage = {};
 };
-
-// INVALID_ARGUMENT lists every option that is out of range.
-absl::Status CheckRunnerOptions(const RunnerOptions& options, int size);
 
 class OperationRunner {
  public:
-  // `options` are checked.
   OperationRunner(const RunnerOptions& options, Transport* transport);
 
   // By rank: whether `rank` of `size` sends to it or receives from it.
@@ -123,10 +114,6 @@ class OperationRunner {
   // The buffer is a block of each rank. Block r reaches all; mine is in place.
   absl::Status ExchangeBlocks();
 
-  // The same sum as that of the ring: every rank gets the buffers of all others
-  // and adds them in the order of the ring.
-  absl::Status SumByGathering();
-
   // Whether messages cost more than the segments of the buffer.
   bool HasShortSegments(const Members& members) const;
   // The same as ReduceScatter, of short segments.
@@ -159,7 +146,7 @@ class OperationRunner {
   absl::StatusOr<Chunk> Receive(int from, const Range& range);
   absl::Status ReceiveInto(int from, const Range& range);
   // Tells of a payload that was damaged.
-  absl::Status Judged(int from, absl::Status read) const;
+  absl::Status Judged(absl::Status read) const;
   absl::Status ReceiveAndAdd(int from, const Range& range);
 
   const RunnerOptions options_;  // these never change after construction
@@ -169,7 +156,7 @@ class OperationRunner {
   // The running operation, and what travels: its buffer, or blocks to sum up.
   OperationTag tag_;
   std::span<std::byte> buffer_;
-  std::vector<std::byte> gathered_;  // kept, so that its memory is reused
+  std::vector<std::byte> joined_;  // kept, so that its memory is reused
 
   int64_t sent_bytes_ = 0;
 };

@@ -37,8 +37,8 @@ class Service final
 
  private:
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Connect(
-      grpc::CallbackServerContext* call) override {
-    return RingStreams::Serve(streams_, *call);
+      grpc::CallbackServerContext* /*call*/) override {
+    return RingStreams::Serve(streams_);
   }
 
   const std::shared_ptr<RingStreams> streams_;
@@ -224,12 +224,8 @@ absl::StatusOr<std::unique_ptr<Collective>> CreateRing(
   }
   if (!faults.empty()) return faults.ToStatus();
 
-  RunnerOptions runner = {.chunk_bytes = options.chunk_bytes};
-  if (options.on_damage) {
-    runner.on_damage = [tell = options.on_damage](int from) {
-      tell(from, /*is_outgoing=*/false);
-    };
-  }
+  RunnerOptions runner = {.chunk_bytes = options.chunk_bytes,
+                          .on_damage = options.on_damage};
   RingIdentity identity = {.rank = options.rank,
                            .membership_epoch = options.membership_epoch,
                            .slot_bytes = options.chunk_bytes};
@@ -248,7 +244,6 @@ absl::StatusOr<std::unique_ptr<Collective>> CreateRing(
     GANDEM_ASSIGN_OR_RETURN(channels.back(),
                             CreateChannel(address, TheRpcOptions()));
   }
-  GANDEM_RETURN_IF_ERROR(CheckRunnerOptions(runner, size));
   std::unique_ptr<Listener> own(static_cast<Listener*>(listener.release()));
   return CreateTransportCollective(
       runner, std::make_unique<RingTransport>(

@@ -61,13 +61,11 @@ struct RingOptions {
   int rank = -1;                     // required
   std::vector<RingPeer> peers = {};  // required; all ranks
   int64_t membership_epoch = 0;
-  // At most; a multiple of 8, 8 to 64 MiB.
-  int64_t chunk_bytes = kRingChunkBytes;
+  int64_t chunk_bytes = kRingChunkBytes;  // at most; a multiple of 8
   // Payloads between ranks of one host need not go through a socket.
   bool shares_memory = true;
-  // Hears of each message that `peer` has sent, or that was sent to it
-  // (`is_outgoing`), and that arrived damaged; may be empty. From any thread.
-  std::function<void(int peer, bool is_outgoing)> on_damage = {};
+  // Hears of each message that arrived damaged; may be empty. From any thread.
+  std::function<void()> on_damage = {};
   // Hears that messages pass from this rank to `peer` (`is_outgoing`), or from
   // it; may be empty. From any thread.
   std::function<void(int peer, bool is_outgoing)> on_open = {};
@@ -75,7 +73,7 @@ struct RingOptions {
 
 // Connects in the background; the Wait of a first Barrier says when all are
 // there, or whom it waits for.
-//   INVALID_ARGUMENT  lists every option that is out of range.
+//   INVALID_ARGUMENT  there is no such rank, or a rank has no address.
 absl::StatusOr<std::unique_ptr<Collective>> CreateRing(
     std::unique_ptr<RingListener> listener, const RingOptions& options);
 

@@ -16,8 +16,6 @@ namespace {
 
 // Chunks of one peer that wait to be received; gRPC's flow control holds more.
 constexpr size_t kMaxInbox = 2 * kSendWindow;
-// Smaller payloads travel faster with their header.
-constexpr size_t kMinShared = size_t{16} << 10;
 
 // Ranks know each other: what cannot be right was damaged on its way.
 absl::Status AsDamage(const absl::Status& status) {
@@ -137,18 +135,18 @@ bool RingCore::HasLeft(int rank) const {
 }
 
 void RingCore::IncomingEnded(int from, const absl::Status& why) {
-  if (MayBeDamage(why)) NoteDamage(from, /*is_outgoing=*/false);
+  if (MayBeDamage(why)) NoteDamage();
   absl::MutexLock lock(&mu_);
   if (!peers_[from].has_left) LoseLocked(from, why);
 }
 
-void RingCore::NoteDamage(int peer, bool is_outgoing) {
+void RingCore::NoteDamage() {
   OnDamage on_damage;
   {
     absl::MutexLock lock(&mu_);
     on_damage = on_damage_;
   }
-  if (on_damage) on_damage(peer, is_outgoing);
+  if (on_damage) on_damage();
 }
 
 void RingCore::NoteOpen(int peer, bool is_outgoing) {
@@ -237,13 +235,8 @@ std::optional<RingFrame> RingCore::NextFor(int to) {
   return std::nullopt;
 }
 
-bool RingCore::IsConnecting(int to) const {
-  absl::MutexLock lock(&mu_);
-  return peers_[to].link == Link::kConnecting;
-}
-
 void RingCore::AnswerIsDamaged(int to, const absl::Status& why) {
-  NoteDamage(to, /*is_outgoing=*/false);
+  NoteDamage();
   absl::MutexLock lock(&mu_);
   LoseLocked(to, why);
 }
@@ -251,11 +244,9 @@ void RingCore::AnswerIsDamaged(int to, const absl::Status& why) {
 // What the end of a stream means depends on how far it was: before it was
 // accepted the peer may only be late, after that it is lost.
 void RingCore::OutgoingEnded(int to, const absl::Status& why) {
-  // Of a damaged OPEN the peer does not know who has sent it. Told first: once
-  // the link has ended, this rank may be gone, and whoever is told.
-  if (MayBeDamage(why) && IsConnecting(to)) {
-    NoteDamage(to, /*is_outgoing=*/true);
-  }
+  // Told first: once the link has ended, this rank may be gone, and whoever is
+  // told.
+  if (MayBeDamage(why)) NoteDamage();
   absl::MutexLock lock(&mu_);
   Peer& peer = peers_[to];
   const Link link = std::exchange(peer.link, Link::kEnded);
@@ -273,115 +264,6 @@ void RingCore::OutgoingEnded(int to, const absl::Status& why) {
             why, absl::StrCat("rank ", to, " refuses rank ", identity_.rank))),
         identity_.rank);
   }
-}
-
-bool RingCore::AllLinksAre(bool (*good)(Link)) const {
-  for (int rank = 0; rank < size(); ++rank) {
-    if (identity_.LinksTo(rank) && !good(peers_[rank].link)) return false;
-  }
-  return true;
-}
-
-std::vector<int> RingCore::TakeUnconnected() {
-  absl::MutexLock lock(&mu_);
-  std::vector<int> result;
-  for (int rank = 0; rank < size(); ++rank) {
-    if (!identity_.LinksTo(rank) || peers_[rank].link != Link::kUnconnected) {
-      continue;
-    }
-    peers_[rank].link = Link::kConnecting;
-    result.push_back(rank);
-  }
-  return result;
-}
-
-absl::StatusOr<bool> RingCore::WaitForPeers(absl::Time deadline) {
-  absl::MutexLock lock(&mu_);
-  const auto all_accepted = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-    return AllLinksAre([](Link link) { return link >= Link::kAccepted; });
-  };
-  const auto ready = [&]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-    return !failure_.ok() || all_accepted();
-  };
-  AwaitUntil(&mu_, absl::Condition(&ready), deadline);
-  if (!failure_.ok()) return Failure();
-  return all_accepted();
-}
-
-// The heap where shared memory is full, small or absent: only speed differs.
-PayloadRoom RingCore::RoomFor(int to, size_t bytes) {
-  if (bytes >= kMinShared) {
-    absl::MutexLock lock(&mu_);
-    Peer& peer = peers_[to];
-    std::optional<PayloadRoom> shared;
-    if (peer.reads_our_memory) shared = peer.our_memory->Take(bytes);
-    if (shared.has_value()) return *std::move(shared);
-  }
-  return HeapRoom(bytes);
-}
-
-absl::Status RingCore::Send(int to, Chunk chunk) {
-  absl::MutexLock lock(&mu_);
-  Peer& peer = peers_[to];
-  // A ring of n ranks never has more under way, see RunRing.
-  const size_t max_outbox = kSendWindow * (peers_.size() + 1);
-  const auto ready = [&]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-    return !failure_.ok() || peer.has_left || peer.outbox.size() < max_outbox;
-  };
-  sending_to_ = to;
-  mu_.Await(absl::Condition(&ready));
-  sending_to_ = -1;
-  if (!failure_.ok()) return Failure();
-  if (peer.has_left) {
-    return absl::UnavailableError(absl::StrCat("rank ", to, " has left"));
-  }
-  peer.outbox.push_back(std::move(chunk));
-  return absl::OkStatus();
-}
-
-// What has arrived is given out even after a failure: the operation may be able
-// to end.
-absl::StatusOr<Chunk> RingCore::Receive(int from) {
-  absl::MutexLock lock(&mu_);
-  Peer& peer = peers_[from];
-  const auto ready = [&]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-    return !failure_.ok() || peer.has_left || !peer.inbox.empty();
-  };
-  receiving_from_ = from;
-  mu_.Await(absl::Condition(&ready));
-  receiving_from_ = -1;
-  if (!peer.inbox.empty()) {
-    Chunk chunk = std::move(peer.inbox.front());
-    peer.inbox.pop_front();
-    return chunk;
-  }
-  if (!failure_.ok()) return Failure();
-  return absl::UnavailableError(absl::StrCat("rank ", from, " has left"));
-}
-
-void RingCore::Leave() {
-  absl::MutexLock lock(&mu_);
-  is_leaving_ = true;
-}
-
-void RingCore::WaitForFarewell(absl::Time deadline) {
-  absl::MutexLock lock(&mu_);
-  const auto ready = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-    return AllLinksAre([](Link link) {
-      return link != Link::kAccepted && link != Link::kFarewell;
-    });
-  };
-  AwaitUntil(&mu_, absl::Condition(&ready), deadline);
-}
-
-void RingCore::WaitForOutgoing() {
-  absl::MutexLock lock(&mu_);
-  const auto ready = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-    return AllLinksAre([](Link link) {
-      return link == Link::kUnconnected || link == Link::kEnded;
-    });
-  };
-  mu_.Await(absl::Condition(&ready));
 }
 
 void RingCore::Fail(absl::Status reason) {
@@ -420,39 +302,6 @@ absl::Status RingCore::Failure() const {
 bool RingCore::has_failed() const {
   absl::MutexLock lock(&mu_);
   return !failure_.ok();
-}
-
-int RingCore::rank_waited_for() const {
-  absl::MutexLock lock(&mu_);
-  if (receiving_from_ >= 0) return receiving_from_;
-  if (sending_to_ >= 0) return sending_to_;
-  for (int rank = 0; rank < size(); ++rank) {
-    if (identity_.LinksTo(rank) && peers_[rank].link < Link::kAccepted) {
-      return rank;
-    }
-  }
-  return -1;
-}
-
-std::string RingCore::waits_for() const {
-  absl::MutexLock lock(&mu_);
-  if (receiving_from_ >= 0) {
-    return absl::StrCat("a chunk of rank ", receiving_from_);
-  }
-  if (sending_to_ >= 0) {
-    return absl::StrCat("rank ", sending_to_, " to take chunks");
-  }
-  std::string missing;
-  for (int rank = 0; rank < size(); ++rank) {
-    const Peer& peer = peers_[rank];
-    if (!identity_.LinksTo(rank) || peer.link >= Link::kAccepted) continue;
-    absl::StrAppend(&missing, missing.empty() ? "" : ", ", "rank ", rank,
-                    " to connect");
-    if (!peer.refused.ok()) {
-      absl::StrAppend(&missing, " (", peer.refused.message(), ")");
-    }
-  }
-  return missing;
 }
 
 }  // namespace gandem

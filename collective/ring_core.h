@@ -38,13 +38,12 @@ namespace gandem {
 
 class RingCore {
  public:
-  // Of a message that `peer` has sent, or that was sent to it (`is_outgoing`).
-  using OnDamage = std::function<void(int peer, bool is_outgoing)>;
+  using OnDamage = std::function<void()>;
   // That messages pass from this rank to `peer` (`is_outgoing`), or from it.
   using OnOpen = std::function<void(int peer, bool is_outgoing)>;
 
   // Once. Streams that came before wait for it. `on_damage` hears, from any
-  // thread, what arrived damaged; of what a peer has taken it tells for itself.
+  // thread, of each message that arrived damaged.
   void Configure(const RingIdentity& identity, OnDamage on_damage = {},
                  OnOpen on_open = {});
 
@@ -114,8 +113,7 @@ class RingCore {
   }
   static absl::StatusOr<bool> DeliverChunk(Peer& peer, const RingFrame& frame);
   RingFrame Frame(RingFrameKind kind) const ABSL_SHARED_LOCKS_REQUIRED(mu_);
-  void NoteDamage(int peer, bool is_outgoing) ABSL_LOCKS_EXCLUDED(mu_);
-  bool IsConnecting(int to) const ABSL_LOCKS_EXCLUDED(mu_);
+  void NoteDamage() ABSL_LOCKS_EXCLUDED(mu_);
   void FailLocked(absl::Status reason, int origin)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void LoseLocked(int rank, const absl::Status& why)

@@ -9,7 +9,6 @@
 #include "common/process/failpoint.h"
 #include "common/rpc/frame_stream.h"
 #include "common/rpc/grpc_status.h"
-#include "common/rpc/opening.h"
 #include "common/rpc/shared_slices.h"
 #include "common/status.h"
 #include "common/wire_header.h"
@@ -44,9 +43,8 @@ using ClientReactor =
 // ACCEPT.
 class IncomingStream : public FrameStream<ServerReactor, RingCodec> {
  public:
-  IncomingStream(std::shared_ptr<RingStreams> streams,
-                 const grpc::CallbackServerContext& call)
-      : FrameStream(kMaxRingMessageBytes, call), streams_(std::move(streams)) {}
+  explicit IncomingStream(std::shared_ptr<RingStreams> streams)
+      : FrameStream(kMaxRingMessageBytes), streams_(std::move(streams)) {}
 
   void Begin(std::shared_ptr<IncomingStream> self) {
     streams_->Add(self);
@@ -87,8 +85,6 @@ class IncomingStream : public FrameStream<ServerReactor, RingCodec> {
     Finish(ToGrpcStatus(reason));
   }
   bool MayEndWhileWriting() const override { return false; }
-  // It may wait long to be admitted.
-  void OnCancel() override { NotePeerIsGone(); }
   void OnDone() override {
     streams_->Remove(this);
     Release();
@@ -113,8 +109,6 @@ class OutgoingStream : public FrameStream<ClientReactor, RingCodec> {
   void Begin(std::shared_ptr<OutgoingStream> self) {
     // The peer's server may start later than this rank.
     context_.set_wait_for_ready(true);
-    GANDEM_FAILPOINT("ring.before_open");
-    SayOpening(RingCodec::Encode(streams_->core().OpenFrame(to_)), context_);
     stub_.PrepareBidiStreamingCall(&context_, "/gandem.Ring/Connect",
                                    grpc::StubOptions(), this);
     // Until End(): pokes start reads and writes from any thread.
@@ -137,6 +131,10 @@ class OutgoingStream : public FrameStream<ClientReactor, RingCodec> {
   }
 
   std::optional<RingFrame> NextFrame() override {
+    if (!std::exchange(has_opened_, true)) {
+      GANDEM_FAILPOINT("ring.before_open");
+      return streams_->core().OpenFrame(to_);
+    }
     std::optional<RingFrame> frame = streams_->core().NextFor(to_);
     if (frame.has_value() && frame->kind == RingFrameKind::kChunk) {
       GANDEM_FAILPOINT("ring.before_send");
@@ -167,13 +165,13 @@ class OutgoingStream : public FrameStream<ClientReactor, RingCodec> {
   const int to_;
   grpc::GenericStub stub_;
   grpc::ClientContext context_;
-  absl::Status failure_;  // ours; written before the call's hold is given up
+  bool has_opened_ = false;  // in the strand only
+  absl::Status failure_;     // ours; written before the call's hold is given up
 };
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* RingStreams::Serve(
-    const std::shared_ptr<RingStreams>& streams,
-    const grpc::CallbackServerContext& call) {
-  auto stream = std::make_shared<IncomingStream>(streams, call);
+    const std::shared_ptr<RingStreams>& streams) {
+  auto stream = std::make_shared<IncomingStream>(streams);
   IncomingStream* const reactor = stream.get();
   reactor->Begin(std::move(stream));
   return reactor;

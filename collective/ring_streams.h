@@ -33,8 +33,7 @@ class RingStreams {
 
   // Begins to serve a call, or to connect with a peer.
   static grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Serve(
-      const std::shared_ptr<RingStreams>& streams,
-      const grpc::CallbackServerContext& call);
+      const std::shared_ptr<RingStreams>& streams);
   static void Begin(const std::shared_ptr<RingStreams>& streams, int to,
                     const std::shared_ptr<grpc::Channel>& channel);
 

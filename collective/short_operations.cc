@@ -108,41 +108,6 @@ absl::Status OperationRunner::Trade(const Members& members) {
   return absl::OkStatus();
 }
 
-// In `blocks`, block i is the buffer of the rank i places after this one:
-// unlike in Collect, what a step sends is one piece and so one message.
-absl::Status OperationRunner::SumByGathering() {
-  const int m = all_.size();
-  const size_t size = buffer_.size();
-  gathered_.resize(size * m);
-  const std::span<std::byte> sums = buffer_;
-  const std::span<std::byte> blocks = gathered_;
-  std::ranges::copy(sums, blocks.begin());
-  GANDEM_FAILPOINT("collective.half_way");
-  for (int distance = 1; distance < m; distance *= 2) {
-    const size_t bytes = size * std::min(distance, m - distance);
-    std::vector<Range> chunks;
-    Split({.offset = 0, .size = bytes}, options_.chunk_bytes, chunks);
-    GANDEM_RETURN_IF_ERROR(
-        Exchange(all_.At(all_.place - distance), blocks.first(bytes), chunks,
-                 all_.At(all_.place + distance),
-                 blocks.subspan(size * distance, bytes), chunks));
-  }
-  buffer_ = sums;
-  const std::vector<Range> segments = Segments(m);
-  for (int j = 0; j < m; ++j) {
-    const Range& segment = segments[j];
-    const auto term = [&](int rank) {
-      const size_t block = (rank - all_.place + m) % m;
-      return blocks.subspan(block * size + segment.offset, segment.size);
-    };
-    std::ranges::copy(term((j + 1) % m), BytesOf(segment).begin());
-    for (int i = 2; i <= m; ++i) {
-      AddElements(tag_.type, term((j + i) % m), BytesOf(segment));
-    }
-  }
-  return absl::OkStatus();
-}
-
 // After the step of a distance a member has as many parts again: its own and
 // those that follow it.
 absl::Status OperationRunner::Collect(const Members& members,

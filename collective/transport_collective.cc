@@ -173,9 +173,8 @@ class TransportCollective : public Collective {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Collective>> CreateTransportCollective(
+std::unique_ptr<Collective> CreateTransportCollective(
     const RunnerOptions& options, std::unique_ptr<Transport> transport) {
-  GANDEM_RETURN_IF_ERROR(CheckRunnerOptions(options, transport->size()));
   return std::make_unique<TransportCollective>(options, std::move(transport));
 }
 

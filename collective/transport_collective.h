@@ -9,7 +9,6 @@
 
 #include <memory>
 
-#include "absl/status/statusor.h"
 #include "collective/collective.h"
 #include "collective/operation_runner.h"
 #include "collective/transport.h"
@@ -17,8 +16,7 @@
 namespace gandem {
 
 // Connects in the background.
-//   INVALID_ARGUMENT  lists every option that is out of range.
-absl::StatusOr<std::unique_ptr<Collective>> CreateTransportCollective(
+std::unique_ptr<Collective> CreateTransportCollective(
     const RunnerOptions& options, std::unique_ptr<Transport> transport);
 
 }  // namespace gandem

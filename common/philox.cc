@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <numbers>
+#include <utility>
 
 #include "common/check.h"
 
@@ -68,34 +69,19 @@ uint32_t PhiloxStream::NextBelow(uint32_t bound) {
   }
 }
 
-std::pair<double, double> PhiloxStream::NextNormalPair() {
+double PhiloxStream::NextNormal() {
+  if (std::exchange(has_spare_, false)) return spare_;
   const double u = (NextUint32() + 1.0) * 0x1p-32;
   const double v = NextUint32() * 0x1p-32;
   const double radius = std::sqrt(-2.0 * std::log(u));
   const double angle = 2.0 * std::numbers::pi * v;
-  return {radius * std::cos(angle), radius * std::sin(angle)};
-}
-
-double PhiloxStream::NextNormal() {
-  if (has_spare_) {
-    has_spare_ = false;
-    return spare_;
-  }
-  const auto [first, second] = NextNormalPair();
-  spare_ = second;
+  spare_ = radius * std::sin(angle);
   has_spare_ = true;
-  return first;
+  return radius * std::cos(angle);
 }
 
 void PhiloxStream::FillNormal(std::span<float> out) {
-  size_t i = 0;
-  if (has_spare_ && !out.empty()) out[i++] = static_cast<float>(NextNormal());
-  for (; i + 2 <= out.size(); i += 2) {
-    const auto [first, second] = NextNormalPair();
-    out[i] = static_cast<float>(first);
-    out[i + 1] = static_cast<float>(second);
-  }
-  if (i < out.size()) out[i] = static_cast<float>(NextNormal());
+  for (float& value : out) value = static_cast<float>(NextNormal());
 }
 
 }  // namespace gandem

@@ -14,7 +14,6 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <utility>
 
 namespace gandem {
 
@@ -99,8 +98,6 @@ class PhiloxStream {
   void FillNormal(std::span<float> out);
 
  private:
-  std::pair<double, double> NextNormalPair();
-
   PhiloxKey key_;
   PhiloxCounter counter_;
   PhiloxCounter block_ = {};

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 
 #include "proto/metrics.pb.h"
 
@@ -49,26 +50,21 @@ struct RoundTimes {
   }
 
   RoundTimes& operator*=(double factor) {
-    for (double* const part :
-         {&round, &images, &feedback, &data, &cache, &sync, &hidden_sync,
-          &data_fetch, &data_decode, &data_transform, &data_taken}) {
-      *part *= factor;
-    }
+    for (const auto part : Parts()) this->*part *= factor;
     return *this;
   }
   RoundTimes& operator+=(const RoundTimes& other) {
-    round += other.round;
-    images += other.images;
-    feedback += other.feedback;
-    data += other.data;
-    cache += other.cache;
-    sync += other.sync;
-    hidden_sync += other.hidden_sync;
-    data_fetch += other.data_fetch;
-    data_decode += other.data_decode;
-    data_transform += other.data_transform;
-    data_taken += other.data_taken;
+    for (const auto part : Parts()) this->*part += other.*part;
     return *this;
+  }
+
+  // All of the numbers above.
+  static constexpr std::array<double RoundTimes::*, 11> Parts() {
+    using Self = RoundTimes;
+    return {&Self::round,          &Self::images,     &Self::feedback,
+            &Self::data,           &Self::cache,      &Self::sync,
+            &Self::hidden_sync,    &Self::data_fetch, &Self::data_decode,
+            &Self::data_transform, &Self::data_taken};
   }
 };
 

@@ -23,12 +23,6 @@ ImageCache::Options CacheOptions(const ExchangeOptions& options) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<DiscriminatorEnd>> DiscriminatorEnd::Create(
-    const ExchangeOptions& options) {
-  GANDEM_RETURN_IF_ERROR(CheckExchangeOptions(options));
-  return std::unique_ptr<DiscriminatorEnd>(new DiscriminatorEnd(options));
-}
-
 DiscriminatorEnd::DiscriminatorEnd(const ExchangeOptions& options)
     : options_(options),
       ledger_(options.schedule, options.first_round),

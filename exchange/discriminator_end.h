@@ -13,7 +13,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <vector>
 
@@ -33,9 +32,7 @@ namespace gandem {
 
 class DiscriminatorEnd : public DiscriminatorExchange {
  public:
-  // INVALID_ARGUMENT lists every option that is out of range.
-  static absl::StatusOr<std::unique_ptr<DiscriminatorEnd>> Create(
-      const ExchangeOptions& options);
+  explicit DiscriminatorEnd(const ExchangeOptions& options);
 
   // The worker's face.
   absl::StatusOr<TakenImages> TakeImages(int64_t round, int64_t first,
@@ -87,8 +84,6 @@ class DiscriminatorEnd : public DiscriminatorExchange {
   void SetListener(std::function<void()> listener);
 
  private:
-  explicit DiscriminatorEnd(const ExchangeOptions& options);
-
   // Calls `attempt`, which needs mu_, until it is true, again after every
   // change.
   template <typename Attempt>

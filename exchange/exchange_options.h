@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What both ends of the exchange know about the run, and the checks of a batch
-// against it. Both ends get the same values but for `rank` and `incarnation`.
+// against it. Both ends get the same values except `rank` and `incarnation`.
+// The values come from a valid config (common/config/run_config.h) and from the
+// coordinator; nothing here checks them again.
 //
 // Owner: values; copy freely.
 // Thread safety: pure functions.
@@ -48,10 +50,6 @@ struct ExchangeOptions {
   // Images that the cache holds: the smaller one of both budgets.
   int64_t CacheImages() const;
 };
-
-// Lists everything that is out of range, a cache too small for the lag
-// included.
-absl::Status CheckExchangeOptions(const ExchangeOptions& options);
 
 // Is there such a generator?
 absl::Status CheckGeneratorRank(const ExchangeOptions& options, int rank);

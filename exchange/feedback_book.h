@@ -7,12 +7,15 @@
 // Thread safety: one thread; values, copies share the bytes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "exchange/exchange.h"
 
 namespace gandem {
@@ -28,21 +31,60 @@ class FeedbackBook {
   explicit FeedbackBook(int num_generators) : answers_(num_generators) {}
 
   // `rank` wants feedback on these images. The caller sorts out repeats.
-  void AddRequest(int rank, const ImageBatch& images);
+  void AddRequest(int rank, const ImageBatch& images) {
+    requests_.push_back({.rank = rank, .images = images});
+  }
 
-  bool HasRequest(int64_t last_round) const;
+  bool HasRequest(int64_t last_round) const {
+    return std::ranges::any_of(requests_, [&](const Request& request) {
+      return request.images.round <= last_round;
+    });
+  }
   // The first request of a round <= last_round in order of arrival. It is given
   // out once.
-  std::optional<ImageBatch> NextRequest(int64_t last_round);
+  std::optional<ImageBatch> NextRequest(int64_t last_round) {
+    const auto it =
+        std::ranges::find_if(requests_, [&](const Request& request) {
+          return request.images.round <= last_round;
+        });
+    if (it == requests_.end()) return std::nullopt;
+    ImageBatch images = std::move(it->images);
+    given_[{images.round, images.first_index}] = {.rank = it->rank,
+                                                  .count = images.count};
+    requests_.erase(it);
+    return images;
+  }
 
   //   FAILED_PRECONDITION  no request of this range was given out, or it was
   //                        answered before.
-  absl::Status Answer(FeedbackBatch answer);
+  absl::Status Answer(FeedbackBatch answer) {
+    const auto it = given_.find({answer.round, answer.first_index});
+    if (it == given_.end() || it->second.count != answer.count) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "no open request for feedback on round ", answer.round, ", first ",
+          answer.first_index, ", count ", answer.count));
+    }
+    answers_[it->second.rank].push_back(
+        {.number = ++last_number_, .answer = std::move(answer)});
+    given_.erase(it);
+    return absl::OkStatus();
+  }
 
   // The oldest answer numbered above `after` that `rank` has not acknowledged.
-  std::optional<Numbered> NextAnswer(int rank, int64_t after) const;
+  std::optional<Numbered> NextAnswer(int rank, int64_t after) const {
+    for (const Numbered& numbered : answers_[rank]) {
+      if (numbered.number > after) return numbered;
+    }
+    return std::nullopt;
+  }
   // Forgets an answer; a repeat is ignored.
-  void Acknowledge(int rank, int64_t round, int64_t first_index);
+  void Acknowledge(int rank, int64_t round, int64_t first_index) {
+    std::vector<Numbered>& answers = answers_[rank];
+    std::erase_if(answers, [&](const Numbered& numbered) {
+      return numbered.answer.round == round &&
+             numbered.answer.first_index == first_index;
+    });
+  }
 
  private:
   using Key = std::pair<int64_t, int64_t>;  // round, first_index

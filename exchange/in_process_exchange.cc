@@ -131,9 +131,8 @@ class InProcessGenerator : public GeneratorExchange {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<GeneratorExchange>> CreateInProcessGenerator(
+std::unique_ptr<GeneratorExchange> CreateInProcessGenerator(
     const ExchangeOptions& options, DiscriminatorEnd* end) {
-  GANDEM_RETURN_IF_ERROR(CheckExchangeOptions(options));
   return std::make_unique<InProcessGenerator>(options, end);
 }
 

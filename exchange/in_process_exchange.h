@@ -13,7 +13,6 @@
 
 #include <memory>
 
-#include "absl/status/statusor.h"
 #include "exchange/discriminator_end.h"
 #include "exchange/exchange.h"
 #include "exchange/exchange_options.h"
@@ -21,8 +20,7 @@
 namespace gandem {
 
 // Becomes the listener of `end`, which must outlive the result.
-//   INVALID_ARGUMENT  lists every option that is out of range.
-absl::StatusOr<std::unique_ptr<GeneratorExchange>> CreateInProcessGenerator(
+std::unique_ptr<GeneratorExchange> CreateInProcessGenerator(
     const ExchangeOptions& options, DiscriminatorEnd* end);
 
 }  // namespace gandem

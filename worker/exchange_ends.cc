@@ -45,14 +45,11 @@ absl::StatusOr<std::unique_ptr<ExchangeEnds>> ExchangeEnds::Create(
     Role role, const ExchangeOptions& options, const std::string& listen) {
   std::unique_ptr<ExchangeEnds> ends(new ExchangeEnds(role, options));
   if (role == GENERATOR) return ends;
-  GANDEM_ASSIGN_OR_RETURN(ends->discriminator_,
-                          DiscriminatorEnd::Create(options));
+  ends->discriminator_ = std::make_unique<DiscriminatorEnd>(options);
   if (role == COLOCATED) {
-    GANDEM_ASSIGN_OR_RETURN(
-        auto generator,
-        CreateInProcessGenerator(options, ends->discriminator_.get()));
     absl::MutexLock lock(&ends->mu_);
-    ends->generator_ = std::move(generator);
+    ends->generator_ =
+        CreateInProcessGenerator(options, ends->discriminator_.get());
     return ends;
   }
   std::string address = listen;
@@ -71,9 +68,9 @@ std::string ExchangeEnds::address() const {
   return server_ == nullptr ? "" : server_->address();
 }
 
-absl::Status ExchangeEnds::Connect(
-    const std::vector<std::string>& addresses, absl::Time deadline,
-    const std::function<void(int discriminator, bool is_outgoing)>& on_damage) {
+absl::Status ExchangeEnds::Connect(const std::vector<std::string>& addresses,
+                                   absl::Time deadline,
+                                   const std::function<void()>& on_damage) {
   if (role_ != GENERATOR) return absl::OkStatus();
   if (std::cmp_not_equal(addresses.size(), options_.num_discriminators)) {
     return absl::InternalError(
@@ -98,11 +95,7 @@ absl::Status ExchangeEnds::Connect(
     client.on_answer = [this, address](const absl::Status& answer) {
       NoteAnswer(address, answer);
     };
-    if (on_damage) {
-      client.on_damage = [on_damage, rank](bool is_outgoing) {
-        on_damage(rank, is_outgoing);
-      };
-    }
+    client.on_damage = on_damage;
     GANDEM_ASSIGN_OR_RETURN(clients[rank], CreateExchangeClient(client));
   }
   absl::MutexLock lock(&mu_);

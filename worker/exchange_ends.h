@@ -45,11 +45,9 @@ class ExchangeEnds {
   // but does not answer may come back: the exchange tries it again.
   // `on_damage`: see ExchangeClientOptions.
   //   FAILED_PRECONDITION  it cannot be reached from here.
-  absl::Status Connect(
-      const std::vector<std::string>& discriminator_addresses,
-      absl::Time deadline,
-      const std::function<void(int discriminator, bool is_outgoing)>&
-          on_damage = {});
+  absl::Status Connect(const std::vector<std::string>& discriminator_addresses,
+                       absl::Time deadline,
+                       const std::function<void()>& on_damage = {});
 
   // Called after Connect. Waits until each discriminator that listens on the
   // network has answered this generator: messages pass in both directions.

@@ -54,9 +54,9 @@ std::string FleetLink::network_address() const {
   return listener_ == nullptr ? "" : listener_->network_address();
 }
 
-absl::Status FleetLink::Connect(
-    int rank, const JoinReply& joined, int64_t membership_epoch,
-    std::function<void(int peer, bool is_outgoing)> on_damage) {
+absl::Status FleetLink::Connect(int rank, const JoinReply& joined,
+                                int64_t membership_epoch,
+                                std::function<void()> on_damage) {
   if (listener_ == nullptr) return absl::OkStatus();
   rank_ = rank;
   members_.assign(joined.fleet().begin(), joined.fleet().end());

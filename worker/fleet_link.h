@@ -49,9 +49,9 @@ class FleetLink {
 
   // Called once, when all have joined. Connects in the background.
   // `on_damage`: see RingOptions.
-  absl::Status Connect(
-      int rank, const JoinReply& joined, int64_t membership_epoch,
-      std::function<void(int peer, bool is_outgoing)> on_damage);
+  absl::Status Connect(int rank, const JoinReply& joined,
+                       int64_t membership_epoch,
+                       std::function<void()> on_damage);
   // Called after Connect. Waits until messages pass in both directions between
   // this worker and each of its fleet on another host; the others wait, too.
   //   DEADLINE_EXCEEDED  names a direction in which none pass, and its hosts.

@@ -106,10 +106,8 @@ absl::Status WorkerEpoch::RunRoundLoop() {
   GANDEM_RETURN_IF_ERROR(ended());
   heartbeats_->Wake();
   absl::Status done = CatchTorch([&] { return RunAllRounds(*joined); });
-  // What was damaged on a link is no file.
   done = JudgeFailure(std::move(done),
-                      {.has_begun = HasBegun() || !options_.damage->empty(),
-                       .is_first = IsFirstEpoch()});
+                      {.has_begun = HasBegun(), .is_first = IsFirstEpoch()});
   if (done.ok()) done = FlushCheckpoints();
   if (!done.ok()) {
     WaitForVerdict(done);

@@ -28,7 +28,6 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "common/control/control_client.h"
-#include "common/control/damage_ledger.h"
 #include "common/control/heartbeats.h"
 #include "common/control/wait_board.h"
 #include "proto/control.pb.h"
@@ -56,8 +55,6 @@ class WorkerEpoch {
     // Where to listen for other hosts; empty: for this one only.
     std::string exchange_listen = {};  // discriminator only
     std::string fleet_listen = {};
-    // Required; cleared before the worker registers.
-    std::shared_ptr<DamageLedger> damage = nullptr;
   };
 
   // `client` has registered and outlives this; `stop` is set by SIGTERM. `held`
@@ -107,11 +104,9 @@ class WorkerEpoch {
   // Else workers of this run have seen its files before.
   bool IsFirstEpoch() const { return place_.run_epoch <= 1; }
   bool HasBegun() const {
-    return takes_over_ || gate_.started() >= place_.first_round;
+    return takes_over_ || link_damage_->load() ||
+           gate_.started() >= place_.first_round;
   }
-  // Its part in a link: counts what arrives damaged there.
-  std::function<void(int peer, bool is_outgoing)> DamageOn(
-      LinkDamage::Link link) const;
   // A worker whose others have left waits for the coordinator's word on them.
   void WaitForVerdict(const absl::Status& failure);
   absl::Status FlushCheckpoints();
@@ -159,6 +154,9 @@ class WorkerEpoch {
   const EpochPlace place_;
   const int fleet_size_;  // of this worker's role
   const bool uses_nccl_;  // in this worker's fleet
+  // A message of another worker has arrived damaged.
+  const std::shared_ptr<std::atomic<bool>> link_damage_ =
+      std::make_shared<std::atomic<bool>>(false);
 
   // The compute thread's.
   std::optional<HeldState>* const held_;

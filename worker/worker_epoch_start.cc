@@ -114,13 +114,14 @@ absl::Status WorkerEpoch::ConnectToOthers(const JoinReply& joined,
   // then its silence says nothing about the network or about this process.
   const absl::Duration verdict =
       plan.control.heartbeat_timeout + 2 * plan.control.heartbeat;
-  GANDEM_RETURN_IF_ERROR(fleet_->Connect(place_.rank, joined, place_.run_epoch,
-                                         DamageOn(LinkDamage::FLEET)));
+  // What was damaged on a link is no file.
+  const auto on_damage = [damage = link_damage_] { *damage = true; };
   GANDEM_RETURN_IF_ERROR(
-      ends_->Connect({joined.discriminator_addresses().begin(),
-                      joined.discriminator_addresses().end()},
-                     MonotonicNow() + std::max(kSocketPatience, verdict),
-                     DamageOn(LinkDamage::EXCHANGE)));
+      fleet_->Connect(place_.rank, joined, place_.run_epoch, on_damage));
+  GANDEM_RETURN_IF_ERROR(ends_->Connect(
+      {joined.discriminator_addresses().begin(),
+       joined.discriminator_addresses().end()},
+      MonotonicNow() + std::max(kSocketPatience, verdict), on_damage));
   GANDEM_RETURN_IF_ERROR(AwaitPeers(
       std::max(std::min(kLinkPatience, plan.control.join_timeout), verdict)));
   if (!uses_nccl_) return absl::OkStatus();
@@ -144,13 +145,6 @@ absl::Status WorkerEpoch::AwaitPeers(absl::Duration patience) {
                         : absl::UnavailableError(message);
 }
 
-std::function<void(int peer, bool is_outgoing)> WorkerEpoch::DamageOn(
-    LinkDamage::Link link) const {
-  return [damage = options_.damage, link](int peer, bool is_outgoing) {
-    damage->Note(link, peer, is_outgoing);
-  };
-}
-
 void WorkerEpoch::StartHeartbeats() {
   const bool writes_config = place_.rank == 0 && Plays(GENERATOR);
   writer_ = std::make_unique<CheckpointWriter>(
@@ -172,7 +166,6 @@ void WorkerEpoch::StartHeartbeats() {
       Heartbeats::Options{
           .interval = plan_.control.heartbeat,
           .waits = &waits_,
-          .damage = options_.damage.get(),
           .state = [this] { return CurrentState(); },
           .on_reply = [this](const HeartbeatReply& reply) { OnReply(reply); },
           .on_end =

@@ -23,7 +23,6 @@
 #include "common/config/role_name.h"
 #include "common/config/run_config.h"
 #include "common/control/control_client.h"
-#include "common/control/damage_ledger.h"
 #include "common/files/nearest.h"
 #include "common/matrix_tiles.h"
 #include "common/monotonic_time.h"
@@ -131,17 +130,14 @@ void DefineFlags(CLI::App& app, Role role, Flags& flags) {
 class Worker {
  public:
   Worker(Role role, RoleFactories roles, Flags flags,
-         std::unique_ptr<ControlClient> client,
-         std::shared_ptr<DamageLedger> damage)
+         std::unique_ptr<ControlClient> client)
       : role_(role),
         roles_(std::move(roles)),
         flags_(std::move(flags)),
-        client_(std::move(client)),
-        damage_(std::move(damage)) {}
+        client_(std::move(client)) {}
 
   absl::StatusOr<ExitCode> Run() {
     while (true) {
-      damage_->Clear();
       GANDEM_ASSIGN_OR_RETURN(
           RegisterReply assignment,
           client_->Register(
@@ -222,8 +218,7 @@ class Worker {
                        .rank = flags_.rank,
                        .roles = roles_,
                        .exchange_listen = flags_.exchange_listen,
-                       .fleet_listen = flags_.fleet_listen,
-                       .damage = damage_},
+                       .fleet_listen = flags_.fleet_listen},
                       client_.get(), assignment, plan, &stop_, &held_);
     if (!SetEpoch(&epoch)) {
       return absl::CancelledError("stopped before the start");
@@ -244,7 +239,6 @@ class Worker {
   const RoleFactories roles_;
   const Flags flags_;
   const std::unique_ptr<ControlClient> client_;
-  const std::shared_ptr<DamageLedger> damage_;
   std::optional<HeldState> held_;  // the compute thread's
   std::atomic<bool> stop_ = false;
   absl::Mutex mu_;
@@ -254,21 +248,19 @@ class Worker {
 
 // Before the coordinator hears of this process: one that cannot serve must not
 // take the place of one that does, the same command that was started twice
-// above all. The claims are for as long as this process lives.
-absl::StatusOr<std::vector<ListenClaim>> ClaimAddresses(const Flags& flags) {
-  std::vector<ListenClaim> claims;
+// above all.
+absl::Status CheckListenAddresses(const Flags& flags) {
   for (const auto& [name, address] :
        {std::pair("--listen", flags.exchange_listen),
         std::pair("--fleet_listen", flags.fleet_listen)}) {
     if (address.empty()) continue;
-    auto claim = ListenClaim::Take(address, *ProcessCredentials());
-    if (!claim.ok()) {
+    const absl::Status free = CheckCanListen(address, *ProcessCredentials());
+    if (!free.ok()) {
       return absl::FailedPreconditionError(
-          absl::StrCat(name, ": ", std::string(claim.status().message())));
+          absl::StrCat(name, ": ", free.message()));
     }
-    claims.push_back(*std::move(claim));
   }
-  return claims;
+  return absl::OkStatus();
 }
 
 absl::Status TakeCredentials(const Flags& flags) {
@@ -334,21 +326,14 @@ absl::StatusOr<ExitCode> RunWorker(Role role, RoleFactories roles,
     GANDEM_RETURN_IF_ERROR(RunProfileMode(role, roles, flags.profile));
     return kExitOk;
   }
-  GANDEM_ASSIGN_OR_RETURN(const std::vector<ListenClaim> claims,
-                          ClaimAddresses(flags));
+  GANDEM_RETURN_IF_ERROR(CheckListenAddresses(flags));
   GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<TraceWriter> trace,
                           StartTrace(role, flags));
-  const auto damage = std::make_shared<DamageLedger>();
   GANDEM_ASSIGN_OR_RETURN(
       std::unique_ptr<ControlClient> client,
-      ControlClient::Create({.address = flags.control,
-                             .role = role,
-                             .rank = flags.rank,
-                             .on_damage = [damage](bool is_outgoing) {
-                               damage->Note(LinkDamage::CONTROL, /*peer=*/0,
-                                            is_outgoing);
-                             }}));
-  Worker worker(role, std::move(roles), flags, std::move(client), damage);
+      ControlClient::Create(
+          {.address = flags.control, .role = role, .rank = flags.rank}));
+  Worker worker(role, std::move(roles), flags, std::move(client));
   SignalThread signals(SignalsToHear({SIGTERM, SIGINT}), [&](int signal) {
     GANDEM_LOG_INFO("SIG{}: asking the run to stop at a checkpoint",
                     sigabbrev_np(signal));

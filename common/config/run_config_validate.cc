@@ -323,15 +323,24 @@ void CheckSizes(const RunConfig& config, Faults& faults) {
   if (!HasLegalSizes(config)) return;
   CheckReuse(config.schedule(), config.generator(), config.discriminator(),
              faults);
-  // IDX images have one channel.
-  const int64_t image_bytes = config.data().image_size() *
-                              config.data().image_size() *
-                              BytesOf(config.exchange().image_encoding());
+  const int64_t values = DataShapeOf(config.data()).image.NumValues();
+  const int64_t image_bytes =
+      values * BytesOf(config.exchange().image_encoding());
   CheckCache(config, image_bytes, faults);
-  const int64_t batch = config.generator().batch_size();
+  const bool is_answered =
+      config.schedule().feedback() != ScheduleConfig::SNAPSHOT;
+  const int64_t largest_bytes = std::max(
+      image_bytes, is_answered
+                       ? values * BytesOf(config.exchange().feedback_encoding())
+                       : 0);
+  const bool is_fresh =
+      config.schedule().image_source() == ScheduleConfig::FRESH;
+  const int64_t batch =
+      std::max<int64_t>(config.generator().batch_size(),
+                        is_fresh ? config.discriminator().batch_size() : 0);
   const int64_t micro_batch = config.generator().micro_batch();
   const int64_t images = micro_batch > 0 ? std::min(micro_batch, batch) : batch;
-  const int64_t message = images * image_bytes + kHeaderRoom;
+  const int64_t message = images * largest_bytes + kHeaderRoom;
   if (config.exchange().max_message_bytes() < message) {
     faults.Add(absl::StrCat("exchange.max_message_bytes ",
                             config.exchange().max_message_bytes(),

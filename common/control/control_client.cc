@@ -81,19 +81,18 @@ constexpr char kShuttingDown[] = "the worker is shutting down";
 }  // namespace
 
 struct ControlClient::Rpc {
-  Rpc(absl::string_view address, const std::shared_ptr<grpc::Channel>& channel,
-      std::function<void(bool is_outgoing)> on_damage)
-      : stub(address, channel), calls(kShuttingDown, std::move(on_damage)) {}
+  explicit Rpc(const std::shared_ptr<grpc::Channel>& channel)
+      : stub(Control::NewStub(channel)), calls(kShuttingDown) {}
 
   template <typename Request, typename Reply>
   absl::StatusOr<Reply> Call(UnaryMethod<Control::Stub, Request, Reply> method,
                              const Request& request, absl::Time deadline) {
-    auto reply = calls.CheckedCall(stub, method, request, deadline);
+    auto reply = calls.Call(*stub, method, request, deadline);
     if (!reply.ok()) return FromCoordinator(reply.status());
     return reply;
   }
 
-  ReconnectingStub<Control> stub;
+  const std::unique_ptr<Control::Stub> stub;
   UnaryCalls calls;
 };
 
@@ -109,10 +108,8 @@ absl::StatusOr<std::unique_ptr<ControlClient>> ControlClient::Create(
   const auto channel = CreateChannel(options.address, RpcOptions());
   if (!channel.ok()) faults.Add(std::string(channel.status().message()));
   if (!faults.empty()) return faults.ToStatus();
-  auto rpc =
-      std::make_unique<Rpc>(options.address, *channel, options.on_damage);
   return std::unique_ptr<ControlClient>(
-      new ControlClient(std::move(options), std::move(rpc)));
+      new ControlClient(std::move(options), std::make_unique<Rpc>(*channel)));
 }
 
 ControlClient::ControlClient(Options options, std::unique_ptr<Rpc> rpc)

@@ -18,14 +18,11 @@
 //   ABORTED            superseded by another process, or the run is over.
 //   CANCELLED          Cancel() was called.
 //   UNAUTHENTICATED    the token is of another run.
-//   DATA_LOSS          a message arrived damaged, and again when it was sent
-//                      once more.
 //   the coordinator's  it refused what was sent, e.g. INVALID_ARGUMENT.
 // ExitCodeOf() of each is the worker's exit code.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,9 +44,6 @@ class ControlClient {
     int rank = 0;
     absl::Duration call_timeout = absl::Seconds(10);  // of one try
     absl::Duration retry_interval = absl::Milliseconds(100);
-    // Hears of each message that arrived damaged at the coordinator
-    // (`is_outgoing`) or here; may be empty. From any thread.
-    std::function<void(bool is_outgoing)> on_damage = {};
   };
 
   // Does not connect yet. INVALID_ARGUMENT lists every bad option.

@@ -104,7 +104,7 @@ void Heartbeats::ReportFailure(const absl::Status& failure,
 }
 
 void Heartbeats::Run() {
-  GANDEM_CHECK(options_.waits != nullptr && options_.damage != nullptr);
+  GANDEM_CHECK(options_.waits != nullptr);
   GANDEM_CHECK(options_.state && options_.on_reply && options_.on_end);
   absl::Status end;
   while (true) {
@@ -203,9 +203,6 @@ absl::Status Heartbeats::SendHeartbeat(const WorkerState& state) {
       SetFailure(failure_, request);
     }
   }
-  // The last, so that a failure that comes of damage brings it along.
-  const std::vector<LinkDamage> damage = options_.damage->links();
-  request.mutable_damage()->Assign(damage.begin(), damage.end());
   const auto reply = client_->Heartbeat(request);
   GANDEM_RETURN_IF_ERROR(reply);
   {

@@ -22,7 +22,6 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "common/control/control_client.h"
-#include "common/control/damage_ledger.h"
 #include "common/control/wait_board.h"
 #include "common/process/thread.h"
 #include "proto/control.pb.h"
@@ -44,10 +43,9 @@ class Heartbeats {
     // Nobody answered for so long, or for ten seconds in a worker that is to
     // stop: on_end.
     absl::Duration give_up_after = absl::Hours(1);
-    int64_t max_queued_metrics = 4096;     // later ones are dropped and counted
-    WaitBoard* waits = nullptr;            // required, outlives this
-    const DamageLedger* damage = nullptr;  // required, outlives this
-    std::function<WorkerState()> state;    // required
+    int64_t max_queued_metrics = 4096;   // later ones are dropped and counted
+    WaitBoard* waits = nullptr;          // required, outlives this
+    std::function<WorkerState()> state;  // required
     std::function<void(const HeartbeatReply&)> on_reply;  // required
     // The last call of all; its ExitCodeOf() is the worker's.
     //   ABORTED      superseded, or the run is over.

@@ -12,7 +12,4 @@ inline constexpr int kMeasuringJoins = 10;
 // A few hundred bytes each.
 inline constexpr int kMaxMetricsPerHeartbeat = 256;
 
-// Links of a worker that damage messages; of more it tells no more.
-inline constexpr int kMaxDamagedLinks = 64;
-
 }  // namespace gandem

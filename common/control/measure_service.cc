@@ -42,10 +42,7 @@ grpc::Status MeasureService::Answer(
           std::min(left, kLongestMeasureCall))) != std::future_status::ready) {
     return ToGrpcStatus(absl::DeadlineExceededError("still computing"));
   }
-  absl::StatusOr<Reply> result = future.get();
-  if (!result.ok()) return ToGrpcStatus(result.status());
-  *reply = *std::move(result);
-  return grpc::Status::OK;
+  return AnswerWith(future.get(), reply);
 }
 
 void MeasureService::Serve() {

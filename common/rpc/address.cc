@@ -2,16 +2,13 @@
 #include "common/rpc/address.h"
 
 #include <arpa/inet.h>
-#include <ifaddrs.h>
 #include <netinet/in.h>
 
 #include <cstring>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 
 namespace gandem {
@@ -86,21 +83,18 @@ std::string ToString(const Address& address) {
   return absl::StrCat(address.host, ":", address.port);
 }
 
-std::vector<std::string> AddressesForOthers() {
-  std::vector<std::string> found;
-  ifaddrs* all = nullptr;
-  if (getifaddrs(&all) != 0) return found;
-  const absl::Cleanup free_all = [all] { freeifaddrs(all); };
-  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
-    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) {
-      continue;
-    }
-    const auto* const v4 = reinterpret_cast<const sockaddr_in*>(one->ifa_addr);
-    char text[INET_ADDRSTRLEN] = {};
-    inet_ntop(AF_INET, &v4->sin_addr, text, sizeof(text));
-    if (!StaysOnThisHost({.host = text})) found.emplace_back(text);
-  }
-  return found;
+absl::StatusOr<std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>> LookUp(
+    const Address& address, int flags) {
+  addrinfo hints = {};
+  hints.ai_flags = flags;
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* list = nullptr;
+  const int failed = getaddrinfo(
+      address.host.c_str(), absl::StrCat(address.port).c_str(), &hints, &list);
+  if (failed != 0) return absl::NotFoundError(gai_strerror(failed));
+  return std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>(list,
+                                                            &freeaddrinfo);
 }
 
 bool StaysOnThisHost(const Address& address) {
@@ -116,18 +110,11 @@ bool StaysOnThisHost(const Address& address) {
 
 absl::Status CheckNoWildcard(const Address& address) {
   if (!IsWildcard(address)) return absl::OkStatus();
-  std::vector<std::string> instead;
-  for (const std::string& host : AddressesForOthers()) {
-    instead.push_back(absl::StrCat(host, ":", address.port));
-  }
-  if (instead.empty()) {
-    instead.push_back(absl::StrCat("HOST:", address.port, " with its name"));
-  }
   return absl::InvalidArgumentError(absl::StrCat(
       "will not listen on ", ToString(address),
       ": the others are told this address and cannot connect to it; give one "
-      "of this host: ",
-      absl::StrJoin(instead, " or ")));
+      "of this host: HOST:",
+      address.port, " with the name or address by which they reach it"));
 }
 
 }  // namespace gandem

@@ -3,12 +3,14 @@
 // Where a server listens: "unix:/path" on one host, "host:port" otherwise
 // ("[::1]:7000" for IPv6; port 0 lets the system choose).
 //
-// Thread safety: pure functions, but that one asks for the host's addresses.
+// Thread safety: pure functions, except that LookUp asks the system.
 // Errors: INVALID_ARGUMENT names the address and what would be accepted.
 #pragma once
 
+#include <netdb.h>
+
+#include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -31,9 +33,10 @@ inline constexpr size_t kMaxUnixPath = 107;
 absl::StatusOr<Address> ParseAddress(absl::string_view text);
 std::string ToString(const Address& address);
 
-// Of this host, as others reach it; IPv4, because IPv6 has too many that do not
-// leave the link.
-std::vector<std::string> AddressesForOthers();
+// The socket addresses of a TCP address; `flags` are getaddrinfo's.
+//   NOT_FOUND  in the system's words: the host's name has no address.
+absl::StatusOr<std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>> LookUp(
+    const Address& address, int flags);
 
 // A unix socket, "localhost", 127.0.0.0/8 or ::1. Another host name does not,
 // whatever it resolves to. What leaves the host is encrypted, or the network
@@ -41,7 +44,7 @@ std::vector<std::string> AddressesForOthers();
 bool StaysOnThisHost(const Address& address);
 
 // INVALID_ARGUMENT for 0.0.0.0 and [::]: peers are told the address where a
-// server listens, and cannot connect to these. Names those that they can.
+// server listens, and cannot connect to these.
 absl::Status CheckNoWildcard(const Address& address);
 
 }  // namespace gandem

@@ -13,12 +13,11 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/faults.h"
+#include "common/files/printable.h"
 #include "common/monotonic_time.h"
 #include "common/process/log.h"
-#include "common/rpc/channel_guard.h"
+#include "common/rpc/guarded_calls.h"
 #include "common/rpc/listen_check.h"
-#include "common/rpc/server_guard.h"
 #include "common/security/refusals.h"
 #include "common/status.h"
 
@@ -30,15 +29,8 @@ constexpr absl::Duration kKeepaliveInterval = absl::Seconds(30);
 constexpr absl::Duration kConnectTimeout = absl::Seconds(10);
 // Between two looks for the address of a name.
 constexpr absl::Duration kResolveInterval = absl::Seconds(2);
-
-absl::Status Check(const RpcOptions& options) {
-  Faults faults("rpc");
-  faults.CheckRange("max_message_bytes", options.max_message_bytes, 64 << 10,
-                    std::numeric_limits<int>::max());
-  faults.CheckRange("keepalive_timeout", options.keepalive_timeout,
-                    absl::Seconds(1), absl::Hours(1));
-  return faults.ToStatus();
-}
+// Of a line of gRPC's about a handshake that failed; real ones are shorter.
+constexpr size_t kMaxRefusalBytes = 300;
 
 absl::StatusOr<std::shared_ptr<const Credentials>> CredentialsOf(
     const RpcOptions& options) {
@@ -84,11 +76,12 @@ void LogOfGrpc(gpr_log_func_args* line) {
   } else {
     GANDEM_LOG_DEBUG("grpc: {}", line->message);
   }
-  // Nothing but this line tells of a connection that ends before it can show a
-  // certificate: of somebody who does not speak TLS.
+  // Nothing else tells of a peer that does not speak TLS or whose certificate
+  // OpenSSL refuses.
   if (line->severity == GPR_LOG_SEVERITY_ERROR &&
       absl::EndsWith(line->file, "ssl_transport_security.cc")) {
-    NoteRefusal(absl::StrCat("TLS: ", FromOutside(line->message)));
+    NoteRefusal(
+        absl::StrCat("TLS: ", Printable(line->message, kMaxRefusalBytes)));
   }
 }
 
@@ -172,7 +165,6 @@ std::chrono::system_clock::time_point ToGrpcDeadline(absl::Time deadline) {
 absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(
     absl::string_view address, const RpcOptions& options) {
   GANDEM_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address));
-  GANDEM_RETURN_IF_ERROR(Check(options));
   GANDEM_ASSIGN_OR_RETURN(auto credentials, CredentialsOf(options));
   GANDEM_RETURN_IF_ERROR(CheckConnectAddress(parsed, *credentials));
   StartGrpc();
@@ -212,7 +204,6 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     const Options& options,
     absl::FunctionRef<void(grpc::ServerBuilder&)> add_services) {
   GANDEM_ASSIGN_OR_RETURN(Address address, ParseAddress(options.address));
-  GANDEM_RETURN_IF_ERROR(Check(options.rpc));
   GANDEM_ASSIGN_OR_RETURN(auto credentials, CredentialsOf(options.rpc));
   GANDEM_RETURN_IF_ERROR(CheckMayListen(address, *credentials));
   if (address.is_unix()) {
@@ -228,7 +219,6 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
                                options.offers_health),
       &port);
   if (!options.offers_health) LeaveHealthOut(builder);
-  builder.experimental().SetInterceptorCreators(ReplyDamage());
   add_services(builder);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr) return WhyNoServer(address);

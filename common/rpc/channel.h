@@ -3,7 +3,7 @@
 // gRPC channels and servers with our limits: message sizes from the config, no
 // HTTP proxy, quick reconnects, one server per port. All calls show the token
 // of the run, and servers refuse those that do not before they read a message
-// (server_guard.h), whatever services they offer.
+// (guarded_calls.h), whatever services they offer.
 //
 // Owner: the caller. Thread safety: channels from any thread; a server is
 // started and stopped by one thread.
@@ -44,7 +44,7 @@ struct RpcOptions {
 };
 
 // Connects on first use, and again after a loss.
-//   INVALID_ARGUMENT     a bad address or option.
+//   INVALID_ARGUMENT     a bad address.
 //   FAILED_PRECONDITION  see CheckConnectAddress.
 //   INTERNAL             the process has set no credentials.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(
@@ -56,13 +56,13 @@ class RpcServer {
     std::string address;
     RpcOptions rpc = {};
     // grpc.health.v1.Health, for those who watch the process: SERVING while it
-    // answers. Its Check takes no token (server_guard.h).
+    // answers. Its Check takes no token (guarded_calls.h).
     bool offers_health = false;
   };
 
   // `add_services` registers what the server offers; the services must outlive
   // it.
-  //   INVALID_ARGUMENT     a bad address or option.
+  //   INVALID_ARGUMENT     a bad address.
   //   FAILED_PRECONDITION  see CheckMayListen.
   //   INTERNAL             the process has set no credentials.
   //   ALREADY_EXISTS       the port or socket is in use.

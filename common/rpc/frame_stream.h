@@ -6,9 +6,6 @@
 // that the socket and the copy overlap; a frame that cannot be handled yet
 // stays where it is, and gRPC's flow control makes the sender wait.
 //
-// The first frame of a call says who calls and travels in its metadata
-// (opening.h). A server's end reads nothing before Receive has accepted it.
-//
 // `Codec` is a struct:
 //   using Frame = ...;
 //   static grpc::ByteBuffer Encode(const Frame&);
@@ -34,7 +31,6 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "common/process/strand.h"
-#include "common/rpc/opening.h"
 
 namespace gandem {
 
@@ -43,21 +39,8 @@ class FrameStream : public Reactor {
  public:
   using Frame = typename Codec::Frame;
 
-  // A client's end: the first frame is in the metadata of its call.
   explicit FrameStream(int64_t max_message_bytes)
       : max_message_bytes_(max_message_bytes), strand_([this] { Step(); }) {}
-  // A server's end, whose first frame `call` brings.
-  FrameStream(int64_t max_message_bytes,
-              const grpc::CallbackServerContext& call)
-      : FrameStream(max_message_bytes) {
-    is_opening_ = true;
-    absl::StatusOr<Frame> first = FirstFrameOf(call);
-    if (first.ok()) {
-      current_ = *std::move(first);
-    } else {
-      wanted_end_ = first.status();
-    }
-  }
   FrameStream(const FrameStream&) = delete;
   FrameStream& operator=(const FrameStream&) = delete;
 
@@ -85,14 +68,6 @@ class FrameStream : public Reactor {
     open_.store(true);
     Poke();
   }
-  // The call was cancelled. While nothing is read, nothing else would tell.
-  void NotePeerIsGone() ABSL_LOCKS_EXCLUDED(mu_) {
-    {
-      absl::MutexLock lock(&mu_);
-      peer_is_gone_ = true;
-    }
-    Poke();
-  }
   // To be called last in OnDone.
   void Release() { auto self = std::move(self_); }
 
@@ -114,13 +89,6 @@ class FrameStream : public Reactor {
     Frame frame;  // what they were made of
   };
 
-  static absl::StatusOr<Frame> FirstFrameOf(
-      const grpc::CallbackServerContext& call) {
-    const absl::StatusOr<grpc::ByteBuffer> opening = HearOpening(call);
-    if (!opening.ok()) return opening.status();
-    return Codec::Decode(*opening, kMaxOpeningBytes);
-  }
-
   void OnReadDone(bool ok) override { Signal(&FrameStream::read_event_, ok); }
   void OnWriteDone(bool ok) override { Signal(&FrameStream::write_event_, ok); }
 
@@ -136,8 +104,7 @@ class FrameStream : public Reactor {
     TakeEvents();
     if (std::exchange(sent_, false)) Sent(outgoing_->frame);
     StartReading();
-    while (!end_.has_value() && (is_opening_ || !arrived_.empty()) &&
-           HandleFirst()) {
+    while (!end_.has_value() && !arrived_.empty() && HandleFirst()) {
       StartReading();
     }
     StartWriting();
@@ -155,9 +122,8 @@ class FrameStream : public Reactor {
     if (read_event_ == Event::kDone) arrived_.push_back(std::move(incoming_));
     if (write_event_ != Event::kNone) writing_ = false;
     sent_ = write_event_ == Event::kDone;
-    const bool peer_ended = read_event_ == Event::kFailed ||
-                            write_event_ == Event::kFailed ||
-                            (is_opening_ && peer_is_gone_);
+    const bool peer_ended =
+        read_event_ == Event::kFailed || write_event_ == Event::kFailed;
     read_event_ = write_event_ = Event::kNone;
     if (end_.has_value()) return;
     if (wanted_end_.has_value()) {
@@ -168,9 +134,7 @@ class FrameStream : public Reactor {
   }
 
   void StartReading() {
-    if (end_.has_value() || is_opening_ || reading_ || arrived_.size() >= 2) {
-      return;
-    }
+    if (end_.has_value() || reading_ || arrived_.size() >= 2) return;
     reading_ = true;
     incoming_.Clear();
     this->StartRead(&incoming_);
@@ -211,7 +175,7 @@ class FrameStream : public Reactor {
     if (!handled.ok()) end_ = handled.status();
     if (!handled.ok() || !*handled) return false;
     current_.reset();
-    if (!std::exchange(is_opening_, false)) arrived_.pop_front();
+    arrived_.pop_front();
     return true;
   }
 
@@ -229,15 +193,12 @@ class FrameStream : public Reactor {
   std::optional<Message> outgoing_;
   std::optional<Message> prepared_;
   std::deque<grpc::ByteBuffer> arrived_;
-  bool is_opening_ = false;  // a server's end that knows nobody yet
-  // The first frame of the call, or the first of arrived_, decoded.
-  std::optional<Frame> current_;
+  std::optional<Frame> current_;  // the first of arrived_, decoded
 
   absl::Mutex mu_;
   Event read_event_ ABSL_GUARDED_BY(mu_) = Event::kNone;
   Event write_event_ ABSL_GUARDED_BY(mu_) = Event::kNone;
   std::optional<absl::Status> wanted_end_ ABSL_GUARDED_BY(mu_);
-  bool peer_is_gone_ ABSL_GUARDED_BY(mu_) = false;
 
   Strand strand_;
 };

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/rpc/listen_check.h"
 
-#include <netdb.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
 #include <string>
-#include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "common/files/sha256.h"
 #include "common/status.h"
 
 namespace gandem {
@@ -40,21 +36,6 @@ absl::Status TryUnix(const Address& address) {
   return absl::OkStatus();
 }
 
-// A name without a file (unix(7), "abstract"): it is free when its socket is.
-// 0 or the error's number.
-int BindClaim(int fd, const Address& address) {
-  Sha256 hash;
-  hash.Update(ToString(address));
-  const std::string name = absl::StrCat("gandem-listens-", hash.Finish());
-  sockaddr_un claimed = {};
-  claimed.sun_family = AF_UNIX;
-  std::memcpy(claimed.sun_path + 1, name.data(), name.size());
-  const size_t size = offsetof(sockaddr_un, sun_path) + 1 + name.size();
-  const int result = bind(fd, reinterpret_cast<const sockaddr*>(&claimed),
-                          static_cast<socklen_t>(size));
-  return result == 0 ? 0 : errno;
-}
-
 // 0, or the error's number.
 int TryAddress(const addrinfo& address) {
   const int fd = socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -70,22 +51,16 @@ int TryAddress(const addrinfo& address) {
 
 // A name may stand for several addresses, of which one has to work.
 absl::Status TryTcp(const Address& address) {
-  addrinfo hints = {};
-  hints.ai_flags = AI_PASSIVE;
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* list = nullptr;
-  const int failed = getaddrinfo(
-      address.host.c_str(), absl::StrCat(address.port).c_str(), &hints, &list);
-  if (failed != 0) {
+  const auto list = LookUp(address, AI_PASSIVE);
+  if (!list.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat(CannotListen(address), ": the name '", address.host,
-                     "' has no address here (", gai_strerror(failed),
+                     "' has no address here (", list.status().message(),
                      "); give an address or a name of this machine"));
   }
-  const absl::Cleanup free_list = [list] { freeaddrinfo(list); };
   int first_error = 0;
-  for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
+  for (const addrinfo* entry = list->get(); entry != nullptr;
+       entry = entry->ai_next) {
     const int error = TryAddress(*entry);
     if (error == 0) return absl::OkStatus();
     if (first_error == 0) first_error = error;
@@ -143,28 +118,11 @@ absl::Status CheckMayListen(const Address& address,
                                  : certificates->CheckServes(address.host);
 }
 
-absl::StatusOr<ListenClaim> ListenClaim::Take(absl::string_view address,
-                                              const Credentials& credentials) {
+absl::Status CheckCanListen(absl::string_view address,
+                            const Credentials& credentials) {
   GANDEM_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address));
   GANDEM_RETURN_IF_ERROR(CheckMayListen(parsed, credentials));
-  // Where the system lets nobody claim anything, the check has to do.
-  ListenClaim claim(-1);
-  if (!parsed.is_unix() && parsed.port != 0) {
-    claim.fd_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (claim.fd_ >= 0 && BindClaim(claim.fd_, parsed) == EADDRINUSE) {
-      return AddressInUse(parsed);
-    }
-  }
-  GANDEM_RETURN_IF_ERROR(parsed.is_unix() ? CheckUnixSocketIsFree(parsed)
-                                          : TryTcp(parsed));
-  return claim;
-}
-
-ListenClaim::ListenClaim(ListenClaim&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)) {}
-
-ListenClaim::~ListenClaim() {
-  if (fd_ >= 0) close(fd_);
+  return parsed.is_unix() ? CheckUnixSocketIsFree(parsed) : TryTcp(parsed);
 }
 
 }  // namespace gandem

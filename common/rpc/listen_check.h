@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whether a server could listen on an address. Nothing listens there when these
-// return; but who holds a ListenClaim meets no second process that asks for the
-// same address.
+// return.
 //
-// Owner of a claim: the process that will listen. Thread safety: any thread.
+// Thread safety: any thread.
 // Errors: INVALID_ARGUMENT for an address that makes no sense, ALREADY_EXISTS
 // for one that another process listens on, else the system's. All name it.
 #pragma once
@@ -12,7 +11,6 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/rpc/address.h"
 #include "common/security/credentials.h"
@@ -26,26 +24,10 @@ namespace gandem {
 absl::Status CheckMayListen(const Address& address,
                             const Credentials& credentials);
 
-// A port that no other process of this machine (of its network namespace) may
-// claim while this lives: servers may come and go there. The system ends it
-// with the process.
-class ListenClaim {
- public:
-  // For those who have to know before they are ready to serve. A unix socket
-  // and a port 0 are only looked at: there the claim is empty.
-  //   FAILED_PRECONDITION  see CheckMayListen.
-  //   ALREADY_EXISTS       also where another process has only claimed it.
-  static absl::StatusOr<ListenClaim> Take(absl::string_view address,
-                                          const Credentials& credentials);
-  ListenClaim(ListenClaim&& other) noexcept;
-  ListenClaim& operator=(ListenClaim&&) = delete;
-  ~ListenClaim();
-
- private:
-  explicit ListenClaim(int fd) : fd_(fd) {}
-
-  int fd_;  // -1: empty
-};
+// For processes that have to know before they are ready to serve.
+//   FAILED_PRECONDITION  see CheckMayListen.
+absl::Status CheckCanListen(absl::string_view address,
+                            const Credentials& credentials);
 
 // gRPC takes over a path that another server listens on. A path that nobody
 // listens on is left from a killed process and may be taken.

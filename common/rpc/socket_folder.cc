@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 
 #include "absl/strings/match.h"
@@ -22,14 +21,11 @@ namespace gandem {
 namespace {
 
 constexpr size_t kMaxName = 32;
-constexpr absl::string_view kPrefix = "gandem-";
-// Until its lock is there: one with this name and without a lock is nobody's.
-constexpr absl::string_view kNewPrefix = "gandem-new-";
+constexpr absl::string_view kPrefix = "gandem-sockets-";
 constexpr absl::string_view kSuffix = "XXXXXX";  // mkdtemp fills it in
-constexpr char kLock[] = "/.lock";
 // Of one call, so that it does not take long.
 constexpr int kMaxRemovals = 32;
-// Of one that others take for abandoned in the moment before it is locked.
+// Others may take a folder for abandoned in the moment before it is locked.
 constexpr int kMostTries = 100;
 
 // Where folders are made.
@@ -42,26 +38,26 @@ std::string Parent() {
   return is_usable ? parent : "/tmp";
 }
 
-bool HasName(absl::string_view name, absl::string_view prefix) {
-  return absl::StartsWith(name, prefix) &&
-         name.size() == prefix.size() + kSuffix.size();
-}
-
-// -1: it is locked, or there is no such file.
-int TryLock(const std::string& path, int flags) {
-  const int fd = open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return -1;
-  // Not one of a folder that was removed, and made again, meanwhile.
-  if (flock(fd, LOCK_EX | LOCK_NB) == 0 && IsOpenAs(fd, path)) return fd;
-  close(fd);
-  return -1;
-}
-
 // Other users cannot have changed what is in a folder that passes the test.
 bool IsPrivate(const std::string& folder) {
   struct stat info = {};
   return lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) &&
          info.st_uid == geteuid() && (info.st_mode & 077) == 0;
+}
+
+// A descriptor that holds the folder's lock; -1 with errno: another one does
+// (EWOULDBLOCK), the folder is gone (ENOENT), or it has no locks.
+int TryLock(const std::string& folder) {
+  const int fd =
+      open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return -1;
+  int error = flock(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+  // Not of a folder that was removed, and made again, meanwhile.
+  if (error == 0 && !IsOpenAs(fd, folder)) error = ENOENT;
+  if (error == 0) return fd;
+  close(fd);
+  errno = error;
+  return -1;
 }
 
 absl::Status NoFolder(const absl::Status& why, const std::string& parent) {
@@ -74,73 +70,30 @@ absl::Status NoFolder(const absl::Status& why, const std::string& parent) {
                           : "' has to be a folder that you may write to"));
 }
 
-// A folder with a lock (-1: the file system has none), at `wanted` or, where
-// that is empty, at a name of its own. Whoever is killed on the way leaves what
-// RemoveHalfMade() removes.
 struct LockedFolder {
   std::string path;
-  int lock = -1;
+  int lock = -1;  // -1: the file system has no locks
 };
 
+// At `wanted` or, where that is empty, at a name of its own.
 absl::StatusOr<LockedFolder> Make(const std::string& wanted) {
   const std::string parent = Parent();
-  int error = EBUSY;
   for (int i = 0; i < kMostTries; ++i) {
-    std::string made = absl::StrCat(parent, "/", kNewPrefix, kSuffix);
-    if (mkdtemp(made.data()) == nullptr) {
+    std::string path =
+        wanted.empty() ? absl::StrCat(parent, "/", kPrefix, kSuffix) : wanted;
+    const bool is_made = wanted.empty() ? mkdtemp(path.data()) != nullptr
+                                        : mkdir(path.c_str(), 0700) == 0;
+    if (!is_made) {
       return NoFolder(
-          FileError(errno, "cannot make a folder for sockets", made), parent);
+          FileError(errno, "cannot make a folder for sockets", path), parent);
     }
-    errno = 0;
-    const int lock = TryLock(made + kLock, O_RDWR | O_CREAT | O_EXCL);
+    const int lock = TryLock(path);
     // Others have removed it, or are about to.
     if (lock < 0 && (errno == EWOULDBLOCK || errno == ENOENT)) continue;
-    const std::string path =
-        wanted.empty() ? absl::StrCat(parent, "/", kPrefix,
-                                      made.substr(made.size() - kSuffix.size()))
-                       : wanted;
-    if (std::rename(made.c_str(), path.c_str()) == 0) {
-      return LockedFolder{path, lock};
-    }
-    error = errno;
-    if (lock >= 0) close(lock);
-    if (error != ENOENT) RemoveAll(made).IgnoreError();
+    return LockedFolder{std::move(path), lock};
   }
-  return FileError(error, "cannot make a folder for sockets",
+  return FileError(EBUSY, "cannot make a folder for sockets",
                    wanted.empty() ? parent : wanted);
-}
-
-// Of a folder that this process has locked. Whoever is killed on the way leaves
-// one with a lock that is free, or what RemoveHalfMade() removes.
-void Remove(const std::string& folder) {
-  const auto names = ListDirectory(folder);
-  if (!names.ok()) return;
-  for (const std::string& name : *names) {
-    if ("/" + name != kLock) RemoveAll(folder + "/" + name).IgnoreError();
-  }
-  const std::string last =
-      absl::StrCat(ParentOf(folder), "/", kNewPrefix,
-                   folder.substr(folder.size() - kSuffix.size()));
-  if (std::rename(folder.c_str(), last.c_str()) != 0) return;
-  unlink((last + kLock).c_str());
-  rmdir(last.c_str());
-}
-
-// Never what has something else in it.
-bool RemoveHalfMade(const std::string& folder) {
-  const int lock = TryLock(folder + kLock, O_RDONLY);
-  if (lock >= 0) unlink((folder + kLock).c_str());
-  const bool is_removed = rmdir(folder.c_str()) == 0;
-  if (lock >= 0) close(lock);
-  return is_removed;
-}
-
-bool RemoveIfAbandoned(const std::string& folder) {
-  const int lock = TryLock(folder + kLock, O_RDONLY);
-  if (lock < 0) return false;
-  Remove(folder);
-  close(lock);
-  return true;
 }
 
 }  // namespace
@@ -151,11 +104,16 @@ void SocketFolder::RemoveAbandoned() {
   if (!names.ok()) return;
   int removals = 0;
   for (const std::string& name : *names) {
-    const bool is_new = HasName(name, kNewPrefix);
     const std::string folder = absl::StrCat(parent, "/", name);
-    if ((!is_new && !HasName(name, kPrefix)) || !IsPrivate(folder)) continue;
-    removals += is_new ? RemoveHalfMade(folder) : RemoveIfAbandoned(folder);
-    if (removals == kMaxRemovals) return;
+    if (!absl::StartsWith(name, kPrefix) ||
+        name.size() != kPrefix.size() + kSuffix.size() || !IsPrivate(folder)) {
+      continue;
+    }
+    const int lock = TryLock(folder);
+    if (lock < 0) continue;
+    RemoveAll(folder).IgnoreError();
+    close(lock);
+    if (++removals == kMaxRemovals) return;
   }
 }
 
@@ -167,7 +125,7 @@ absl::StatusOr<std::unique_ptr<SocketFolder>> SocketFolder::Create() {
 }
 
 SocketFolder::~SocketFolder() {
-  Remove(path_);
+  RemoveAll(path_).IgnoreError();
   if (lock_ >= 0) close(lock_);
   // Processes of the same run may have been killed meanwhile.
   RemoveAbandoned();

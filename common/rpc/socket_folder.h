@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A folder for this process's unix sockets. Their paths are limited to 107
-// bytes, so they do not stand in the run folder but in $TMPDIR/gandem-XXXXXX,
-// or /tmp/gandem-XXXXXX where $TMPDIR is too long. Only the same user can
-// connect: its mode is 0700.
+// bytes, so they do not stand in the run folder but in
+// $TMPDIR/gandem-sockets-XXXXXX, or in /tmp where $TMPDIR is too long. Only the
+// same user can connect: its mode is 0700.
 //
-// A process that is killed leaves its folder behind, but not the lock on the
-// file `.lock` in it: whoever creates the next folder there, or gives up one,
-// removes those of the same user whose lock is free. Until it has a lock, its
-// name is gandem-new-XXXXXX.
+// The process holds a lock (flock) on the folder. A process that is killed
+// leaves its folder behind without one: whoever creates the next folder there,
+// or gives up one, removes folders of the same user whose lock is free.
 //
 // Owner: the process that listens; the folder goes with the object.
 // Thread safety: one thread.

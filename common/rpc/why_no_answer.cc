@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/rpc/why_no_answer.h"
 
-#include <netdb.h>
-#include <poll.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/sslerr.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/monotonic_time.h"
 #include "common/rpc/address.h"
@@ -21,97 +22,47 @@
 namespace gandem {
 namespace {
 
-constexpr absl::Duration kGreeting = absl::Milliseconds(500);
-
 enum class Speaks { kPlain, kTls, kNothing };
 
-bool WaitFor(int fd, short events, absl::Time deadline) {
-  pollfd wanted = {.fd = fd, .events = events, .revents = 0};
-  const absl::Duration left =
-      std::max(deadline - MonotonicNow(), absl::ZeroDuration());
-  return poll(&wanted, 1, static_cast<int>(absl::ToInt64Milliseconds(left))) >
-         0;
+// How long a connection, and what is sent and read on it, may take.
+void SetTimeout(int fd, absl::Time deadline) {
+  const timeval left = absl::ToTimeval(
+      std::max(deadline - MonotonicNow(), absl::Milliseconds(1)));
+  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &left, sizeof(left));
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &left, sizeof(left));
 }
 
-absl::Status Connect(int fd, const addrinfo& to, absl::Time deadline) {
-  if (connect(fd, to.ai_addr, to.ai_addrlen) == 0) return absl::OkStatus();
-  if (errno != EINPROGRESS) {
-    return absl::UnavailableError(std::strerror(errno));
-  }
-  if (!WaitFor(fd, POLLOUT, deadline)) {
-    return absl::DeadlineExceededError("nothing answers there");
-  }
-  int error = 0;
-  socklen_t size = sizeof(error);
-  getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
-  return error == 0 ? absl::OkStatus()
-                    : absl::UnavailableError(std::strerror(error));
-}
-
-// What has come by then; empty: nothing, or the end.
-std::string Hear(int fd, absl::Time deadline) {
-  char bytes[16];
-  if (!WaitFor(fd, POLLIN, deadline)) return "";
-  const ssize_t size = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
-  return size <= 0 ? "" : std::string(bytes, static_cast<size_t>(size));
-}
-
-// The shortest that a TLS server answers (RFC 5246, section 7.4.1.2): version
-// 1.2, one cipher of elliptic curves, P-256, ECDSA with SHA-256.
-std::string ClientHello() {
-  const absl::string_view extensions(
-      "\x00\x0a\x00\x04\x00\x02\x00\x17"  // groups
-      "\x00\x0b\x00\x02\x01\x00"          // formats of points
-      "\x00\x0d\x00\x04\x00\x02\x04\x03",
-      22);  // signatures
-  const std::string body = absl::StrCat(
-      "\x03\x03", std::string(32, 'g'),
-      absl::string_view("\x00\x00\x02\xc0\x2b\x01\x00\x00", 8),
-      std::string(1, static_cast<char>(extensions.size())), extensions);
-  const std::string handshake =
-      absl::StrCat(absl::string_view("\x01\x00\x00", 3),
-                   std::string(1, static_cast<char>(body.size())), body);
-  return absl::StrCat(absl::string_view("\x16\x03\x01\x00", 4),
-                      std::string(1, static_cast<char>(handshake.size())),
-                      handshake);
-}
-
-bool IsTlsRecord(const std::string& bytes) {
-  return absl::StartsWith(bytes, "\x16\x03") ||  // its part of the handshake
-         absl::StartsWith(bytes, "\x15\x03");    // an alert
-}
-
-// A gRPC server without TLS sends its settings at once; one with TLS waits for
-// the client.
-Speaks LanguageOf(int fd, absl::Time deadline) {
-  const absl::Time greeted = std::min(deadline, MonotonicNow() + kGreeting);
-  const std::string settings = Hear(fd, greeted);
-  if (settings.size() >= 4 && settings[3] == 4) return Speaks::kPlain;
-  if (!settings.empty()) return Speaks::kNothing;
-  const std::string hello = ClientHello();
-  if (send(fd, hello.data(), hello.size(), MSG_NOSIGNAL) < 0) {
-    return Speaks::kNothing;
-  }
-  return IsTlsRecord(Hear(fd, deadline)) ? Speaks::kTls : Speaks::kNothing;
+// A server with TLS shows its certificate; one without sends the settings of
+// HTTP/2, which OpenSSL takes for a wrong version of TLS.
+Speaks LanguageOf(int fd) {
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(
+      SSL_CTX_new(TLS_client_method()), &SSL_CTX_free);
+  const std::unique_ptr<SSL, decltype(&SSL_free)> tls(SSL_new(context.get()),
+                                                      &SSL_free);
+  if (tls == nullptr || SSL_set_fd(tls.get(), fd) != 1) return Speaks::kNothing;
+  ERR_clear_error();
+  SSL_connect(tls.get());
+  const int reason = ERR_GET_REASON(ERR_peek_error());
+  ERR_clear_error();
+  if (SSL_get0_peer_certificate(tls.get()) != nullptr) return Speaks::kTls;
+  return reason == SSL_R_WRONG_VERSION_NUMBER ? Speaks::kPlain
+                                              : Speaks::kNothing;
 }
 
 absl::StatusOr<Speaks> Ask(const Address& address, absl::Time deadline) {
-  addrinfo hints = {};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* list = nullptr;
-  const int failed = getaddrinfo(
-      address.host.c_str(), absl::StrCat(address.port).c_str(), &hints, &list);
-  if (failed != 0) return absl::NotFoundError(gai_strerror(failed));
-  const absl::Cleanup free_list = [list] { freeaddrinfo(list); };
+  GANDEM_ASSIGN_OR_RETURN(const auto list, LookUp(address, /*flags=*/0));
   absl::Status why = absl::UnavailableError("it has no address");
-  for (const addrinfo* to = list; to != nullptr; to = to->ai_next) {
-    const int fd =
-        socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  for (const addrinfo* to = list.get(); to != nullptr; to = to->ai_next) {
+    const int fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) continue;
     const absl::Cleanup close_socket = [fd] { close(fd); };
-    why = Connect(fd, *to, deadline);
-    if (why.ok()) return LanguageOf(fd, deadline);
+    SetTimeout(fd, deadline);
+    if (connect(fd, to->ai_addr, to->ai_addrlen) == 0) {
+      SetTimeout(fd, deadline);
+      return LanguageOf(fd);
+    }
+    why = absl::UnavailableError(errno == EINPROGRESS ? "nothing answers there"
+                                                      : std::strerror(errno));
   }
   return why;
 }

@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The certificate that this process shows on addresses that other hosts reach,
-// and the check of the one that a peer shows: the same authority has signed it,
-// and it is valid now. Certificates are those that gandem has made for the run,
-// which serve at any host, or the user's own, which serve at the hosts that
-// they name.
+// and the authority that has to have signed the certificate of each peer. gRPC
+// checks peers (common/rpc/guarded_calls.h). Certificates are those that gandem
+// has made for the run, which serve at any host, or the user's own, which serve
+// at the hosts that they name.
 //
 // Owner: the process. Thread safety: any thread; it never changes.
 #pragma once
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
 #include "common/security/x509.h"
 
 namespace gandem {
@@ -25,11 +23,10 @@ namespace gandem {
 class Certificates {
  public:
   // The user's certificates, in files that never change while the process runs.
-  // `path` is a folder with ca.crt, NAME.crt and NAME.key, or FOLDER/NAME where
-  // it holds several pairs.
-  //   NOT_FOUND            a file is missing, or the folder is.
-  //   INVALID_ARGUMENT     a file is not what its name says, a key is another
-  //                        certificate's, or NAME is needed.
+  // `path` is FOLDER/NAME, where FOLDER holds ca.crt, NAME.crt and NAME.key.
+  //   NOT_FOUND            a file is missing.
+  //   INVALID_ARGUMENT     a file is not what its name says, or a key is
+  //                        another certificate's.
   //   FAILED_PRECONDITION  others can read the key; or the certificate is of
   //                        another authority, not yet or no longer valid.
   // Each names the file and says what to do.
@@ -56,14 +53,6 @@ class Certificates {
   //   FAILED_PRECONDITION  its certificate is for other hosts.
   absl::Status CheckServes(const std::string& host) const;
 
-  // A client may show any certificate of the authority, a server one for
-  // `host`. An empty one means that the peer has shown none.
-  //   UNAUTHENTICATED  why it is refused, in one line.
-  absl::Status CheckClient(absl::string_view certificate_pem,
-                           absl::Time now) const;
-  absl::Status CheckServer(absl::string_view certificate_pem,
-                           const std::string& host, absl::Time now) const;
-
  private:
   // A text that holds PEM, and what messages call it.
   struct Source {
@@ -74,20 +63,13 @@ class Certificates {
   static absl::StatusOr<std::shared_ptr<const Certificates>> Parse(
       std::string path, bool are_of_run, const Source& authority,
       const Source& certificate, const Source& key);
-  // Why its signature or its time is not good; empty: it is good.
-  std::string WhyNotGood(X509* certificate, int purpose, absl::Time now) const;
-  absl::Status CheckPeer(absl::string_view certificate_pem, int purpose,
-                         const std::string& host, absl::Time now) const;
 
   const std::string path_;
   const bool are_of_run_;
   std::string authority_pem_;
   std::string certificate_pem_;
   std::string key_pem_;
-  X509Ptr authority_;
   X509Ptr certificate_;
 };
-
-bool IsIpAddress(const std::string& host);
 
 }  // namespace gandem

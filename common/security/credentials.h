@@ -31,8 +31,8 @@ struct Credentials {
 // Help texts of --certificates and --insecure_network, for every program that
 // has these flags.
 inline constexpr char kCertificatesHelp[] =
-    "Your own certificates in place of the run's: a folder with ca.crt, "
-    "NAME.crt and NAME.key, or FOLDER/NAME";
+    "Your own certificates in place of the run's: FOLDER/NAME of a folder "
+    "with ca.crt, NAME.crt and NAME.key";
 inline constexpr char kInsecureNetworkHelp[] =
     "Do not encrypt connections between hosts: whoever listens in can read "
     "and change what they carry, take the token and join the run";

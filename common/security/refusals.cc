@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/monotonic_time.h"
 #include "common/process/log.h"
@@ -12,7 +11,6 @@ namespace gandem {
 namespace {
 
 constexpr absl::Duration kRefusalInterval = absl::Seconds(1);
-constexpr size_t kMaxFromOutside = 100;
 
 Refusals& OfThisProcess() {
   static Refusals* const refusals = new Refusals;  // never destroyed
@@ -56,11 +54,5 @@ void NoteRefusal(absl::string_view what) {
 }
 
 int64_t NumRefusals() { return OfThisProcess().count(); }
-
-std::string FromOutside(absl::string_view text) {
-  std::string shown = absl::CHexEscape(text.substr(0, kMaxFromOutside));
-  if (text.size() > kMaxFromOutside) absl::StrAppend(&shown, "...");
-  return shown;
-}
 
 }  // namespace gandem

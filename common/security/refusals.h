@@ -47,8 +47,4 @@ class Refusals {
 void NoteRefusal(absl::string_view what);
 int64_t NumRefusals();
 
-// Text of a stranger for a log or a terminal: without control characters, and
-// not long.
-std::string FromOutside(absl::string_view text);
-
 }  // namespace gandem

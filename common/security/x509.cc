@@ -4,6 +4,7 @@
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <openssl/x509v3.h>
 
 #include <ctime>
 
@@ -79,11 +80,12 @@ std::string ToPem(EVP_PKEY* key) {
   return TextIn(bio.get());
 }
 
-std::string CommonNameOf(X509* certificate) {
-  char name[256] = {};
-  const int size = X509_NAME_get_text_by_NID(
-      X509_get_subject_name(certificate), NID_commonName, name, sizeof(name));
-  return size < 0 ? "" : std::string(name, static_cast<size_t>(size));
+std::string HostsOf(X509* certificate) {
+  const int at = X509_get_ext_by_NID(certificate, NID_subject_alt_name, -1);
+  if (at < 0) return "no host";
+  const BioPtr bio = WriteTo();
+  X509V3_EXT_print(bio.get(), X509_get_ext(certificate, at), 0, 0);
+  return TextIn(bio.get());
 }
 
 absl::Time NotBefore(X509* certificate) {

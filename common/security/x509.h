@@ -34,8 +34,8 @@ absl::StatusOr<KeyPtr> ParseKey(absl::string_view pem, absl::string_view name);
 std::string ToPem(X509* certificate);
 std::string ToPem(EVP_PKEY* key);
 
-// The common name; of a stranger, so escape it.
-std::string CommonNameOf(X509* certificate);
+// The hosts that it is for, as "DNS:alpha, IP Address:10.0.0.1"; "no host".
+std::string HostsOf(X509* certificate);
 absl::Time NotBefore(X509* certificate);
 absl::Time NotAfter(X509* certificate);
 

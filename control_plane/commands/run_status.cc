@@ -61,8 +61,7 @@ void AddRefusals(int64_t count, std::string& text) {
                   " connections or calls refused, see its log");
 }
 
-// `knows_links`: which damage messages is told apart.
-std::string WorkerText(const WorkerStatus& worker, bool knows_links) {
+std::string WorkerText(const WorkerStatus& worker) {
   std::string text =
       absl::StrFormat("  %-15s %-8s", ToString({worker.role(), worker.rank()}),
                       StateName(worker.state()));
@@ -75,7 +74,7 @@ std::string WorkerText(const WorkerStatus& worker, bool knows_links) {
                           worker.last().round(), worker.last().loss(),
                           worker.last().lag());
   }
-  if (worker.last().messages_damaged() > 0 && !knows_links) {
+  if (worker.last().messages_damaged() > 0) {
     absl::StrAppend(&text, "  ", worker.last().messages_damaged(),
                     " damaged messages, sent again");
   }
@@ -124,12 +123,7 @@ std::string RunStatusText(const std::string& run_dir,
   AddRefusals(status.refused_connections(), text);
   text += "\n";
   for (const WorkerStatus& worker : status.workers()) {
-    absl::StrAppend(&text, WorkerText(worker, !status.damaged_links().empty()),
-                    "\n");
-  }
-  for (const DamagedLink& link : status.damaged_links()) {
-    absl::StrAppend(&text, "  ", link.name(), ": ", link.messages(),
-                    " messages arrived damaged\n");
+    absl::StrAppend(&text, WorkerText(worker), "\n");
   }
   if (!status.metrics_address().empty()) {
     absl::StrAppend(&text, "  metrics: http://", status.metrics_address(),

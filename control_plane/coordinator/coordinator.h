@@ -35,7 +35,6 @@
 #include "common/clock.h"
 #include "common/config/worker_key.h"
 #include "common/results/run_folder.h"
-#include "common/control/link_damage.h"
 #include "common/security/refusals.h"
 #include "common/version.h"
 #include "control_plane/coordinator/checkpoint_disk.h"
@@ -118,8 +117,6 @@ class Coordinator {
   // told of one that was declared dead.
   absl::StatusOr<const Place*> Speaker(int64_t incarnation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void NoteDamage(const Place& place, const HeartbeatRequest& request)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool IsOver() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return machine_.phase() == EpochMachine::Phase::kOver;
   }
@@ -143,7 +140,6 @@ class Coordinator {
   std::vector<WorkerNumerics> numerics_before_ ABSL_GUARDED_BY(mu_);
   // How the roles compute in this epoch.
   std::map<Role, ComputeChoice> computes_ ABSL_GUARDED_BY(mu_);
-  LinkDamageTotals damage_ ABSL_GUARDED_BY(mu_);
   // Checkpoints of more rounds are from after the first health warning.
   int64_t healthy_rounds_ ABSL_GUARDED_BY(mu_) = INT64_MAX;
   absl::Time last_event_ ABSL_GUARDED_BY(mu_);

@@ -73,8 +73,6 @@ absl::Status CheckHeartbeat(const HeartbeatRequest& request, int64_t rounds) {
                     std::min(request.started_round(), rounds - 1) + 1);
   CheckPosition(request.position(), rounds, faults);
   faults.CheckRange("resident_bytes", request.resident_bytes(), 0, INT64_MAX);
-  faults.CheckRange("number of damaged links", request.damage_size(), 0,
-                    kMaxDamagedLinks);
   faults.CheckRange("number of ranks_apart", request.ranks_apart_size(), 0,
                     kMaxRanksApart);
   return faults.ToStatus();
@@ -235,15 +233,6 @@ absl::StatusOr<JoinReply> Coordinator::Join(const JoinRequest& request) {
   return reply;
 }
 
-void Coordinator::NoteDamage(const Place& place,
-                             const HeartbeatRequest& request) {
-  const Membership& members = machine_.members();
-  Tell(damage_.Note(place.key, place.incarnation, request,
-                    [&members](Role role, int position) {
-                      return members.RankAt(role, position);
-                    }));
-}
-
 absl::StatusOr<HeartbeatReply> Coordinator::Heartbeat(
     const HeartbeatRequest& request) {
   absl::MutexLock lock(&mu_);
@@ -259,7 +248,6 @@ absl::StatusOr<HeartbeatReply> Coordinator::Heartbeat(
     reply.set_epoch_superseded(true);
     return reply;
   }
-  NoteDamage(*place, request);
   for (const RoundMetrics& metrics : request.metrics()) {
     if (!options_.ends_on_health_warning) break;
     for (const HealthWarning& warning : metrics.health()) {
@@ -317,11 +305,6 @@ StatusReply Coordinator::Status() {
   StatusReply reply = StatusOf(machine_, Now());
   reply.set_run_name(options_.run_name);
   reply.set_rollbacks(counters_.rollbacks());
-  for (const auto& [name, messages] : damage_.totals()) {
-    DamagedLink* const link = reply.add_damaged_links();
-    link->set_name(name);
-    link->set_messages(messages);
-  }
   return reply;
 }
 

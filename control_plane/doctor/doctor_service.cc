@@ -42,7 +42,10 @@ grpc::Status DoctorService::Look(grpc::ServerContext* /*context*/,
   reply->set_host(ThisHost().name);
   reply->set_unix_seconds(
       absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
-  reply->set_nonce(RunFolder(run_dir_).ReadProof("state/" + name).value_or(""));
+  if (!name.empty()) {
+    reply->set_nonce(
+        RunFolder(run_dir_).ReadProof("state/" + name).value_or(""));
+  }
   const Numerics numerics = ProcessNumerics();
   reply->mutable_numerics()->insert(numerics.begin(), numerics.end());
   return grpc::Status::OK;

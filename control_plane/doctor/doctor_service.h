@@ -17,11 +17,6 @@
 
 namespace gandem {
 
-// Proof that two hosts see one run folder: CheckPeer() writes a text that
-// nobody can guess into state/PREFIX + digits, and the other host tells it.
-inline constexpr char kNoncePrefix[] = "doctor-";
-inline constexpr size_t kNonceNameBytes = 8;  // two digits each
-
 class DoctorService final : public Doctor::Service {
  public:
   // `run_dir`: where this host sees the run folder.

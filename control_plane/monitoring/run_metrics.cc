@@ -87,12 +87,6 @@ void AddRun(const StatusReply& status, MetricList& list) {
               "How often the run went back because it had diverged");
   list.Single("gandem_refused_connections_total", status.refused_connections(),
               "Connections and calls without the run's token or certificate");
-  list.Begin("gandem_damaged_messages_total",
-             "Messages that arrived damaged, by link; each was sent "
-             "again or ended a run epoch");
-  for (const DamagedLink& link : status.damaged_links()) {
-    list.Sample(static_cast<double>(link.messages()), {{"link", link.name()}});
-  }
 }
 
 void AddWorkers(const StatusReply& status, MetricList& list) {

@@ -19,7 +19,6 @@ constexpr double kStraggles = 0.1;
 // Workers that have said nothing for so long have left the fleet.
 constexpr double kLeftSeconds = 60;
 // The first rounds of a process are others (warm-up). 20 rounds add up to it.
-constexpr double kRoundsToTell = 10;
 
 }  // namespace
 

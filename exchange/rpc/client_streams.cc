@@ -9,9 +9,7 @@
 #include "common/monotonic_time.h"
 #include "common/process/failpoint.h"
 #include "common/rpc/grpc_status.h"
-#include "common/rpc/opening.h"
 #include "common/status.h"
-#include "common/wire_header.h"
 
 namespace gandem {
 
@@ -90,10 +88,6 @@ void ClientCore::NoteProgress() {
   has_progressed_ = true;
 }
 
-void ClientCore::NoteDamage(bool is_outgoing) const {
-  if (on_damage_) on_damage_(is_outgoing);
-}
-
 bool ClientCore::has_progressed() const {
   absl::MutexLock lock(&mu_);
   return has_progressed_;
@@ -139,7 +133,6 @@ bool ClientCore::WaitForFailure(absl::Time deadline) const {
 
 void ClientStream::Begin(grpc::GenericStub& stub,
                          std::shared_ptr<ClientStream> self) {
-  SayOpening(ExchangeCodec::Encode(Signed(Opening())), context_);
   stub.PrepareBidiStreamingCall(&context_,
                                 absl::StrCat("/gandem.Exchange/", method_),
                                 grpc::StubOptions(), this);
@@ -169,13 +162,10 @@ absl::StatusOr<bool> ClientStream::Receive(const Frame& frame) {
 }
 
 std::optional<Frame> ClientStream::NextFrame() {
-  std::optional<FrameBody> body = Next();
+  std::optional<FrameBody> body =
+      std::exchange(has_opened_, true) ? Next() : FrameBody(Opening());
   if (!body.has_value()) return std::nullopt;
-  return Signed(*std::move(body));
-}
-
-Frame ClientStream::Signed(FrameBody body) const {
-  return {.sender = SenderOf(core_->options()), .body = std::move(body)};
+  return Frame{.sender = SenderOf(core_->options()), .body = *std::move(body)};
 }
 
 void ClientStream::End(const absl::Status& reason) {
@@ -185,11 +175,7 @@ void ClientStream::End(const absl::Status& reason) {
 }
 
 void ClientStream::OnDone(const grpc::Status& status) {
-  const absl::Status ended = failure_.ok() ? FromGrpcStatus(status) : failure_;
-  if (MayBeDamage(ended)) {
-    core_->NoteDamage(/*is_outgoing=*/failure_.ok());
-  }
-  core_->StreamEnded(ended);
+  core_->StreamEnded(failure_.ok() ? FromGrpcStatus(status) : failure_);
   Release();
 }
 

@@ -14,7 +14,6 @@
 #include <grpcpp/grpcpp.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -35,13 +34,8 @@ namespace gandem {
 
 class ClientCore {
  public:
-  // `on_damage`: see ExchangeClientOptions.
-  ClientCore(const ExchangeOptions& options,
-             std::function<void(bool is_outgoing)> on_damage)
-      : options_(options),
-        on_damage_(std::move(on_damage)),
-        inbox_(options),
-        outbox_(options.schedule) {}
+  explicit ClientCore(const ExchangeOptions& options)
+      : options_(options), inbox_(options), outbox_(options.schedule) {}
 
   const ExchangeOptions& options() const { return options_; }
   GeneratorInbox& inbox() { return inbox_; }
@@ -59,8 +53,6 @@ class ClientCore {
   void NoteFinishConfirmed();
   // The discriminator answers on this connection.
   void NoteProgress();
-  // A message arrived damaged, there or here.
-  void NoteDamage(bool is_outgoing) const;
 
   // The connecting thread's side. `ended` streams of this session so far, and
   // the first reason.
@@ -88,7 +80,6 @@ class ClientCore {
 
   // Never changes after construction.
   const ExchangeOptions options_;
-  const std::function<void(bool is_outgoing)> on_damage_;
   GeneratorInbox inbox_;
 
   mutable absl::Mutex mu_;
@@ -127,7 +118,6 @@ class ClientStream
  private:
   absl::StatusOr<bool> Receive(const Frame& frame) override;
   std::optional<Frame> NextFrame() override;
-  Frame Signed(FrameBody body) const;
   void End(const absl::Status& reason) override;
   bool MayEndWhileWriting() const override { return true; }
   void OnDone(const grpc::Status& status) override;
@@ -136,7 +126,8 @@ class ClientStream
   const std::shared_ptr<ClientCore> core_;
   const FrameSender server_;
   grpc::ClientContext context_;
-  absl::Status failure_;  // ours; written before the call's hold is given up
+  bool has_opened_ = false;  // in the strand only
+  absl::Status failure_;     // ours; written before the call's hold is given up
 };
 
 // The streams that the run's feedback mode needs, not begun.

@@ -17,7 +17,6 @@
 #include "common/process/thread.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/grpc_status.h"
-#include "common/rpc/opening.h"
 #include "common/rpc/unary_calls.h"
 #include "common/status.h"
 #include "common/wire_header.h"
@@ -77,9 +76,9 @@ class ExchangeClient : public GeneratorExchange {
  public:
   explicit ExchangeClient(const ExchangeClientOptions& options)
       : address_(options.address),
+        on_damage_(options.on_damage),
         on_answer_(options.on_answer),
-        core_(
-            std::make_shared<ClientCore>(options.exchange, options.on_damage)),
+        core_(std::make_shared<ClientCore>(options.exchange)),
         thread_("exchange", [this] { KeepConnected(); }) {}
 
   ~ExchangeClient() override {
@@ -116,10 +115,7 @@ class ExchangeClient : public GeneratorExchange {
 
   void Close(absl::Status reason) override {
     core_->Fail(std::move(reason));
-    {
-      absl::MutexLock lock(&mu_);
-      if (hello_ != nullptr) hello_->TryCancel();
-    }
+    calls_.Cancel(/*for_good=*/true);
     for (const auto& stream : streams()) stream->Cancel();
   }
 
@@ -140,6 +136,7 @@ class ExchangeClient : public GeneratorExchange {
       if (core_->has_progressed()) damaged_in_a_row = 0;
       if (is_damaged) {
         ++messages_damaged_;
+        if (on_damage_) on_damage_();
         ++damaged_in_a_row;
       }
       if (!IsWorthRetrying(ended) || damaged_in_a_row > kMostDamaged) {
@@ -201,50 +198,28 @@ class ExchangeClient : public GeneratorExchange {
     request.set_run_epoch(options.run_epoch);
     request.set_incarnation(options.incarnation);
     request.set_rank(options.rank);
-    HelloReply reply;
-    GANDEM_RETURN_IF_ERROR(SayHello(stub, request, reply));
-    if (reply.run_epoch() != options.run_epoch) {
+    request.set_crc32c(Crc32cOf(request));
+    const absl::StatusOr<HelloReply> reply = calls_.Call(
+        stub, &Exchange::Stub::Hello, request, MonotonicNow() + kHelloTimeout);
+    // A discriminator says why it refuses: another error is no refusal.
+    if (!reply.ok() && !IsWorthRetrying(reply.status()) &&
+        !GetErrorDetail(reply.status()).has_value()) {
+      return DamagedMessage("Hello", reply.status().message());
+    }
+    GANDEM_RETURN_IF_ERROR(reply);
+    if (reply->crc32c() != Crc32cOf(*reply)) {
+      return DamagedMessage("Hello", "checksum of the answer");
+    }
+    if (reply->run_epoch() != options.run_epoch) {
       return Superseded(absl::StrCat("the discriminator is in run epoch ",
-                                     reply.run_epoch(), ", this is ",
+                                     reply->run_epoch(), ", this is ",
                                      options.run_epoch));
     }
-    return FrameSender{.run_epoch = reply.run_epoch(),
-                       .incarnation = reply.incarnation(),
-                       .rank = reply.rank()};
+    return FrameSender{.run_epoch = reply->run_epoch(),
+                       .incarnation = reply->incarnation(),
+                       .rank = reply->rank()};
   }
 
-  absl::Status SayHello(Exchange::Stub& stub, const HelloRequest& request,
-                        HelloReply& reply) {
-    grpc::ClientContext context;
-    context.set_wait_for_ready(true);
-    context.set_deadline(ToGrpcDeadline(MonotonicNow() + kHelloTimeout));
-    const std::string opening = request.SerializeAsString();
-    SayOpening(opening, context);
-    SayChecksum(opening, context);
-    SetHello(&context);
-    // Close() may have come before.
-    if (core_->WaitForFailure(absl::InfinitePast())) context.TryCancel();
-    const auto call = stub.Hello(&context);
-    const bool is_answered = call->Read(&reply);
-    const grpc::Status ended = call->Finish();
-    SetHello(nullptr);
-    const bool is_damaged = JudgeAnswer(ended, reply.SerializeAsString(),
-                                        context) == Damage::kReply;
-    const absl::Status status =
-        is_damaged ? DamagedCall(Damage::kReply) : FromGrpcStatus(ended);
-    if (MayBeDamage(status)) {
-      core_->NoteDamage(/*is_outgoing=*/!is_damaged);
-    }
-    if (status.ok() && !is_answered) {
-      return absl::UnavailableError("the discriminator has not answered");
-    }
-    return status;
-  }
-
-  void SetHello(grpc::ClientContext* context) ABSL_LOCKS_EXCLUDED(mu_) {
-    absl::MutexLock lock(&mu_);
-    hello_ = context;
-  }
   ClientStreams streams() ABSL_LOCKS_EXCLUDED(mu_) {
     absl::MutexLock lock(&mu_);
     return streams_;
@@ -256,6 +231,7 @@ class ExchangeClient : public GeneratorExchange {
 
   // Never changes after construction.
   const std::string address_;
+  const std::function<void()> on_damage_;                     // may be empty
   const std::function<void(const absl::Status&)> on_answer_;  // may be empty
   const std::shared_ptr<ClientCore> core_;
 
@@ -263,9 +239,9 @@ class ExchangeClient : public GeneratorExchange {
 
   std::atomic<int64_t> messages_damaged_ = 0;
 
+  UnaryCalls calls_{"the exchange was closed"};  // Hello
   absl::Mutex mu_;
   ClientStreams streams_ ABSL_GUARDED_BY(mu_);  // of the current connection
-  grpc::ClientContext* hello_ ABSL_GUARDED_BY(mu_) = nullptr;
 
   Thread thread_;  // ends first
 };
@@ -274,7 +250,6 @@ class ExchangeClient : public GeneratorExchange {
 
 absl::StatusOr<std::unique_ptr<GeneratorExchange>> CreateExchangeClient(
     const ExchangeClientOptions& options) {
-  GANDEM_RETURN_IF_ERROR(CheckExchangeOptions(options.exchange));
   GANDEM_RETURN_IF_ERROR(NewChannel(options.address, options.exchange));
   return std::make_unique<ExchangeClient>(options);
 }

@@ -30,17 +30,16 @@ namespace gandem {
 struct ExchangeClientOptions {
   std::string address;  // of the discriminator's ExchangeServer
   ExchangeOptions exchange = {};
-  // Hears of each message that arrived damaged, there (`is_outgoing`) or here;
-  // may be empty. From any thread.
-  std::function<void(bool is_outgoing)> on_damage = {};
+  // Hears of each message that arrived damaged, there or here; may be empty.
+  // From a thread of the client.
+  std::function<void()> on_damage = {};
   // Hears OK when the discriminator has answered on a new connection: messages
   // pass in both directions. And hears the failure that ends the exchange. May
   // be empty. From a thread of the client.
   std::function<void(const absl::Status&)> on_answer = {};
 };
 
-// Connects in the background.
-//   INVALID_ARGUMENT  lists every option that is out of range.
+// Connects in the background. Errors: CreateChannel's.
 absl::StatusOr<std::unique_ptr<GeneratorExchange>> CreateExchangeClient(
     const ExchangeClientOptions& options);
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/crc32c.h"
 #include "common/rpc/shared_slices.h"
 #include "common/status.h"
 #include "exchange/exchange_options.h"
@@ -24,6 +25,13 @@ inline FrameSender SenderOf(const ExchangeOptions& options) {
   return {.run_epoch = options.run_epoch,
           .incarnation = options.incarnation,
           .rank = options.rank};
+}
+
+// What crc32c of a HelloRequest or HelloReply has to be.
+template <typename Hello>
+uint32_t Crc32cOf(Hello hello) {
+  hello.clear_crc32c();
+  return TextCrc32c(hello.SerializeAsString());
 }
 
 struct ExchangeCodec {

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "common/rpc/grpc_status.h"
-#include "common/rpc/opening.h"
-#include "common/rpc/unary_calls.h"
 #include "common/status.h"
+#include "common/wire_header.h"
+#include "exchange/rpc/exchange_codec.h"
 #include "exchange/rpc/server_streams.h"
 #include "proto/exchange.grpc.pb.h"
 
@@ -17,43 +17,6 @@ template <typename Base>
 using RawStreams = Exchange::WithRawCallbackMethod_PutImages<
     Exchange::WithRawCallbackMethod_Feedback<
         Exchange::WithRawCallbackMethod_FetchCritic<Base>>>;
-
-// What a generator says of itself.
-absl::StatusOr<HelloRequest> HearHello(
-    const grpc::CallbackServerContext& call) {
-  GANDEM_ASSIGN_OR_RETURN(const grpc::ByteBuffer opening, HearOpening(call));
-  grpc::Slice bytes;
-  HelloRequest request;
-  const bool is_there = opening.DumpToSingleSlice(&bytes).ok();
-  if (is_there) {
-    GANDEM_RETURN_IF_ERROR(CheckRequest(
-        {reinterpret_cast<const char*>(bytes.begin()), bytes.size()}, call));
-  }
-  if (!is_there ||
-      !request.ParseFromArray(bytes.begin(), static_cast<int>(bytes.size()))) {
-    return absl::InvalidArgumentError(
-        "the opening of Hello is no HelloRequest");
-  }
-  return request;
-}
-
-// Answers at once, and reads nothing.
-class HelloReactor : public grpc::ServerBidiReactor<HelloRequest, HelloReply> {
- public:
-  HelloReactor(const grpc::Status& greeted, HelloReply reply)
-      : reply_(std::move(reply)) {
-    if (greeted.ok()) {
-      StartWriteAndFinish(&reply_, grpc::WriteOptions(), grpc::Status::OK);
-    } else {
-      Finish(greeted);
-    }
-  }
-
- private:
-  void OnDone() override { delete this; }
-
-  const HelloReply reply_;
-};
 
 }  // namespace
 
@@ -66,21 +29,24 @@ class ExchangeServer::Service final
   const std::shared_ptr<ServerContext>& context() const { return context_; }
 
  private:
-  grpc::ServerBidiReactor<HelloRequest, HelloReply>* Hello(
-      grpc::CallbackServerContext* call) override {
+  grpc::ServerUnaryReactor* Hello(grpc::CallbackServerContext* call,
+                                  const HelloRequest* request,
+                                  HelloReply* reply) override {
     const ExchangeOptions& options = context_->options();
-    HelloReply reply;
-    reply.set_run_epoch(options.run_epoch);
-    reply.set_incarnation(options.incarnation);
-    reply.set_rank(options.rank);
-    reply.set_fleet_size(1);
-    const grpc::Status greeted = ToGrpcStatus(Greet(*call));
-    SayAnswer(greeted, reply.SerializeAsString(), *call);
-    return new HelloReactor(greeted, std::move(reply));
+    reply->set_run_epoch(options.run_epoch);
+    reply->set_incarnation(options.incarnation);
+    reply->set_rank(options.rank);
+    reply->set_fleet_size(1);
+    reply->set_crc32c(Crc32cOf(*reply));
+    grpc::ServerUnaryReactor* const reactor = call->DefaultReactor();
+    reactor->Finish(ToGrpcStatus(Greet(*request)));
+    return reactor;
   }
 
-  absl::Status Greet(const grpc::CallbackServerContext& call) {
-    GANDEM_ASSIGN_OR_RETURN(const HelloRequest request, HearHello(call));
+  absl::Status Greet(const HelloRequest& request) {
+    if (request.crc32c() != Crc32cOf(request)) {
+      return DamagedMessage("Hello", "checksum of the request");
+    }
     return context_->peers().Greet({.run_epoch = request.run_epoch(),
                                     .incarnation = request.incarnation(),
                                     .rank = request.rank()},
@@ -106,7 +72,6 @@ ExchangeServer::ExchangeServer(DiscriminatorEnd* end,
 
 absl::StatusOr<std::unique_ptr<ExchangeServer>> ExchangeServer::Start(
     const Options& options, DiscriminatorEnd* end) {
-  GANDEM_RETURN_IF_ERROR(CheckExchangeOptions(options.exchange));
   std::unique_ptr<ExchangeServer> result(new ExchangeServer(
       end, std::make_unique<Service>(options.exchange, end)));
   Service* const service = result->service_.get();

@@ -26,8 +26,7 @@ class ExchangeServer {
 
   // Becomes the listener of `end`, which must outlive it. Serves when it
   // returns.
-  //   INVALID_ARGUMENT  lists every option that is out of range.
-  //   other errors      RpcServer::Start's: why it cannot listen.
+  // Errors: RpcServer::Start's.
   static absl::StatusOr<std::unique_ptr<ExchangeServer>> Start(
       const Options& options, DiscriminatorEnd* end);
   ExchangeServer(const ExchangeServer&) = delete;

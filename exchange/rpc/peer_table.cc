@@ -2,7 +2,6 @@
 #include "exchange/rpc/peer_table.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/process/log.h"
@@ -11,9 +10,6 @@
 
 namespace gandem {
 namespace {
-
-// Of a rank in a run epoch; there is one as a rule.
-constexpr size_t kMaxProcesses = 64;
 
 absl::Status Refuse(absl::string_view reason, absl::string_view message) {
   ErrorDetail detail;
@@ -47,34 +43,22 @@ absl::Status PeerTable::CheckRunEpoch(const Peer& peer) const {
 
 absl::Status PeerTable::Greet(const Peer& peer, uint64_t config_hash) {
   GANDEM_RETURN_IF_ERROR(CheckRunEpoch(peer));
-  absl::MutexLock lock(&mu_);
   if (config_hash != options_.config_hash) {
-    // Once: anybody can bring it about as often as they like.
-    if (!std::exchange(has_told_of_config_, true)) {
-      GANDEM_LOG_WARN(
-          "a generator runs another configuration (hash {:x} instead of {:x})",
-          config_hash, options_.config_hash);
-    }
+    GANDEM_LOG_WARN(
+        "a generator runs another configuration (hash {:x} instead of {:x})",
+        config_hash, options_.config_hash);
     return Refuse("wrong_config",
                   "the generator runs another configuration; the "
                   "discriminator's log has the hash of both");
   }
   GANDEM_RETURN_IF_ERROR(CheckGeneratorRank(options_, peer.rank));
-  if (peer.incarnation < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("generator ", peer.rank, " says that it is incarnation ",
-                     peer.incarnation, ", and none is negative"));
-  }
+  absl::MutexLock lock(&mu_);
   std::vector<int64_t>& greeted = incarnations_[peer.rank];
   if (!greeted.empty() && greeted.back() == peer.incarnation) {
     return absl::OkStatus();
   }
   if (std::ranges::count(greeted, peer.incarnation) > 0) {
     return Superseded(peer);
-  }
-  if (greeted.size() >= kMaxProcesses) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "generator ", peer.rank, " has had ", kMaxProcesses, " processes"));
   }
   greeted.push_back(peer.incarnation);
   return absl::OkStatus();

@@ -7,8 +7,7 @@
 //
 // Owner: ExchangeServer. Thread safety: any thread.
 // Errors:
-//   INVALID_ARGUMENT     there is no such rank; a negative incarnation.
-//   RESOURCE_EXHAUSTED   the rank has had more processes than any run.
+//   INVALID_ARGUMENT     there is no such rank.
 //   FAILED_PRECONDITION  another config, an old run epoch, a superseded
 //                        incarnation, or no Hello yet; ErrorDetail says which.
 //   UNAVAILABLE          a newer run epoch: this server is about to go.
@@ -43,7 +42,6 @@ class PeerTable {
   mutable absl::Mutex mu_;
   // By rank: those that have greeted, in their order. The last one speaks.
   std::vector<std::vector<int64_t>> incarnations_ ABSL_GUARDED_BY(mu_);
-  bool has_told_of_config_ ABSL_GUARDED_BY(mu_) = false;
 };
 
 }  // namespace gandem

@@ -20,7 +20,7 @@ class ServerStream : public FrameStream<ServerReactor, ExchangeCodec> {
  public:
   ServerStream(StreamKind kind, std::shared_ptr<ServerContext> context,
                grpc::CallbackServerContext* call)
-      : FrameStream(context->options().max_message_bytes, *call),
+      : FrameStream(context->options().max_message_bytes),
         context_(std::move(context)),
         kind_(kind),
         call_(call) {}
@@ -54,7 +54,7 @@ class ServerStream : public FrameStream<ServerReactor, ExchangeCodec> {
     if (!rank_.has_value()) {
       if (open == nullptr) {
         return absl::InvalidArgumentError(
-            "a stream's metadata has to hold an OPEN frame");
+            "a stream has to begin with an OPEN frame");
       }
       rank_ = frame.sender.rank;
       context_->Replace(kind_, *rank_, this);
@@ -92,7 +92,6 @@ class ServerStream : public FrameStream<ServerReactor, ExchangeCodec> {
     Finish(ToGrpcStatus(reason));
   }
   bool MayEndWhileWriting() const override { return false; }
-  void OnCancel() override { NotePeerIsGone(); }
   void OnDone() override {
     context_->Remove(this);
     {

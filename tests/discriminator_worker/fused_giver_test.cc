@@ -37,9 +37,10 @@ constexpr Schedule kTwoSteps = {.discriminator_steps_per_round = 2,
 class FusedGiverTest : public ::testing::Test {
  protected:
   FusedGiverTest()
-      : end_(*DiscriminatorEnd::Create({.schedule = kTwoSteps,
-                                        .image_format = kPairFormat,
-                                        .feedback_format = kPairFormat})),
+      : end_(std::make_unique<DiscriminatorEnd>(
+            ExchangeOptions{.schedule = kTwoSteps,
+                            .image_format = kPairFormat,
+                            .feedback_format = kPairFormat})),
         refusing_(DelayDiscriminator(end_.get(), {.max_refusals = 3})) {
     Use(end_.get());
   }

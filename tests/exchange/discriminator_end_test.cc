@@ -39,8 +39,8 @@ ExchangeOptions TwoGenerators(FeedbackMode feedback) {
 }
 
 TEST(DiscriminatorEndTest, AFastRankCannotLockOutASlowOne) {
-  const auto end =
-      *DiscriminatorEnd::Create(TwoGenerators(FeedbackMode::kSnapshot));
+  const auto end = std::make_unique<DiscriminatorEnd>(
+      TwoGenerators(FeedbackMode::kSnapshot));
   EXPECT_TRUE(*end->OfferImages(0, Images(0, 0, 4)));
   EXPECT_TRUE(*end->OfferImages(0, Images(1, 0, 4)));
   // Full, and rank 1 has not sent what is needed first.
@@ -54,8 +54,8 @@ TEST(DiscriminatorEndTest, AFastRankCannotLockOutASlowOne) {
 
 // The transport holds a batch; it learns of the room while the worker waits.
 TEST(DiscriminatorEndTest, WaitingWakesTheTransportThatHoldsTheBatch) {
-  const auto end =
-      *DiscriminatorEnd::Create(TwoGenerators(FeedbackMode::kSnapshot));
+  const auto end = std::make_unique<DiscriminatorEnd>(
+      TwoGenerators(FeedbackMode::kSnapshot));
   EXPECT_TRUE(*end->OfferImages(0, Images(0, 0, 4)));
   EXPECT_TRUE(*end->OfferImages(0, Images(1, 0, 4)));
   DiscriminatorEnd* const port = end.get();
@@ -64,8 +64,8 @@ TEST(DiscriminatorEndTest, WaitingWakesTheTransportThatHoldsTheBatch) {
 }
 
 TEST(DiscriminatorEndTest, ImagesToJudgeFirstNeedNoRoom) {
-  const auto end =
-      *DiscriminatorEnd::Create(TwoGenerators(FeedbackMode::kImageGradient));
+  const auto end = std::make_unique<DiscriminatorEnd>(
+      TwoGenerators(FeedbackMode::kImageGradient));
   EXPECT_TRUE(*end->OfferImages(0, Images(0, 0, 4, ImageUse::kBoth)));
   EXPECT_TRUE(*end->OfferImages(0, Images(1, 0, 4, ImageUse::kBoth)));
   EXPECT_FALSE(*end->OfferImages(1, Images(0, 4, 4, ImageUse::kBoth)));
@@ -80,7 +80,7 @@ TEST(DiscriminatorEndTest, ImagesToJudgeFirstNeedNoRoom) {
 TEST(DiscriminatorEndTest, ImagesForFeedbackOnlyTakeNoRoom) {
   ExchangeOptions options = TwoGenerators(FeedbackMode::kImageGradient);
   options.schedule.image_source = ImageSource::kFresh;
-  const auto end = *DiscriminatorEnd::Create(options);
+  const auto end = std::make_unique<DiscriminatorEnd>(options);
   EXPECT_TRUE(*end->OfferImages(0, Images(0, 0, 8)));
   EXPECT_TRUE(*end->OfferImages(0, Images(0, 0, 8, ImageUse::kFeedback)));
   EXPECT_TRUE(*end->OfferImages(0, Images(1, 0, 8, ImageUse::kFeedback)));
@@ -92,7 +92,7 @@ TEST(DiscriminatorEndTest, ImagesForFeedbackOnlyTakeNoRoom) {
 
 TEST(DiscriminatorEndTest, AnswersGoToTheRankThatAsked) {
   const ExchangeOptions options = TwoGenerators(FeedbackMode::kImageGradient);
-  const auto end = *DiscriminatorEnd::Create(options);
+  const auto end = std::make_unique<DiscriminatorEnd>(options);
   EXPECT_TRUE(*end->OfferImages(1, Images(0, 4, 4, ImageUse::kBoth)));
   ASSERT_OK(end->NextFeedbackRequest(0, kPast));
   ASSERT_OK(end->AnswerFeedback(Feedback(options.schedule, 0, 4, 4)));
@@ -103,8 +103,8 @@ TEST(DiscriminatorEndTest, AnswersGoToTheRankThatAsked) {
 }
 
 TEST(DiscriminatorEndTest, AStateAfterARoundMovesTheWindow) {
-  const auto end =
-      *DiscriminatorEnd::Create(TwoGenerators(FeedbackMode::kSnapshot));
+  const auto end = std::make_unique<DiscriminatorEnd>(
+      TwoGenerators(FeedbackMode::kSnapshot));
   EXPECT_THAT(end->OfferImages(0, Images(2, 0, 4)), StatusIs(kPrecondition));
   // A generator with this critic may send round 2 before FinishRound is called.
   ASSERT_OK(end->PublishCritic(Critic(1), kPast));
@@ -117,7 +117,7 @@ TEST(DiscriminatorEndTest, ImagesThatAPeerHasLetGoOnWaitForThisRank) {
   ExchangeOptions options = TwoGenerators(FeedbackMode::kSnapshot);
   options.num_discriminators = 2;
   options.discriminator_skew = 1;
-  const auto end = *DiscriminatorEnd::Create(options);
+  const auto end = std::make_unique<DiscriminatorEnd>(options);
   EXPECT_FALSE(*end->OfferImages(0, Images(2, 0, 4)));
   EXPECT_THAT(end->OfferImages(0, Images(3, 0, 4)), StatusIs(kPrecondition));
   end->FinishRound(0);
@@ -125,8 +125,8 @@ TEST(DiscriminatorEndTest, ImagesThatAPeerHasLetGoOnWaitForThisRank) {
 }
 
 TEST(DiscriminatorEndTest, PublishingWaitsForEveryRank) {
-  const auto end =
-      *DiscriminatorEnd::Create(TwoGenerators(FeedbackMode::kSnapshot));
+  const auto end = std::make_unique<DiscriminatorEnd>(
+      TwoGenerators(FeedbackMode::kSnapshot));
   ASSERT_OK(end->PublishCritic(Critic(0), kPast));
   end->AcknowledgeCritic(0, 0);
   EXPECT_THAT(end->PublishCritic(Critic(1), kPast), StatusIs(kDeadline));
@@ -140,8 +140,8 @@ TEST(DiscriminatorEndTest, PublishingWaitsForEveryRank) {
 }
 
 TEST(DiscriminatorEndTest, TheGeneratorThatItWaitsForIsKnown) {
-  const auto end =
-      *DiscriminatorEnd::Create(TwoGenerators(FeedbackMode::kSnapshot));
+  const auto end = std::make_unique<DiscriminatorEnd>(
+      TwoGenerators(FeedbackMode::kSnapshot));
   EXPECT_THAT(end->TakeImages(0, 0, 8, kPast), StatusIs(kDeadline));
   EXPECT_EQ(end->waits_for(), 0);
   EXPECT_TRUE(*end->OfferImages(0, Images(0, 0, 4)));
@@ -154,8 +154,8 @@ TEST(DiscriminatorEndTest, TheGeneratorThatItWaitsForIsKnown) {
 }
 
 TEST(DiscriminatorEndTest, EveryRankHasToFinish) {
-  const auto end =
-      *DiscriminatorEnd::Create(TwoGenerators(FeedbackMode::kSnapshot));
+  const auto end = std::make_unique<DiscriminatorEnd>(
+      TwoGenerators(FeedbackMode::kSnapshot));
   ASSERT_OK(end->FinishGenerator(1, /*is_confirmed=*/true));
   EXPECT_THAT(end->WaitForGenerators(kPast), StatusIs(kDeadline));
   EXPECT_THAT(end->OfferImages(1, Images(0, 4, 4)), StatusIs(kPrecondition));
@@ -164,8 +164,8 @@ TEST(DiscriminatorEndTest, EveryRankHasToFinish) {
 }
 
 TEST(DiscriminatorEndTest, StrangeRanksAndRangesAreRefused) {
-  const auto end =
-      *DiscriminatorEnd::Create(TwoGenerators(FeedbackMode::kSnapshot));
+  const auto end = std::make_unique<DiscriminatorEnd>(
+      TwoGenerators(FeedbackMode::kSnapshot));
   EXPECT_THAT(end->OfferImages(2, Images(0, 0, 4)), StatusIs(kInvalid));
   EXPECT_THAT(end->OfferImages(-1, Images(0, 0, 4)), StatusIs(kInvalid));
   EXPECT_THAT(end->FinishGenerator(2, true), StatusIs(kInvalid));
@@ -174,7 +174,7 @@ TEST(DiscriminatorEndTest, StrangeRanksAndRangesAreRefused) {
   EXPECT_THAT(end->TakeImages(0, 0, 9, kPast), StatusIs(kInvalid));
   ExchangeOptions options = TwoGenerators(FeedbackMode::kSnapshot);
   options.schedule.consistency = Consistency::kBounded;
-  const auto bounded = *DiscriminatorEnd::Create(options);
+  const auto bounded = std::make_unique<DiscriminatorEnd>(options);
   EXPECT_THAT(bounded->TakeImages(0, 0, 0, kPast), StatusIs(kInvalid));
   EXPECT_THAT(bounded->TakeImages(0, 0, 9, kPast), StatusIs(kInvalid));
 }
@@ -182,7 +182,7 @@ TEST(DiscriminatorEndTest, StrangeRanksAndRangesAreRefused) {
 TEST(DiscriminatorEndTest, BoundedStopsWaitingWhenItIsAskedForFeedback) {
   ExchangeOptions options = TwoGenerators(FeedbackMode::kImageGradient);
   options.schedule.consistency = Consistency::kBounded;
-  const auto end = *DiscriminatorEnd::Create(options);
+  const auto end = std::make_unique<DiscriminatorEnd>(options);
   absl::StatusOr<TakenImages> taken;
   std::thread thread([&] { taken = end->TakeImages(0, 0, 8, Soon()); });
   const absl::Time begin = absl::Now();

@@ -36,13 +36,10 @@ class FleetExchangeTest : public ::testing::Test {
       options.num_discriminators = 3;
       options.cache_rounds = 1;
       options.rank = rank;
-      auto end = DiscriminatorEnd::Create(options);
-      ASSERT_OK(end.status());
-      ends_.push_back(*std::move(end));
+      ends_.push_back(std::make_unique<DiscriminatorEnd>(options));
       options.rank = 0;
-      auto generator = CreateInProcessGenerator(options, ends_.back().get());
-      ASSERT_OK(generator.status());
-      generator_ends.push_back(*std::move(generator));
+      generator_ends.push_back(
+          CreateInProcessGenerator(options, ends_.back().get()));
       options_ = options;
     }
     fleet_ = CreateFleetExchange(options_, std::move(generator_ends));

@@ -37,11 +37,6 @@ void CheckCode(const absl::Status& status) {
                absl::IsUnavailable(status));
 }
 
-// A rank may have had too many processes.
-void CheckGreeting(const absl::Status& status) {
-  if (!absl::IsResourceExhausted(status)) CheckCode(status);
-}
-
 class Server {
  public:
   void Hello(absl::string_view bytes) {
@@ -53,7 +48,7 @@ class Server {
                               .incarnation = request.incarnation(),
                               .rank = request.rank()};
     const absl::Status greeted = peers_.Greet(peer, request.config_hash());
-    CheckGreeting(greeted);
+    CheckCode(greeted);
     GANDEM_CHECK(!greeted.ok() || request.config_hash() == kConfigHash);
     // Who was welcome may speak.
     if (greeted.ok()) GANDEM_CHECK_OK(peers_.Check(peer));
@@ -104,7 +99,7 @@ class Server {
 
   PeerTable peers_{SmallRun(kConfigHash)};
   const std::unique_ptr<DiscriminatorEnd> end_ =
-      *DiscriminatorEnd::Create(SmallRun(kConfigHash));
+      std::make_unique<DiscriminatorEnd>(SmallRun(kConfigHash));
   bool has_greeted_ = false;
 };
 

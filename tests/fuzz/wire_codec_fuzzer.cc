@@ -91,8 +91,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   CheckFrame(*frame);
   const ImageBatch* const images = std::get_if<ImageBatch>(&frame->body);
   if (images == nullptr) return 0;
-  static DiscriminatorEnd* const end =
-      DiscriminatorEnd::Create(SmallRun())->release();
+  static DiscriminatorEnd* const end = new DiscriminatorEnd(SmallRun());
   const absl::StatusOr<bool> offered =
       end->OfferImages(frame->sender.rank, *images);
   GANDEM_CHECK(offered.ok() || absl::IsInvalidArgument(offered.status()) ||

@@ -82,7 +82,6 @@ class OwnCertificatesTest(harness.RunTest):
     def test_bad_ones_are_found_at_the_start(self):
         own, guest = self.issue_for(self.address), self.issue_for("guest")
         cases = {
-            "several": (own.parent, "say which one is this host's"),
             "missing": (own.parent / "nobody", "nobody.crt"),
             "host": (guest, f"is not for {self.address}"),
         }
@@ -177,7 +176,7 @@ class CredentialsTest(harness.RunTest):
             run, "other", "--token_file", with_files(
                 "foreign", token, (others / "certificates.pem").read_text()))
         self.assertEqual(code, 75, text)
-        self.assertIn("another authority", text)
+        self.assertIn("certificate verify failed", text)
 
         refused = int(self.status(run)["refused_connections"])
         self.assertGreaterEqual(refused, 2)

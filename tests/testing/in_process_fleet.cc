@@ -143,10 +143,8 @@ std::vector<std::unique_ptr<Collective>> MakeInProcessFleet(
   const auto wires = std::make_shared<Wires>(size, options);
   std::vector<std::unique_ptr<Collective>> fleet;
   for (int rank = 0; rank < size; ++rank) {
-    auto collective = CreateTransportCollective(
-        options.runner, std::make_unique<InProcessTransport>(wires, rank));
-    GANDEM_CHECK_OK(collective.status());
-    fleet.push_back(*std::move(collective));
+    fleet.push_back(CreateTransportCollective(
+        options.runner, std::make_unique<InProcessTransport>(wires, rank)));
   }
   return fleet;
 }

@@ -45,7 +45,9 @@ void IssueCertificate(const std::string& folder,
                       const std::vector<std::string>& hosts,
                       Validity validity) {
   const auto name_of = [](std::string* text, const std::string& host) {
-    absl::StrAppend(text, IsIpAddress(host) ? "IP:" : "DNS:", host);
+    const std::unique_ptr<ASN1_OCTET_STRING, decltype(&ASN1_OCTET_STRING_free)>
+        address(a2i_IPADDRESS(host.c_str()), &ASN1_OCTET_STRING_free);
+    absl::StrAppend(text, address != nullptr ? "IP:" : "DNS:", host);
   };
   std::vector<CertificateExtension> extensions = PeerExtensions();
   extensions.push_back(

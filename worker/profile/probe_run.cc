@@ -100,13 +100,10 @@ absl::Status ProbeRun::MakeExchanges() {
   }
   if (role_ == GENERATOR) {
     GANDEM_ASSIGN_OR_RETURN(SharedBytes critic, MakeCritic(plan_));
-    GANDEM_ASSIGN_OR_RETURN(
-        generator_exchange_,
-        StandInForDiscriminators(options, std::move(critic)));
+    generator_exchange_ = StandInForDiscriminators(options, std::move(critic));
     return absl::OkStatus();
   }
-  GANDEM_ASSIGN_OR_RETURN(discriminator_exchange_,
-                          StandInForGenerators(options));
+  discriminator_exchange_ = StandInForGenerators(options);
   return absl::OkStatus();
 }
 

@@ -13,7 +13,6 @@
 
 #include <memory>
 
-#include "absl/status/statusor.h"
 #include "common/shared_bytes.h"
 #include "exchange/exchange.h"
 #include "exchange/exchange_options.h"
@@ -22,12 +21,12 @@ namespace gandem {
 
 // What a generator sees. `critic` are the bytes of any version of the
 // discriminator; needed where generators judge by themselves.
-absl::StatusOr<std::unique_ptr<GeneratorExchange>> StandInForDiscriminators(
+std::unique_ptr<GeneratorExchange> StandInForDiscriminators(
     const ExchangeOptions& options, SharedBytes critic);
 
 // What a discriminator sees: images of all rounds, of the only generator, which
 // asks for feedback on those that the schedule lets it have judged.
-absl::StatusOr<std::unique_ptr<DiscriminatorExchange>> StandInForGenerators(
+std::unique_ptr<DiscriminatorExchange> StandInForGenerators(
     const ExchangeOptions& options);
 
 }  // namespace gandem

@@ -107,8 +107,7 @@ absl::StatusOr<TransferReply::Sample> ReceiveImages(
     const TransferRequest& request, const std::string& address, int64_t bytes,
     absl::Time deadline) {
   const ExchangeOptions options = TransferRun(bytes);
-  GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<DiscriminatorEnd> end,
-                          DiscriminatorEnd::Create(options));
+  const auto end = std::make_unique<DiscriminatorEnd>(options);
   GANDEM_ASSIGN_OR_RETURN(
       const std::unique_ptr<ExchangeServer> server,
       ExchangeServer::Start({.address = address, .exchange = options},

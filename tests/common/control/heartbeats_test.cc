@@ -73,7 +73,6 @@ class AnyControl : public Control::Service {
 // Its reports are taken, and nothing comes of them.
 TEST(HeartbeatsTest, TellsThatCheckpointsLag) {
   WaitBoard waits(/*first_round=*/0);
-  const DamageLedger damage;
   AnyControl service([] {});
   ASSERT_OK_AND_ASSIGN(const auto folder, SocketFolder::Create());
   ASSERT_OK_AND_ASSIGN(
@@ -90,7 +89,6 @@ TEST(HeartbeatsTest, TellsThatCheckpointsLag) {
       client.get(),
       Heartbeats::Options{.interval = absl::Milliseconds(1),
                           .waits = &waits,
-                          .damage = &damage,
                           .state = [] { return Heartbeats::WorkerState(); },
                           .on_reply = [](const HeartbeatReply&) {},
                           .on_end = [](const absl::Status&) {}});
@@ -111,7 +109,6 @@ TEST(HeartbeatsTest, TellsThatCheckpointsLag) {
 // A worker that has the next checkpoint before the last one is reported.
 TEST(HeartbeatsTest, ComeHoweverFastCheckpointsAreReported) {
   WaitBoard waits(/*first_round=*/0);
-  const DamageLedger damage;
   absl::Mutex mu;
   std::optional<Heartbeats> heartbeats;
   AnyControl service([&] {
@@ -135,7 +132,6 @@ TEST(HeartbeatsTest, ComeHoweverFastCheckpointsAreReported) {
         client.get(),
         Heartbeats::Options{.interval = absl::Milliseconds(1),
                             .waits = &waits,
-                            .damage = &damage,
                             .state = [] { return Heartbeats::WorkerState(); },
                             .on_reply = [](const HeartbeatReply&) {},
                             .on_end = [](const absl::Status&) {}});

@@ -351,8 +351,7 @@ TEST_F(TlsTest, StrangersChangeNothing) {
 TEST_F(TlsTest, AServerOfAnotherRunIsRefused) {
   StartServer(OfAnotherRun());
   const int64_t before = NumRefusals();
-  EXPECT_THAT(Ask(address_, OfRun()), StatusIs(absl::StatusCode::kUnavailable,
-                                               HasSubstr("another authority")));
+  EXPECT_THAT(Ask(address_, OfRun()), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_GT(NumRefusals(), before);
   EXPECT_EQ(service_.num_calls_, 0);
 }
@@ -445,8 +444,7 @@ TEST_F(OwnCertificatesTest, ReplaceThoseOfTheRun) {
   StartServer(Of("server"));
   EXPECT_OK(Ask(address_, Of("client")));
   EXPECT_OK(Ask(address_, Of("server")));
-  EXPECT_THAT(Ask(address_, OfRun()), StatusIs(absl::StatusCode::kUnavailable,
-                                               HasSubstr("another authority")));
+  EXPECT_THAT(Ask(address_, OfRun()), StatusIs(absl::StatusCode::kUnavailable));
 }
 
 // Another host of the run in the place of the one that was asked for.
@@ -455,8 +453,8 @@ TEST_F(OwnCertificatesTest, AServerMustBeTheHostThatWasAskedFor) {
   const auto beta = Of("beta");
   EXPECT_THAT(Serve(absl::StrCat(kHostOfOthers, ":0"), beta),
               StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr("not for LOCALHOST but for beta")));
-  EXPECT_THAT(ListenClaim::Take(absl::StrCat(kHostOfOthers, ":0"), *beta),
+                       HasSubstr("not for LOCALHOST but for DNS:beta")));
+  EXPECT_THAT(CheckCanListen(absl::StrCat(kHostOfOthers, ":0"), *beta),
               StatusIs(absl::StatusCode::kFailedPrecondition));
   grpc::SslServerCredentialsOptions options;
   options.pem_key_cert_pairs.push_back(
@@ -470,7 +468,7 @@ TEST_F(OwnCertificatesTest, AServerMustBeTheHostThatWasAskedFor) {
   ASSERT_NE(server, nullptr);
   EXPECT_THAT(Ask(absl::StrCat(kHostOfOthers, ":", port), Of("client")),
               StatusIs(absl::StatusCode::kUnavailable,
-                       HasSubstr("it is not for LOCALHOST but for beta")));
+                       HasSubstr("LOCALHOST is not in peer certificate")));
   server->Shutdown();
 }
 

@@ -139,9 +139,7 @@ class EveryMethodTest : public ::testing::Test {
   void StartExchange() {
     const ExchangeOptions options = gandem::testing::OptionsFor(
         {.lag = 1, .generator_batch = 4, .discriminator_batch = 4});
-    auto end = DiscriminatorEnd::Create(options);
-    EXPECT_OK(end);
-    end_ = *std::move(end);
+    end_ = std::make_unique<DiscriminatorEnd>(options);
     for (const std::string& address :
          {sockets_->AddressOf("e"), std::string("127.0.0.1:0")}) {
       auto server = ExchangeServer::Start(

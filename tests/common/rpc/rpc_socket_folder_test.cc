@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -50,7 +48,6 @@ class SocketFolderTest : public ::testing::Test {
   std::string AbandonedFolder(const std::string& name, mode_t mode = 0700) {
     std::string path = dir_ / name;
     EXPECT_OK(CreateDirectories(path));
-    EXPECT_OK(WriteFile(path + "/.lock", ""));
     EXPECT_OK(WriteFile(path + "/exchange", ""));
     EXPECT_EQ(chmod(path.c_str(), mode), 0);
     return path;
@@ -65,7 +62,7 @@ TEST_F(SocketFolderTest, IsPrivateAndGoesWithTheObject) {
   {
     ASSERT_OK_AND_ASSIGN(const auto folder, SocketFolder::Create());
     path = folder->path();
-    EXPECT_THAT(path, StartsWith(dir_ / "gandem-"));
+    EXPECT_THAT(path, StartsWith(dir_ / "gandem-sockets-"));
     struct stat info = {};
     ASSERT_EQ(stat(path.c_str(), &info), 0);
     EXPECT_EQ(info.st_mode & 0777, 0700);
@@ -87,37 +84,16 @@ TEST_F(SocketFolderTest, ALongTmpdirIsAvoided) {
   const std::string long_folder = dir_ / std::string(80, 'x');
   ASSERT_OK(CreateDirectories(long_folder));
   SetTmpdir(long_folder);
-  EXPECT_THAT((*SocketFolder::Create())->path(), StartsWith("/tmp/gandem-"));
+  EXPECT_THAT((*SocketFolder::Create())->path(),
+              StartsWith("/tmp/gandem-sockets-"));
 }
 
 TEST_F(SocketFolderTest, TheNextOneRemovesWhatAKilledProcessLeft) {
   ASSERT_OK_AND_ASSIGN(const auto living, SocketFolder::Create());
-  const std::string abandoned = AbandonedFolder("gandem-aaaaaa");
+  const std::string abandoned = AbandonedFolder("gandem-sockets-aaaaaa");
   ASSERT_OK_AND_ASSIGN(const auto next, SocketFolder::Create());
   EXPECT_FALSE(PathExists(abandoned));
-  EXPECT_TRUE(PathExists(living->path() + "/.lock"));
-}
-
-TEST_F(SocketFolderTest, WhatWasKilledWhileItWasMadeIsRemoved) {
-  const std::string empty = dir_ / "gandem-new-aaaaaa";
-  const std::string unlocked = dir_ / "gandem-new-bbbbbb";
-  const std::string locked = dir_ / "gandem-new-cccccc";
-  const std::string used = dir_ / "gandem-new-dddddd";
-  for (const std::string& path : {empty, unlocked, locked, used}) {
-    ASSERT_OK(CreateDirectories(path));
-    ASSERT_EQ(chmod(path.c_str(), 0700), 0);
-    if (path == empty) continue;
-    ASSERT_OK(WriteFile(path + "/.lock", ""));
-  }
-  ASSERT_OK(WriteFile(used + "/mine", ""));
-  const int lock = open((locked + "/.lock").c_str(), O_RDWR | O_CLOEXEC);
-  ASSERT_EQ(flock(lock, LOCK_EX), 0);
-  ASSERT_OK(SocketFolder::Create());
-  EXPECT_FALSE(PathExists(empty));
-  EXPECT_FALSE(PathExists(unlocked));
-  EXPECT_TRUE(PathExists(locked + "/.lock")) << "it is about to be one";
-  EXPECT_TRUE(PathExists(used + "/mine"));
-  close(lock);
+  EXPECT_TRUE(PathExists(living->path()));
 }
 
 // Each removes what it takes for abandoned, and all get one that stays.
@@ -137,7 +113,7 @@ TEST_F(SocketFolderTest, ManyAreMadeAtOnce) {
   }
   for (const auto& folder : folders) {
     ASSERT_NE(folder, nullptr);
-    EXPECT_TRUE(PathExists(folder->path() + "/.lock")) << folder->path();
+    EXPECT_TRUE(PathExists(folder->path())) << folder->path();
   }
 }
 
@@ -145,22 +121,19 @@ TEST_F(SocketFolderTest, TheLastOneRemovesWhatWasKilledMeanwhile) {
   std::string abandoned;
   {
     ASSERT_OK_AND_ASSIGN(const auto folder, SocketFolder::Create());
-    abandoned = AbandonedFolder("gandem-aaaaaa");
+    abandoned = AbandonedFolder("gandem-sockets-aaaaaa");
   }
   EXPECT_FALSE(PathExists(abandoned));
 }
 
 TEST_F(SocketFolderTest, WhatMayBeSomebodyElsesStays) {
-  const std::string other_name = AbandonedFolder("gandem-recordings");
-  const std::string shared = AbandonedFolder("gandem-shared", 0755);
+  const std::string other_name = AbandonedFolder("gandem-sockets-recordings");
+  const std::string shared = AbandonedFolder("gandem-sockets-shared", 0755);
   const std::string target = AbandonedFolder("target");
-  const std::string link = dir_ / "gandem-llllll";
+  const std::string link = dir_ / "gandem-sockets-llllll";
   ASSERT_EQ(symlink(target.c_str(), link.c_str()), 0);
-  const std::string without_lock = AbandonedFolder("gandem-uuuuuu");
-  ASSERT_OK(RemoveAll(without_lock + "/.lock"));
   ASSERT_OK(SocketFolder::Create());
-  for (const std::string& path :
-       {other_name, shared, target, link, without_lock}) {
+  for (const std::string& path : {other_name, shared, target, link}) {
     EXPECT_TRUE(PathExists(path + "/exchange")) << path;
   }
 }

@@ -135,11 +135,9 @@ class PlayedWorker {
     if (joined->leave()) return kExitResumable;
 
     WaitBoard waits(start.first_round());
-    const DamageLedger damage;
     Heartbeats heartbeats(client_.get(),
                           {.interval = absl::Milliseconds(10),
                            .waits = &waits,
-                           .damage = &damage,
                            .state = [this] { return CurrentState(); },
                            .on_reply =
                                [this](const HeartbeatReply& reply) {

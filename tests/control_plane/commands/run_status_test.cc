@@ -62,8 +62,7 @@ TEST(GetRunStatusTest, ATrainingThatDoesNotAnswerIsUnreachable) {
   EXPECT_THAT(status.detail(), HasSubstr("does not answer"));
 }
 
-// Which of two links is bad; a generator's sum says less.
-TEST(RunStatusTextTest, ShowsLinksThatDamageMessages) {
+TEST(RunStatusTextTest, ShowsDamagedMessages) {
   StatusReply status;
   status.set_state(StatusReply::RUNNING);
   WorkerStatus& worker = *status.add_workers();
@@ -71,14 +70,6 @@ TEST(RunStatusTextTest, ShowsLinksThatDamageMessages) {
   worker.mutable_last()->set_messages_damaged(2);
   EXPECT_THAT(RunStatusText("runs/a", status),
               HasSubstr("2 damaged messages, sent again"));
-  DamagedLink& link = *status.add_damaged_links();
-  link.set_name("exchange generator 0 -> discriminator 1");
-  link.set_messages(2);
-  const std::string text = RunStatusText("runs/a", status);
-  EXPECT_THAT(text, Not(HasSubstr("sent again")));
-  EXPECT_THAT(text, HasSubstr("\n  exchange generator 0 -> discriminator 1: 2 "
-                              "messages arrived damaged\n"));
-  EXPECT_THAT(RunStatusJson(status), HasSubstr("\"damaged_links\""));
 }
 
 }  // namespace

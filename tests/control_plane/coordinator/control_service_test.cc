@@ -59,7 +59,6 @@ class Worker {
                             .give_up_after = give_up_after,
                             .max_queued_metrics = 3,
                             .waits = &waits_,
-                            .damage = &damage_,
                             .state =
                                 [this] {
                                   absl::MutexLock lock(&mu_);
@@ -79,7 +78,6 @@ class Worker {
   }
   void StopHeartbeats() { heartbeats_.reset(); }
   WaitBoard& waits() { return waits_; }
-  DamageLedger& damage() { return damage_; }
   void Set(const Heartbeats::WorkerState& progress) {
     {
       absl::MutexLock lock(&mu_);
@@ -113,7 +111,6 @@ class Worker {
  private:
   std::unique_ptr<ControlClient> client_;
   WaitBoard waits_{/*first_round=*/0};
-  DamageLedger damage_;
   absl::Mutex mu_;
   Heartbeats::WorkerState progress_ ABSL_GUARDED_BY(mu_);
   HeartbeatReply reply_ ABSL_GUARDED_BY(mu_);
@@ -332,22 +329,6 @@ TEST_F(ControlServiceTest, AFailureArrivesAfterTheMetrics) {
   EXPECT_EQ(coordinator_->outcome()->exit_code, kExitUsage);
   EXPECT_THAT(coordinator_->outcome()->detail, HasSubstr("no CUDA here"));
   EXPECT_THAT(MetricRounds(), ::testing::ElementsAre(0, 1, 2));
-}
-
-// The process is gone after that.
-TEST_F(ControlServiceTest, AFailureBringsItsDamageAlong) {
-  StartRun();
-  for (int message = 0; message < 2; ++message) {
-    generator_->damage().Note(LinkDamage::EXCHANGE, /*peer=*/0,
-                              /*is_outgoing=*/true);
-  }
-  generator_->heartbeats().ReportFailure(absl::DataLossError("checksum"),
-                                         absl::Now() + kLong);
-  const StatusReply status = coordinator_->Status();
-  ASSERT_EQ(status.damaged_links_size(), 1);
-  EXPECT_EQ(status.damaged_links(0).name(),
-            "exchange generator 0 -> discriminator 0");
-  EXPECT_EQ(status.damaged_links(0).messages(), 2);
 }
 
 TEST_F(ControlServiceTest, AFailureOfAnOldEpochIsAnsweredBeforeItReturns) {

@@ -66,9 +66,6 @@ RunSnapshot FullSnapshot() {
   run.status.set_completed_rounds(40);
   run.status.set_restarts(2);
   run.status.set_rollbacks(1);
-  DamagedLink* const link = run.status.add_damaged_links();
-  link->set_name("ring of the generators 1 -> 0");
-  link->set_messages(3);
   run.status.set_last_checkpoint_step(30);
   WorkerStatus* const worker = run.status.add_workers();
   worker->set_role(DISCRIMINATOR);
@@ -115,8 +112,6 @@ TEST(RunMetricsTest, ASnapshotAsPrometheusReadsIt) {
         "gandem_completed_rounds 40\n",
         "gandem_restarts_total 2\n",
         "gandem_rollbacks_total 1\n",
-        "gandem_damaged_messages_total{link=\"ring of the generators 1 -> "
-        "0\"} 3\n",
         "gandem_workers{role=\"discriminator\",state=\"running\"} 1\n",
         "gandem_workers{role=\"generator\",state=\"absent\"} 1\n",
         "gandem_worker_silent_seconds{role=\"discriminator\",rank=\"1\"} "

@@ -46,7 +46,7 @@ class ExchangeClientTest : public ::testing::Test {
  protected:
   void StartServer(const ExchangeOptions& options) {
     if (discriminator_ == nullptr) {
-      discriminator_ = *DiscriminatorEnd::Create(options);
+      discriminator_ = std::make_unique<DiscriminatorEnd>(options);
     }
     server_ = *ExchangeServer::Start(
         {.address = folder_->AddressOf("server"), .exchange = options},
@@ -60,18 +60,14 @@ class ExchangeClientTest : public ::testing::Test {
   void StartClient(const ExchangeOptions& options, const char* socket) {
     generator_ = *CreateExchangeClient({.address = folder_->AddressOf(socket),
                                         .exchange = options,
-                                        .on_damage = [this](bool is_outgoing) {
-                                          ++(is_outgoing ? damaged_there_
-                                                         : damaged_here_);
-                                        }});
+                                        .on_damage = [this] { ++damaged_; }});
   }
 
   const std::unique_ptr<SocketFolder> folder_ = *SocketFolder::Create();
   std::unique_ptr<DiscriminatorEnd> discriminator_;
   std::unique_ptr<ExchangeServer> server_;
   std::unique_ptr<SocketProxy> proxy_;
-  std::atomic<int> damaged_there_ = 0;
-  std::atomic<int> damaged_here_ = 0;
+  std::atomic<int> damaged_ = 0;
   std::unique_ptr<GeneratorExchange> generator_;
 };
 
@@ -156,7 +152,7 @@ TEST_F(ExchangeClientTest, WholeRunsOverAConnectionThatIsCutAgainAndAgain) {
 TEST_F(ExchangeClientTest, SendsAgainWhatArrivesDamaged) {
   const ExchangeOptions options = gandem::testing::OptionsFor(kSchedule);
   for (int frame = 1; frame <= 12; ++frame) {
-    const int before = damaged_there_ + damaged_here_;
+    const int before = damaged_;
     server_.reset();
     discriminator_.reset();
     StartServer(options);
@@ -179,11 +175,9 @@ TEST_F(ExchangeClientTest, SendsAgainWhatArrivesDamaged) {
     }
     ASSERT_OK(generator_->Finish(Soon()));
     EXPECT_EQ(generator_->messages_damaged(), 1);
-    EXPECT_EQ(damaged_there_ + damaged_here_, before + 1);
+    EXPECT_EQ(damaged_, before + 1);
     generator_.reset();
   }
-  EXPECT_GT(damaged_there_, 0);
-  EXPECT_GT(damaged_here_, 0);
   ASSERT_OK(ArmFailpoint(""));
 }
 
@@ -330,12 +324,7 @@ TEST_F(ExchangeClientTest, CloseAndDestructionDoNotWaitForAnybody) {
   EXPECT_LT(absl::Now() - begin, absl::Seconds(8));
 }
 
-TEST_F(ExchangeClientTest, CreateNamesEveryFault) {
-  ExchangeOptions options = gandem::testing::OptionsFor(kSchedule);
-  options.schedule.discriminator_steps_per_round = 0;
-  EXPECT_THAT(CreateExchangeClient({.address = "unix:/x", .exchange = options}),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("discriminator_steps_per_round 0")));
+TEST_F(ExchangeClientTest, ABadAddressIsNamed) {
   EXPECT_THAT(
       CreateExchangeClient(
           {.address = "nonsense",

@@ -19,7 +19,7 @@ class RpcPair : public gandem::testing::ExchangePair {
  public:
   explicit RpcPair(const ExchangeOptions& options)
       : folder_(*SocketFolder::Create()),
-        discriminator_(*DiscriminatorEnd::Create(options)) {
+        discriminator_(std::make_unique<DiscriminatorEnd>(options)) {
     const std::string address = folder_->AddressOf("exchange");
     server_ = *ExchangeServer::Start({.address = address, .exchange = options},
                                      discriminator_.get());

@@ -38,12 +38,11 @@ absl::Status RunGenerator(const std::string& address, int64_t last_round) {
 }
 
 absl::Status RunDiscriminator(const std::string& address, int64_t last_round) {
-  const auto end = DiscriminatorEnd::Create(PeerOptions());
-  if (!end.ok()) return end.status();
+  DiscriminatorEnd end(PeerOptions());
   const auto server = ExchangeServer::Start(
-      {.address = address, .exchange = PeerOptions()}, end->get());
+      {.address = address, .exchange = PeerOptions()}, &end);
   if (!server.ok()) return server.status();
-  DiscriminatorDriver driver(PeerOptions(), last_round, end->get());
+  DiscriminatorDriver driver(PeerOptions(), last_round, &end);
   return RunPeerToEnd(driver);
 }
 

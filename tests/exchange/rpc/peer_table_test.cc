@@ -50,32 +50,5 @@ TEST(PeerTableTest, ARefusalDoesNotSayWhatIsRight) {
               Not(HasSubstr("77123")));
 }
 
-TEST(PeerTableTest, ProcessesOfARankAreLimited) {
-  PeerTable peers({.config_hash = kHash});
-  absl::Status last;
-  int64_t greeted = 0;
-  while (greeted < 1000 &&
-         (last = peers.Greet({.incarnation = greeted}, kHash)).ok()) {
-    ++greeted;
-  }
-  EXPECT_EQ(greeted, 64);
-  EXPECT_THAT(last, StatusIs(absl::StatusCode::kResourceExhausted));
-  EXPECT_OK(peers.Greet({.incarnation = greeted - 1}, kHash));
-}
-
-// No incarnation is negative, but the place of who has not come yet is.
-TEST(PeerTableTest, NobodyPassesWithoutAHello) {
-  PeerTable peers({.config_hash = kHash});
-  for (const int64_t incarnation : {-1, -2}) {
-    const FrameSender peer = {.incarnation = incarnation};
-    EXPECT_THAT(peers.Check(peer),
-                StatusIs(absl::StatusCode::kFailedPrecondition,
-                         HasSubstr("has not greeted")));
-    EXPECT_THAT(peers.Greet(peer, kHash),
-                StatusIs(absl::StatusCode::kInvalidArgument,
-                         HasSubstr("none is negative")));
-  }
-}
-
 }  // namespace
 }  // namespace gandem

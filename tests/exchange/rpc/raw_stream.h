@@ -11,14 +11,12 @@
 #include <grpcpp/grpcpp.h>
 
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/rpc/channel_guard.h"
 #include "common/rpc/grpc_status.h"
-#include "common/rpc/opening.h"
+#include "common/rpc/guarded_calls.h"
 #include "exchange/rpc/exchange_codec.h"
 #include "exchange/wire_codec.h"
 #include "proto/exchange.grpc.pb.h"
@@ -35,18 +33,17 @@ inline std::shared_ptr<grpc::Channel> RawChannel(const std::string& address) {
 
 class RawStream {
  public:
-  // `name` of the call: "PutImages", "Feedback", "FetchCritic" or "Hello".
-  // `opening`: see common/rpc/opening.h.
+  // `name` of the call: "PutImages", "Feedback" or "FetchCritic". `opening` is
+  // its first message.
   RawStream(const std::shared_ptr<grpc::Channel>& channel,
-            const std::string& name,
-            const std::optional<grpc::ByteBuffer>& opening = std::nullopt)
+            const std::string& name, const grpc::ByteBuffer& opening)
       : stub_(channel) {
-    if (opening.has_value()) SayOpening(*opening, context_);
     context_.set_deadline(std::chrono::system_clock::now() +
                           std::chrono::seconds(30));
     stream_ = stub_.PrepareCall(&context_, "/gandem.Exchange/" + name, &queue_);
     stream_->StartCall(this);
     Wait();
+    Write(opening);
   }
   RawStream(const std::shared_ptr<grpc::Channel>& channel,
             const std::string& name, const Frame& opening)

@@ -96,7 +96,7 @@ void RunAndStop(Driver& driver, Peer& peer) {
 
 TEST(StoppedPeerTest, TheDiscriminatorWaitsForAStoppedGenerator) {
   const auto folder = *SocketFolder::Create();
-  const auto end = *DiscriminatorEnd::Create(PeerOptions());
+  const auto end = std::make_unique<DiscriminatorEnd>(PeerOptions());
   const auto server = *ExchangeServer::Start(
       {.address = folder->AddressOf("exchange"), .exchange = PeerOptions()},
       end.get());

@@ -3,7 +3,6 @@
 
 import os
 import pathlib
-import re
 import subprocess
 
 import harness
@@ -47,19 +46,6 @@ def readable_checkpoints(run, command, folder):
 
 def no_new_epoch(run):
     check("new run epoch" not in run.text(), "a new run epoch", run)
-
-
-def damage_is_told(run, fault):
-    """By the link on which it happened."""
-    name = fault.process.replace("-", " ")
-    rank = name.split()[-1]
-    link = {"exchange": f"exchange {name} -> ",
-            "control": "control gandem -> " if name == "gandem"
-                       else f"control {name} -> gandem"}.get(
-                           fault.point.split(".")[0],
-                           f"ring of the {name.split()[0]}s {rank} -> ")
-    check(re.search(link + r"[\w ]*: 1 messages arrived damaged", run.text()),
-          f"nobody has told of damage on '{link}'", run)
 
 
 def shared_memory():

@@ -342,9 +342,6 @@ class Play:
             if happening.accident and happening.marker.exists():
                 happening.accident.check(run)
         checks.all_rounds(run, self.setup)
-        if [happening.fault.family for happening in self.happenings] == [
-                "corrupt"]:
-            checks.damage_is_told(run, self.happenings[0].fault)
         if all(happening.fault.is_harmless for happening in self.happenings):
             checks.no_new_epoch(run)
         command = [str(harness.BIN / "gandem"), "train", str(self.recipe)]

@@ -50,8 +50,7 @@ ImageBatch Sent(ImageUse use, int64_t round, IndexRange range) {
 
 TEST(StandInExchangeTest, ImagesAreAnsweredAtOnceByTheCriticOfTheSchedule) {
   const ExchangeOptions options = OptionsOf(FeedbackMode::kImageGradient);
-  ASSERT_OK_AND_ASSIGN(const auto exchange,
-                       StandInForDiscriminators(options, SharedBytes()));
+  const auto exchange = StandInForDiscriminators(options, SharedBytes());
   for (const IndexRange range :
        {IndexRange{.count = 4}, IndexRange{.first = 4, .count = 2}}) {
     ASSERT_OK(exchange->PutImages(Sent(ImageUse::kBoth, 9, range), kNow));
@@ -75,19 +74,17 @@ TEST(StandInExchangeTest, ImagesAreAnsweredAtOnceByTheCriticOfTheSchedule) {
 }
 
 TEST(StandInExchangeTest, ImagesThatTheRunDoesNotHaveAreRefused) {
-  ASSERT_OK_AND_ASSIGN(const auto exchange,
-                       StandInForDiscriminators(
-                           OptionsOf(FeedbackMode::kSnapshot), SharedBytes()));
+  const auto exchange = StandInForDiscriminators(
+      OptionsOf(FeedbackMode::kSnapshot), SharedBytes());
   EXPECT_OK(exchange->PutImages(Sent(ImageUse::kTrain, 0, {.count = 6}), kNow));
   EXPECT_THAT(exchange->PutImages(Sent(ImageUse::kBoth, 0, {.count = 6}), kNow),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("")));
 }
 
 TEST(StandInExchangeTest, EveryVersionOfTheCriticIsThere) {
-  ASSERT_OK_AND_ASSIGN(
-      const auto exchange,
+  const auto exchange =
       StandInForDiscriminators(OptionsOf(FeedbackMode::kSnapshot),
-                               SharedBytes(std::vector<std::byte>(10))));
+                               SharedBytes(std::vector<std::byte>(10)));
   ASSERT_OK_AND_ASSIGN(const CriticState critic,
                        exchange->TakeCritic(1234, kNow));
   EXPECT_EQ(critic.version, 1234);
@@ -95,8 +92,7 @@ TEST(StandInExchangeTest, EveryVersionOfTheCriticIsThere) {
 }
 
 TEST(StandInExchangeTest, ADiscriminatorFindsImagesAndRequestsOfItsRound) {
-  ASSERT_OK_AND_ASSIGN(const auto exchange,
-                       StandInForGenerators(OptionsOf(FeedbackMode::kFused)));
+  const auto exchange = StandInForGenerators(OptionsOf(FeedbackMode::kFused));
   for (int64_t round = 0; round < 3; ++round) {
     ASSERT_OK_AND_ASSIGN(const TakenImages taken,
                          exchange->TakeImages(round, 2, 3, kNow));
@@ -124,9 +120,8 @@ TEST(StandInExchangeTest, ADiscriminatorFindsImagesAndRequestsOfItsRound) {
 }
 
 TEST(StandInExchangeTest, NobodyAsksWhereGeneratorsJudgeThemselves) {
-  ASSERT_OK_AND_ASSIGN(const auto exchange,
-                       StandInForGenerators(OptionsOf(FeedbackMode::kSnapshot,
-                                                      ImageSource::kFresh)));
+  const auto exchange = StandInForGenerators(
+      OptionsOf(FeedbackMode::kSnapshot, ImageSource::kFresh));
   EXPECT_THAT(exchange->NextFeedbackRequest(5, kNow),
               StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("")));
   EXPECT_OK(exchange->PublishCritic({.version = 1}, kNow));

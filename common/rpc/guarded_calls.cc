@@ -1,29 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/rpc/server_guard.h"
+#include "common/rpc/guarded_calls.h"
 
 #include <grpc/grpc_security.h>
-#include <grpcpp/security/tls_credentials_options.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/support/client_interceptor.h>
 
-#include <atomic>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/clock.h"
-#include "common/process/failpoint.h"
-#include "common/rpc/shared_slices.h"
-#include "common/rpc/tls_options.h"
+#include "common/files/printable.h"
+#include "common/security/certificate_authority.h"
 #include "common/security/refusals.h"
 #include "common/security/token.h"
 
 namespace gandem {
 namespace {
 
+using ::grpc::experimental::ClientInterceptorFactoryInterface;
+
+// The metadata of a call that holds the token.
+constexpr char kTokenKey[] = "gandem-token";
+constexpr char kHealthCheck[] = "/grpc.health.v1.Health/Check";
 constexpr char kRefused[] =
     "the token of the run is missing or wrong; pass --token_file with "
     "RUN_DIR/state/token of this run";
+constexpr size_t kMaxShownPath = 100;
+
+// Adds the token to the metadata of one call. gRPC has call credentials for
+// this, but not on plain connections.
+class ShowToken : public grpc::experimental::Interceptor {
+ public:
+  explicit ShowToken(std::shared_ptr<const Credentials> credentials)
+      : credentials_(std::move(credentials)) {}
+
+  void Intercept(grpc::experimental::InterceptorBatchMethods* batch) override {
+    if (batch->QueryInterceptionHookPoint(
+            grpc::experimental::InterceptionHookPoints::
+                PRE_SEND_INITIAL_METADATA)) {
+      batch->GetSendInitialMetadata()->insert({kTokenKey, credentials_->token});
+    }
+    batch->Proceed();
+  }
+
+ private:
+  const std::shared_ptr<const Credentials> credentials_;
+};
+
+class ShowTokenFactory : public ClientInterceptorFactoryInterface {
+ public:
+  explicit ShowTokenFactory(std::shared_ptr<const Credentials> credentials)
+      : credentials_(std::move(credentials)) {}
+
+  grpc::experimental::Interceptor* CreateClientInterceptor(
+      grpc::experimental::ClientRpcInfo*) override {
+    return new ShowToken(credentials_);  // gRPC takes it
+  }
+
+ private:
+  const std::shared_ptr<const Credentials> credentials_;
+};
 
 absl::string_view View(const grpc_slice& slice) {
   return {reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(slice)),
@@ -72,8 +110,9 @@ class TokenCheck {
     }
     NoteRefusal(absl::StrCat(
         check->address_, ": refused a call",
-        path.empty() ? "" : absl::StrCat(" of ", FromOutside(path)), ": ",
-        has_token ? "its token is not this run's" : "it shows no token"));
+        path.empty() ? ""
+                     : absl::StrCat(" of ", Printable(path, kMaxShownPath)),
+        ": ", has_token ? "its token is not this run's" : "it shows no token"));
     done(call, nullptr, 0, nullptr, 0, GRPC_STATUS_UNAUTHENTICATED, kRefused);
   }
 
@@ -110,38 +149,51 @@ class GuardedCredentials final : public grpc::ServerCredentials {
   grpc_server_credentials* const core_;
 };
 
-class DamageRepliesFactory
-    : public grpc::experimental::ServerInterceptorFactoryInterface {
- public:
-  grpc::experimental::Interceptor* CreateServerInterceptor(
-      grpc::experimental::ServerRpcInfo* call) override {
-    return NewControlDamage(call->method(), [](grpc::ByteBuffer& message) {
-      DamageMessage("control.encode_reply", message);
-    });
-  }
-};
-
-// A client without any certificate is PeerCheck's, too.
-grpc_server_credentials* TlsCredentials(
-    const Address& address,
-    const std::shared_ptr<const Certificates>& certificates) {
-  const auto check = [address = ToString(address),
-                      certificates](absl::string_view shown) {
-    const absl::Status good = certificates->CheckClient(shown, absl::Now());
-    if (good.ok()) return good;
-    NoteRefusal(
-        absl::StrCat(address, ": refused a connection: ", good.message()));
-    return absl::UnauthenticatedError("certificate refused");
-  };
-  grpc::experimental::TlsServerCredentialsOptions options(
-      /*certificate_provider=*/nullptr);
-  UseCertificates(*certificates, check, options);
-  options.set_cert_request_type(
-      GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_BUT_DONT_VERIFY);
-  return grpc_tls_server_credentials_create(options.c_credentials_options());
+grpc_server_credentials* TlsServerCredentials(const Certificates& own) {
+  grpc_ssl_pem_key_cert_pair pair = {
+      .private_key = own.key_pem().c_str(),
+      .cert_chain = own.certificate_pem().c_str()};
+  return grpc_ssl_server_credentials_create_ex(
+      own.authority_pem().c_str(), &pair, 1,
+      GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY, nullptr);
 }
 
 }  // namespace
+
+absl::Status CheckConnectAddress(const Address& address,
+                                 const Credentials& credentials) {
+  if (StaysOnThisHost(address) || credentials.insecure_network ||
+      credentials.certificates != nullptr) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("will not connect to ", ToString(address), ": ",
+                   WhyUnencrypted(credentials)));
+}
+
+std::shared_ptr<grpc::Channel> GuardedChannel(
+    const std::string& target, const Address& address,
+    grpc::ChannelArguments arguments,
+    std::shared_ptr<const Credentials> credentials) {
+  std::shared_ptr<grpc::ChannelCredentials> connection =
+      grpc::InsecureChannelCredentials();
+  const Certificates* const own = credentials->certificates.get();
+  if (own != nullptr && !StaysOnThisHost(address)) {
+    connection =
+        grpc::SslCredentials({.pem_root_certs = own->authority_pem(),
+                              .pem_private_key = own->key_pem(),
+                              .pem_cert_chain = own->certificate_pem()});
+    // The certificate of a run is the same on all hosts and names none.
+    if (own->are_of_run()) {
+      arguments.SetSslTargetNameOverride(kRunCertificateName);
+    }
+  }
+  std::vector<std::unique_ptr<ClientInterceptorFactoryInterface>> interceptors;
+  interceptors.push_back(
+      std::make_unique<ShowTokenFactory>(std::move(credentials)));
+  return grpc::experimental::CreateCustomChannelWithInterceptors(
+      target, connection, arguments, std::move(interceptors));
+}
 
 std::shared_ptr<grpc::ServerCredentials> GuardedServerCredentials(
     const Address& address, std::shared_ptr<const Credentials> credentials,
@@ -149,22 +201,10 @@ std::shared_ptr<grpc::ServerCredentials> GuardedServerCredentials(
   grpc_server_credentials* const core =
       credentials->certificates == nullptr || StaysOnThisHost(address)
           ? grpc_insecure_server_credentials_create()
-          : TlsCredentials(address, credentials->certificates);
+          : TlsServerCredentials(*credentials->certificates);
   return std::make_shared<GuardedCredentials>(
       core, std::make_unique<TokenCheck>(address, std::move(credentials),
                                          offers_health));
-}
-
-std::vector<
-    std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>>
-ReplyDamage() {
-  std::vector<
-      std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>>
-      factories;
-  if (internal::failpoint_armed.load(std::memory_order_relaxed)) {
-    factories.push_back(std::make_unique<DamageRepliesFactory>());
-  }
-  return factories;
 }
 
 }  // namespace gandem
