@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/config/run_config.h"
 #include "common/files/file.h"
 #include "tests/pipeline/image_files.h"
 #include "tests/testing/status_matchers.h"
