@@ -582,10 +582,10 @@ TEST_F(TrainCommandTest, ExternalWorkersOutliveGandem) {
   EXPECT_EQ(Train(external), kExitOk) << Output();
   for (ChildProcess& worker : workers) EXPECT_EQ(WaitForEnd(worker), kExitOk);
   EXPECT_EQ(NewestStep(), 600);
-  // They went on: no round was done twice, none is missing.
+  // The same processes went on, in a run epoch of the next `gandem`.
   const auto metrics = Metrics("generator");
-  ASSERT_EQ(metrics.size(), 1);
-  EXPECT_EQ(metrics.at(1).back(), 599);
+  ASSERT_EQ(metrics.size(), 2);
+  EXPECT_EQ(metrics.at(2).back(), 599);
 }
 
 }  // namespace
