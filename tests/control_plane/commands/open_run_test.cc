@@ -371,7 +371,7 @@ TEST_F(OpenRunTest, AFileInPlaceOfAFolderIsRefused) {
 
 TEST_F(OpenRunTest, ALinkToNowhereInPlaceOfAFolderIsRefused) {
   for (const std::string name :
-       {"checkpoints", "samples", "logs", "state", "tensorboard"}) {
+       {"checkpoints", "samples", "logs", "tensorboard"}) {
     SCOPED_TRACE(name);
     ASSERT_OK(RemoveAll(options_.run_dir));
     ASSERT_OK(CreateDirectories(options_.run_dir));
