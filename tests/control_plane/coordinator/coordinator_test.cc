@@ -209,15 +209,6 @@ TEST_F(CoordinatorTest, AWorkerThatSeesAnotherFolderIsRefused) {
   EXPECT_OK(coordinator_->Join(request));
 }
 
-TEST_F(CoordinatorTest, TheProofOfTheFolderOutlivesState) {
-  Open();
-  ASSERT_OK(RemoveAll(run_dir_ / "state"));
-  Launch(generator_);
-  ASSERT_OK_AND_ASSIGN(const RegisterReply registered, Register(generator_));
-  EXPECT_TRUE(PathExists(run_dir_ / registered.proof_file()));
-  EXPECT_OK(Join(generator_));
-}
-
 class CoordinatorHostsTest : public CoordinatorTest {
  protected:
   CoordinatorHostsTest() { options_.epoch.external = true; }
