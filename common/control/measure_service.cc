@@ -69,7 +69,10 @@ grpc::Status MeasureService::Answer(
                         : absl::CancelledError(kLeaving));
     });
   }
-  return AnswerWith(answer->Wait(DeadlineOf(context)), reply);
+  absl::StatusOr<Reply> result = answer->Wait(DeadlineOf(context));
+  if (!result.ok()) return ToGrpcStatus(result.status());
+  *reply = *std::move(result);
+  return grpc::Status::OK;
 }
 
 void MeasureService::Serve() {

@@ -39,6 +39,8 @@ constexpr absl::string_view kNames[] = {
     "control.before_join",
     "control.before_register",
     "control.before_shard_report",
+    "control.encode_reply",
+    "control.encode_request",
     "control.heartbeat_answered",
     "control.joined",
     "control.registered",
