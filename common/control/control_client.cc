@@ -78,21 +78,26 @@ std::string WhyNotYet(const absl::Status& status) {
 
 constexpr char kShuttingDown[] = "the worker is shutting down";
 
+void LogDamage(bool is_outgoing) {
+  GANDEM_LOG_WARN("a message {} the coordinator arrived damaged",
+                  is_outgoing ? "to" : "from");
+}
+
 }  // namespace
 
 struct ControlClient::Rpc {
-  explicit Rpc(const std::shared_ptr<grpc::Channel>& channel)
-      : stub(Control::NewStub(channel)), calls(kShuttingDown) {}
+  Rpc(absl::string_view address, const std::shared_ptr<grpc::Channel>& channel)
+      : stub(address, channel), calls(kShuttingDown, &LogDamage) {}
 
   template <typename Request, typename Reply>
   absl::StatusOr<Reply> Call(UnaryMethod<Control::Stub, Request, Reply> method,
                              const Request& request, absl::Time deadline) {
-    auto reply = calls.Call(*stub, method, request, deadline);
+    auto reply = calls.CheckedCall(stub, method, request, deadline);
     if (!reply.ok()) return FromCoordinator(reply.status());
     return reply;
   }
 
-  const std::unique_ptr<Control::Stub> stub;
+  ReconnectingStub<Control> stub;
   UnaryCalls calls;
 };
 
@@ -108,8 +113,9 @@ absl::StatusOr<std::unique_ptr<ControlClient>> ControlClient::Create(
   const auto channel = CreateChannel(options.address, RpcOptions());
   if (!channel.ok()) faults.Add(std::string(channel.status().message()));
   if (!faults.empty()) return faults.ToStatus();
+  auto rpc = std::make_unique<Rpc>(options.address, *channel);
   return std::unique_ptr<ControlClient>(
-      new ControlClient(std::move(options), std::make_unique<Rpc>(*channel)));
+      new ControlClient(std::move(options), std::move(rpc)));
 }
 
 ControlClient::ControlClient(Options options, std::unique_ptr<Rpc> rpc)

@@ -18,6 +18,8 @@
 //   ABORTED            superseded by another process, or the run is over.
 //   CANCELLED          Cancel() was called.
 //   UNAUTHENTICATED    the token is of another run.
+//   DATA_LOSS          a message arrived damaged, and again when it was sent
+//                      once more.
 //   the coordinator's  it refused what was sent, e.g. INVALID_ARGUMENT.
 // ExitCodeOf() of each is the worker's exit code.
 #pragma once

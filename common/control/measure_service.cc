@@ -42,7 +42,10 @@ grpc::Status MeasureService::Answer(
           std::min(left, kLongestMeasureCall))) != std::future_status::ready) {
     return ToGrpcStatus(absl::DeadlineExceededError("still computing"));
   }
-  return AnswerWith(future.get(), reply);
+  absl::StatusOr<Reply> result = future.get();
+  if (!result.ok()) return ToGrpcStatus(result.status());
+  *reply = *std::move(result);
+  return grpc::Status::OK;
 }
 
 void MeasureService::Serve() {

@@ -219,6 +219,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
                                options.offers_health),
       &port);
   if (!options.offers_health) LeaveHealthOut(builder);
+  builder.experimental().SetInterceptorCreators(ReplyDamage());
   add_services(builder);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr) return WhyNoServer(address);

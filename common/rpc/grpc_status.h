@@ -9,10 +9,8 @@
 #include <grpcpp/support/status.h>
 
 #include <optional>
-#include <utility>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "proto/error.pb.h"
 
 namespace gandem {
@@ -21,14 +19,6 @@ namespace gandem {
 // which are limited to 8 KiB.
 grpc::Status ToGrpcStatus(const absl::Status& status);
 absl::Status FromGrpcStatus(const grpc::Status& status);
-
-// What a server's handler of a call with one message each way returns.
-template <typename Reply>
-grpc::Status AnswerWith(absl::StatusOr<Reply> result, Reply* reply) {
-  if (!result.ok()) return ToGrpcStatus(result.status());
-  *reply = *std::move(result);
-  return grpc::Status::OK;
-}
 
 // `status` must not be OK.
 absl::Status WithErrorDetail(absl::Status status, const ErrorDetail& detail);

@@ -6,12 +6,14 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/client_interceptor.h>
 
+#include <atomic>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/files/printable.h"
+#include "common/process/failpoint.h"
+#include "common/rpc/shared_slices.h"
 #include "common/security/certificate_authority.h"
 #include "common/security/refusals.h"
 #include "common/security/token.h"
@@ -20,6 +22,7 @@ namespace gandem {
 namespace {
 
 using ::grpc::experimental::ClientInterceptorFactoryInterface;
+using ::grpc::experimental::ServerInterceptorFactoryInterface;
 
 // The metadata of a call that holds the token.
 constexpr char kTokenKey[] = "gandem-token";
@@ -62,6 +65,30 @@ class ShowTokenFactory : public ClientInterceptorFactoryInterface {
  private:
   const std::shared_ptr<const Credentials> credentials_;
 };
+
+class DamageRequestsFactory : public ClientInterceptorFactoryInterface {
+ public:
+  grpc::experimental::Interceptor* CreateClientInterceptor(
+      grpc::experimental::ClientRpcInfo* call) override {
+    return NewControlDamage(call->method(), [](grpc::ByteBuffer& message) {
+      DamageMessage("control.encode_request", message);
+    });
+  }
+};
+
+class DamageRepliesFactory : public ServerInterceptorFactoryInterface {
+ public:
+  grpc::experimental::Interceptor* CreateServerInterceptor(
+      grpc::experimental::ServerRpcInfo* call) override {
+    return NewControlDamage(call->method(), [](grpc::ByteBuffer& message) {
+      DamageMessage("control.encode_reply", message);
+    });
+  }
+};
+
+bool IsFailpointArmed() {
+  return internal::failpoint_armed.load(std::memory_order_relaxed);
+}
 
 absl::string_view View(const grpc_slice& slice) {
   return {reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(slice)),
@@ -189,6 +216,9 @@ std::shared_ptr<grpc::Channel> GuardedChannel(
     }
   }
   std::vector<std::unique_ptr<ClientInterceptorFactoryInterface>> interceptors;
+  if (IsFailpointArmed()) {
+    interceptors.push_back(std::make_unique<DamageRequestsFactory>());
+  }
   interceptors.push_back(
       std::make_unique<ShowTokenFactory>(std::move(credentials)));
   return grpc::experimental::CreateCustomChannelWithInterceptors(
@@ -205,6 +235,14 @@ std::shared_ptr<grpc::ServerCredentials> GuardedServerCredentials(
   return std::make_shared<GuardedCredentials>(
       core, std::make_unique<TokenCheck>(address, std::move(credentials),
                                          offers_health));
+}
+
+std::vector<std::unique_ptr<ServerInterceptorFactoryInterface>> ReplyDamage() {
+  std::vector<std::unique_ptr<ServerInterceptorFactoryInterface>> factories;
+  if (IsFailpointArmed()) {
+    factories.push_back(std::make_unique<DamageRepliesFactory>());
+  }
+  return factories;
 }
 
 }  // namespace gandem

@@ -11,9 +11,11 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/support/channel_arguments.h>
+#include <grpcpp/support/server_interceptor.h>
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "common/rpc/address.h"
@@ -39,5 +41,11 @@ std::shared_ptr<grpc::Channel> GuardedChannel(
 std::shared_ptr<grpc::ServerCredentials> GuardedServerCredentials(
     const Address& address, std::shared_ptr<const Credentials> credentials,
     bool offers_health);
+
+// What tests do to answers of the control plane (see NewControlDamage); empty
+// while no failpoint is armed.
+std::vector<
+    std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>>
+ReplyDamage();
 
 }  // namespace gandem

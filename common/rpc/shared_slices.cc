@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "absl/strings/match.h"
 #include "common/process/failpoint.h"
 
 namespace gandem {
@@ -19,6 +20,22 @@ grpc::Slice ShareSlice(const SharedBytes& bytes) {
   return grpc::Slice(const_cast<std::byte*>(bytes.data()), bytes.size(),
                      &DeleteSharedBytes, new SharedBytes(bytes));
 }
+
+class ControlDamage : public grpc::experimental::Interceptor {
+ public:
+  explicit ControlDamage(void (*damage)(grpc::ByteBuffer&)) : damage_(damage) {}
+
+  void Intercept(grpc::experimental::InterceptorBatchMethods* batch) override {
+    if (batch->QueryInterceptionHookPoint(
+            grpc::experimental::InterceptionHookPoints::PRE_SEND_MESSAGE)) {
+      damage_(*batch->GetSerializedSendMessage());
+    }
+    batch->Proceed();
+  }
+
+ private:
+  void (*const damage_)(grpc::ByteBuffer& message);
+};
 
 }  // namespace
 
@@ -53,6 +70,13 @@ void DamageMessage(absl::string_view failpoint, grpc::ByteBuffer& message) {
   copy[*at] = WithWrongBit(copy[*at], *at);
   const grpc::Slice damaged(copy.data(), copy.size());
   message = grpc::ByteBuffer(&damaged, 1);
+}
+
+grpc::experimental::Interceptor* NewControlDamage(
+    absl::string_view method, void (*damage)(grpc::ByteBuffer& message)) {
+  return absl::StartsWith(method, "/gandem.Control/")
+             ? new ControlDamage(damage)
+             : nullptr;
 }
 
 }  // namespace gandem

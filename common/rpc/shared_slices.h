@@ -6,6 +6,7 @@
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/interceptor.h>
 
 #include <string>
 #include <vector>
@@ -28,5 +29,10 @@ absl::StatusOr<std::vector<SharedBytes>> ShareSlices(
 // What tests do to a message on its way: passes this failpoint, where one of
 // its bytes may get a wrong bit.
 void DamageMessage(absl::string_view failpoint, grpc::ByteBuffer& message);
+
+// Does that to all that is sent in a call of `method`, for either end of it;
+// null for calls that are none of the control plane's. gRPC takes it.
+grpc::experimental::Interceptor* NewControlDamage(
+    absl::string_view method, void (*damage)(grpc::ByteBuffer& message));
 
 }  // namespace gandem

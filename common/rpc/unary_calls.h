@@ -2,14 +2,24 @@
 //
 // Calls with one message each way: with a deadline, and the answer or a Status.
 //
+// Where a wrong bit could do harm unnoticed, they are checked: the metadata of
+// the call holds a CRC32C of the request, and behind the answer that of it,
+// reply or error. TCP's own checksum is weak, memory has none; TLS has a better
+// one. It is that of what a message says: gRPC reads the bytes, and a bit that
+// means nothing may differ. A message without a checksum is taken as it is: one
+// wrong bit hits the message or what speaks of it.
+//
 // Owner: a client. Thread safety: any thread.
-// Errors of a call: the server's, as FromGrpcStatus has them, UNAVAILABLE and
-// DEADLINE_EXCEEDED.
+// Errors of a call: the server's, as FromGrpcStatus has them, UNAVAILABLE,
+// DEADLINE_EXCEEDED, and those below.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
 
+#include <functional>
+#include <memory>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -23,6 +33,7 @@
 #include "common/rpc/why_no_answer.h"
 #include "common/security/credentials.h"
 #include "common/status.h"
+#include "google/protobuf/message_lite.h"
 
 namespace gandem {
 
@@ -57,14 +68,91 @@ absl::StatusOr<Reply> CallOnce(Stub& stub,
   return WithReason(reply.status(), address, credentials);
 }
 
+// The bytes of `message` that the checksums are of: the same for equal
+// messages, whereas SerializeAsString() writes the entries of a map in any
+// order.
+std::string CheckedBytes(const google::protobuf::MessageLite& message);
+
+// Before the call starts.
+void SayChecksum(absl::string_view request, grpc::ClientContext& call);
+//   DATA_LOSS  the request is not what its caller has sent.
+absl::Status CheckRequest(absl::string_view request,
+                          const grpc::ServerContextBase& call);
+
+// Before the call ends, of `reply` or of an error.
+void SayAnswer(const grpc::Status& status, absl::string_view reply,
+               grpc::ServerContextBase& call);
+
+enum class Damage {
+  kNone,
+  kPossible,  // of what gRPC itself looks at: worth another try
+  kRequest,
+  kReply,
+};
+// Of a call that is over.
+Damage JudgeAnswer(const grpc::Status& status, absl::string_view reply,
+                   const grpc::ClientContext& call);
+
+// Of a call with such damage.
+absl::Status DamagedCall(Damage damage);
+
+// A server's answer: what `handle` says to a request that is whole.
+template <typename Request, typename Reply, typename Handle>
+grpc::Status AnswerChecked(grpc::ServerContextBase& call,
+                           const Request& request, const Handle& handle,
+                           Reply* reply) {
+  const absl::Status whole = CheckRequest(CheckedBytes(request), call);
+  absl::StatusOr<Reply> result =
+      whole.ok() ? handle() : absl::StatusOr<Reply>(whole);
+  const grpc::Status status = ToGrpcStatus(result.status());
+  if (result.ok()) *reply = *std::move(result);
+  SayAnswer(status, CheckedBytes(*reply), call);
+  return status;
+}
+
+// A server's stub, with a connection that can be left for a new one.
+// Thread safety: any thread.
+template <typename Service>
+class ReconnectingStub {
+ public:
+  // `channel` leads to `address`.
+  ReconnectingStub(absl::string_view address,
+                   const std::shared_ptr<grpc::Channel>& channel)
+      : address_(address), stub_(Service::NewStub(channel)) {}
+
+  std::shared_ptr<typename Service::Stub> Get() const ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    return stub_;
+  }
+
+  // For the calls from now on (see MayBeDamage).
+  void Reconnect() ABSL_LOCKS_EXCLUDED(mu_) {
+    const auto channel = CreateChannel(address_, RpcOptions());
+    if (!channel.ok()) return;  // the one there was is as good
+    absl::MutexLock lock(&mu_);
+    stub_ = Service::NewStub(*channel);
+  }
+
+ private:
+  const std::string address_;
+  mutable absl::Mutex mu_;
+  std::shared_ptr<typename Service::Stub> stub_ ABSL_GUARDED_BY(mu_);
+};
+
 // Calls that wait for a server, and that another thread can end:
 //   UNAVAILABLE  also: the server cancelled the call, or Cancel(false).
 //   CANCELLED    after Cancel(true), and only then; says what the constructor
 //                was given.
+//   DATA_LOSS    of CheckedCall: damaged on its way, and again when it was sent
+//                once more.
 class UnaryCalls {
  public:
-  explicit UnaryCalls(absl::string_view why_cancelled)
-      : cancelled_(absl::CancelledError(why_cancelled)) {}
+  // `on_damage` hears of each request (`is_outgoing`) or answer that was
+  // damaged; it may be empty.
+  explicit UnaryCalls(absl::string_view why_cancelled,
+                      std::function<void(bool is_outgoing)> on_damage = {})
+      : cancelled_(absl::CancelledError(why_cancelled)),
+        on_damage_(std::move(on_damage)) {}
 
   template <typename Stub, typename Request, typename Reply>
   absl::StatusOr<Reply> Call(Stub& stub,
@@ -77,6 +165,33 @@ class UnaryCalls {
     return reply;
   }
 
+  // The same, checked and sent again once, of a service that answers with
+  // AnswerChecked. A request that comes twice does no more than once.
+  template <typename Service, typename Request, typename Reply>
+  absl::StatusOr<Reply> CheckedCall(
+      ReconnectingStub<Service>& stub,
+      UnaryMethod<typename Service::Stub, Request, Reply> method,
+      const Request& request, absl::Time deadline) {
+    for (bool is_again = false;; is_again = true) {
+      grpc::ClientContext context;
+      GANDEM_RETURN_IF_ERROR(Begin(context));
+      SayChecksum(CheckedBytes(request), context);
+      context.set_deadline(ToGrpcDeadline(deadline));
+      Reply reply;
+      const grpc::Status answer =
+          (stub.Get().get()->*method)(&context, request, &reply);
+      const Damage damage = JudgeAnswer(answer, CheckedBytes(reply), context);
+      const absl::Status status = End(context, NoteDamage(damage, answer));
+      // A wrong length makes a peer wait for what never comes.
+      if (damage != Damage::kNone || absl::IsDeadlineExceeded(status)) {
+        stub.Reconnect();
+      }
+      if (damage != Damage::kNone && !is_again) continue;
+      GANDEM_RETURN_IF_ERROR(status);
+      return reply;
+    }
+  }
+
   // Ends the calls of now, and with `for_good` all later ones.
   void Cancel(bool for_good);
 
@@ -84,10 +199,13 @@ class UnaryCalls {
   bool WaitUntil(absl::Time time);
 
  private:
+  // How the call ended.
+  absl::Status NoteDamage(Damage damage, const grpc::Status& answer) const;
   absl::Status Begin(grpc::ClientContext& context);
   absl::Status End(grpc::ClientContext& context, const absl::Status& status);
 
   const absl::Status cancelled_;
+  const std::function<void(bool is_outgoing)> on_damage_;
   absl::Mutex mu_;
   std::set<grpc::ClientContext*> running_ ABSL_GUARDED_BY(mu_);
   bool is_cancelled_ ABSL_GUARDED_BY(mu_) = false;

@@ -3,28 +3,37 @@
 
 #include <utility>
 
-#include "common/rpc/grpc_status.h"
 #include "common/rpc/unary_calls.h"
 #include "common/status.h"
 
 namespace gandem {
 
-grpc::Status ControlService::Register(grpc::ServerContext* /*context*/,
+template <typename Request, typename Reply>
+grpc::Status ControlService::Answer(
+    grpc::ServerContext& context, const Request& request,
+    absl::StatusOr<Reply> (Coordinator::*method)(const Request&),
+    Reply* reply) {
+  const auto handle = [&] { return (coordinator_->*method)(request); };
+  return AnswerChecked(context, request, handle, reply);
+}
+
+grpc::Status ControlService::Register(grpc::ServerContext* context,
                                       const RegisterRequest* request,
                                       RegisterReply* reply) {
-  return AnswerWith(coordinator_->Register(*request), reply);
+  return Answer(*context, *request, &Coordinator::Register, reply);
 }
 
-grpc::Status ControlService::Join(grpc::ServerContext* /*context*/,
+grpc::Status ControlService::Join(grpc::ServerContext* context,
                                   const JoinRequest* request,
                                   JoinReply* reply) {
-  return AnswerWith(coordinator_->Join(*request), reply);
+  return Answer(*context, *request, &Coordinator::Join, reply);
 }
 
-grpc::Status ControlService::Heartbeat(grpc::ServerContext* /*context*/,
+grpc::Status ControlService::Heartbeat(grpc::ServerContext* context,
                                        const HeartbeatRequest* request,
                                        HeartbeatReply* reply) {
-  grpc::Status status = AnswerWith(coordinator_->Heartbeat(*request), reply);
+  grpc::Status status =
+      Answer(*context, *request, &Coordinator::Heartbeat, reply);
   if (status.ok() && !reply->epoch_superseded() &&
       !request->metrics().empty() && observer_.on_metrics) {
     observer_.on_metrics(*request, coordinator_->first_round());
@@ -32,18 +41,21 @@ grpc::Status ControlService::Heartbeat(grpc::ServerContext* /*context*/,
   return status;
 }
 
-grpc::Status ControlService::ReportShard(grpc::ServerContext* /*context*/,
+grpc::Status ControlService::ReportShard(grpc::ServerContext* context,
                                          const ShardReport* request,
                                          ShardReply* reply) {
-  return AnswerWith(coordinator_->ReportShard(*request), reply);
+  return Answer(*context, *request, &Coordinator::ReportShard, reply);
 }
 
-grpc::Status ControlService::Status(grpc::ServerContext* /*context*/,
-                                    const StatusRequest* /*request*/,
+grpc::Status ControlService::Status(grpc::ServerContext* context,
+                                    const StatusRequest* request,
                                     StatusReply* reply) {
-  *reply = coordinator_->Status();
-  if (observer_.complete_status) observer_.complete_status(*reply);
-  return grpc::Status::OK;
+  const auto handle = [this]() -> absl::StatusOr<StatusReply> {
+    StatusReply status = coordinator_->Status();
+    if (observer_.complete_status) observer_.complete_status(status);
+    return status;
+  };
+  return AnswerChecked(*context, *request, handle, reply);
 }
 
 absl::StatusOr<std::unique_ptr<RpcServer>> StartControlServer(

@@ -53,6 +53,13 @@ class ControlService final : public Control::Service {
                       StatusReply* reply) override;
 
  private:
+  // Of a worker's call, if it arrived whole.
+  template <typename Request, typename Reply>
+  grpc::Status Answer(
+      grpc::ServerContext& context, const Request& request,
+      absl::StatusOr<Reply> (Coordinator::*method)(const Request&),
+      Reply* reply);
+
   Coordinator* const coordinator_;
   const Observer observer_;
 };

@@ -23,10 +23,11 @@ joined by " + ": what happens, at which pass of which point in which process
           tcp the last two are TCP's.
   corrupt A bit of a message is wrong, in the middle of its bytes, or after so
           many thousandths of them: corrupt=0 is the first byte. Of the exchange
-          it is sent again, of the workers of a role it ends the run epoch.
-          ring.encode_frame:1 and exchange.encode_frame:1 are the first words of a
-          connection; collective.write_payload is the payload alone, which may lie
-          in shared memory.
+          and the control plane it is sent again, of the workers of a role it
+          ends the run epoch. ring.encode_frame:1 and exchange.encode_frame:1 are
+          the first words of a connection; collective.write_payload is the
+          payload alone, which may lie in shared memory. Of the control plane
+          places are chosen whose bits all mean something.
 
 These come from outside, while the process stands at the point:
 
@@ -200,6 +201,18 @@ snapshot-1 cut=control control.joined@discriminator-1:1
 snapshot-1 cut=control control.before_heartbeat@generator-0:1
 snapshot-1 cut=control control.before_shard_report@generator-0:2
 snapshot-1 cut=control coordinator.after_register@gandem:4
+snapshot-1 corrupt=500 control.encode_request@generator-1:1
+snapshot-1 corrupt=999 control.encode_request@discriminator-0:2
+snapshot-1 corrupt=150 control.encode_request@generator-0:9
+snapshot-1 corrupt=700 control.encode_reply@gandem:2
+snapshot-1 corrupt=0 control.encode_reply@gandem:11
+1+1/snapshot-1 corrupt=50 control.encode_reply@gandem:1
+1+1/gradient-1 corrupt=100 control.encode_request@discriminator-0:5
+1+1/bounded-2 corrupt=200 control.encode_request@generator-0:7
+1+3/snapshot-1 corrupt=300 control.encode_reply@gandem:9
+1+3/bounded-2 corrupt=400 control.encode_request@discriminator-1:12
+bounded-2 corrupt=100 control.encode_reply@gandem:30
+tcp-1 corrupt=250 control.encode_request@discriminator-0:3
 
 snapshot-1 kill collective.half_way@discriminator-1:20 + kill ring.before_open@discriminator-0:2
 snapshot-1 kill collective.half_way@generator-0:11 + kill ring.admitted@generator-1:2
