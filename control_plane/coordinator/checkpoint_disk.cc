@@ -29,8 +29,7 @@ std::string TensorsText(const absl::StatusOr<std::vector<std::string>>& names) {
 
 }  // namespace
 
-CheckpointDisk::CheckpointDisk(Options options)
-    : options_(std::move(options)) {
+CheckpointDisk::CheckpointDisk(Options options) : options_(std::move(options)) {
   if (options_.evaluate_every > 0) {
     snapshots_.emplace(options_.run_dir, options_.evaluate_every,
                        options_.rounds);
@@ -63,8 +62,8 @@ std::vector<std::string> CheckpointDisk::TidyUp(
     if (!done.ok()) notes.push_back(absl::StrCat(what, done.message()));
   };
   if (!committed.ok()) {  // Gives the space back, on a full disk above all.
-    note("",
-         RemoveAll(PendingCheckpointPath(options_.run_dir, job.step, job.run_epoch)));
+    note("", RemoveAll(PendingCheckpointPath(options_.run_dir, job.step,
+                                             job.run_epoch)));
     return notes;
   }
   if (snapshots_.has_value()) {

@@ -93,7 +93,8 @@ absl::StatusOr<EpochBegun> Coordinator::StartEpoch(const EpochStart& start) {
   FoundCheckpoint newest;
   if (!start.from_memory) {
     GANDEM_RETURN_IF_ERROR(RemovePending(options_.run_dir));
-    GANDEM_ASSIGN_OR_RETURN(newest, RunFolder(options_.run_dir).NewestCheckpoint());
+    GANDEM_ASSIGN_OR_RETURN(newest,
+                            RunFolder(options_.run_dir).NewestCheckpoint());
     next.set_first_round(newest.step);
     next.set_rollbacks(newest.manifest.rollbacks());
     // Since that checkpoint the run may have gone back to it before.

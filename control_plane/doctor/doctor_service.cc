@@ -2,7 +2,6 @@
 #include "control_plane/doctor/doctor_service.h"
 
 #include <algorithm>
-
 #include <string>
 
 #include "absl/strings/ascii.h"

@@ -283,7 +283,9 @@ HttpAnswer HttpClient::Transfer::Run(absl::Time deadline,
   // AddBody has cut it.
   if (code == CURLE_WRITE_ERROR && answer_.more) code = CURLE_OK;
   answer_.failure = FailureOf(code);
-  if (code == CURLE_OPERATION_TIMEDOUT && MonotonicNow() >= deadline) {
+  // libcurl counts in milliseconds.
+  if (code == CURLE_OPERATION_TIMEDOUT &&
+      MonotonicNow() + absl::Milliseconds(2) >= deadline) {
     answer_.problem =
         absl::StrCat("no answer within ", DurationText(deadline - start));
   } else if (code != CURLE_OK) {

@@ -381,7 +381,7 @@ TEST_F(OpenRunTest, ALinkToNowhereInPlaceOfAFolderIsRefused) {
     EXPECT_THAT(Prepare(),
                 StatusIs(absl::StatusCode::kFailedPrecondition,
                          AllOf(HasSubstr(absl::StrCat("/", name, "'")),
-                               HasSubstr("a link to no folder"))));
+                               HasSubstr("is no folder but a link"))));
     ASSERT_OK(CreateDirectories(target));
     EXPECT_OK(Prepare());
     ASSERT_OK(RemoveAll(target));

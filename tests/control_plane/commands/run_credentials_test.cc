@@ -45,7 +45,7 @@ TEST_F(RunCredentialsTest, WorkersGetTheNamesOfFiles) {
   ASSERT_OK(TakeRunCredentials(run_dir_, "", true));
   EXPECT_THAT(CredentialFlags(),
               ElementsAre("--token_file", token_, "--insecure_network"));
-  ASSERT_OK(TakeRunCredentials(run_dir_, certs_, false));
+  ASSERT_OK(TakeRunCredentials(run_dir_, certs_ + "/alpha", false));
   EXPECT_THAT(
       CredentialFlags(),
       ElementsAre("--token_file", token_, "--certificates", certs_ + "/alpha"));
@@ -68,7 +68,7 @@ TEST_F(RunCredentialsTest, StatusUsesWhatTheTrainingWasGiven) {
   ASSERT_OK_AND_ASSIGN(auto found, CredentialsOfRun(run_dir_, ""));
   ASSERT_NE(found->certificates, nullptr);
   EXPECT_TRUE(found->certificates->are_of_run());
-  ASSERT_OK(TakeRunCredentials(run_dir_, certs_, false));
+  ASSERT_OK(TakeRunCredentials(run_dir_, certs_ + "/alpha", false));
   ASSERT_OK_AND_ASSIGN(found, CredentialsOfRun(run_dir_, ""));
   ASSERT_NE(found->certificates, nullptr);
   EXPECT_EQ(found->certificates->path(), certs_ + "/alpha");

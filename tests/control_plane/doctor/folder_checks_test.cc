@@ -109,7 +109,8 @@ TEST(FolderChecksTest, CertificatesOfTheUser) {
   const std::string folder = dir / "certs";
   MakeAuthority(folder);
   IssueCertificate(folder, {"alpha"});
-  EXPECT_THAT(FindingLine(CheckSecrets("none", folder)), StartsWith("ok "));
+  EXPECT_THAT(FindingLine(CheckSecrets("none", folder + "/alpha")),
+              StartsWith("ok "));
   EXPECT_THAT(FindingLine(CheckSecrets("none", dir / "none")),
               AllOf(StartsWith("FAULT"), HasSubstr("docs/security.md")));
 }

@@ -19,7 +19,7 @@ namespace gandem {
 namespace {
 
 const Compute kInDoubles = {.dtype = at::kDouble};
-constexpr int64_t kImages = 4;
+constexpr int64_t kImagesOfOutputs = 4;
 
 // A logit an image, and a map of six.
 std::vector<at::Tensor> BothOutputs(const at::Tensor& images_NCHW) {
@@ -53,8 +53,8 @@ class SeveralOutputsTest : public ::testing::Test {
  protected:
   SeveralOutputsTest() {
     torch::manual_seed(3);
-    real_ = torch::randn({kImages, 2, 4, 4}, torch::kFloat64);
-    generated_ = torch::randn({kImages, 2, 4, 4}, torch::kFloat64);
+    real_ = torch::randn({kImagesOfOutputs, 2, 4, 4}, torch::kFloat64);
+    generated_ = torch::randn({kImagesOfOutputs, 2, 4, 4}, torch::kFloat64);
   }
 
   static void ExpectNear(const at::Tensor& a, const at::Tensor& b) {
@@ -74,9 +74,9 @@ TEST_F(SeveralOutputsTest, LossesOfOneSideAreMeans) {
     SCOPED_TRACE(Loss_Name(loss));
     for (const auto part :
          {RealLoss, GeneratedLoss, GeneratorLoss, GeneratorLosses}) {
-      ExpectNear(part(loss, both, kImages),
-                 Mean(part(loss, outputs[0], kImages),
-                      part(loss, outputs[1], kImages)));
+      ExpectNear(part(loss, both, kImagesOfOutputs),
+                 Mean(part(loss, outputs[0], kImagesOfOutputs),
+                      part(loss, outputs[1], kImagesOfOutputs)));
     }
   }
   ExpectNear(LogitSum(both),
@@ -124,12 +124,13 @@ TEST_F(SeveralOutputsTest, FeedbackIsTheMean) {
     for (const int which : {-1, 0, 1}) {
       TwoOutputs critic(which);
       judgments.push_back(
-          JudgeImages(critic, judged, objective, kImages, kInDoubles));
+          JudgeImages(critic, judged, objective, kImagesOfOutputs, kInDoubles));
       TrainingPass pass = {.images_NCHW =
                                generated_.clone().set_requires_grad(true)};
       pass.verdict = critic.forward(pass.images_NCHW, {}, ForwardMode::kTrain);
       pass.real_logits = critic.forward(real_, {}, ForwardMode::kTrain).logits;
-      trained.push_back(JudgeTrained(pass, objective, kImages, kInDoubles));
+      trained.push_back(
+          JudgeTrained(pass, objective, kImagesOfOutputs, kInDoubles));
     }
     ExpectNear(judgments[0].gradient_NCHW,
                Mean(judgments[1].gradient_NCHW, judgments[2].gradient_NCHW));
@@ -137,8 +138,8 @@ TEST_F(SeveralOutputsTest, FeedbackIsTheMean) {
                 (judgments[1].loss.Value() + judgments[2].loss.Value()) / 2,
                 1e-14);
     ExpectNear(trained[0].gradient_NCHW, judgments[0].gradient_NCHW);
-    ASSERT_EQ(trained[0].losses.size(), kImages);
-    for (size_t i = 0; i < kImages; ++i) {
+    ASSERT_EQ(trained[0].losses.size(), kImagesOfOutputs);
+    for (size_t i = 0; i < kImagesOfOutputs; ++i) {
       EXPECT_NEAR(trained[0].losses[i],
                   (trained[1].losses[i] + trained[2].losses[i]) / 2, 1e-14);
     }
