@@ -77,7 +77,7 @@ TEST_F(RunCredentialsTest, StatusUsesWhatTheTrainingWasGiven) {
   const std::string other = dir_ / "other";
   MakeAuthority(other);
   IssueCertificate(other, {"beta"});
-  ASSERT_OK_AND_ASSIGN(found, CredentialsOfRun(run_dir_, other));
+  ASSERT_OK_AND_ASSIGN(found, CredentialsOfRun(run_dir_, other + "/beta"));
   EXPECT_EQ(found->certificates->path(), other + "/beta");
   ASSERT_OK(RemoveAll(certs_));
   EXPECT_THAT(
