@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes the container image of gandem (docs/kubernetes.md) with buildah, as root
+# Makes the container image of gandem (docs/how_to/kubernetes.md) with buildah, as root
 # or as a user with namespaces:
 #   scripts/build_container.sh [--cpu | --cuda] [--tag NAME:TAG] [--base IMAGE]
 #                              [--programs BUILD_DIR] [--output FILE.tar]

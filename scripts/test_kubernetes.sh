@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs of gandem in a real Kubernetes of two nodes on this machine, as root; a
-# line for each thing that was tried, exit code 1 if one failed. docs/kubernetes.md
+# line for each thing that was tried, exit code 1 if one failed. docs/how_to/kubernetes.md
 # has results, and what is not tried.
 #   scripts/test_kubernetes.sh [NAME...]     only these
 # GANDEM_TESTBED   folder of scripts that start a cluster (../shared/testbed/k8s)

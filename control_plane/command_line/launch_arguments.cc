@@ -19,7 +19,7 @@ constexpr char kLaunchExamples[] =
 
 constexpr char kLaunchSlurmExamples[] =
     "Writes RUN_DIR/slurm/job.sbatch and submits it. The same command finds a\n"
-    "job that is at work, and else goes on with the run (docs/operations.md).\n"
+    "job that is at work, and else goes on with the run (docs/how_to/slurm.md).\n"
     "\n"
     "Examples:\n"
     "  gandem launch slurm recipes/dcgan_64.textproto --run_dir /nfs/a \\\n"
@@ -27,7 +27,7 @@ constexpr char kLaunchSlurmExamples[] =
     "  gandem launch slurm plan.textproto --run_dir /nfs/b --dry_run\n";
 
 constexpr char kLaunchKubernetesExamples[] =
-    "docs/kubernetes.md explains what is made, and what to do when.\n"
+    "docs/how_to/kubernetes.md explains what is made, and what to do when.\n"
     "\n"
     "Examples:\n"
     "  gandem launch kubernetes recipes/dcgan_64.textproto --dry_run \\\n"

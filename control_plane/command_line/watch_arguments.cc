@@ -10,7 +10,7 @@ namespace {
 constexpr char kLogsExamples[] =
     "Lines of all processes that gandem train has started, and its own, in "
     "the\n"
-    "order of time. docs/watching.md explains.\n"
+    "order of time. docs/how_to/monitoring.md explains.\n"
     "\n"
     "Examples:\n"
     "  gandem logs runs/a --since 10m\n"

@@ -95,7 +95,7 @@ absl::Status CheckInPods(const RunConfig& config, const std::string& data,
                             ": the image of gandem has no interpreter and no "
                             "torch for networks in Python: train on this "
                             "machine, on Slurm, or by `gandem coordinate` "
-                            "(docs/operations.md)"));
+                            "(docs/how_to/several_hosts.md)"));
   }
   const bool makes_claim = !run.volume.storage_class.empty();
   if (run.volume.claim.empty() && !makes_claim) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run as Prometheus' metrics: docs/watching.md lists them, and a test
+// A run as Prometheus' metrics: docs/how_to/monitoring.md lists them, and a test
 // compares. Names and units are those of Prometheus' conventions: counters end
 // in _total, times are seconds, memory is bytes.
 //

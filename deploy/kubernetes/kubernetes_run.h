@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A run as a Kubernetes cluster gets to see it: who takes part, and what of the
-// cluster it uses. docs/kubernetes.md explains the choices to users.
+// cluster it uses. docs/how_to/kubernetes.md explains the choices to users.
 //
 // Thread safety: values and pure functions.
 #pragma once

@@ -3,7 +3,7 @@
 // A run as a job of Slurm. Its batch script coordinates on the job's first
 // node, lets srun start each worker as a step of its own, and resumes what is
 // there. What it relies on of Slurm (version 22.05) was measured:
-// docs/operations.md.
+// docs/how_to/several_hosts.md.
 //
 // Thread safety: values and pure functions.
 #pragma once

@@ -8,7 +8,7 @@ EXIT_RESUMABLE = 75
 
 
 class GandemError(Exception):
-    """`message` is gandem's own, `exit_code` that of docs/running.md."""
+    """`message` is gandem's own, `exit_code` that of docs/runbook.md."""
 
     def __init__(self, message: str, exit_code: int = EXIT_INTERNAL) -> None:
         super().__init__(message)

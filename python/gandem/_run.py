@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run folder (docs/running.md) and what can be had of it.
+"""A run folder (docs/reference/run_folder.md) and what can be had of it.
 
 Thread safety: a Run holds no state but its path. Errors: ConfigError where
 there is no run, or not yet what is asked for; GandemError of the programs.

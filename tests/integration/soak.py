@@ -39,7 +39,7 @@ SETS = ["rounds=1000000000", "generator.workers=2", "discriminator.workers=2",
 # What may grow in a minute, of one process.
 MOST_GROWTH = {"memory (KiB)": 256, "file descriptors": 0.5, "threads": 0.5}
 # What parts of the run folder may have at any time, in MiB
-# (docs/running.md, "What a run folder holds").
+# (docs/reference/run_folder.md, "Disk use").
 MOST_MIB = {"checkpoints": 32, "state": 1, "logs": 5 * 4 * 16,
             "metrics": 16 * 64, "tensorboard": 17 * 64}
 

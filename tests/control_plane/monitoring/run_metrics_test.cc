@@ -178,7 +178,7 @@ TEST(RunMetricsTest, NamesFollowPrometheusConventions) {
 TEST(RunMetricsTest, ThePageListsWhatIsExported) {
   // | `name` | type | labels | what |
   const std::set<std::string> rows =
-      Matches(Source("docs/watching.md"),
+      Matches(Source("docs/how_to/monitoring.md"),
               "\\| `(gandem_\\w+)` \\| (counter|gauge) \\| ([^|]*) \\|");
   std::set<std::string> expected;
   for (const auto& family : RunMetrics(FullSnapshot())) {
@@ -200,7 +200,7 @@ TEST(RunMetricsTest, RulesNameWhatIsExported) {
 }
 
 TEST(RunMetricsTest, EveryAlertHasASectionOnThePage) {
-  const std::string page = Source("docs/watching.md");
+  const std::string page = Source("docs/how_to/monitoring.md");
   for (const std::string& alert :
        Matches(Source("deploy/prometheus/rules.yml"), "- alert: (\\w+)", 1)) {
     EXPECT_THAT(page, HasSubstr("`" + alert + "`"));

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of docs/operations.md for several hosts, word for word as they are
+"""The commands of docs/how_to/several_hosts.md for several hosts, word for word as they are
 there, on hosts that are namespaces of this machine: over mutual TLS they train to
 the end, with the bits of a run on one host."""
 
@@ -13,7 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import hosts  # pylint: disable=wrong-import-position
 
-PAGE = harness.SOURCE / "docs" / "operations.md"
+PAGE = harness.SOURCE / "docs" / "how_to" / "several_hosts.md"
 
 
 class ByHandTest(harness.RunTest):
