@@ -356,9 +356,8 @@ class ArgumentsTest(harness.RunTest):
                                   timeout=harness.DEADLINE)
             self.assertEqual(done.returncode, 2, done.stderr)
             name = arguments[0]
-            self.assertTrue(
-                done.stderr.startswith(f"gandem {name}: arguments: "),
-                done.stderr)
+            self.assertTrue(done.stderr.startswith(f"gandem {name}: "),
+                            done.stderr)
             self.assertEqual(done.stderr.count(f"{name}: "), 1, done.stderr)
 
 

@@ -518,7 +518,7 @@ class EvaluateTest(Evaluations):
             json.loads(card.read_text())["images"]["generator"]["step"]
             for card in run.dir.glob("evaluation/*.json"))
         self.assertEqual(steps, [20, 40, 45])
-        self.assertIn("\n       45  ", run.text())
+        self.assertIn("\nround 45: FD(", run.text())
         self.assertEqual(len(list(run.dir.glob("checkpoints/*"))), 1)
 
     def test_a_failing_evaluation_does_not_stop_the_training(self):
