@@ -175,8 +175,8 @@ Enumeration::RoleSpace Enumeration::SpaceOf(Role role,
   space.threads.assign(threads.begin(), threads.end());
   if (space.computes.empty()) space.computes.push_back(own);
   // The recipe's first, where it was probed.
-  std::ranges::stable_partition(
-      space.computes, [&own](const RoleChoice& one) { return one == own; });
+  std::stable_partition(space.computes.begin(), space.computes.end(),
+                        [&own](const RoleChoice& one) { return one == own; });
   for (const int count : space.threads) {
     space.fastest[count] =
         FastestCompute(costs, request_.recipe, role, count, space.computes);
