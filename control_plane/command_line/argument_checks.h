@@ -45,7 +45,8 @@ void AddOwnNetworks(CLI::App* command, std::string& python,
 
 // Of options for Prometheus.
 inline constexpr char kPrometheusHelp[] =
-    "Prometheus reads the run, and whoever else connects (docs/how_to/monitoring.md)";
+    "Prometheus reads the run, and whoever else connects "
+    "(docs/how_to/monitoring.md)";
 
 // --log_format, of all processes of a run.
 void AddLogFormat(CLI::App* command, std::string& format);

@@ -19,7 +19,8 @@ constexpr char kLaunchExamples[] =
 
 constexpr char kLaunchSlurmExamples[] =
     "Writes RUN_DIR/slurm/job.sbatch and submits it. The same command finds a\n"
-    "job that is at work, and else goes on with the run (docs/how_to/slurm.md).\n"
+    "job that is at work, and else goes on with the run "
+    "(docs/how_to/slurm.md).\n"
     "\n"
     "Examples:\n"
     "  gandem launch slurm recipes/dcgan_64.textproto --run_dir /nfs/a \\\n"

@@ -29,7 +29,8 @@ constexpr char kTrainExamples[] =
     "  gandem train recipes/dcgan_64.textproto --run_dir runs/f --plan AUTO\n";
 
 constexpr char kCoordinateExamples[] =
-    "Watches a run whose workers are on other hosts (docs/how_to/several_hosts.md). "
+    "Watches a run whose workers are on other hosts "
+    "(docs/how_to/several_hosts.md). "
     "Exit\n"
     "codes and Ctrl-C are those of `gandem train`.\n"
     "\n"

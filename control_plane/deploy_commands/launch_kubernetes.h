@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `gandem launch kubernetes`: a recipe or a plan as a folder of manifests,
-// which kubectl, found by PATH, gives to the cluster. docs/how_to/kubernetes.md is the
-// page.
+// which kubectl, found by PATH, gives to the cluster. docs/how_to/kubernetes.md
+// is the page.
 //
 // Owner: the program. Thread safety: one thread.
 #pragma once

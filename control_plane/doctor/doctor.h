@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `gandem doctor`: looks for what would end a run hours later, before it
-// queues: one line a check, and what to do about it (docs/how_to/monitoring.md). What
-// `gandem train` checks before it starts is checked by its own functions.
+// queues: one line a check, and what to do about it
+// (docs/how_to/monitoring.md). What `gandem train` checks before it starts is
+// checked by its own functions.
 //
 // Owner: main(). Thread safety: one thread, with SIGINT and SIGTERM blocked in
 // all threads.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `gandem logs`: the lines of all processes of a run in the order of time
-// (docs/how_to/monitoring.md). All lines that are to be shown are in memory at once.
+// (docs/how_to/monitoring.md). All lines that are to be shown are in memory at
+// once.
 //
 // Owner: main(). Thread safety: one thread.
 #pragma once

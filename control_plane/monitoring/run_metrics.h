@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run as Prometheus' metrics: docs/how_to/monitoring.md lists them, and a test
-// compares. Names and units are those of Prometheus' conventions: counters end
-// in _total, times are seconds, memory is bytes.
+// A run as Prometheus' metrics: docs/how_to/monitoring.md lists them, and a
+// test compares. Names and units are those of Prometheus' conventions: counters
+// end in _total, times are seconds, memory is bytes.
 //
 // Thread safety: pure functions, except for reading the folder.
 #pragma once
