@@ -26,7 +26,8 @@ names_extra() {
   grep -qF "built without the extra \`$extra\`; run scripts/build.sh" \
     <<<"$answer" || die "gandem $*: does not name the extra $extra: $answer"
 }
-names_extra parquet dataset show images.parquet
+printf PAR1 >"$dir/images.parquet"
+names_extra parquet dataset show "$dir/images.parquet"
 for recipe in stylegan2_32:stylegan2 r3gan_32:r3gan fashion_mnist_ada:ada; do
   names_extra "${recipe#*:}" train "recipes/${recipe%:*}.textproto" \
     --run_dir "$dir/run"
