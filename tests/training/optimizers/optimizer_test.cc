@@ -144,23 +144,25 @@ INSTANTIATE_TEST_SUITE_P(
                       "lion {}", "adam { beta1: 0.5 } optimism: 1",
                       "adabelief {} optimism: 1 lookahead { period: 2 }"));
 
-// A formula of whole tensors, as elsewhere than on the CPU, equals that of
-// their parts. Parameters with gaps in memory take that way here as well.
+// What LibTorch's foreach operations compute elsewhere than on the CPU equals
+// the fused loop. Parameters with gaps in memory take that way here as well.
 class BothWaysTest : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(BothWaysTest, WholeTensorsEqualTheirParts) {
-  Toy parts(GetParam(), torch::kFloat64);
-  Toy whole(GetParam(), torch::kFloat64);
-  for (at::Tensor* tensor : {&whole.kernel, &whole.scale}) {
+TEST_P(BothWaysTest, ForeachEqualsTheLoop) {
+  Toy loop(GetParam(), torch::kFloat64);
+  Toy foreach (GetParam(), torch::kFloat64);
+  for (at::Tensor* tensor : {&foreach.kernel, &foreach.scale}) {
     *tensor = at::stack({*tensor, *tensor}, -1).select(-1, 0);
     ASSERT_FALSE(tensor->is_non_overlapping_and_dense());
   }
-  parts.Make();
-  whole.Make();
-  parts.Train(0, 8);
-  whole.Train(0, 8);
-  EXPECT_TRUE(at::allclose(parts.kernel, whole.kernel, 1e-12, 1e-14));
-  EXPECT_TRUE(at::allclose(parts.scale, whole.scale, 1e-12, 1e-14));
+  loop.Make();
+  foreach
+    .Make();
+  loop.Train(0, 8);
+  foreach
+    .Train(0, 8);
+  EXPECT_TRUE(at::allclose(loop.kernel, foreach.kernel, 1e-12, 1e-14));
+  EXPECT_TRUE(at::allclose(loop.scale, foreach.scale, 1e-12, 1e-14));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -172,8 +174,8 @@ INSTANTIATE_TEST_SUITE_P(
                       "lion { weight_decay: 0.1 }",
                       "rmsprop {} optimism: 1 lookahead { period: 2 }"));
 
-// 300,001 numbers are several parts, the last one not full.
-TEST(ThreadsTest, PartsGiveTheSameBitsOnAnyNumberOfThreads) {
+// The loops leave no number out and none to two threads, whatever their count.
+TEST(ThreadsTest, TheLoopGivesTheSameBitsOnAnyNumberOfThreads) {
   const auto train = [](int threads) {
     at::set_num_threads(threads);
     at::Tensor numbers = OptimizerRamp({300'001}, 7).to(torch::kFloat32);

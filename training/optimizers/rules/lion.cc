@@ -23,7 +23,7 @@ class Lion : public UpdateRule {
     const double beta2 = config_.beta2();
     ForEachElement(
         [=](auto& p, auto& m, auto g) {
-          const auto direction = at::sign(beta1 * m + (1 - beta1) * g);
+          const auto direction = Sign(beta1 * m + (1 - beta1) * g);
           p = p - rate * (direction + weight_decay * p);
           m = beta2 * m + (1 - beta2) * g;
         },
