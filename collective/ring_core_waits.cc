@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the communication thread does with a RingCore, and on whom it waits.
+// The calls of the communication thread to a RingCore, and its waits for peers.
 #include <optional>
 #include <utility>
 
@@ -81,8 +81,8 @@ absl::Status RingCore::Send(int to, Chunk chunk) {
   return absl::OkStatus();
 }
 
-// What has arrived is given out even after a failure: the operation may be able
-// to end.
+// Chunks that have arrived are given out even after a failure: the operation
+// may be able to end.
 absl::StatusOr<Chunk> RingCore::Receive(int from) {
   absl::MutexLock lock(&mu_);
   Peer& peer = peers_[from];

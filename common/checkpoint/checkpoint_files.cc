@@ -266,6 +266,12 @@ absl::StatusOr<CheckpointManifest> VerifyCheckpoint(const std::string& path) {
   return manifest;
 }
 
+absl::Status CheckSizes(const std::string& path) {
+  GANDEM_ASSIGN_OR_RETURN(const CheckpointManifest manifest,
+                          ReadManifest(path));
+  return CheckManifestSizes(path, manifest);
+}
+
 // It becomes a *.tmp first.
 absl::Status RemoveCheckpoint(const std::string& run_dir, int64_t step) {
   const std::string path = CheckpointPath(run_dir, step);
@@ -327,26 +333,6 @@ absl::StatusOr<std::string> KeepCheckpoint(const std::string& path,
   if (!renamed.ok() && !PathExists(kept)) return renamed;
   GANDEM_RETURN_IF_ERROR(SyncNameOf(kept));
   return kept;
-}
-
-absl::Status PruneCheckpoints(const std::string& run_dir, int64_t committed,
-                              int64_t keep_last, int64_t keep_every) {
-  GANDEM_ASSIGN_OR_RETURN(const std::vector<int64_t> steps,
-                          ListCheckpoints(run_dir));
-  int64_t kept = 0;
-  for (const int64_t step : steps) {
-    const std::string path = CheckpointPath(run_dir, step);
-    if (kept < keep_last) {
-      const auto manifest = ReadManifest(path);
-      kept += manifest.ok() && CheckManifestSizes(path, *manifest).ok();
-    } else if (step != committed &&
-               (keep_every <= 0 || step % keep_every != 0)) {
-      const absl::Status removed = RemoveCheckpoint(run_dir, step);
-      // Somebody else may have removed it.
-      if (!absl::IsNotFound(removed)) GANDEM_RETURN_IF_ERROR(removed);
-    }
-  }
-  return absl::OkStatus();
 }
 
 absl::Status RemovePending(const std::string& run_dir) {

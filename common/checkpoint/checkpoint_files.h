@@ -6,10 +6,10 @@
 // A checkpoint exists from the moment that its folder is renamed. A crash at
 // any time leaves the older ones as they were; readers ignore all *.tmp.
 //
-// Owner: the coordinator commits, prunes and removes; workers write shards into
-// the pending folder and read. Thread safety: any thread; one process at a time
-// changes a run folder. Errors: those of file.h; a full disk is
-// RESOURCE_EXHAUSTED.
+// Owner: the coordinator commits, prunes (checkpoint_pruner.h) and removes;
+// workers write shards into the pending folder and read. Thread safety: any
+// thread; one process at a time changes a run folder. Errors: those of file.h;
+// a full disk is RESOURCE_EXHAUSTED.
 #pragma once
 
 #include <cstdint>
@@ -78,6 +78,11 @@ absl::StatusOr<FoundCheckpoint> FindNewestCheckpoint(
 //   DATA_LOSS  the first thing that does not fit.
 absl::StatusOr<CheckpointManifest> VerifyCheckpoint(const std::string& path);
 
+// Whether all files are there, with the sizes that the manifest says. Reads
+// none of their bytes: quick enough to be asked of every checkpoint.
+//   DATA_LOSS  the first thing that does not fit.
+absl::Status CheckSizes(const std::string& path);
+
 // The manifest of the folder; the files that it lists are not looked at.
 //   DATA_LOSS  there is none, or it makes no sense.
 absl::StatusOr<CheckpointManifest> ReadManifest(const std::string& path);
@@ -92,13 +97,6 @@ absl::Status RemoveCheckpoint(const std::string& run_dir, int64_t step);
 //   NOT_FOUND  `path` is no checkpoint, or was pruned meanwhile.
 absl::StatusOr<std::string> KeepCheckpoint(const std::string& path,
                                            const std::string& folder);
-
-// Removes the checkpoints that a run need not keep: all but the newest
-// `keep_last`, the multiples of `keep_every` rounds (0: none) and `committed`,
-// which was just made, whatever newer ones an earlier start has left. One that
-// lacks a file, or whose file has another size, does not count as kept.
-absl::Status PruneCheckpoints(const std::string& run_dir, int64_t committed,
-                              int64_t keep_last, int64_t keep_every);
 
 // Removes what crashed processes left. Only while no worker writes.
 absl::Status RemovePending(const std::string& run_dir);

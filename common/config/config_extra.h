@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What extras (extras/README.md) know of a recipe that uses them. The recipe
-// has their fields in every build, so that a build without an extra can say
-// which one it lacks.
+// Checks by extras (extras/README.md) of the recipes that use them. Recipes
+// have the fields of all extras in every build, so that a build without an
+// extra can say which one it lacks.
 //
 // Owner: values. Thread safety: pure functions.
 #pragma once

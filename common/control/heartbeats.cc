@@ -207,7 +207,7 @@ absl::Status Heartbeats::SendHeartbeat(const WorkerState& state) {
   GANDEM_RETURN_IF_ERROR(reply);
   {
     absl::MutexLock lock(&mu_);
-    // Those of an epoch that is over were not taken.
+    // The coordinator does not take metrics of an epoch that is over.
     if (!reply->epoch_superseded()) {
       metrics_.erase(metrics_.begin(), metrics_.begin() + num_metrics);
     } else {

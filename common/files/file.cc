@@ -38,7 +38,7 @@ absl::Status FileError(int error_number, absl::string_view action,
     case ENFILE:
       return error(absl::StatusCode::kResourceExhausted,
                    "raise the limit of open files (ulimit -Hn)");
-    // Else as if a path, a call or a peer were wrong.
+    // Abseil has codes for these that blame a path, a call or a peer.
     case ENOTCONN:
     case ETIMEDOUT:
     case ESTALE:

@@ -109,4 +109,12 @@ std::string NumberText(double number) {
                          : absl::StrFormat("%.3f", number);
 }
 
+std::string ShortNumber(double value) {
+  const double size = std::abs(value);
+  if (size >= 1e9) return absl::StrFormat("%.3gG", value / 1e9);
+  if (size >= 1e6) return absl::StrFormat("%.3gM", value / 1e6);
+  if (size >= 1e3) return absl::StrFormat("%.3gK", value / 1e3);
+  return absl::StrFormat("%.3g", value);
+}
+
 }  // namespace gandem

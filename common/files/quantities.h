@@ -35,4 +35,7 @@ std::string BytesText(int64_t bytes);
 // "1.2", "120", "0.034": three digits.
 std::string NumberText(double number);
 
+// At most three digits and a letter: "12.5K", "3M", "0.25".
+std::string ShortNumber(double value);
+
 }  // namespace gandem

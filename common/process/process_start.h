@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a process owes its environment before it does anything else.
+// The first steps of every program: descriptors and streams as it needs them.
 //
 // Owner: main(). Thread safety: the main thread, before any other exists.
 #pragma once

@@ -29,7 +29,8 @@ constexpr absl::Duration kKeepaliveInterval = absl::Seconds(30);
 constexpr absl::Duration kConnectTimeout = absl::Seconds(10);
 // Between two looks for the address of a name.
 constexpr absl::Duration kResolveInterval = absl::Seconds(2);
-// Of a line of gRPC's about a handshake that failed; real ones are shorter.
+// Bytes that are kept of gRPC's line about a failed handshake; chosen, real
+// lines are shorter.
 constexpr size_t kMaxRefusalBytes = 300;
 
 absl::StatusOr<std::shared_ptr<const Credentials>> CredentialsOf(

@@ -163,7 +163,7 @@ class GuardedCredentials final : public grpc::ServerCredentials {
   GuardedCredentials& operator=(const GuardedCredentials&) = delete;
   ~GuardedCredentials() override { grpc_server_credentials_release(core_); }
 
-  // Nobody replaces ours.
+  // The processor that checks the token is never replaced.
   void SetAuthMetadataProcessor(
       const std::shared_ptr<grpc::AuthMetadataProcessor>&) override {}
 

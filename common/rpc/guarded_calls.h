@@ -42,8 +42,8 @@ std::shared_ptr<grpc::ServerCredentials> GuardedServerCredentials(
     const Address& address, std::shared_ptr<const Credentials> credentials,
     bool offers_health);
 
-// What tests do to answers of the control plane (see NewControlDamage); empty
-// while no failpoint is armed.
+// Interceptors by which tests damage answers of the control plane (see
+// NewControlDamage); empty while no failpoint is armed.
 std::vector<
     std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>>
 ReplyDamage();

@@ -75,15 +75,11 @@ struct LockedFolder {
   int lock = -1;  // -1: the file system has no locks
 };
 
-// At `wanted` or, where that is empty, at a name of its own.
-absl::StatusOr<LockedFolder> Make(const std::string& wanted) {
+absl::StatusOr<LockedFolder> Make() {
   const std::string parent = Parent();
   for (int i = 0; i < kMostTries; ++i) {
-    std::string path =
-        wanted.empty() ? absl::StrCat(parent, "/", kPrefix, kSuffix) : wanted;
-    const bool is_made = wanted.empty() ? mkdtemp(path.data()) != nullptr
-                                        : mkdir(path.c_str(), 0700) == 0;
-    if (!is_made) {
+    std::string path = absl::StrCat(parent, "/", kPrefix, kSuffix);
+    if (mkdtemp(path.data()) == nullptr) {
       return NoFolder(
           FileError(errno, "cannot make a folder for sockets", path), parent);
     }
@@ -92,8 +88,7 @@ absl::StatusOr<LockedFolder> Make(const std::string& wanted) {
     if (lock < 0 && (errno == EWOULDBLOCK || errno == ENOENT)) continue;
     return LockedFolder{std::move(path), lock};
   }
-  return FileError(EBUSY, "cannot make a folder for sockets",
-                   wanted.empty() ? parent : wanted);
+  return FileError(EBUSY, "cannot make a folder for sockets", parent);
 }
 
 }  // namespace
@@ -119,7 +114,7 @@ void SocketFolder::RemoveAbandoned() {
 
 absl::StatusOr<std::unique_ptr<SocketFolder>> SocketFolder::Create() {
   RemoveAbandoned();
-  GANDEM_ASSIGN_OR_RETURN(LockedFolder made, Make(/*wanted=*/""));
+  GANDEM_ASSIGN_OR_RETURN(LockedFolder made, Make());
   return std::unique_ptr<SocketFolder>(
       new SocketFolder(std::move(made.path), made.lock));
 }

@@ -43,7 +43,7 @@ void AddPython(CLI::App* command, std::string& python);
 void AddOwnNetworks(CLI::App* command, std::string& python,
                     bool& accept_changed_code);
 
-// Of options for Prometheus.
+// The help of options for Prometheus begins so.
 inline constexpr char kPrometheusHelp[] =
     "Prometheus reads the run, and whoever else connects "
     "(docs/how_to/monitoring.md)";

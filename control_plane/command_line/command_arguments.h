@@ -19,13 +19,13 @@ namespace gandem {
 CLI::App* AddTrain(CLI::App& app, TrainOptions& options);
 CLI::App* AddCoordinate(CLI::App& app, TrainOptions& options);
 
-// `gandem launch`, and what it is for on each kind of cluster.
+// `gandem launch` and its sub-commands, one for each kind of cluster.
 CLI::App* AddLaunch(CLI::App& app);
 CLI::App* AddLaunchSlurm(CLI::App& launch, LaunchSlurmOptions& options);
 CLI::App* AddLaunchKubernetes(CLI::App& launch,
                               LaunchKubernetesOptions& options);
 
-// What looks at runs.
+// Commands that inspect runs.
 CLI::App* AddStatus(CLI::App& app, StatusOptions& options);
 CLI::App* AddLogs(CLI::App& app, LogsOptions& options);
 CLI::App* AddReport(CLI::App& app, ReportOptions& options);

@@ -61,7 +61,7 @@ void CheckRecipeAndPlan(const TrainOptions& train) {
   }
 }
 
-// What a run is told wherever its workers are.
+// Options of a run, wherever its workers are.
 void AddRun(CLI::App* command, const std::string& run_dir_help,
             TrainOptions& options) {
   command->add_option("RECIPE", options.recipe,

@@ -20,7 +20,7 @@
 namespace gandem {
 namespace {
 
-// What the text says, or else the config.
+// The recipe of the text, or the config if there is no text.
 absl::StatusOr<RunConfig> AsWritten(const RecipeSource& source) {
   if (source.text.empty()) return source.config;
   RunConfig config;

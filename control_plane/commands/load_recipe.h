@@ -36,7 +36,7 @@ struct SeenRecipe {
 // found, as networks may not be for these images. `elsewhere`: the images may
 // be on other machines; a source that is not here is taken for color where
 // data.channels is not set.
-// What is wrong is told with its place in the text.
+// Errors name the place in the text.
 absl::StatusOr<SeenRecipe> SeeRecipe(const RecipeSource& source,
                                      bool elsewhere);
 // For measuring and planning, which need the images' shape alone: those of the

@@ -94,7 +94,7 @@ absl::Status CheckUnseen(const DataConfig& data) {
       "data.resize, which are looked up in it otherwise"));
 }
 
-// What is to be run.
+// The recipe to run, and how.
 struct Choice {
   RecipeSource recipe = {};
   std::optional<Plan> plan = {};  // whose first candidate is the recipe

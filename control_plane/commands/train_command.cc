@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/bind_front.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
@@ -168,14 +169,10 @@ absl::Status TrainCommand::Start() {
   service_.emplace(
       coordinator_.get(),
       ControlService::Observer{
-          .on_metrics =
-              [this](const HeartbeatRequest& request, int64_t first_round) {
-                OnMetrics(request, first_round);
-              },
-          .complete_status =
-              [this](StatusReply& reply) {
-                reply = CompleteStatus(std::move(reply));
-              }});
+          .on_metrics = absl::bind_front(&TrainCommand::OnMetrics, this),
+          .complete_status = [this](StatusReply& reply) {
+            reply = CompleteStatus(std::move(reply));
+          }});
   GANDEM_ASSIGN_OR_RETURN(endpoint_,
                           ControlEndpoint::Open({.run_dir = setup_.run_dir,
                                                  .listen = options_.listen,

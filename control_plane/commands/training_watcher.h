@@ -33,8 +33,8 @@ class TrainingWatcher {
   //   those of ChildProcess::Start.
   static absl::StatusOr<TrainingWatcher> Start(const Options& options);
 
-  // What there is to show since the last call. Never waits. A log that is too
-  // long becomes an older one.
+  // Lines to show since the last call. Never waits. A log that is too long is
+  // rotated.
   std::vector<std::string> Poll();
 
   bool running() const { return running_; }

@@ -29,10 +29,11 @@ std::string TensorsText(const absl::StatusOr<std::vector<std::string>>& names) {
 
 }  // namespace
 
-CheckpointDisk::CheckpointDisk(Options options) : options_(std::move(options)) {
-  if (options_.evaluate_every > 0) {
-    snapshots_.emplace(options_.run_dir, options_.evaluate_every,
-                       options_.rounds);
+CheckpointDisk::CheckpointDisk(CheckpointPruner::Options options,
+                               int64_t evaluate_every, int64_t rounds)
+    : run_dir_(options.run_dir), pruner_(std::move(options)) {
+  if (evaluate_every > 0) {
+    snapshots_.emplace(run_dir_, evaluate_every, rounds);
   }
 }
 
@@ -41,7 +42,7 @@ absl::Status CheckpointDisk::Commit(const CheckpointCommits::Job& job,
   absl::MutexLock lock(&mu_);
   if (job.parting.has_value()) {
     const std::string folder =
-        PendingCheckpointPath(options_.run_dir, job.step, job.run_epoch);
+        PendingCheckpointPath(run_dir_, job.step, job.run_epoch);
     return absl::DataLossError(absl::StrCat(
         job.shards.message(), " after round ", job.step - 1, " in ",
         TensorsText(DifferingTensors(folder, job.parting->files))));
@@ -50,7 +51,7 @@ absl::Status CheckpointDisk::Commit(const CheckpointCommits::Job& job,
   manifest.set_step(job.step);
   manifest.set_run_epoch(job.run_epoch);
   manifest.mutable_files()->Assign(job.files.begin(), job.files.end());
-  return CommitCheckpoint(options_.run_dir, manifest);
+  return CommitCheckpoint(run_dir_, manifest);
 }
 
 std::vector<std::string> CheckpointDisk::TidyUp(
@@ -62,17 +63,22 @@ std::vector<std::string> CheckpointDisk::TidyUp(
     if (!done.ok()) notes.push_back(absl::StrCat(what, done.message()));
   };
   if (!committed.ok()) {  // Gives the space back, on a full disk above all.
-    note("", RemoveAll(PendingCheckpointPath(options_.run_dir, job.step,
-                                             job.run_epoch)));
+    note("",
+         RemoveAll(PendingCheckpointPath(run_dir_, job.step, job.run_epoch)));
     return notes;
   }
   if (snapshots_.has_value()) {
     note("the checkpoint cannot be kept to be evaluated: ",
          snapshots_->KeepDue(job.step));
   }
-  note("old checkpoints could not be removed: ",
-       PruneCheckpoints(options_.run_dir, job.step, options_.keep_last,
-                        options_.keep_every));
+  const absl::StatusOr<std::vector<std::string>> damaged =
+      pruner_.Prune(job.step);
+  note("old checkpoints could not be removed: ", damaged.status());
+  if (!damaged.ok()) return notes;
+  for (const std::string& checkpoint : *damaged) {
+    notes.push_back(absl::StrCat(
+        "a damaged checkpoint was found, older ones are kept: ", checkpoint));
+  }
   return notes;
 }
 

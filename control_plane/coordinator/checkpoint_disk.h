@@ -15,6 +15,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "common/checkpoint/checkpoint_pruner.h"
 #include "control_plane/coordinator/checkpoint_commits.h"
 #include "control_plane/coordinator/evaluation_snapshots.h"
 #include "proto/checkpoint.pb.h"
@@ -23,16 +24,10 @@ namespace gandem {
 
 class CheckpointDisk {
  public:
-  struct Options {
-    std::string run_dir;
-    int64_t keep_last = 0;
-    int64_t keep_every = 0;
-    // Above 0: keeps checkpoints that are due to be evaluated before they may
-    // be pruned (evaluation_snapshots.h).
-    int64_t evaluate_every = 0;
-    int64_t rounds = 0;  // of the run
-  };
-  explicit CheckpointDisk(Options options);
+  // Above 0, `evaluate_every` keeps checkpoints that are due to be evaluated
+  // before they may be pruned (evaluation_snapshots.h). `rounds`: of the run.
+  CheckpointDisk(CheckpointPruner::Options options, int64_t evaluate_every,
+                 int64_t rounds);
 
   // `manifest` is that of the checkpoint, without its step and files. Errors:
   // those of CommitCheckpoint, and why the job is given up.
@@ -45,9 +40,10 @@ class CheckpointDisk {
       ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  const Options options_;
+  const std::string run_dir_;
   absl::Mutex mu_;
   std::optional<EvaluationSnapshots> snapshots_ ABSL_GUARDED_BY(mu_);
+  CheckpointPruner pruner_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace gandem

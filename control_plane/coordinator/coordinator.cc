@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an event brings about, and the launcher's calls; the workers' calls are
-// in coordinator_calls.cc.
+// Effects of the epoch machine, and the launcher's calls; the workers' calls
+// are in coordinator_calls.cc.
 #include "control_plane/coordinator/coordinator.h"
 
 #include <algorithm>
@@ -21,7 +21,8 @@ namespace {
 constexpr absl::Duration kLongestEventGap = absl::Seconds(5);
 constexpr absl::Duration kShortestEventGap = absl::Milliseconds(500);
 
-// Nobody may be found dead or stuck before there was time to hear them again.
+// After the process was asleep, no worker may count as dead or stuck before
+// there was time to hear it again.
 absl::Duration LongestGap(const EpochOptions& options) {
   absl::Duration shortest_timeout = options.heartbeat_timeout;
   if (options.progress_timeout > absl::ZeroDuration()) {
@@ -39,9 +40,8 @@ Coordinator::Coordinator(Options options, const RunCounters& counters,
       longest_gap_(LongestGap(options_.epoch)),
       disk_({.run_dir = options_.run_dir,
              .keep_last = options_.keep_last,
-             .keep_every = options_.keep_every,
-             .evaluate_every = options_.evaluate_every,
-             .rounds = options_.epoch.rounds}),
+             .keep_every = options_.keep_every},
+            options_.evaluate_every, options_.epoch.rounds),
       machine_(options_.epoch, counters),
       counters_(counters),
       last_event_(options_.clock->Now()) {}

@@ -10,7 +10,7 @@
 #include "common/checkpoint/checkpoint_files.h"
 #include "common/files/file.h"
 #include "common/files/metric_card.h"
-#include "common/results/line_chart.h"
+#include "common/files/quantities.h"
 #include "common/status.h"
 #include "evaluation/commands/evaluate_command.h"
 

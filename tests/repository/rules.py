@@ -338,6 +338,7 @@ SINGLE_READERS = (
     "worker/profile/transfer_probe.h")
 NOT_FUZZED = {
     "common/checkpoint/initial_state.h": "copies files, reads none",
+    "common/checkpoint/checkpoint_pruner.h": "reads no format of its own",
     "common/checkpoint/safetensors_writer.h": "writes",
     "common/checkpoint/tensor_snapshot.h": "writes",
     # Arrow reads Parquet, in a process that holds nothing of the run; what it

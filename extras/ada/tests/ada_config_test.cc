@@ -7,31 +7,14 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "common/config/field_ranges.h"
-#include "common/config/validate_parts.h"
-#include "common/files/text_proto.h"
+#include "tests/common/config/loss_checks.h"
 #include "tests/testing/status_matchers.h"
 
 namespace gandem {
 namespace {
 
-using gandem::testing::StatusIs;
-using ::testing::HasSubstr;
-
-absl::Status CheckLoss(const std::string& text) {
-  RunConfig config;
-  EXPECT_OK(ParseTextProto(text, "config", config)) << text;
-  Faults faults("config");
-  CheckRanges("", config, faults);
-  CheckLosses(config, faults);
-  return faults.ToStatus();
-}
-
-void ExpectFault(const std::string& text, const std::string& fault) {
-  EXPECT_THAT(CheckLoss(text),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(fault)))
-      << text;
-}
+using gandem::testing::CheckLoss;
+using gandem::testing::ExpectFault;
 
 TEST(AdaConfigTest, StandsInPlaceOfTheOtherAugmentations) {
   EXPECT_OK(CheckLoss("augmentation { ada {} }"));

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "common/checkpoint/checkpoint_pruner.h"
 #include "common/files/file.h"
 #include "common/files/file_writer.h"
 #include "common/process/failpoint.h"
@@ -278,7 +279,8 @@ TEST(CheckpointFilesDeathTest, SurvivesAKillAtEveryPoint) {
         {
           GANDEM_CHECK_OK(ArmFailpoint(absl::StrCat(name, ":1")));
           (void)CommitCheckpoint(dir.path(), manifest);
-          (void)PruneCheckpoints(dir.path(), 3, 1, 0);
+          (void)CheckpointPruner({.run_dir = dir.path(), .keep_last = 1})
+              .Prune(3);
           std::_Exit(0);
         },
         KilledBySignal(SIGKILL), "");
@@ -292,7 +294,8 @@ TEST(CheckpointFilesDeathTest, SurvivesAKillAtEveryPoint) {
     ASSERT_OK(RemovePending(dir.path()));
     ASSERT_OK(
         CommitCheckpoint(dir.path(), WriteShard(dir.path(), 3, 2, "state 3")));
-    ASSERT_OK(PruneCheckpoints(dir.path(), 3, 1, 0));
+    ASSERT_OK(
+        CheckpointPruner({.run_dir = dir.path(), .keep_last = 1}).Prune(3));
     EXPECT_THAT(Names(dir.path()), ElementsAre("step-000000003"));
     EXPECT_EQ(FindNewestCheckpoint(dir.path())->step, 3);
   }
@@ -308,32 +311,16 @@ TEST(CheckpointFilesTest, ListsStepsNewestFirst) {
   EXPECT_THAT(steps, ElementsAre(10, 9, 8));
 }
 
-TEST(PruneCheckpointsTest, KeepsTheNewestAndTheMultiples) {
+TEST(CheckpointFilesTest, SizesAreCheckedWithoutReading) {
   const TempDir dir;
-  ASSERT_OK(PruneCheckpoints(dir.path(), 1, 1, 0)) << "an empty run";
-  for (const int64_t step : {100, 150, 200, 250, 300, 350}) {
-    Commit(dir.path(), step);
-  }
-  ASSERT_OK(PruneCheckpoints(dir.path(), 350, 2, 100));
-  EXPECT_THAT(*ListCheckpoints(dir.path()), ElementsAre(350, 300, 200, 100));
-  ASSERT_OK(PruneCheckpoints(dir.path(), 350, 1, 0));
-  EXPECT_THAT(*ListCheckpoints(dir.path()), ElementsAre(350));
-}
-
-TEST(PruneCheckpointsTest, WhatWasJustMadeStays) {
-  const TempDir dir;
-  for (const int64_t step : {800, 664, 600}) Commit(dir.path(), step);
-  ASSERT_OK(PruneCheckpoints(dir.path(), 664, 1, 0));
-  EXPECT_THAT(*ListCheckpoints(dir.path()), ElementsAre(800, 664));
-}
-
-TEST(PruneCheckpointsTest, IncompleteOnesDoNotCount) {
-  const TempDir dir;
-  for (const int64_t step : {1, 2, 3, 4, 5, 6}) Commit(dir.path(), step);
-  ASSERT_OK(WriteFile(CheckpointPath(dir.path(), 6) + "/shard", "cut"));
-  ASSERT_OK(RemoveAll(CheckpointPath(dir.path(), 4) + "/shard"));
-  ASSERT_OK(PruneCheckpoints(dir.path(), 6, 2, 0));
-  EXPECT_THAT(*ListCheckpoints(dir.path()), ElementsAre(6, 5, 4, 3));
+  Commit(dir.path(), 3);
+  const std::string path = CheckpointPath(dir.path(), 3);
+  EXPECT_OK(CheckSizes(path));
+  ASSERT_OK(WriteFile(path + "/shard", "state 4"));  // same size
+  EXPECT_OK(CheckSizes(path));
+  ASSERT_OK(WriteFile(path + "/shard", "state"));
+  EXPECT_THAT(CheckSizes(path), StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(CheckSizes(dir / "none"), StatusIs(absl::StatusCode::kDataLoss));
 }
 
 TEST(CheckpointFilesTest, AKeptCheckpointSurvivesItsRemoval) {

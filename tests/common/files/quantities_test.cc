@@ -47,5 +47,12 @@ TEST(QuantitiesTest, SizesCountsAndLinks) {
   EXPECT_EQ(NumberText(0.5), "0.500");
 }
 
+TEST(QuantitiesTest, NumbersAreShort) {
+  EXPECT_EQ(ShortNumber(0.25), "0.25");
+  EXPECT_EQ(ShortNumber(12500), "12.5K");
+  EXPECT_EQ(ShortNumber(3e6), "3M");
+  EXPECT_EQ(ShortNumber(-2e9), "-2G");
+}
+
 }  // namespace
 }  // namespace gandem

@@ -438,6 +438,8 @@ TEST_F(CoordinatorTest, ADamagedNewerCheckpointCostsNoGoodOne) {
   StartRun();
   CommitStep(4);
   EXPECT_THAT(*ListCheckpoints(run_dir_.path()), ElementsAre(6, 4));
+  EXPECT_THAT(TakeEvents(),
+              Contains(HasSubstr("a damaged checkpoint was found")));
   CommitStep(5);
   EXPECT_THAT(*ListCheckpoints(run_dir_.path()), ElementsAre(6, 5));
 }
