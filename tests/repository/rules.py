@@ -261,6 +261,31 @@ def documents(root):
                 yield f"{page.relative_to(root)}: no such file: {target}"
 
 
+# A sentence that opens so makes sense only below the line before it.
+HEADLESS = (r"(Of|Who|Whom|Whose|What|Those|That of|Where|Else|But for|As if|"
+            r"Nobody)\b")
+
+
+def plain_english(root):
+    """No comment, text in quotes or name of a test opens with a word that
+    leaves a sentence without its subject."""
+    for path in files(root, r".*\.(cc|h|proto|py|sh|cmake|textproto|js)"
+                            r"|CMakeLists\.txt"):
+        sign = "//" if re.search(r"\.(cc|h|proto|js)$", path.name) else "#"
+        opening = re.compile(
+            rf"{sign}+ {HEADLESS}|(?<![\w\"])\"{{1,3}}{HEADLESS} "
+            rf"|\bTEST\w*\(\w+,\s*{HEADLESS[:-2]}[A-Z]")
+        goes_on = False
+        lines = path.read_text().split("\n")
+        for number, line in enumerate(lines, start=1):
+            found = opening.search(line)
+            if found and not (goes_on and line.lstrip().startswith((sign, '"'))):
+                yield (f"{path.relative_to(root)}:{number}: opens with "
+                       f"\"{found.group().split()[-1]}\": {line.strip()}")
+            goes_on = (re.fullmatch(rf"\s*{sign}+ .*", line) is not None
+                       or re.search(r"[\w,;:%)] ?\"$", line) is not None)
+
+
 # First folders and names of files that are not ours.
 ELSEWHERE = {"ATen", "absl", "c10", "gan_64x64.py", "google", "grpcpp",
              "my_gan.py", "nccl.h", "torch"}
@@ -454,7 +479,7 @@ def protobuf_faults(program, listing):
 
 RULES = {rule.__name__: rule for rule in
          (includes, folder_sizes, signs, licenses, formatting, documents,
-          citations, fuzzed, known_tests, one_protobuf)}
+          plain_english, citations, fuzzed, known_tests, one_protobuf)}
 
 if __name__ == "__main__":
     if len(sys.argv) < 3 or sys.argv[1] not in RULES:
