@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one rank writes of a state that all ranks of its fleet have. Only that
-// is copied, so that a checkpoint stalls a step no longer than it must.
+// One rank's share of a state that all ranks of a fleet hold. Only the share is
+// copied, to keep the stall of a checkpoint short.
 //
 // Owner: a role, while it saves. Thread safety: the compute thread.
 // Errors: Torch exceptions.
@@ -22,10 +22,10 @@
 
 namespace gandem {
 
-// When tensors change: in forward passes, too, or in updates only.
+// kAnytime: tensors may change in forward passes and updates.
 enum class StateChanges { kAnytime, kInUpdates };
 
-// Memory on the host that is used for one snapshot after the other, by name.
+// Host memory that successive snapshots reuse, by tensor name.
 using SnapshotBuffers = std::map<std::string, at::Tensor>;
 
 class StateShard {
@@ -49,15 +49,15 @@ class StateShard {
   // Checksums of the whole current state. Empty for a single rank, which has
   // no rank to compare with.
   TensorChecksums Checksums() const;
-  // The name of the first tensor of this rank's share that is not finite;
-  // empty: all are.
+  // Name of the first tensor of this rank's share that is not finite; empty if
+  // there is none.
   std::string FirstInfinite() const;
 
  private:
   struct Part {
     std::string name;
     int64_t bytes = 0;
-    at::Tensor live = {};  // undefined: `held` is it
+    at::Tensor live = {};  // undefined: the tensor is `held`
     NamedTensor held = {};
     StateChanges changes = StateChanges::kAnytime;
   };
