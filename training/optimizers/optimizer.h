@@ -36,9 +36,8 @@ class Optimizer {
   Optimizer(TensorsByName parameters, std::unique_ptr<UpdateRule> rule,
             LearningRate learning_rate);
 
-  // One update.
-  //   FAILED_PRECONDITION  a parameter has no gradient; names the first one and
-  //                        has changed nothing.
+  // Makes one update.
+  //   FAILED_PRECONDITION  a parameter has no gradient; nothing has changed.
   absl::Status Step();
 
   // The one of the last Step(); 0 before the first.
