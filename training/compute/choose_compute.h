@@ -46,9 +46,9 @@ bool IsAuto(const NetworkPlan& plan);
 std::string MeasuredFor(const NetworkPlan& plan);
 
 // The choice that the first worker of a role makes for all of them.
-// `resume_from` is the folder of a checkpoint, empty for a new run. For AUTO the
-// choice is that of the checkpoint, else `made_before` (an earlier choice of
-// this run with the same MeasuredFor), else it is measured.
+// `resume_from` is the folder of a checkpoint, empty for a new run. For AUTO
+// the choice is that of the checkpoint, else `made_before` (an earlier choice
+// of this run with the same MeasuredFor), else it is measured.
 //   DATA_LOSS  the checkpoint holds an invalid choice.
 absl::StatusOr<ComputeChoice> ChooseCompute(
     const NetworkPlan& plan, const std::string& resume_from,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors of one type in one contiguous buffer, as a Collective needs them. Each
-// tensor is in logical order, independent of its strides and device.
+// Tensors of one type in one contiguous buffer, as a Collective needs them.
+// Each tensor is in logical order, independent of its strides and device.
 //
 // Owner: GradientBuckets, StateAverage and the like.
 // Thread safety: one thread. Errors: Torch exceptions.

@@ -103,8 +103,8 @@ void GradientBuckets::OnGradient(size_t parameter) {
   }
 }
 
-// Sends the buckets that hooks have not sent, since some of their parameters got
-// no gradient.
+// Sends the buckets that hooks have not sent, since some of their parameters
+// got no gradient.
 void GradientBuckets::Launch() {
   is_last_backward_ = false;
   while (num_left_ < buckets_.size()) Pack(buckets_[num_left_]);
@@ -124,8 +124,8 @@ void GradientBuckets::Pack(Bucket& bucket) {
   }
   if (first_infinite_ < 0 && !IsFinite(bucket.values.all())) {
     for (size_t i = 0; i < bucket.members.size() && first_infinite_ < 0; ++i) {
-      // Check the gradient, not the bucket: a finite value may overflow the wire
-      // type.
+      // Check the gradient, not the bucket: a finite value may overflow the
+      // wire type.
       const at::Tensor& own = parameters_[bucket.members[i]].second.grad();
       if (own.defined() && !IsFinite(own)) {
         first_infinite_ = static_cast<int64_t>(bucket.members[i]);

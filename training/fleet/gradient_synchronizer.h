@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keeps the ranks of a fleet training one network (design.md section 7). In each
-// step:
+// Keeps the ranks of a fleet training one network (design.md section 7). In
+// each step:
 //
 //   ... the backward passes of all micro-batches except the last ...
 //   synchronizer.ExpectLastBackward();
@@ -65,8 +65,8 @@ class GradientSynchronizer {
     // AVERAGE_STATE compares when it averages.
     int64_t divergence_check_interval = 0;
     double share = 1;  // this rank's fraction of a step's images, above 0
-    // True with a GradientScaler: a gradient that is not finite is not an error,
-    // since all ranks see it in the sum and skip the update.
+    // True with a GradientScaler: a gradient that is not finite is not an
+    // error, since all ranks see it in the sum and skip the update.
     bool may_be_infinite = false;
   };
   // State that must be equal on all ranks. Parameters are leaves of the graph,
@@ -86,14 +86,15 @@ class GradientSynchronizer {
   GradientSynchronizer(const GradientSynchronizer&) = delete;
   GradientSynchronizer& operator=(const GradientSynchronizer&) = delete;
 
-  // The next backward pass is the last one before Reduce.
+  // Announces the last backward pass before Reduce.
   void ExpectLastBackward();
   // Waits until the gradients are those of the fleet.
   absl::Status Reduce(absl::Time deadline);
-  // After update number `step`, counted from 1: averages, compares.
+  // Averages or compares states, if due after update number `step`, counted
+  // from 1.
   absl::Status AfterUpdate(int64_t step, absl::Time deadline);
 
-  // Does Reduce make sums over the ranks of gradients?
+  // True if Reduce sums gradients over the ranks.
   bool sums_gradients() const { return buckets_ != nullptr; }
 
   // AVERAGE_STATE: |own - mean| / |mean| of the parameters before the last

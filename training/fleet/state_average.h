@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Means of tensors over the ranks of a fleet, weighted by the ranks' shares of a
-// batch, and copies of rank 0's tensors.
+// Means of tensors over the ranks of a fleet, weighted by the ranks' shares of
+// a batch, and copies of rank 0's tensors.
 //
 // Owner: GradientSynchronizer. The collectives outlive them.
 // Thread safety: one compute thread.

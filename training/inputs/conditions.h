@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Conditions of images. The condition of a generated image is a function of its
-// place in the run, like its noise. Both roles compute it, so no message carries
-// it.
+// place in the run, like its noise. Both roles compute it, so no message
+// carries it.
 //
 // Owner: a role holds a copy. Thread safety: the role's compute thread.
 // Errors: for paired images, errors of the dataset (pairs.h).
@@ -37,8 +37,8 @@ absl::StatusOr<Condition> NoCondition(Purpose noise, int64_t step,
 ConditionSource KeyedLabels(uint64_t seed, int64_t num_classes,
                             at::Device device);
 
-// Labels as configured by data.generated_labels. Errors: if labels depend on the
-// dataset, those of ReadDatasetLabels (pipeline/sources/open_dataset.h).
+// Labels as configured by data.generated_labels. Errors: if labels depend on
+// the dataset, those of ReadDatasetLabels (pipeline/sources/open_dataset.h).
 absl::StatusOr<ConditionSource> OpenLabels(const DataPlan& plan,
                                            at::Device device);
 

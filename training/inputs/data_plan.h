@@ -15,8 +15,8 @@ namespace gandem {
 
 struct DataPlan {
   DataConfig files = {};
-  DataShape shape = {};   // as the networks see them
-  uint64_t seed = 0;      // for their order and their augmentation
+  DataShape shape = {};  // as the networks see them
+  uint64_t seed = 0;     // for their order and their augmentation
   // Images of one update of a role, over its whole fleet.
   int64_t generator_batch = 1;
   int64_t discriminator_batch = 1;

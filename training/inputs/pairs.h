@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Pairs of images for image-to-image translation: an input and its target. Both
-// roles read them from the same dataset, so no message carries them. A generated
-// image has the pair of the real image at its place (data_places.h).
+// roles read them from the same dataset, so no message carries them. A
+// generated image has the pair of the real image at its place (data_places.h).
 //
 // Owner: shared. Thread safety: any thread; readers never change.
 // Errors: those of the dataset; Torch exceptions.
@@ -34,7 +34,8 @@ class PairReader {
 
   int64_t size() const { return pairs_->size(); }
 
-  // Targets and, as the condition, inputs of generated images `range` of a step.
+  // Targets and, as the condition, inputs of generated images `range` of a
+  // step.
   absl::StatusOr<RealImages> Read(Purpose noise, int64_t step,
                                   IndexRange range) const;
 

@@ -22,8 +22,8 @@
 
 namespace gandem {
 
-// Adapts ADA's probability p, a buffer of the discriminator, to the signs of the
-// logits of real images.
+// Adapts ADA's probability p, a buffer of the discriminator, to the signs of
+// the logits of real images.
 class AdaController {
  public:
   virtual ~AdaController() = default;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Class losses on embeddings of unit length (models.md 4.2), of images (e_i) and
-// of classes (proxies). The discriminator's loss is computed on real images, the
-// generator's on generated ones.
+// Class losses on embeddings of unit length (models.md 4.2), of images (e_i)
+// and of classes (proxies). The discriminator's loss is computed on real
+// images, the generator's on generated ones.
 //
 // The losses compare all images of a batch, so they need the whole batch. With
 // several workers, a gather of embeddings must sum gradients over the ranks
@@ -40,9 +40,9 @@ at::Tensor ContrastiveLosses(const at::Tensor& embeddings_NE,
 // D2D-CE (Kang et al. 2021, ReACGAN, equation 6): losses_N. With m = margin,
 // a_i = relu((m - p_i) / t), b_ij = relu((s_ij + m - 1) / t):
 // a_i + log(exp(-a_i) + sum over j with y_j != y_i of exp(b_ij)).
-// `shift_negatives` subtracts the constant max over k != i of (s_ik + m - 1) / t
-// from every b_ij, as the published program does. Since a_i is not shifted, this
-// is a different loss.
+// `shift_negatives` subtracts the constant max over k != i of (s_ik + m - 1) /
+// t from every b_ij, as the published program does. Since a_i is not shifted,
+// this is a different loss.
 at::Tensor D2dCrossEntropyLosses(const at::Tensor& embeddings_NE,
                                  const at::Tensor& proxies_KE,
                                  const at::Tensor& labels_N, double temperature,

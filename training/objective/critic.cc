@@ -16,7 +16,8 @@ class FrozenParameters {
  public:
   explicit FrozenParameters(torch::nn::Module& module)
       : parameters_(module.parameters()) {
-    // The destructor must not enable parameters that RoleConfig.freeze disabled.
+    // The destructor must not enable parameters that RoleConfig.freeze
+    // disabled.
     std::erase_if(parameters_, [](const at::Tensor& parameter) {
       return !parameter.requires_grad();
     });
@@ -48,9 +49,9 @@ Logits RealLogits(Discriminator& critic, const JudgedImages& judged,
 
 }  // namespace
 
-// The scale is a power of 2, so it does not change values that stay in range. It
-// depends on the arguments alone, so every process that judges these images with
-// this critic gets the same bits. An image's share of the value is about
+// The scale is a power of 2, so it does not change values that stay in range.
+// It depends on the arguments alone, so every process that judges these images
+// with this critic gets the same bits. An image's share of the value is about
 // 1 / batch_size, so the slope at the logits is at most some hundreds. If the
 // gradient overflows in lower layers, the scale is halved until it fits.
 at::Tensor FeedbackGradient(const at::Tensor& value, const at::Tensor& leaf,

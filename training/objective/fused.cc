@@ -39,8 +39,8 @@ TrainedJudgment JudgmentOf(const at::Tensor& gradient_NCHW,
           .losses = {first, first + losses.numel()}};
 }
 
-// Smallest root slope to divide by, times the batch size (chosen). It leaves the
-// gradients in a network 23 decimal orders of magnitude of float32.
+// Smallest root slope to divide by, times the batch size (chosen). It leaves
+// the gradients in a network 23 decimal orders of magnitude of float32.
 constexpr double kSmallestRootSlope = 1e-15;
 
 }  // namespace

@@ -5,8 +5,8 @@
 // critic (training/objective/critic.h). After the forward pass there are two
 // methods:
 //
-//   two backward passes   JudgeTrained, which keeps the graph, then the backward
-//                         pass of the discriminator's loss.
+//   two backward passes   JudgeTrained, which keeps the graph, then the
+//                         backward pass of the discriminator's loss.
 //   one backward pass     JudgeAfterBackward multiplies the image gradient of
 //                         the training pass by the slope of the generator's
 //                         loss at the image's logit and divides it by the slope
@@ -47,8 +47,8 @@ struct TrainingPass {
   at::Tensor root_slopes_N = {};
 };
 
-// Root slopes of a backward pass from the discriminator's loss, whose slopes are
-// `slopes_N`. Undefined if one of them is too small to divide by.
+// Root slopes of a backward pass from the discriminator's loss, whose slopes
+// are `slopes_N`. Undefined if one of them is too small to divide by.
 at::Tensor RootSlopesOfLoss(const at::Tensor& slopes_N, int64_t batch_size);
 
 struct TrainedJudgment {

@@ -33,13 +33,13 @@ at::Tensor BatchMean(const at::Tensor& losses, int64_t batch_size);
 // Sum over images of an image's mean logit.
 at::Tensor LogitSum(const Logits& logits);
 
-// The part of the discriminator's loss that real images make.
+// The real part of the discriminator's loss.
 at::Tensor RealLoss(Loss loss, const Logits& logits, int64_t batch_size);
-// The part that generated images make.
+// The generated part of the discriminator's loss.
 at::Tensor GeneratedLoss(Loss loss, const Logits& logits, int64_t batch_size);
-// The generator's loss; `logits` are the critic's, of its images.
+// The generator's loss; `logits` are the critic's logits of generated images.
 at::Tensor GeneratorLoss(Loss loss, const Logits& logits, int64_t batch_size);
-// The same by image, [N]: what each adds.
+// Each image's share of GeneratorLoss, [N].
 at::Tensor GeneratorLosses(Loss loss, const Logits& logits, int64_t batch_size);
 // The derivatives of GeneratedLoss and GeneratorLoss at each logit of an
 // output.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Interface to StyleGAN2's path length regularization: a term of the generator's
-// loss on separate images. The extra `stylegan2` computes it
+// Interface to StyleGAN2's path length regularization: a term of the
+// generator's loss on separate images. The extra `stylegan2` computes it
 // (extras/README.md).
 //
 // Owner: the generator's role. Thread safety: one compute thread.
@@ -35,8 +35,8 @@ struct PathLengthOptions {
   bool Due(int64_t step) const { return weight > 0 && step % every_steps == 0; }
 };
 
-// Inputs of the measured images, and a random direction [images, V] in the space
-// of images, V values per image.
+// Inputs of the measured images, and a random direction [images, V] in the
+// space of images, V values per image.
 struct PathInput {
   at::Tensor noise_NZ;
   Condition condition;
@@ -64,8 +64,8 @@ class PathPenalty {
   virtual TensorsByName State() const = 0;
 };
 
-// `share`: this rank's fraction of a step's images, above 0. `where`: the device
-// of the state.
+// `share`: this rank's fraction of a step's images, above 0. `where`: the
+// device of the state.
 using PathPenaltyMaker = std::unique_ptr<PathPenalty> (*)(
     const PathLengthOptions& options, double share, at::Device where);
 

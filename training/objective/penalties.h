@@ -39,8 +39,8 @@ struct PenaltyOptions {
   double consistency_generated = 0;
 
   // Factor of gradient penalties in `step`, counted from 0. Lazy regularization
-  // (Karras et al. 2020) applies them every gradient_every_steps steps with that
-  // factor. The factor also contains the decay of Huang et al. 2024.
+  // (Karras et al. 2020) applies them every gradient_every_steps steps with
+  // that factor. The factor also contains the decay of Huang et al. 2024.
   double GradientFactor(int64_t step) const;
 };
 

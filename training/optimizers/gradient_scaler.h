@@ -3,8 +3,8 @@
 // Loss scaling for float16 (Micikevicius et al. 2018, section 3.2), with the
 // rules of torch.amp.GradScaler: the loss is multiplied by a scale so that
 // small gradients do not become 0, and the gradients are divided by it before
-// they are used. An update with a gradient that is not finite is skipped and the
-// scale decreases; after growth_interval successive updates it grows.
+// they are used. An update with a gradient that is not finite is skipped and
+// the scale decreases; after growth_interval successive updates it grows.
 //
 //   scaler.Scale(loss).backward();       // for each micro-batch
 //   const bool found_inf = scaler.Unscale(parameters);
@@ -40,8 +40,8 @@ class GradientScaler {
   // Multiplies a loss, or the gradient at which backward() starts.
   at::Tensor Scale(const at::Tensor& loss) const;
   // Divides all gradients of `parameters` in place. Returns true if one of them
-  // is not finite; the update must then be skipped. In a fleet the gradients are
-  // sums over the ranks, so all ranks skip the same updates.
+  // is not finite; the update must then be skipped. In a fleet the gradients
+  // are sums over the ranks, so all ranks skip the same updates.
   bool Unscale(const std::vector<at::Tensor>& parameters) const;
   // Ends a step and sets the scale of the next one.
   void Update(bool found_inf);

@@ -23,8 +23,8 @@ double RateFactor(const RateScheduleConfig& schedule, int64_t rounds,
 int64_t StepOfUpdate(int64_t update, int64_t lazy_every);
 
 // Factor of the learning rate for a batch size. BATCH_SQRT keeps the noise per
-// step constant (Krizhevsky 2014), BATCH_LINEAR the progress per image (Goyal et
-// al. 2017).
+// step constant (Krizhevsky 2014), BATCH_LINEAR the progress per image (Goyal
+// et al. 2017).
 double BatchFactor(BatchScalingRule rule, int64_t batch_size,
                    int64_t base_batch_size);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes an optimizer from an OptimizerConfig. A new optimizer needs a message in
-// proto/config.proto, a source in rules/ and a line in rules/families.h.
+// Makes an optimizer from an OptimizerConfig. A new optimizer needs a message
+// in proto/config.proto, a source in rules/ and a line in rules/families.h.
 //
 // Thread safety: the compute thread. Errors: below; Torch exceptions.
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Builds the parts that both roles share. The roles are in generator_worker/ and
-// discriminator_worker/, which export a RoleFactory.
+// Builds the parts that both roles share. The roles are in generator_worker/
+// and discriminator_worker/, which export a RoleFactory.
 //
 // Thread safety: the compute thread. Errors: an unusable config, device or
 // checkpoint; Torch exceptions.
@@ -37,8 +37,8 @@ struct RoleSetup {
   ComputeChoice generator_choice = {};
   ComputeChoice discriminator_choice = {};
   RoleServices services = {};
-  // Collectives over the workers of this role, which outlive it. Empty: there is
-  // one worker.
+  // Collectives over the workers of this role, which outlive it. Empty: there
+  // is one worker.
   FleetCollectives fleet = {};
 };
 
@@ -55,13 +55,13 @@ struct RoleFactories {
 
 RoleServices ServicesOf(const RoleSetup& setup);
 
-// Makes a discriminator, or the generator's critic, with initial parameters from
-// the run's seed.
+// Makes a discriminator, or the generator's critic, with initial parameters
+// from the run's seed.
 absl::StatusOr<std::shared_ptr<Discriminator>> NewDiscriminator(
     const NetworkPlan& plan, const Compute& compute);
 
-// Changes the random numbers of layers such as dropout after a rollback. Call it
-// for all networks that train, and for critics.
+// Changes the random numbers of layers such as dropout after a rollback. Call
+// it for all networks that train, and for critics.
 void SaltAfterRollback(const RunPlan& plan, torch::nn::Module& network);
 
 // Returns null if `compute` needs no loss scale.

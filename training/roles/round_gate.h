@@ -28,12 +28,13 @@ class RoundGate {
   RoundGate(int64_t first_round, int64_t rounds)
       : last_round_(rounds - 1), started_(first_round - 1) {}
 
-  // Begins `round`, or says why not; waits until the deadline while paused.
+  // Begins `round` if possible; waits until the deadline while paused.
   Answer Start(int64_t round, absl::Time deadline);
 
-  // From now on no round later than the returned one begins, until SetCut().
+  // Returns the latest round that has begun. No later round begins until
+  // SetCut().
   int64_t Pause();
-  // The last round is `cut`, which must be at least what Pause() returned.
+  // Sets the last round, which must not precede the result of Pause().
   void SetCut(int64_t cut);
 
   bool paused() const;

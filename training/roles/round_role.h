@@ -50,9 +50,9 @@ class RoundRole : public TrainingRole {
     TensorsByName tensors;
     StateChanges changes = StateChanges::kAnytime;
   };
-  using StateParts = std::vector<NamedState>;
+  using StateParts = std::vector<NamedState>;  // in the order of the file
 
-  // What a step updates, which outlives this, and how it is computed.
+  // The parts that a step updates, which outlive the role, and their compute.
   struct Trained {
     const torch::nn::Module* network = nullptr;
     Optimizer* optimizer = nullptr;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The training loop of all workers. One role waits inside the exchange
-// (decoupled); two roles are tried in turn (colocated). Lag 0 is the synchronous
-// algorithm in both.
+// (decoupled); two roles are tried in turn (colocated). Lag 0 is the
+// synchronous algorithm in both.
 //
 // Thread safety: the compute thread, which makes all Torch calls.
 #pragma once
@@ -23,8 +23,8 @@ struct RunRolesOptions {
   std::function<absl::Status()> interrupted = {};
 };
 
-// Runs until all roles have finished, one fails, or `interrupted` ends the loop.
-// Torch exceptions become a Status.
+// Runs until all roles have finished, one fails, or `interrupted` ends the
+// loop. Torch exceptions become a Status.
 absl::Status RunRoles(std::span<TrainingRole* const> roles,
                       const RunRolesOptions& options);
 

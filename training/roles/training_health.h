@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Detects that a role does not train. Each warning is given once in a run epoch,
-// in the metrics of the round in which its condition is met:
+// Detects that a role does not train. Each warning is given once in a run
+// epoch, in the metrics of the round in which its condition is met:
 //
 //   parameters   some trained parameters are unchanged after 25 updates at a
 //                learning rate above 0

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A role is a sequence of operations (exchange/schedule.h), executed one by one.
-// The same code serves both modes: a decoupled worker advances one role and
-// waits inside the exchange; a colocated worker tries both in turn.
+// A role is a sequence of operations (exchange/schedule.h), executed one by
+// one. The same code serves both modes: a decoupled worker advances one role
+// and waits inside the exchange; a colocated worker tries both in turn.
 //
 // Owner: a worker's run epoch. Thread safety: one compute thread.
 // Errors: Status, the first is final; Torch exceptions (see CatchTorch).
@@ -74,8 +74,8 @@ class CheckpointSink {
   // as `file` has been written or abandoned.
   virtual absl::Status AwaitRoom(const std::string& file) = 0;
   // Writes the state after `completed_rounds` in the background. Call AwaitRoom
-  // first. `share` is this rank's part of the state. `checksums` cover the whole
-  // state; they are empty if `share` is all of it.
+  // first. `share` is this rank's part of the state. `checksums` cover the
+  // whole state; they are empty if `share` is all of it.
   virtual absl::Status Save(int64_t completed_rounds, std::string file,
                             std::shared_ptr<TensorSnapshot> share,
                             TensorChecksums checksums) = 0;
@@ -95,9 +95,9 @@ struct RoleServices {
   WaitBoard* waits = nullptr;  // null: waits are not reported
 };
 
-// Measures a round and its waits. A round begins at the end of the previous one,
-// so work between rounds (checkpoints, the gate, a critic's duties) belongs to
-// the later round and the sum of all rounds is the whole time.
+// Measures a round and its waits. A round begins at the end of the previous
+// one, so work between rounds (checkpoints, the gate, a critic's duties)
+// belongs to the later round and the sum of all rounds is the whole time.
 //
 // Communication of the fleet is exposed while kSync is timed, or while a wait
 // blocks the compute thread elsewhere (statistics over all ranks in a forward

@@ -22,10 +22,10 @@ class DeviceSum {
   // Adds one number, detached from its graph. The caller must not change it.
   void Add(const at::Tensor& number);
   void Add(const DeviceSum& other);
-  // Multiplies all that was added so far.
+  // Multiplies the sum so far.
   void Scale(double factor);
 
-  // As doubles, in the order in which they came.
+  // Sums as double, in the order of Add.
   double Value() const;
 
  private:

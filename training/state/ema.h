@@ -21,7 +21,8 @@ class Ema {
   struct Options {
     double decay = 0.999;  // [0, 1); 0: a plain copy
     // Images after which a network's weight in the average has halved
-    // (StyleGAN): the decay is 0.5^(batch_size / half-life). 0: `decay` is used.
+    // (StyleGAN): the decay is 0.5^(batch_size / half-life). 0: `decay` is
+    // used.
     double half_life_images = 0;
     // Limits the half-life to this factor times the images before the round, so
     // that the random start loses its weight soon. 0: no limit.
@@ -58,8 +59,8 @@ class Ema {
   Pairs copied_;
 };
 
-// Copies parameters and buffers between networks of the same architecture, which
-// may differ in type, device and memory layout.
+// Copies parameters and buffers between networks of the same architecture,
+// which may differ in type, device and memory layout.
 void CopyNetwork(const torch::nn::Module& source, torch::nn::Module& target);
 
 }  // namespace gandem

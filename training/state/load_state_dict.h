@@ -17,11 +17,11 @@
 namespace gandem {
 
 // Replaces all of `state`, a network's StateOf (module_state.h). Tensors in the
-// file have the network's names. Spectral norm weights may be called weight_orig
-// (torch.nn.utils.spectral_norm), and all names may begin with "module."
-// (DataParallel). Such files hold no keys of dropout masks, which stay
-// unchanged. float16, bfloat16 and float64 are converted. Returns lines for the
-// user about conversions.
+// file have the network's names. Spectral norm weights may be called
+// weight_orig (torch.nn.utils.spectral_norm), and all names may begin with
+// "module." (DataParallel). Such files hold no keys of dropout masks, which
+// stay unchanged. float16, bfloat16 and float64 are converted. Returns lines
+// for the user about conversions.
 //   errors of ReadSafetensors and ReadStateDict if the file cannot be read.
 //   INVALID_ARGUMENT  lists all tensors that are missing, superfluous, of wrong
 //                     shape or type, or not finite. Nothing has changed.

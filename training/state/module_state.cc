@@ -126,8 +126,8 @@ absl::Status UnpackModule(const SharedBytes& bytes, torch::nn::Module& module) {
         "network state of ", bytes.size(), " bytes, but this network has ",
         size, ": do both workers run the same config and version?"));
   }
-  // from_blob takes a mutable pointer but only reads it. Transfer all tensors at
-  // once.
+  // from_blob takes a mutable pointer but only reads it. Transfer all tensors
+  // at once.
   const at::Tensor all =
       torch::from_blob(const_cast<std::byte*>(bytes.data()),
                        {static_cast<int64_t>(size)}, torch::dtype(at::kByte))

@@ -24,10 +24,10 @@
 
 namespace gandem {
 
-// In order of registration.
+// All lists are in order of registration.
 TensorsByName ParametersOf(const torch::nn::Module& module);
-// Those of them that are trained, and that are frozen: by whether they want a
-// gradient (training/optimizers/freeze_parameters.h).
+// The parameters that require a gradient, and those that do not
+// (training/optimizers/freeze_parameters.h).
 TensorsByName TrainedParametersOf(const torch::nn::Module& module);
 TensorsByName FrozenParametersOf(const torch::nn::Module& module);
 TensorsByName BuffersOf(const torch::nn::Module& module);
@@ -50,7 +50,8 @@ NamedTensor ViewAsNamed(std::string name, const at::Tensor& host);
 // Torch's type for a floating-point DType; nullopt for other types.
 std::optional<at::ScalarType> FloatingTypeOf(DType dtype);
 
-// A float32 copy of a floating-point tensor on the CPU; nullopt for other types.
+// A float32 copy of a floating-point tensor on the CPU; nullopt for other
+// types.
 std::optional<at::Tensor> FloatValuesOf(const NamedTensor& tensor);
 
 // True if all values are finite, as integers always are. Takes one pass.
@@ -63,8 +64,8 @@ class TensorReader {
 
   // Copies prefix + name into each tensor of `into`; converts the type of
   // scalars.
-  //   INVALID_ARGUMENT  lists all tensors that are missing or have another shape
-  //                     or type; nothing has changed.
+  //   INVALID_ARGUMENT  lists all tensors that are missing or have another
+  //                     shape or type; nothing has changed.
   absl::Status Load(const std::string& prefix, const TensorsByName& into) const;
   // All tensors whose names start with `prefix`, which is removed.
   std::vector<NamedTensor> WithPrefix(const std::string& prefix) const;

@@ -24,8 +24,8 @@
 
 namespace gandem {
 
-// True if a file that begins with `prefix` (at least 16 bytes) is a zip archive.
-// IsPickleStream of state_dict_tensors.h detects the older layout.
+// True if a file that begins with `prefix` (at least 16 bytes) is a zip
+// archive. IsPickleStream of state_dict_tensors.h detects the older layout.
 bool IsZip(absl::string_view prefix);
 
 // True if the zip archive at `path` holds a TorchScript module.

@@ -30,20 +30,21 @@ using SnapshotBuffers = std::map<std::string, at::Tensor>;
 
 class StateShard {
  public:
-  // The share of `rank` of so many. All ranks add the same names and sizes.
+  // The share of `rank` among `ranks` ranks, which all add the same names and
+  // sizes.
   StateShard(int rank, int ranks) : rank_(rank), ranks_(ranks) {}
 
-  // Named prefix + name.
+  // Adds tensors named prefix + name.
   void Add(const std::string& prefix, const TensorsByName& tensors,
            StateChanges changes = StateChanges::kAnytime);
-  // Bytes that change no more.
+  // Adds a tensor that does not change.
   void Add(NamedTensor tensor);
 
-  // This rank's share as it is now, on the CPU, in the order of Add.
+  // Copies this rank's share to the CPU, in the order of Add.
   std::vector<NamedTensor> Copy() const;
-  // The same until the next update, before which it has to be detached. What
-  // may change earlier is copied into `buffers`, which nothing else uses before
-  // the snapshot is gone; the rest only if it is not contiguous on the CPU.
+  // A snapshot of the share that must be detached before the next update.
+  // Copies tensors that may change earlier, or are not contiguous on the CPU,
+  // into `buffers`, which must not be used until the snapshot is destroyed.
   std::shared_ptr<TensorSnapshot> Snapshot(SnapshotBuffers& buffers) const;
 
   // Checksums of the whole current state. Empty for a single rank, which has

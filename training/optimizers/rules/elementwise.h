@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a formula of an update rule, written once, in one of two ways. On the CPU
-// one fused loop computes it number by number (Element), so that every tensor is
-// read and written once. On other devices, and for tensors whose layouts differ,
-// LibTorch's foreach operations compute it for all tensors together
-// (TensorBatch).
+// Runs a formula of an update rule, written once, in one of two ways. On the
+// CPU one fused loop computes it number by number (Element), so that every
+// tensor is read and written once. On other devices, and for tensors whose
+// layouts differ, LibTorch's foreach operations compute it for all tensors
+// together (TensorBatch).
 //
 //   ForEachElement(
 //       [&](auto& p, auto& m, auto g) {
@@ -136,8 +136,8 @@ void LoopOver(const Formula& formula, char** data, int64_t count,
 
 }  // namespace elementwise_internal
 
-// Calls `formula` for the elements at the same place of the i-th tensor of every
-// list, for all i. Const lists are only read and must come last.
+// Calls `formula` for the elements at the same place of the i-th tensor of
+// every list, for all i. Const lists are only read and must come last.
 template <typename Formula, MaybeConst<Tensors>... Lists>
 void ForEachElement(const Formula& formula, Lists&... lists) {
   namespace internal = elementwise_internal;
