@@ -20,11 +20,13 @@ namespace gandem {
 namespace {
 
 constexpr char kChoice[] = "compute.choice";
-// A candidate is out when a step of an eighth of the batch takes as long as the
-// best one's whole step: some have no kernels worth the name here.
+// A candidate is dropped if a step of 1 / kProbeShare of the batch takes as
+// long as a whole step of the best candidate. Some precisions have no usable
+// kernels on some machines. The value is chosen.
 constexpr int64_t kProbeShare = 8;
-// Those within this factor of the best one are measured again, in so many
-// turns: a machine's speed drifts, so that only times of one turn compare.
+// Candidates within kFinal times the best time are measured again, in
+// kFinalTurns turns: a machine's speed drifts, so only times of the same turn
+// are comparable. The values are chosen.
 constexpr double kFinal = 1.5;
 constexpr int kFinalTurns = 8;
 
@@ -34,7 +36,7 @@ struct Candidate {
   absl::Duration time = absl::InfiniteDuration();
 };
 
-// candidate.time, unless it is out.
+// Sets candidate.time unless the probe drops the candidate.
 absl::Status MeasureFirst(const NetworkPlan& plan, int steps,
                           absl::Duration best, Candidate& candidate) {
   GANDEM_ASSIGN_OR_RETURN(const StepCost probe,
@@ -126,7 +128,7 @@ absl::StatusOr<ComputeChoice> FastestCompute(const NetworkPlan& plan,
         MeasureFirst(plan, options.steps, best, candidate);
     if (!measured.ok()) {
       if (candidates.empty()) return measured;
-      GANDEM_LOG_WARN("AUTO leaves out {}: {}", ToString(choice), measured);
+      GANDEM_LOG_WARN("AUTO skips {}: {}", ToString(choice), measured);
       continue;
     }
     best = std::min(best, candidate.time);
@@ -184,7 +186,8 @@ absl::StatusOr<ComputeChoice> ChooseCompute(
     }
   }
   if (made_before.has_value()) {
-    GANDEM_LOG_INFO("AUTO: {}, as this run began", ToString(*made_before));
+    GANDEM_LOG_INFO("AUTO: {}, as chosen earlier in this run",
+                    ToString(*made_before));
     return Resolve(plan, *made_before);
   }
   return FastestCompute(plan);

@@ -9,7 +9,7 @@
 namespace gandem {
 namespace {
 
-// Names each operation once: LibTorch does at every call.
+// Prints each warning once. LibTorch repeats it at every call.
 class WarnOnce : public c10::WarningHandler {
  public:
   void process(const c10::Warning& warning) override {
@@ -21,7 +21,6 @@ class WarnOnce : public c10::WarningHandler {
   std::set<std::string> said_;
 };
 
-// The handler is this thread's, and so is what it has said.
 c10::WarningHandler* OnceOfThisThread() {
   thread_local WarnOnce once;
   return &once;
@@ -45,8 +44,8 @@ void UseThreads(const Compute& compute) {
   }
 }
 
-// From pageable memory a copy waits for the device; its allocator keeps pinned
-// memory until the copy is done.
+// A copy from pageable memory would wait for the device. The allocator keeps
+// pinned memory until the copy is done.
 at::Tensor ToDevice(const at::Tensor& host, at::Device device) {
   if (device.is_cpu()) return host;
   return host.pin_memory().to(device, /*non_blocking=*/true);
@@ -64,7 +63,8 @@ KernelScope::KernelScope(const Compute& compute)
     : before_(compute.device.is_cuda() ? std::make_unique<const Before>()
                                        : nullptr) {
   if (before_ == nullptr) return;
-  // LibTorch would fill each new tensor, to find those who read it too early.
+  // Otherwise LibTorch fills each new tensor, to expose reads of uninitialized
+  // memory.
   at::globalContext().setDeterministicFillUninitializedMemory(false);
   SetKernels(compute.tf32, compute.tf32, compute.deterministic,
              /*by_trial=*/!compute.deterministic);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Devices by name, and the memory of GPUs as a process that computes there
-// finds it.
+// Devices by name, and the memory of GPUs.
 //
-// Thread safety: any thread. Errors: below; of memory, Torch exceptions.
+// Thread safety: any thread.
+// Errors: see ParseDevice; the memory functions throw Torch exceptions.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -16,16 +16,16 @@
 
 namespace gandem {
 
-// "cpu" or "cuda:N"; empty: cpu.
-//   INVALID_ARGUMENT  no such device, or none here.
+// Parses "cpu" or "cuda:N"; empty means cpu.
+//   INVALID_ARGUMENT  unknown name, or this machine lacks the device.
 absl::StatusOr<at::Device> ParseDevice(const std::string& text);
 
-// What LibTorch's allocator has reserved, which is more than tensors fill, and
-// what else is not free: the context, the libraries' kernels and workspaces,
-// and other processes, if the GPU has any.
+// All memory of the GPU that is not free: the reserve of LibTorch's allocator
+// (more than its tensors fill), the CUDA context, kernels and workspaces of the
+// libraries, and other processes.
 MemoryUse MemoryInUse(at::Device gpu);
 
-// All of it.
+// Bytes of the GPU's memory.
 int64_t TotalMemory(at::Device gpu);
 
 }  // namespace gandem

@@ -25,8 +25,8 @@
 namespace gandem {
 namespace {
 
-// Listens to LibTorch's allocators while a DebugInfoGuard holds it. On a GPU
-// the backward pass allocates from another thread.
+// Receives the reports of LibTorch's allocators while a DebugInfoGuard holds
+// it. On a GPU the backward pass allocates from another thread.
 class PeakMemory : public c10::MemoryReportingInfoBase {
  public:
   explicit PeakMemory(at::Device device) : device_(device) {}
@@ -52,7 +52,7 @@ class PeakMemory : public c10::MemoryReportingInfoBase {
   int64_t peak_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
-// Random numbers that leave LibTorch's own stream alone.
+// Random numbers that do not advance LibTorch's default generator.
 class Draws {
  public:
   at::Tensor Normal(at::IntArrayRef shape) {
@@ -70,7 +70,7 @@ class Draws {
   at::Generator generator_ = at::make_generator<at::CPUGeneratorImpl>(1);
 };
 
-// Of one micro-batch.
+// The input of one micro-batch.
 struct Sample {
   at::Tensor noise_NZ;  // a generator's input
   at::Tensor images_NCHW;
@@ -132,7 +132,6 @@ absl::Duration TimeOf(absl::FunctionRef<void()> step, const Compute& compute) {
   return MonotonicNow() - begin;
 }
 
-// A role's network with its inputs.
 class Probe {
  public:
   absl::Status Make(const NetworkPlan& plan, const Compute& compute,
@@ -167,7 +166,7 @@ class Probe {
   }
 
  private:
-  std::shared_ptr<Generator> generator_;  // one of the two
+  std::shared_ptr<Generator> generator_;  // one of the two is null
   std::shared_ptr<Discriminator> discriminator_;
   std::vector<Sample> samples_;
 };
@@ -188,7 +187,7 @@ absl::Status Measure(const NetworkPlan& plan, const Compute& compute,
   }
   cost.peak_bytes = memory->peak();
   if (cost.time > options.warmup_limit) return absl::OkStatus();
-  // The warm-up made kernels and buffers: its time does not count.
+  // The warm-up also prepared kernels and buffers; its time is not a step's.
   cost.time = absl::InfiniteDuration();
   for (int i = 0; i < options.steps; ++i) {
     cost.time = std::min(cost.time, TimeOf([&] { probe.Step(); }, compute));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a config says of a role's network: what it is, how many images it sees
-// at a time, where and in which types it computes. What may still be open is
-// "cuda" without a number (DeviceOf) and AUTO (choose_compute.h).
+// A role's network as the config describes it: its architecture, batch sizes,
+// device and types. DeviceOf resolves "cuda" without a number,
+// choose_compute.h resolves AUTO.
 //
 // Owner: values; part of a RolePlan. Thread safety: pure functions.
 #pragma once
@@ -22,30 +22,30 @@ struct NetworkPlan {
   Role role = ROLE_UNKNOWN;  // GENERATOR or DISCRIMINATOR
   NetworkConfig network = {};
   DataShape data = {};
-  uint64_t seed = 0;        // of its first parameters
+  uint64_t seed = 0;        // for the initial parameters
   int64_t batch_size = 1;   // over the whole fleet
-  int64_t micro_batch = 0;  // images of a pass; 0: all of a batch
+  int64_t micro_batch = 0;  // images per pass; 0: the whole batch
   std::string device = "cpu";
   int threads = 1;
   RoleConfig::Precision precision = RoleConfig::FLOAT32;
   MemoryLayout layout = NCHW;
   bool deterministic = true;
-  bool may_be_float16 = true;  // where precision is AUTO
+  bool may_be_float16 = true;  // if precision is AUTO
   bool recompute_blocks = false;
 };
 
-// AUTO stands for NCHW, in which its images are sent.
+// The layout in which images are sent; NCHW for AUTO.
 Layout LayoutOf(MemoryLayout layout);
 
-// `choice` has no AUTO in it (choose_compute.h).
-//   FAILED_PRECONDITION  the device is not there; says what is.
+// `choice` must not contain AUTO (choose_compute.h).
+//   FAILED_PRECONDITION  this machine lacks the device.
 absl::StatusOr<Compute> ComputeFrom(const NetworkPlan& plan,
                                     const ComputeChoice& choice);
 
-// The device of the worker at `position` among those of its role on a host with
-// `num_gpus`. "cuda" is a GPU for each as far as they last: generators count
-// from the first one up, discriminators from the last one down. All others are
-// themselves.
+// The device of the worker at `position` among the workers of its role on a
+// host with `num_gpus`. For "cuda", generators take GPUs from the first one up,
+// discriminators from the last one down, and share them if there are too few.
+// Other devices are returned unchanged.
 std::string DeviceOf(const NetworkPlan& plan, int position, int num_gpus);
 
 }  // namespace gandem

@@ -11,7 +11,7 @@
 namespace gandem {
 namespace {
 
-// Weights included: they choose the layout of what convolutions return.
+// Converts weights too: they determine the layout of a convolution's output.
 void Convert(torch::nn::Module& network, const Compute& compute) {
   const torch::NoGradGuard no_grad;
   network.to(compute.device, compute.dtype);

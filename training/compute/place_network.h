@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a network of the registry to one that computes as its role's does:
-// device, type, layout, autocast, recomputed blocks. Names and values of its
-// state are the same.
+// Prepares a network of the registry for its role: device, type, layout,
+// autocast, recomputed blocks. Names and values of its state stay the same.
 //
 // Thread safety: the compute thread.
 // Errors: Torch exceptions.
@@ -15,8 +14,8 @@
 
 namespace gandem {
 
-// `network` itself, or a wrapper that shares its tensors; use only the result.
-// With `recompute_blocks` it has some (has_blocks of its family).
+// Returns `network` itself or a wrapper that shares its tensors; use only the
+// result. `recompute_blocks` needs a family with blocks (has_blocks).
 std::shared_ptr<Generator> PlaceNetwork(std::shared_ptr<Generator> network,
                                         bool recompute_blocks,
                                         const Compute& compute);
@@ -24,7 +23,7 @@ std::shared_ptr<Discriminator> PlaceNetwork(
     std::shared_ptr<Discriminator> network, bool recompute_blocks,
     const Compute& compute);
 
-// For sampling, in full precision: an average.
+// Prepares an averaged generator for sampling, in full precision.
 std::shared_ptr<Generator> PlaceAtRest(std::shared_ptr<Generator> network,
                                        const Compute& compute);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors side by side in one piece of memory, as a Collective wants them: each
-// in its logical order, whatever its strides and device, and of one type.
+// Tensors of one type in one contiguous buffer, as a Collective needs them.
+// Each tensor is in logical order, independent of its strides and device.
 //
-// Owner: whoever shares these tensors with other ranks; it shares the tensors.
+// Owner: GradientBuckets, StateAverage and the like.
 // Thread safety: one thread. Errors: Torch exceptions.
 #pragma once
 
@@ -20,12 +20,12 @@ namespace gandem {
 
 class FlatTensors {
  public:
-  // Room on `device` for values of these tensors in `type`, and for `extra`
-  // further ones.
+  // Allocates a buffer on `device` for the values of tensors like these in
+  // `type`, and for `extra` more values.
   FlatTensors(const std::vector<at::Tensor>& like, at::ScalarType type,
               int64_t extra, at::Device device);
 
-  // Where tensor `index` of the list has its values: a view in its shape.
+  // View of the values of tensor `index`, in its shape.
   const at::Tensor& operator[](size_t index) const { return views_[index]; }
   const at::Tensor& extra() const { return views_.back(); }
   const at::Tensor& all() const { return flat_; }
@@ -38,12 +38,12 @@ class FlatTensors {
   std::vector<at::Tensor> views_;
 };
 
-// The tensors in order, split where one has another type or would make a bucket
-// larger than `limit_bytes`. No bucket is empty.
+// Splits tensors, in order, into buckets of one type and at most `limit_bytes`.
+// A larger tensor has a bucket of its own. No bucket is empty.
 std::vector<std::vector<at::Tensor>> SplitIntoBuckets(
     const std::vector<at::Tensor>& tensors, int64_t limit_bytes);
 
-// The bytes of contiguous memory, wherever it is.
+// The bytes of a contiguous tensor on any device.
 std::span<std::byte> BytesOf(const at::Tensor& tensor);
 
 }  // namespace gandem

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the ranks of a fleet compute with, for one membership. A ring moves
-// bytes of the host and so does all; NCCL moves those of GPUs only, so that a
-// fleet with it has both.
+// The collectives of a fleet for one membership. A ring moves host memory and
+// can do everything. NCCL moves GPU memory only, so a fleet with NCCL has both.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -13,11 +12,11 @@ namespace gandem {
 
 struct FleetCollectives {
   FleetCollectives() = default;
-  // A ring. Implicit, for it is a whole fleet.
+  // Implicit, since one ring suffices for a fleet.
   FleetCollectives(Collective* ring)  // NOLINT(google-explicit-constructor)
       : tensors(ring), host(ring) {}
 
-  // For buffers on `device`; null: this worker is the only one.
+  // For buffers on `device`; null if there is only one worker.
   Collective* tensors = nullptr;
   // For buffers on the host.
   Collective* host = nullptr;

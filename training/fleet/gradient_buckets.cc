@@ -18,8 +18,8 @@
 namespace gandem {
 namespace {
 
-// Flags are small integers, which every wire type holds exactly: two digits of
-// this base are 1 + the number of a parameter.
+// Base of the two digits that encode 1 + the index of a parameter. Every wire
+// type represents such small integers exactly.
 constexpr int64_t kBase = 128;
 
 }  // namespace
@@ -60,8 +60,8 @@ GradientBuckets::~GradientBuckets() {
   }
 }
 
-// In reverse, because the last parameters get their gradients first. The last
-// bucket also has the flags of all parameters.
+// The order is reversed, because the last parameters get their gradients first.
+// The last bucket also has the flags of all parameters.
 void GradientBuckets::MakeBuckets() {
   std::vector<at::Tensor> reversed;
   for (size_t i = parameters_.size(); i-- > 0;) {
@@ -85,8 +85,8 @@ void GradientBuckets::MakeBuckets() {
   }
 }
 
-// Buckets leave in one order on all ranks, whatever order gradients come in: a
-// full one waits for those before it.
+// Gradients may arrive in any order, but all ranks send buckets in one order: a
+// full bucket waits for those before it.
 void GradientBuckets::OnGradient(size_t parameter) {
   if (!is_last_backward_) return;
   const size_t index = bucket_of_[parameter];
@@ -103,14 +103,14 @@ void GradientBuckets::OnGradient(size_t parameter) {
   }
 }
 
-// What no hook has sent: buckets with parameters that got no gradient.
+// Sends the buckets that hooks have not sent, since some of their parameters
+// got no gradient.
 void GradientBuckets::Launch() {
   is_last_backward_ = false;
   while (num_left_ < buckets_.size()) Pack(buckets_[num_left_]);
 }
 
-// A missing gradient counts as 0, for another rank may have one. The first one
-// that is not finite is looked for only when a bucket has any.
+// A missing gradient counts as 0, since another rank may have one.
 void GradientBuckets::Pack(Bucket& bucket) {
   const torch::NoGradGuard no_grad;
   for (size_t i = 0; i < bucket.members.size(); ++i) {
@@ -124,7 +124,8 @@ void GradientBuckets::Pack(Bucket& bucket) {
   }
   if (first_infinite_ < 0 && !IsFinite(bucket.values.all())) {
     for (size_t i = 0; i < bucket.members.size() && first_infinite_ < 0; ++i) {
-      // Not as it travels: a wire type may be too narrow for what is finite.
+      // Check the gradient, not the bucket: a finite value may overflow the
+      // wire type.
       const at::Tensor& own = parameters_[bucket.members[i]].second.grad();
       if (own.defined() && !IsFinite(own)) {
         first_infinite_ = static_cast<int64_t>(bucket.members[i]);
@@ -136,8 +137,9 @@ void GradientBuckets::Pack(Bucket& bucket) {
                                          bucket.values.element_type());
 }
 
-// Summed with the gradients: how many ranks have one of each parameter, and, in
-// digits of its own for each rank, which was not finite first.
+// The flags are summed like gradients: the number of ranks that have a gradient
+// of each parameter, and, in separate digits for each rank, its first parameter
+// with a gradient that is not finite.
 void GradientBuckets::PackFlags(const at::Tensor& flags) const {
   std::vector<double> numbers(flags.numel());
   for (size_t i = 0; i < parameters_.size(); ++i) {
@@ -150,8 +152,8 @@ void GradientBuckets::PackFlags(const at::Tensor& flags) const {
   at::Tensor(flags).copy_(torch::tensor(numbers, at::kDouble));
 }
 
-// May be called again after a deadline: a bucket that is back is unpacked once.
-// All ranks see the same flags and come to the same verdict.
+// Unpacks each bucket once, even if a deadline interrupts the loop. All ranks
+// see the same flags and return the same status.
 absl::Status GradientBuckets::Finish(absl::Time deadline) {
   while (num_back_ < buckets_.size()) {
     const Bucket& bucket = buckets_[num_back_];

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums gradients over the ranks of a fleet while the backward pass goes on.
-// Gradients travel in buckets in reverse order of registration, which is about
-// the order in which a backward pass makes them. A bucket leaves when all its
-// gradients are there and all buckets before it have left, so that all ranks
-// submit the same operations whatever their timing. With the last one travel
-// flags: which parameters this rank has a gradient of, and whether one is not
-// finite.
+// Sums gradients over the ranks of a fleet during the backward pass. Gradients
+// are sent in buckets in reverse order of registration, roughly the order in
+// which a backward pass computes them. A bucket is sent once its gradients are
+// complete and all buckets before it have been sent, so that all ranks submit
+// the same operations. The last bucket also carries flags: the parameters that
+// have a gradient on this rank, and the first gradient that is not finite.
 //
 // Owner: GradientSynchronizer. The collectives outlive it.
 // Thread safety: one compute thread; hooks run in the backward pass that it
@@ -33,22 +32,22 @@ class GradientBuckets {
  public:
   struct Options {
     int64_t bucket_bytes = 0;  // required, >= 1
-    // What gradients are rounded to on the way; Undefined: their own type.
+    // Type to which gradients are rounded for sending; Undefined: no rounding.
     at::ScalarType wire = at::ScalarType::Undefined;
     bool may_be_infinite = false;
   };
 
-  // Leaves of the graph, on one device.
+  // `parameters` are leaves of the graph, on one device.
   GradientBuckets(const Options& options, TensorsByName parameters,
                   const FleetCollectives& fleet);
   ~GradientBuckets();
   GradientBuckets(const GradientBuckets&) = delete;
   GradientBuckets& operator=(const GradientBuckets&) = delete;
 
-  // Buckets leave in the next backward pass.
+  // Buckets will be sent in the next backward pass.
   void ExpectLastBackward() { is_last_backward_ = true; }
-  // The last backward pass is over: what has not left leaves. A gradient that
-  // this rank does not have counts as zero.
+  // Sends the remaining buckets after the last backward pass. Missing gradients
+  // count as zero.
   void Launch();
   // Waits until the gradients are the sums; call it again after
   // DEADLINE_EXCEEDED.
@@ -57,7 +56,7 @@ class GradientBuckets {
  private:
   class Hook;
   struct Bucket {
-    std::vector<size_t> members = {};  // of parameters_
+    std::vector<size_t> members = {};  // indices into parameters_
     FlatTensors values;
     size_t num_ready = 0;
     Collective::Ticket ticket = 0;
@@ -76,18 +75,18 @@ class GradientBuckets {
   Collective* const collective_;
   const at::Device device_;  // of buckets
 
-  std::vector<Bucket> buckets_;    // in the order of leaving
+  std::vector<Bucket> buckets_;    // in the order of sending
   std::vector<size_t> bucket_of_;  // by parameter
 
-  // How far the present step is.
+  // Progress of the current step.
   bool is_last_backward_ = false;
   std::vector<bool>
-      is_ready_;         // by parameter: it was in the last backward pass
-  size_t num_left_ = 0;  // buckets under way or back
-  size_t num_back_ = 0;
-  int64_t first_infinite_ = -1;  // a parameter
+      is_ready_;         // by parameter: the last backward pass reached it
+  size_t num_left_ = 0;  // buckets sent
+  size_t num_back_ = 0;  // buckets received
+  int64_t first_infinite_ = -1;  // index of a parameter
   bool sums_are_finite_ = true;
-  std::string late_;  // a gradient that came when its bucket had left
+  std::string late_;  // parameter whose gradient came after its bucket was sent
 };
 
 }  // namespace gandem

@@ -18,7 +18,7 @@
 namespace gandem {
 namespace {
 
-// Appends those with a fraction, or those without.
+// Appends the floating-point tensors, or the others.
 void Append(const TensorsByName& tensors, bool floating,
             std::vector<at::Tensor>& to) {
   for (const auto& [name, tensor] : tensors) {
@@ -26,8 +26,8 @@ void Append(const TensorsByName& tensors, bool floating,
   }
 }
 
-// `failure`, with the first that is not finite; the same on all ranks, which
-// have the mean by then.
+// Adds the name of the first mean that is not finite to `failure`. All ranks
+// have the same means and so the same name.
 absl::Status Named(const absl::Status& failure, const TensorsByName& means) {
   for (const auto& [name, mean] : means) {
     if (!IsFinite(mean)) return Annotate(failure, name);
@@ -85,7 +85,7 @@ GradientSynchronizer::~GradientSynchronizer() {
   if (phase_ == Phase::kIdle) return;
   for (Collective* const collective : {fleet_.tensors, fleet_.host}) {
     collective->Close(absl::CancelledError("the step was given up"));
-    // Ends when nothing runs any more, for no operation follows a Close.
+    // The barrier fails once no operation is in progress.
     (void)collective->Wait(collective->Barrier(), absl::InfiniteFuture());
   }
 }
@@ -111,8 +111,8 @@ absl::Status GradientSynchronizer::Reduce(absl::Time deadline) {
   return absl::OkStatus();
 }
 
-// Losses are means over the batch of the role; by itself a rank wants that over
-// its own part.
+// Losses are means over the batch of the role. A rank that updates on its own
+// needs the mean over its own images.
 void GradientSynchronizer::TakeMeanOfOwnImages() {
   const torch::NoGradGuard no_grad;
   for (const auto& [name, parameter] : state_.parameters) {
@@ -120,8 +120,7 @@ void GradientSynchronizer::TakeMeanOfOwnImages() {
   }
 }
 
-// A phase after the other, each of which may end in a deadline and be entered
-// again by the next call.
+// Each phase may end in a deadline; the next call then resumes it.
 absl::Status GradientSynchronizer::AfterUpdate(int64_t step,
                                                absl::Time deadline) {
   if (fleet_.tensors->size() == 1) return absl::OkStatus();
@@ -131,8 +130,8 @@ absl::Status GradientSynchronizer::AfterUpdate(int64_t step,
     phase_ = Phase::kAverage;
   }
   if (phase_ == Phase::kAverage) {
-    // The copies were sent first, so they are back when the average is: either
-    // both are taken over or none.
+    // The copies were sent first, so they are complete once the average is:
+    // either both are applied or neither.
     const absl::Status averaged = average_->Finish(deadline);
     if (absl::IsOutOfRange(averaged)) return Named(averaged, state_.parameters);
     GANDEM_RETURN_IF_ERROR(averaged);
@@ -168,8 +167,8 @@ TensorsByName GradientSynchronizer::AllState() const {
   return all;
 }
 
-// Every rank's checksum of every tensor, so that the message can name tensor
-// and rank.
+// Gathers every rank's checksum of every tensor, so that the message can name
+// the tensor and the rank.
 void GradientSynchronizer::LaunchComparison() {
   const TensorsByName state = AllState();
   checksums_.assign(state.size() * fleet_.host->size(), 0);

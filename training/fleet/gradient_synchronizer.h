@@ -1,37 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes the ranks of a fleet one network (design.md section 7). In each step:
+// Keeps the ranks of a fleet training one network (design.md section 7). In
+// each step:
 //
-//   ... the backward passes of all micro-batches but the last ...
+//   ... the backward passes of all micro-batches except the last ...
 //   synchronizer.ExpectLastBackward();
-//   ... the last one; its gradients leave while it goes on ...
+//   ... the last one, during which its gradients are sent ...
 //   GANDEM_RETURN_IF_ERROR(synchronizer.Reduce(deadline));
 //   ... clip and update: the same on all ranks ...
 //   GANDEM_RETURN_IF_ERROR(synchronizer.AfterUpdate(step, deadline));
 //
-// ACCUMULATE: gradients become their sums over all ranks, and buffers those of
-// rank 0, so that parameters, buffers and optimizer are the same bits on all
-// ranks. Each rank's loss is its share of that of the global batch, so the sum
-// is its gradient. Buffers that follow means over images (kImageMeanSuffix in
-// models/network.h) become those over the images of all ranks.
+// ACCUMULATE: gradients are summed over all ranks and buffers are copied from
+// rank 0, so that parameters, buffers and optimizer have the same bits on all
+// ranks. Each rank's loss is its share of the loss of the global batch, so the
+// sum is the gradient of the global batch. Buffers that are means over images
+// (kImageMeanSuffix in models/network.h) are averaged over the images of all
+// ranks.
 //
-// AVERAGE_STATE (local SGD, Stich 2019): gradients become those of the mean
-// over this rank's images, each rank updates by itself, and after every
-// interval-th update parameters, buffers and the optimizer's state become their
-// means over the ranks, weighted by their shares of the batch; counters become
-// those of rank 0.
+// AVERAGE_STATE (local SGD, Stich 2019): each rank updates on its own, with the
+// gradient of the mean over its images. After every interval-th update,
+// parameters, buffers and the optimizer's state are averaged over the ranks,
+// weighted by their shares of the batch; counters are copied from rank 0.
 //
-// A fleet of one has nothing to do, and changes no bit.
+// With one rank, all functions do nothing.
 //
 // Owner: the role, one per network; it shares the network's tensors. The
 // collectives outlive it.
 // Thread safety: one compute thread.
-// Errors of both waiting calls, the same on all ranks; final but for the first:
+// Errors of Reduce and AfterUpdate, which are the same on all ranks and final
+// except for the first:
 //   DEADLINE_EXCEEDED    call again.
-//   FAILED_PRECONDITION  no rank has a gradient of a parameter; names it.
-//   OUT_OF_RANGE         a gradient is not finite; names parameter and rank.
-//   DATA_LOSS            the ranks' states differ; names the first tensor.
-//   Collective::Wait's others.
+//   FAILED_PRECONDITION  no rank has a gradient of some parameters.
+//   OUT_OF_RANGE         a gradient is not finite.
+//   DATA_LOSS            the ranks' states differ.
+//   other errors of Collective::Wait.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -55,22 +57,23 @@ class GradientSynchronizer {
   enum class Mode { kAccumulate, kAverageState };
   struct Options {
     Mode mode = Mode::kAccumulate;
-    int64_t interval = 1;  // AVERAGE_STATE: updates from average to average
+    int64_t interval = 1;  // AVERAGE_STATE: updates between averages
     int64_t bucket_bytes = int64_t{4} << 20;
-    // What gradients are rounded to on the way; Undefined: their own type.
+    // Type to which gradients are rounded for sending; Undefined: no rounding.
     at::ScalarType wire = at::ScalarType::Undefined;
     // Updates between comparisons of the ranks' states; 0: never.
     // AVERAGE_STATE compares when it averages.
     int64_t divergence_check_interval = 0;
-    double share = 1;  // of a step's images that are this rank's, above 0
-    // A GradientScaler skips the update: a gradient that is not finite is no
-    // error. It is in the sum of all ranks, so all skip.
+    double share = 1;  // this rank's fraction of a step's images, above 0
+    // True with a GradientScaler: a gradient that is not finite is not an
+    // error, since all ranks see it in the sum and skip the update.
     bool may_be_infinite = false;
   };
-  // What has to be the same on all ranks. Parameters are leaves, on one device.
+  // State that must be equal on all ranks. Parameters are leaves of the graph,
+  // on one device.
   struct State {
     TensorsByName parameters = {};
-    // Parameters that are not trained: compared, never summed or averaged.
+    // Parameters that are not trained: compared, but not summed or averaged.
     TensorsByName frozen = {};
     TensorsByName buffers = {};
     TensorsByName optimizer = {};
@@ -78,19 +81,20 @@ class GradientSynchronizer {
 
   GradientSynchronizer(const Options& options, State state,
                        const FleetCollectives& fleet);
-  // Closes the collectives if they still use this one's memory.
+  // Closes the collectives if they still use this object's memory.
   ~GradientSynchronizer();
   GradientSynchronizer(const GradientSynchronizer&) = delete;
   GradientSynchronizer& operator=(const GradientSynchronizer&) = delete;
 
-  // The next backward pass is the last one before Reduce.
+  // Announces the last backward pass before Reduce.
   void ExpectLastBackward();
   // Waits until the gradients are those of the fleet.
   absl::Status Reduce(absl::Time deadline);
-  // After update number `step`, counted from 1: averages, compares.
+  // Averages or compares states, if due after update number `step`, counted
+  // from 1.
   absl::Status AfterUpdate(int64_t step, absl::Time deadline);
 
-  // Does Reduce make sums over the ranks of gradients?
+  // True if Reduce sums gradients over the ranks.
   bool sums_gradients() const { return buckets_ != nullptr; }
 
   // AVERAGE_STATE: |own - mean| / |mean| of the parameters before the last
@@ -113,11 +117,11 @@ class GradientSynchronizer {
 
   std::unique_ptr<GradientBuckets> buckets_;  // ACCUMULATE
   std::unique_ptr<StateAverage> average_;     // AVERAGE_STATE
-  std::unique_ptr<StateAverage> means_;    // ACCUMULATE; null: no such buffer
-  std::unique_ptr<CopiedTensors> copied_;  // with either
+  std::unique_ptr<StateAverage> means_;  // ACCUMULATE: image means; may be null
+  std::unique_ptr<CopiedTensors> copied_;  // in both modes
   std::vector<uint32_t> checksums_;        // by rank, then by tensor
   Collective::Ticket comparison_ = 0;
-  Phase phase_ = Phase::kIdle;  // what is under way
+  Phase phase_ = Phase::kIdle;
 };
 
 }  // namespace gandem

@@ -11,7 +11,7 @@
 namespace gandem {
 namespace {
 
-// In a wider type: squares of finite values may leave the range of their own.
+// Computed in double, since squares may overflow the tensor's type.
 double SquaredNorm(const at::Tensor& tensor) {
   const double norm =
       at::linalg_vector_norm(tensor, 2, std::nullopt, false, at::kDouble)
@@ -57,7 +57,7 @@ absl::Status CopiedTensors::Finish(absl::Time deadline) {
   const torch::NoGradGuard no_grad;
   int64_t offset = 0;
   for (at::Tensor tensor : tensors_) {
-    // A copy is aligned to the tensor's type.
+    // Copy, to align the bytes to the tensor's type.
     const at::Tensor from = BytesAt(offset, tensor).clone();
     tensor.copy_(from.view(tensor.scalar_type()).view(tensor.sizes()));
     offset += from.numel();
@@ -85,7 +85,7 @@ void StateAverage::MakeBuckets(const std::vector<at::Tensor>& tensors,
   }
 }
 
-// Each rank's part is weighted before it is summed: the sum is the mean.
+// Each rank weights its values, so the sum is the mean.
 void StateAverage::Launch() {
   const torch::NoGradGuard no_grad;
   for (Bucket& bucket : buckets_) {
@@ -103,8 +103,8 @@ absl::Status StateAverage::Finish(absl::Time deadline) {
     GANDEM_RETURN_IF_ERROR(collective_->Wait(bucket.ticket, deadline));
     ++num_back_;
   }
-  // All of them are back before the first is taken over: a fleet that ends in
-  // between leaves what the rank's own update made, never a mix with the mean.
+  // Unpack only after all buckets have arrived: if the fleet ends in between,
+  // the state must not be a mixture of own values and means.
   for (const Bucket& bucket : buckets_) Unpack(bucket);
   if (!std::isfinite(squared_mean_)) {
     return absl::OutOfRangeError(
@@ -116,8 +116,6 @@ absl::Status StateAverage::Finish(absl::Time deadline) {
   return absl::OkStatus();
 }
 
-// The distance to the mean is taken here, the last moment at which there is
-// one.
 void StateAverage::Unpack(const Bucket& bucket) {
   const torch::NoGradGuard no_grad;
   for (size_t i = 0; i < bucket.tensors.size(); ++i) {

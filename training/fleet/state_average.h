@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Means of tensors over the ranks of a fleet, weighted by their shares of a
-// batch; and copies of rank 0's.
+// Means of tensors over the ranks of a fleet, weighted by the ranks' shares of
+// a batch, and copies of rank 0's tensors.
 //
 // Owner: GradientSynchronizer. The collectives outlive them.
 // Thread safety: one compute thread.
@@ -24,7 +24,7 @@ namespace gandem {
 
 class CopiedTensors {
  public:
-  // `tensors` become those of rank 0.
+  // Copies rank 0's values to `tensors` on all ranks.
   CopiedTensors(std::vector<at::Tensor> tensors, const FleetCollectives& fleet);
 
   void Launch();
@@ -36,13 +36,14 @@ class CopiedTensors {
 
   const std::vector<at::Tensor> tensors_;
   Collective* const collective_;
-  at::Tensor bytes_;  // of all, one after the other
+  at::Tensor bytes_;  // all tensors, concatenated
   Collective::Ticket ticket_ = 0;
 };
 
 class StateAverage {
  public:
-  // Floating point, of any types. `parameters` have a drift.
+  // Takes tensors of any floating-point types. Drift is measured on
+  // `parameters`.
   StateAverage(double share, const std::vector<at::Tensor>& parameters,
                const std::vector<at::Tensor>& others, int64_t bucket_bytes,
                const FleetCollectives& fleet);
@@ -70,7 +71,7 @@ class StateAverage {
   const at::Device device_;  // of buckets
   std::vector<Bucket> buckets_;
   size_t num_back_ = 0;
-  double squared_distance_ = 0;  // of the buckets that are back
+  double squared_distance_ = 0;  // over unpacked buckets
   double squared_mean_ = 0;
   double drift_ = 0;
 };

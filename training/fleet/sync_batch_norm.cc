@@ -18,11 +18,11 @@ namespace {
 
 using torch::autograd::variable_list;
 
-// How long one wait lasts; what ends them all is the collective.
+// Length of one wait (chosen); closing the collective ends the waits.
 constexpr absl::Duration kPoll = absl::Seconds(1);
 
-// In the middle of a pass, where nobody can come again later: waits until the
-// collective is done or closed.
+// Waits until the operation is done or the collective is closed. A pass cannot
+// be interrupted and resumed, so there is no deadline.
 void WaitUntilDone(Collective& collective, Collective::Ticket ticket) {
   absl::Status done;
   do {
@@ -33,8 +33,8 @@ void WaitUntilDone(Collective& collective, Collective::Ticket ticket) {
 
 at::Tensor SumOverFleet(const at::Tensor& values, Collective* collective);
 
-// The gradient of a sum over ranks is the sum of the ranks' gradients, and so
-// is the gradient of that: the node's backward pass makes another one.
+// The gradient of a sum over ranks is the sum of the ranks' gradients. The
+// backward pass therefore creates another SumNode.
 class SumNode : public torch::autograd::Node {
  public:
   SumNode(const at::Tensor& values, Collective* collective)
@@ -47,7 +47,7 @@ class SumNode : public torch::autograd::Node {
   std::string name() const override { return "gandem::SumNode"; }
 
   variable_list apply(variable_list&& gradients) override {
-    // The other ranks count on this one.
+    // All ranks must take part, even without a gradient.
     return {SumOverFleet(
         gradients[0].defined() ? gradients[0] : at::zeros(sizes_, options_),
         collective_)};
@@ -59,7 +59,7 @@ class SumNode : public torch::autograd::Node {
   Collective* const collective_;
 };
 
-// Of all ranks' values.
+// The sum of all ranks' values.
 at::Tensor SumOverFleet(const at::Tensor& values, Collective* collective) {
   at::Tensor sum;
   {
@@ -69,7 +69,7 @@ at::Tensor SumOverFleet(const at::Tensor& values, Collective* collective) {
     at::Tensor(flat[0]).copy_(values);
     WaitUntilDone(*collective,
                   collective->AllReduce(flat.bytes(), flat.element_type()));
-    // A copy: what is in a graph is no view.
+    // Copied, since a tensor with a history must not be a view.
     sum = flat[0].to(values.device(), values.scalar_type(),
                      /*non_blocking=*/false, /*copy=*/true);
   }
@@ -84,8 +84,7 @@ class CollectiveGather : public FleetGather {
  public:
   explicit CollectiveGather(Collective* collective) : collective_(collective) {}
 
-  // A row for each rank, 0 in all but its own: the sum is the table, and has a
-  // gradient.
+  // Pads this rank's row with zero rows of the others; the sum is the table.
   at::Tensor Gather(const at::Tensor& values_K) override {
     const int64_t rank = collective_->rank();
     const int64_t above = collective_->size() - 1 - rank;

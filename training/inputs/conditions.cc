@@ -80,7 +80,7 @@ absl::StatusOr<ConditionSource> OpenLabels(const DataPlan& plan,
         if (as_real && noise != Purpose::kSample) {
           return (*labels)[places.ImageOf(noise, step, index)];
         }
-        // The label of an image that is drawn.
+        // Take the label of a randomly chosen image.
         return (*labels)[PhiloxStream(seed, LabelsFor(noise), step, index)
                              .NextBelow(static_cast<uint32_t>(size))];
       },
@@ -95,7 +95,7 @@ absl::StatusOr<Condition> ConditionOf(const ConditionSource& source,
       schedule.image_source == ImageSource::kReused) {
     return source(Purpose::kGeneratorNoise, images.round, range);
   }
-  // FRESH images were made for one discriminator step, and are counted in it.
+  // FRESH images are numbered within their discriminator step.
   const int64_t step = range.first / schedule.discriminator_batch;
   range.first -= step * schedule.discriminator_batch;
   GANDEM_CHECK(range.end() <= schedule.discriminator_batch);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What images are conditioned on. For generated images it is a function of
-// their place in the run, as their noise is, so no message carries it: the
-// generator computes it when it makes them, the discriminator when it gets
-// them.
+// Conditions of images. The condition of a generated image is a function of its
+// place in the run, like its noise. Both roles compute it, so no message
+// carries it.
 //
 // Owner: a role holds a copy. Thread safety: the role's compute thread.
-// Errors: of paired images, those of their dataset (pairs.h); labels have none.
+// Errors: for paired images, errors of the dataset (pairs.h).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -24,30 +23,30 @@
 
 namespace gandem {
 
-// The condition of generated images `range` of a step, addressed as their
-// noise: by kGeneratorNoise, kDiscriminatorNoise or kSample.
+// Returns the condition of generated images `range` of a step. Images have the
+// address of their noise: kGeneratorNoise, kDiscriminatorNoise or kSample.
 using ConditionSource = std::function<absl::StatusOr<Condition>(
     Purpose noise, int64_t step, IndexRange range)>;
 
-// The condition of networks that take none.
+// The source of empty conditions.
 absl::StatusOr<Condition> NoCondition(Purpose noise, int64_t step,
                                       IndexRange range);
 
-// Labels drawn uniformly from the classes, from a keyed stream of each image;
-// no classes: NoCondition.
+// Labels drawn uniformly from the classes, with a keyed stream per image.
+// Without classes, returns NoCondition.
 ConditionSource KeyedLabels(uint64_t seed, int64_t num_classes,
                             at::Device device);
 
-// The labels that data.generated_labels asks for. Errors of ReadDatasetLabels
-// (pipeline/sources/open_dataset.h), where they depend on the dataset.
+// Labels as configured by data.generated_labels. Errors: if labels depend on
+// the dataset, those of ReadDatasetLabels (pipeline/sources/open_dataset.h).
 absl::StatusOr<ConditionSource> OpenLabels(const DataPlan& plan,
                                            at::Device device);
 
-// The condition of images that came over the exchange.
+// The condition of images received over the exchange.
 absl::StatusOr<Condition> ConditionOf(const ConditionSource& source,
                                       const Schedule& schedule,
                                       const ImageBatch& images);
-// The condition of all pieces in order.
+// The conditions of all pieces, concatenated in order.
 absl::StatusOr<Condition> ConditionOf(const ConditionSource& source,
                                       const Schedule& schedule,
                                       const std::vector<ImageBatch>& pieces);

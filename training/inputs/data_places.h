@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which image of the dataset is in the place of a generated one: that of the
-// real image with the same number in the run, so that what belongs to real
-// images (an input to translate, a label) can be given to generated ones, and
-// every process knows to which.
+// Assigns an image of the dataset to each generated image: the real image with
+// the same number in the run. Every process can thus find the input or label of
+// a generated image.
 //
 //   kGeneratorNoise, t, i      image number t * B_G + i of the run
 //   kDiscriminatorNoise, u, j  image number u * B_D + j
-//   kSample, ., i              image i of the dataset, which begins again at
-//                              its end
+//   kSample, ., i              image i of the dataset, modulo its size
 //
 // Owner: values. Thread safety: pure functions.
 #pragma once
@@ -25,7 +23,7 @@ namespace gandem {
 
 class DataPlaces {
  public:
-  // `units` are those of the run's dataset.
+  // `units` belong to the run's dataset.
   DataPlaces(const DataPlan& plan, const ImageUnits& units)
       : order_(plan.seed, units),
         size_(units.size),
@@ -37,8 +35,8 @@ class DataPlaces {
     return number.has_value() ? order_.ImageOfSample(*number) : index % size_;
   }
 
-  // Of the sample in the run, which says what is drawn for the real image;
-  // nullopt for kSample, which is none.
+  // Number of the image in the run, which keys the random numbers of the real
+  // image; nullopt for kSample.
   std::optional<int64_t> NumberOf(Purpose noise, int64_t step,
                                   int64_t index) const {
     switch (noise) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a config says of the images of a run.
+// The images of a run, as configured.
 //
 // Owner: values; part of a RunPlan. Thread safety: pure functions.
 #pragma once
@@ -14,14 +14,14 @@
 namespace gandem {
 
 struct DataPlan {
-  DataConfig files = {};  // which, and how they are read
-  DataShape shape = {};   // as the networks see them
-  uint64_t seed = 0;      // of their order, and of what is drawn for them
+  DataConfig files = {};
+  DataShape shape = {};  // as the networks see them
+  uint64_t seed = 0;     // for their order and their augmentation
   // Images of one update of a role, over its whole fleet.
   int64_t generator_batch = 1;
   int64_t discriminator_batch = 1;
 
-  // Are images translated?
+  // True if the run translates images.
   bool has_pairs() const { return HasPairs(files); }
 };
 

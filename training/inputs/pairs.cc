@@ -38,7 +38,7 @@ absl::StatusOr<RealImages> PairReader::Read(Purpose noise, int64_t step,
   for (int64_t i = range.first; i < range.end(); ++i, values += size) {
     const int64_t image = places_.ImageOf(noise, step, i);
     const auto number = places_.NumberOf(noise, step, i);
-    // With what is drawn for the real image, so that they fit each other.
+    // Use the augmentation of the real image, so that input and target match.
     GANDEM_RETURN_IF_ERROR(
         number.has_value()
             ? pairs_->ReadSample(image, {.seed = seed_, .number = *number},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a role's inputs come from. Every draw is a pure function of (seed,
-// purpose, step, index): design.md section 5.
+// Sources of a role's inputs. Every draw is a pure function of (seed, purpose,
+// step, index): design.md section 5.
 //
 // Owner: the role holds a copy. Thread safety: the role's compute thread.
 #pragma once

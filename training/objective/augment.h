@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a config asks of augmentation, for all that a discriminator sees:
-// DiffAugment (diff_augment.h), or ADA of the extra `ada` (extras/README.md).
+// Augmentation of all images that a discriminator sees, as configured:
+// DiffAugment (diff_augment.h), or ADA from the extra `ada` (extras/README.md).
 //
-// Owner: the discriminator's objective has the controller; functions are pure.
+// Owner: the discriminator's objective owns the controller.
 // Thread safety: one compute thread. Errors: Torch exceptions.
 #pragma once
 
@@ -22,43 +22,43 @@
 
 namespace gandem {
 
-// Moves the probability p of ADA, which is the discriminator's own, by what the
-// discriminator says of real images.
+// Adapts ADA's probability p, a buffer of the discriminator, to the signs of
+// the logits of real images.
 class AdaController {
  public:
   virtual ~AdaController() = default;
-  // Of a micro-batch of real images: of any shape.
+  // Adds the logits, in any shape, of a micro-batch of real images.
   virtual void Add(const at::Tensor& logits) = 0;
-  // After step `step`, counted from 0: may move p, by the logits of all ranks
-  // of `fleet` (null: they are all here). The same on all ranks.
+  // Ends step `step`, counted from 0, and may change p. Uses the logits of all
+  // ranks of `fleet` (null: only this one), so p is equal on all ranks.
   virtual void EndStep(int64_t step, FleetGather* fleet) = 0;
   virtual double p() const = 0;
-  // The mean sign of the logits at the last look; nothing before the first.
+  // Mean sign of the logits at the last evaluation; empty before the first.
   virtual std::optional<double> mean_sign() const = 0;
-  // What a checkpoint has to keep beside the discriminator's buffers.
+  // State for checkpoints, besides the discriminator's buffers.
   virtual TensorsByName State() const = 0;
 };
 
 struct AdaFunctions {
-  // Gives a discriminator what it knows p by.
+  // Adds the buffer that holds p to a discriminator.
   void (*add_buffer)(const AdaOptions& options,
                      torch::nn::Module& discriminator);
   at::Tensor (*augment)(const at::Tensor& images_NCHW,
                         const AdaOptions& options,
                         const torch::nn::Module& discriminator,
                         const DrawKey& key);
-  // `discriminator` outlives the controller and has the buffer. Steps have
-  // `batch_size` real images, over all ranks.
+  // `discriminator` outlives the controller and has the buffer. A step has
+  // `batch_size` real images over all ranks.
   std::unique_ptr<AdaController> (*new_controller)(
       const AdaOptions& options, torch::nn::Module* discriminator,
       int64_t batch_size);
 };
 
-// One element, or none: this build lacks the extra.
+// One element; empty if this build lacks the extra.
 std::vector<AdaFunctions> ExtraAda();
 
-// Gives a discriminator that stands ready for training, or to judge, the
-// buffers that `options` ask for; null: none. Once per network.
+// Adds ADA's buffer to a discriminator or critic if `options` has a value. Call
+// it once per network.
 void AddAdaBuffer(const std::optional<AdaOptions>& options,
                   torch::nn::Module& discriminator);
 
@@ -67,7 +67,7 @@ std::unique_ptr<AdaController> NewAdaController(
     const std::optional<AdaOptions>& options, torch::nn::Module* discriminator,
     int64_t batch_size);
 
-// As `discriminator` sees them. The gradient passes through.
+// Augments images for `discriminator`. The gradient passes through.
 at::Tensor Augment(const at::Tensor& images_NCHW, const AugmentOptions& options,
                    const Discriminator& discriminator, const DrawKey& key);
 

@@ -44,8 +44,6 @@ ClassLossOptions ClassLossFrom(const ClassLossConfig& config) {
           .shift_negatives = config.shift_negatives()};
 }
 
-// An image's similarities to its class and to all others, over those to its
-// class and to images of the same one.
 at::Tensor ContrastiveLosses(const at::Tensor& embeddings_NE,
                              const at::Tensor& proxies_KE,
                              const at::Tensor& labels_N, double temperature) {
@@ -59,8 +57,8 @@ at::Tensor ContrastiveLosses(const at::Tensor& embeddings_NE,
                    others_NN.logical_and(SameClass(labels_N)));
 }
 
-// Both parts are cut off by the margins: what is similar enough, or different
-// enough, pulls no more.
+// The margins cut off both parts: pairs that are similar enough, or different
+// enough, contribute no gradient.
 at::Tensor D2dCrossEntropyLosses(const at::Tensor& embeddings_NE,
                                  const at::Tensor& proxies_KE,
                                  const at::Tensor& labels_N, double temperature,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Losses that teach the classes through embeddings of unit length (models.md
-// 4.2): of images e_i and of classes (proxies). The discriminator's are of real
-// images, the generator's of its own.
+// Class losses on embeddings of unit length (models.md 4.2), of images (e_i)
+// and of classes (proxies). The discriminator's loss is computed on real
+// images, the generator's on generated ones.
 //
-// They compare all images of a batch: they want it whole. On several workers
-// each would see its own part only, and a gather of the others' embeddings has
-// to sum gradients over the ranks (traps.md 9).
+// The losses compare all images of a batch, so they need the whole batch. With
+// several workers, a gather of embeddings must sum gradients over the ranks
+// (traps.md 9).
 //
 // Thread safety: pure functions. Errors: Torch exceptions.
 #pragma once
@@ -40,16 +40,16 @@ at::Tensor ContrastiveLosses(const at::Tensor& embeddings_NE,
 // D2D-CE (Kang et al. 2021, ReACGAN, equation 6): losses_N. With m = margin,
 // a_i = relu((m - p_i) / t), b_ij = relu((s_ij + m - 1) / t):
 // a_i + log(exp(-a_i) + sum over j with y_j != y_i of exp(b_ij)).
-// `shift_negatives`, as the published program does, takes the constant
-// max over k != i of (s_ik + m - 1) / t off every b_ij; because a_i is not
-// shifted, the loss is another one.
+// `shift_negatives` subtracts the constant max over k != i of (s_ik + m - 1) /
+// t from every b_ij, as the published program does. Since a_i is not shifted,
+// this is a different loss.
 at::Tensor D2dCrossEntropyLosses(const at::Tensor& embeddings_NE,
                                  const at::Tensor& proxies_KE,
                                  const at::Tensor& labels_N, double temperature,
                                  double margin, bool shift_negatives);
 
-// weight * mean of the chosen loss over the batch. A network without
-// embeddings, or images without labels, throw c10::Error.
+// weight * mean of the chosen loss over the batch. Throws c10::Error if the
+// network has no embeddings or the images have no labels.
 at::Tensor ClassLoss(const ClassLossOptions& options, const Verdict& verdict,
                      const at::Tensor& labels_N);
 

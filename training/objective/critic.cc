@@ -10,13 +10,14 @@
 namespace gandem {
 namespace {
 
-// Parameters that want no gradient for a while: the backward pass then skips
-// their part and leaves their .grad alone.
+// Disables the gradients of a module's parameters within a scope. The backward
+// pass then skips their part and leaves their .grad unchanged.
 class FrozenParameters {
  public:
   explicit FrozenParameters(torch::nn::Module& module)
       : parameters_(module.parameters()) {
-    // Those of freeze stay as they are afterwards.
+    // The destructor must not enable parameters that RoleConfig.freeze
+    // disabled.
     std::erase_if(parameters_, [](const at::Tensor& parameter) {
       return !parameter.requires_grad();
     });
@@ -33,7 +34,8 @@ class FrozenParameters {
   std::vector<at::Tensor> parameters_;
 };
 
-// What a relativistic loss compares with. Its images get no gradient.
+// The critic's logits of the real images that a relativistic loss compares
+// with. These images get no gradient.
 Logits RealLogits(Discriminator& critic, const JudgedImages& judged,
                   const Condition& condition, const ObjectiveOptions& objective,
                   const DrawKey& key, const Compute& compute) {
@@ -47,14 +49,11 @@ Logits RealLogits(Discriminator& critic, const JudgedImages& judged,
 
 }  // namespace
 
-// In float16 the gradient is computed of a scaled value and divided again, here
-// where it is judged: what leaves is float32 and needs no scale. The scale is a
-// power of 2, so that it changes no bit of what stays in range, and depends on
-// the arguments alone, not on the state of a trainer: every process that judges
-// these images with this critic gets the same bits. An image's share of the
-// value is about 1 / batch_size, so it begins with a slope of at most some
-// hundreds at the logits; where that overflows further down, it is halved as
-// often as needed.
+// The scale is a power of 2, so it does not change values that stay in range.
+// It depends on the arguments alone, so every process that judges these images
+// with this critic gets the same bits. An image's share of the value is about
+// 1 / batch_size, so the slope at the logits is at most some hundreds. If the
+// gradient overflows in lower layers, the scale is halved until it fits.
 at::Tensor FeedbackGradient(const at::Tensor& value, const at::Tensor& leaf,
                             int64_t batch_size, const Compute& compute,
                             bool retain_graph) {
@@ -88,7 +87,7 @@ Judgment JudgeImages(Discriminator& critic, const JudgedImages& judged,
                    .step = judged.round,
                    .first_index = judged.first_index};
   };
-  // Always a fresh leaf with canonical strides, wherever the images come from.
+  // A fresh leaf with canonical strides, regardless of the images' source.
   at::Tensor leaf = InLayout(judged.images_NCHW.detach(), compute);
   leaf.set_requires_grad(true);
   Condition condition = judged.condition;

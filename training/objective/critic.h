@@ -22,13 +22,13 @@
 
 namespace gandem {
 
-// A network that judges and never trains, and how it computes: wherever that
-// is, as the discriminator's role does.
+// A frozen discriminator and its compute settings, which equal those of the
+// discriminator's role on every worker.
 struct Critic {
   std::shared_ptr<Discriminator> network;
   Compute compute = {};
 };
-// Makes one whose state has to be loaded.
+// Makes a critic; the caller loads its state.
 using CriticFactory = std::function<absl::StatusOr<Critic>()>;
 
 // A micro-batch of a generator step.
@@ -37,7 +37,7 @@ struct JudgedImages {
   Condition condition = {};
   int64_t round = 0;
   int64_t first_index = 0;  // in the step
-  // Relativistic losses: the real images that they are compared with.
+  // The real images that a relativistic loss compares with.
   at::Tensor real_NCHW = {};
 };
 
@@ -52,8 +52,9 @@ Judgment JudgeImages(Discriminator& critic, const JudgedImages& judged,
                      const ObjectiveOptions& objective, int64_t batch_size,
                      const Compute& compute);
 
-// d(value)/d(leaf), where an image's share of `value` is about 1 / batch_size.
-// In float16 of a scaled value, and divided again: what leaves is float32.
+// d(value)/d(leaf) in float32, where an image's share of `value` is about
+// 1 / batch_size. In float16 the value is scaled before the backward pass and
+// the gradient is divided by the scale.
 at::Tensor FeedbackGradient(const at::Tensor& value, const at::Tensor& leaf,
                             int64_t batch_size, const Compute& compute,
                             bool retain_graph);

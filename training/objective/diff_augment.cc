@@ -14,19 +14,19 @@ using torch::indexing::Slice;
 
 enum Draw { kBrightness, kSaturation, kContrast, kRows, kColumns, kTop, kLeft };
 
-// Column `draw` for each image, to be broadcast over it.
+// Column `draw` of `draws`, shaped to broadcast over images.
 at::Tensor PerImage(const at::Tensor& draws, Draw draw,
                     const at::Tensor& like) {
   return draws.select(1, draw).to(like.options()).view({-1, 1, 1, 1});
 }
 
-// Of `count` equally likely integers from 0.
+// Maps a uniform number to one of the integers 0 .. count - 1.
 int64_t ToInteger(double uniform, int64_t count) {
   return std::min(static_cast<int64_t>(uniform * static_cast<double>(count)),
                   count - 1);
 }
 
-// From -largest to largest.
+// Maps a uniform number to one of the integers -largest .. largest.
 int64_t ToShift(double uniform, int64_t largest) {
   return ToInteger(uniform, 2 * largest + 1) - largest;
 }
@@ -54,15 +54,14 @@ at::Tensor Translate(const at::Tensor& images, double ratio,
   for (int64_t i = 0; i < images.size(0); ++i) {
     const int64_t down = -ToShift(uniform[i][kRows], rows);
     const int64_t right = -ToShift(uniform[i][kColumns], columns);
-    // Padding on one side and, by a negative one, cropping on the other.
+    // Negative padding crops the opposite side.
     shifted.push_back(at::constant_pad_nd(images.narrow(0, i, 1),
                                           {right, -right, down, -down}, 0));
   }
   return at::cat(shifted);
 }
 
-// A square that may stick out at the edges, gray because pixels are multiplied
-// by 0.
+// Sets a square, which the edges may cut, to 0 (gray).
 at::Tensor Cutout(const at::Tensor& images, double ratio,
                   const at::Tensor& draws) {
   const int64_t height = images.size(2);
@@ -73,8 +72,8 @@ at::Tensor Cutout(const at::Tensor& images, double ratio,
   const auto uniform = draws.accessor<double, 2>();
   at::Tensor mask = torch::ones({images.size(0), 1, height, width});
   for (int64_t i = 0; i < images.size(0); ++i) {
-    // The center may be on the far edge where that keeps the mean in the
-    // middle.
+    // For squares of even side, the center may lie on the far edge, so that the
+    // mean position is the image's center.
     const int64_t top =
         ToInteger(uniform[i][kTop], height + 1 - rows % 2) - rows / 2;
     const int64_t left =
@@ -86,7 +85,7 @@ at::Tensor Cutout(const at::Tensor& images, double ratio,
   return images * mask.to(images.options());
 }
 
-// Index into 0 .. side - 1 of a picture that is mirrored at its edges.
+// Maps an index of an image mirrored at its edges to 0 .. side - 1.
 int64_t Reflect(int64_t index, int64_t side) {
   if (index < 0) return -index;
   return index < side ? index : 2 * (side - 1) - index;
@@ -138,8 +137,8 @@ at::Tensor DiffAugment(const at::Tensor& images_NCHW,
                      UniformDraws(key, images_NCHW.size(0), kAugmentDraws));
 }
 
-// Gathers by index instead of padding, so that one pass does the flip, the
-// shift and the reflection.
+// Gathers by index, so that one pass does the flip, the shift and the
+// reflection.
 at::Tensor ConsistencyCopy(const at::Tensor& images_NCHW,
                            const at::Tensor& draws_N3) {
   const torch::NoGradGuard no_grad;

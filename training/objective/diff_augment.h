@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Differentiable augmentation of everything that the discriminator sees (Zhao
+// Differentiable augmentation of all images that the discriminator sees (Zhao
 // et al. 2020, "Differentiable augmentation for data-efficient GAN training"),
 // and the augmented copies of consistency regularization (Zhang et al. 2020).
 //
 // Every draw is a pure function of (seed, purpose, step, index), so micro-
-// batches, feedback modes and restarts change nothing. An image takes the same
-// draws whatever is switched on.
+// batches, feedback modes and restarts do not change it. An image uses the same
+// draws whichever augmentations are enabled.
 //
 // Thread safety: pure functions. Errors: Torch exceptions.
 #pragma once
@@ -26,18 +26,18 @@ class AugmentationConfig;  // proto/config.proto
 // generative adversarial networks with limited data"), which the extra `ada`
 // computes (augment.h).
 struct AdaOptions {
-  double target = 0.6;   // of the mean sign of the logits on real images
-  double p = 0;          // where it begins, in [0, 1]
-  int64_t interval = 4;  // steps from a look at the signs to the next
-  int64_t images_to_full = 500'000;  // in which p goes from 0 to 1
-  bool adaptive = true;              // false: p stays where it begins
+  double target = 0.6;   // target of the mean sign of the real logits
+  double p = 0;          // initial value, in [0, 1]
+  int64_t interval = 4;  // steps between evaluations of the signs
+  int64_t images_to_full = 500'000;  // images in which p can rise from 0 to 1
+  bool adaptive = true;              // false: p is constant
 };
 
 struct AugmentOptions {
   bool color = false;      // brightness, saturation, contrast
-  double translation = 0;  // largest shift as a part of the side; 0: none
-  double cutout = 0;       // side of the square as a part of the side; 0: none
-  // In place of the three above.
+  double translation = 0;  // largest shift as a fraction of the side; 0: none
+  double cutout = 0;  // side of the square as a fraction of the side; 0: none
+  // Replaces the three augmentations above.
   std::optional<AdaOptions> ada = {};
   bool any() const { return color || translation > 0 || cutout > 0; }
 };
@@ -56,27 +56,28 @@ struct DrawKey {
   }
 };
 
-// Uniform numbers in [0, 1), float64 on the CPU: row i is the beginning of the
-// stream of index first_index + i.
+// Uniform numbers in [0, 1), float64 on the CPU. Row i holds the first numbers
+// of the stream of index first_index + i.
 at::Tensor UniformDraws(const DrawKey& key, int64_t count, int64_t per_image);
 
-// What DiffAugment takes per image: brightness, saturation, contrast, shift of
+// Draws of DiffAugment per image: brightness, saturation, contrast, shift of
 // rows and columns, row and column of the cutout's center.
 constexpr int64_t kAugmentDraws = 7;
 
-// In this order: color, translation (zeros come in), cutout (zeros). The
-// gradient passes through.
+// Applies color, translation and cutout in this order; the latter two fill with
+// zeros. The gradient passes through.
 at::Tensor DiffAugment(const at::Tensor& images_NCHW,
                        const AugmentOptions& options,
                        const at::Tensor& draws_N7);
 at::Tensor DiffAugment(const at::Tensor& images_NCHW,
                        const AugmentOptions& options, const DrawKey& key);
 
-// Flipped left to right, or not; shift of rows and columns.
+// Draws of ConsistencyCopy per image: horizontal flip, shift of rows and
+// columns.
 constexpr int64_t kConsistencyDraws = 3;
 
-// Flipped with probability 1/2, then shifted by up to 1/8 of the side; what
-// comes in is the image's reflection. Without gradient.
+// Copies images, flipped with probability 1/2, then shifted by up to 1/8 of the
+// side with reflection at the edges. The copy has no gradient.
 at::Tensor ConsistencyCopy(const at::Tensor& images_NCHW,
                            const at::Tensor& draws_N3);
 

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FUSED feedback: d(generator loss)/d(image) of the pass in which the
-// discriminator trains on the image, in place of a frozen pass of its own
-// (training/objective/critic.h). From one forward pass there are two ways:
+// FUSED feedback: d(generator loss)/d(image) from the pass in which the
+// discriminator trains on the image, instead of a separate pass of a frozen
+// critic (training/objective/critic.h). After the forward pass there are two
+// methods:
 //
-//   two backward passes   JudgeTrained, which keeps the graph, then that of the
-//                         discriminator's loss.
-//   one                   JudgeAfterBackward: what it leaves in an image,
-//                         divided by the slope it began with at the image's
-//                         logit and times that of the generator's loss, is this
-//                         gradient. Exact where both losses reach an image
-//                         through its own logit alone.
+//   two backward passes   JudgeTrained, which keeps the graph, then the
+//                         backward pass of the discriminator's loss.
+//   one backward pass     JudgeAfterBackward multiplies the image gradient of
+//                         the training pass by the slope of the generator's
+//                         loss at the image's logit and divides it by the slope
+//                         at which the backward pass started (the root slope).
+//                         This is exact if both losses depend on an image only
+//                         through its own logit.
 //
-// Our own layers begin the one with the sum of the logits, a slope of 1, and
-// weigh images in the gradients of parameters
-// (models/layers/parameter_weights.h). Those of others begin with the
-// discriminator's loss. Its slope may be 0, or next to it, where the
-// generator's is not, and then they take two.
+// With gandem's own layers, the one backward pass starts at the sum of the
+// logits, so root slopes are 1, and images are weighted in the gradients of
+// parameters (models/layers/parameter_weights.h). Other networks start at the
+// discriminator's loss. If one of its slopes is too close to 0 to divide by,
+// they take two backward passes.
 //
 // Thread safety: the compute thread that owns the network.
 // Errors: Torch exceptions.
@@ -35,17 +37,18 @@ namespace gandem {
 
 // A training pass on generated images, with its graph.
 struct TrainingPass {
-  at::Tensor images_NCHW = {};  // before augmentation; they want a gradient
+  at::Tensor images_NCHW = {};  // before augmentation; they require a gradient
   Verdict verdict = {};
   at::Tensor labels_N = {};
-  // Relativistic losses: of the real images that they are compared with.
+  // Logits of the real images that a relativistic loss compares with.
   Logits real_logits = {};
-  // What its one backward pass begins with; undefined: it takes two.
+  // Slopes at the logits with which the one backward pass starts; undefined for
+  // two backward passes.
   at::Tensor root_slopes_N = {};
 };
 
-// The slopes of the discriminator's loss, as root_slopes_N; undefined if one of
-// them is too small to divide by.
+// Root slopes of a backward pass from the discriminator's loss, whose slopes
+// are `slopes_N`. Undefined if one of them is too small to divide by.
 at::Tensor RootSlopesOfLoss(const at::Tensor& slopes_N, int64_t batch_size);
 
 struct TrainedJudgment {
@@ -53,12 +56,12 @@ struct TrainedJudgment {
   std::vector<double> losses;  // each image's share of the step's loss
 };
 
-// `batch_size`: of the generator.
+// `batch_size`: the generator's batch size.
 TrainedJudgment JudgeTrained(const TrainingPass& pass,
                              const ObjectiveOptions& objective,
                              int64_t batch_size, const Compute& compute);
 
-// After the one backward pass, whose root_slopes_N are defined.
+// Call it after the one backward pass; needs pass.root_slopes_N.
 TrainedJudgment JudgeAfterBackward(const TrainingPass& pass,
                                    const ObjectiveOptions& objective,
                                    int64_t batch_size);

@@ -23,7 +23,7 @@ at::Tensor HalfSquareFromOne(const at::Tensor& x) {
 at::Tensor BelowOne(const at::Tensor& x) { return at::relu(1 - x); }
 at::Tensor AboveMinusOne(const at::Tensor& x) { return at::relu(1 + x); }
 
-// Losses of images whose logits should be above those of the others.
+// Relativistic losses that push the logits `above` over the logits `below`.
 at::Tensor Paired(const at::Tensor& above, const at::Tensor& below) {
   return Softplus(below - above);
 }
@@ -39,8 +39,8 @@ struct Entry {
   Part real = nullptr;
   Part generated = nullptr;
   Part generator = nullptr;
-  // Relativistic ones. The discriminator wants real images above, the
-  // generator its own.
+  // Relativistic losses: real images are above for the discriminator, generated
+  // images for the generator.
   Pair pair = nullptr;
 };
 
@@ -156,8 +156,8 @@ at::Tensor GeneratorSlopes(Loss loss, const at::Tensor& logits_N,
   return Slopes(EntryOf(loss).generator, logits_N, batch_size);
 }
 
-// The gradient is known, so it needs no graph: it joins the one that came back
-// from the critic.
+// The gradient has a closed form, so no graph is needed. It is added to the
+// gradient received from the critic.
 at::Tensor AddPairedL1(const at::Tensor& images_NCHW,
                        const at::Tensor& targets_NCHW, double weight,
                        int64_t batch_size, const at::Tensor& gradient_NCHW) {

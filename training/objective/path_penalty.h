@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StyleGAN2's path length regularization as the generator's role sees it: a
-// term of its loss, on images of their own, that the extra `stylegan2` computes
+// Interface to StyleGAN2's path length regularization: a term of the
+// generator's loss on separate images. The extra `stylegan2` computes it
 // (extras/README.md).
 //
 // Owner: the generator's role. Thread safety: one compute thread.
@@ -31,11 +31,12 @@ struct PathLengthOptions {
   int64_t batch_shrink = 2;
   bool separate = false;  // in a second update of the step
 
-  // Is it measured in the generator's step `step`, counted from 0?
+  // True if the generator's step `step`, counted from 0, includes the penalty.
   bool Due(int64_t step) const { return weight > 0 && step % every_steps == 0; }
 };
 
-// What measured images are made of, and noise of as many values as an image.
+// Inputs of the measured images, and a random direction [images, V] in the
+// space of images, V values per image.
 struct PathInput {
   at::Tensor noise_NZ;
   Condition condition;
@@ -46,29 +47,29 @@ class PathPenalty {
  public:
   struct Step {
     Generator& network;
-    int64_t images = 0;              // that are measured, over all ranks
-    std::vector<IndexRange> ranges;  // this rank's, a backward pass for each
-    FleetGather* fleet = nullptr;    // of ranks that train as one; null: none
+    int64_t images = 0;              // measured images over all ranks
+    std::vector<IndexRange> ranges;  // on this rank, one per backward pass
+    FleetGather* fleet = nullptr;    // null: no other ranks
     std::function<absl::StatusOr<PathInput>(IndexRange range)> input;
-    // The next backward pass is the last one of a second update.
+    // Announces the last backward pass of a second update.
     std::function<void()> expect_last_backward;
-    // The backward pass of a part of the loss.
+    // Runs the backward pass of a part of the loss.
     std::function<void(const at::Tensor& loss)> backward;
   };
 
   virtual ~PathPenalty() = default;
-  // The backward passes of a step in which it is due.
+  // Runs the backward passes of a step in which the penalty is due.
   virtual absl::Status Backward(const Step& step) = 0;
-  // What a checkpoint has to keep.
+  // State for checkpoints.
   virtual TensorsByName State() const = 0;
 };
 
-// `share`: of a step's images that are this rank's, above 0. `where`: the place
-// of the state.
+// `share`: this rank's fraction of a step's images, above 0. `where`: the
+// device of the state.
 using PathPenaltyMaker = std::unique_ptr<PathPenalty> (*)(
     const PathLengthOptions& options, double share, at::Device where);
 
-// One element, or none: this build lacks the extra.
+// One element; empty if this build lacks the extra.
 std::vector<PathPenaltyMaker> PathPenaltyMakers();
 
 inline std::unique_ptr<PathPenalty> NewPathPenalty(

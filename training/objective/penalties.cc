@@ -40,8 +40,8 @@ PenaltyOptions PenaltiesFrom(const PenaltyConfig& config) {
           .consistency_generated = config.consistency_generated()};
 }
 
-// Of a sum over images, each of which depends on its own logit only: so each
-// row is one image's gradient. It can be differentiated again.
+// Each logit depends on its own image only, so each row of the gradient of
+// their sum is one image's gradient.
 at::Tensor ImageGradient(const Logits& logits, const at::Tensor& images_NCHW) {
   return torch::autograd::grad({LogitSum(logits)}, {images_NCHW},
                                /*grad_outputs=*/{}, /*retain_graph=*/true,
@@ -108,7 +108,6 @@ at::Tensor LecamAnchors::GeneratedPenalties(const Logits& logits) const {
   });
 }
 
-// Before the penalty begins the anchors only follow the logits.
 void LecamAnchors::Update(int64_t step, double real_logit,
                           double generated_logit) {
   const double decay =

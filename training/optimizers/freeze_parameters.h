@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RoleConfig.freeze: parameters that keep their bits. They want no gradient
-// from then on, so that no backward pass computes one. Gradients with respect
-// to images still pass through their layers, penalties' second derivatives,
-// too. Whoever trains or sums gradients takes TrainedParametersOf
-// (training/state/module_state.h). Buffers are no parameters: batch norm's
-// statistics and the vectors of spectral norm change as in PyTorch.
+// RoleConfig.freeze: parameters that do not train. No backward pass computes
+// their gradients. Gradients with respect to images still pass through their
+// layers, as do the second derivatives of penalties. Code that trains or sums
+// gradients uses TrainedParametersOf (training/state/module_state.h). Buffers
+// are not frozen: batch norm statistics and the vectors of spectral norm change
+// as in PyTorch.
 //
 // Thread safety: the compute thread that owns the network.
 #pragma once
@@ -20,9 +20,9 @@
 
 namespace gandem {
 
-// Before anything is made of the network's parameters. `role` is its name in
-// messages; `optimizer` the one that the others will have.
-//   INVALID_ARGUMENT  CheckPatterns; nothing has changed.
+// Call it before anything else uses the network's parameters. `role` names the
+// network in messages; `optimizer` trains the other parameters.
+//   INVALID_ARGUMENT  an error of CheckPatterns; the network is unchanged.
 absl::Status FreezeParameters(const std::string& role, FreezePatterns freeze,
                               const OptimizerConfig& optimizer,
                               torch::nn::Module& network);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures how far gradients of parts of a batch are from that of the whole, in
-// steps in which that is asked for: what a gradient noise scale is estimated
-// from (common/results/noise_scale.h). It reads gradients and
-// changes none.
+// In selected steps, measures the squared norms of the gradients of parts of a
+// batch and of the whole batch. common/results/noise_scale.h estimates the
+// gradient noise scale from them. Gradients are only read.
 //
 //   noise.BeginStep(true);
 //   for each micro-batch:
@@ -14,8 +13,9 @@
 //   ... gradients become their sums over the ranks ...
 //   noise.AfterSum();
 //
-// A gradient is that of a share of the step's loss, sum over images / images of
-// the step: what is compared are means, so it is divided by its share.
+// The loss of a micro-batch is the sum over its images divided by the images of
+// the step. The measured gradients are divided by this share, so that they are
+// means over their own images.
 //
 // Owner: the role. `network` and `scaler` outlive it.
 // Thread safety: one compute thread. Errors: Torch exceptions.
@@ -34,32 +34,32 @@ namespace gandem {
 
 class GradientNoiseMeter {
  public:
-  // `scaler`: null where losses have no scale.
+  // `scaler`: null without loss scaling.
   GradientNoiseMeter(const torch::nn::Module* network,
                      const GradientScaler* scaler)
       : network_(network), scaler_(scaler) {}
 
-  // `step_images`: of the step, over the whole fleet. Not measured: all below
-  // do nothing. Forgets the step before.
+  // Begins a step of `step_images` images over the whole fleet and discards the
+  // previous one. Unless `is_measured`, the functions below do nothing.
   void BeginStep(bool is_measured, int64_t step_images);
 
-  // Micro-batches of one part follow each other.
+  // Micro-batches of one part must be consecutive.
   void BeforeBackward(GradientNoise::Part part);
   void AfterBackward(int64_t images);
 
-  // Once a step each; `images` of the step are this rank's.
+  // Call each once per step. `images`: images of the step on this rank.
   void BeforeSum(int64_t images);
   void AfterSum();
 
-  // Of the step: parts of one micro-batch only, and gradients that are not
-  // finite, are left out.
+  // Adds the measurements of the step. Leaves out parts that have only one
+  // micro-batch and gradients that are not finite.
   void AddTo(RoundMetrics& metrics) const;
 
  private:
-  // Empty: none has any yet.
+  // Copies of all gradients; undefined tensors for parameters without one.
   std::vector<at::Tensor> Copies() const;
-  // Squared norm of what was added to the gradients since `before`, as the mean
-  // over so many images.
+  // Squared norm of the change of the gradients since `before`, scaled to the
+  // mean over `images` images.
   double MeanSquareSince(const std::vector<at::Tensor>& before,
                          int64_t images) const;
 
@@ -68,7 +68,7 @@ class GradientNoiseMeter {
     int64_t pieces = 0;
     int64_t images = 0;
     double inverse_images = 0;  // sum over the pieces
-    double squares = 0;         // the same
+    double squares = 0;         // sum over the pieces of their squared norms
     double whole_square = 0;
   };
 
@@ -78,8 +78,8 @@ class GradientNoiseMeter {
   bool is_measured_ = false;
   double step_images_ = 1;
   std::vector<Found> found_;
-  std::vector<at::Tensor> part_start_;   // gradients where found_.back() began
-  std::vector<at::Tensor> piece_start_;  // where its last piece did
+  std::vector<at::Tensor> part_start_;   // gradients before found_.back()
+  std::vector<at::Tensor> piece_start_;  // gradients before its last piece
 };
 
 }  // namespace gandem

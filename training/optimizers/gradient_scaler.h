@@ -2,18 +2,16 @@
 //
 // Loss scaling for float16 (Micikevicius et al. 2018, section 3.2), with the
 // rules of torch.amp.GradScaler: the loss is multiplied by a scale so that
-// small gradients do not become 0, and the gradients are divided by it again
-// before anything looks at them. An update with a gradient that is not finite
-// is skipped and the scale falls; after growth_interval updates in a row it
-// grows.
+// small gradients do not become 0, and the gradients are divided by it before
+// they are used. An update with a gradient that is not finite is skipped and
+// the scale decreases; after growth_interval successive updates it grows.
 //
-//   scaler.Scale(loss).backward();       // as often as there are micro-batches
+//   scaler.Scale(loss).backward();       // for each micro-batch
 //   const bool found_inf = scaler.Unscale(parameters);
 //   if (!found_inf) GANDEM_RETURN_IF_ERROR(optimizer.Step());
 //   scaler.Update(found_inf);
 //
-// With a scale that is a power of 2 neither step changes a bit of a gradient
-// that stays in range, so float16 is the only difference to a run without it.
+// Scaling by a power of 2 does not change a gradient that stays in range.
 //
 // Owner: the role, one per optimizer. Thread safety: one compute thread.
 // Errors: Torch exceptions.
@@ -39,21 +37,22 @@ class GradientScaler {
 
   explicit GradientScaler(Options options);
 
-  // Multiplies a loss, or a gradient that backward() begins with.
+  // Multiplies a loss, or the gradient at which backward() starts.
   at::Tensor Scale(const at::Tensor& loss) const;
-  // Divides all gradients of `parameters` in place. True: one of them is not
-  // finite; the update has to be skipped. In a fleet they are the sums of all
-  // ranks, so that all ranks skip alike.
+  // Divides all gradients of `parameters` in place. Returns true if one of them
+  // is not finite; the update must then be skipped. In a fleet the gradients
+  // are sums over the ranks, so all ranks skip the same updates.
   bool Unscale(const std::vector<at::Tensor>& parameters) const;
-  // Ends a step: the scale of the next one.
+  // Ends a step and sets the scale of the next one.
   void Update(bool found_inf);
 
   double scale() const;
   int64_t skipped() const;  // updates, since the start of the run
-  // No scale would help: at this one gradients to 4e9 fit into float16.
+  // True if a lower scale would not help: at kLeastScale, gradients up to 4e9
+  // fit into float16.
   bool IsExhausted() const { return scale() < kLeastScale; }
 
-  // The tensors share the scaler's memory, as Optimizer::State().
+  // The tensors share the scaler's memory, like those of Optimizer::State().
   TensorsByName State() const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operations on all gradients of a network between backward and update, and
-// the update.
+// Operations on all gradients of a network after the backward pass, and the
+// update.
 //
 // Thread safety: one compute thread. Errors: Torch exceptions.
 #pragma once
@@ -14,19 +14,20 @@
 
 namespace gandem {
 
-// L2 norm over all gradients; parameters without one count as zero. Finite
-// wherever the gradients are, and float64 can hold it.
+// L2 norm over all gradients; parameters without one count as zero. Finite if
+// the gradients are and float64 can represent it.
 double GradientNorm(const torch::nn::Module& network);
 
 // Scales all gradients by min(1, max_norm / (norm + 1e-6)), as PyTorch does,
-// and returns the norm from before. A norm that is not finite scales nothing.
+// and returns the norm before scaling. If the norm is not finite, the gradients
+// are unchanged.
 double ClipGradientNorm(const torch::nn::Module& network, double max_norm);
 
-// Unscales, clips and takes a step, or skips it where `scaler` (null: no loss
-// scale) finds a gradient that is not finite. Returns the norm from before
-// clipping; 0: skipped.
-//   OUT_OF_RANGE  a gradient is not finite, without a scaler, or when no scale
-//                 is left to try; names the first and changes no parameter.
+// Unscales and clips gradients, then takes a step. Skips the step if `scaler`
+// (null: no loss scaling) finds a gradient that is not finite. Returns the norm
+// before clipping, 0 for a skipped step.
+//   OUT_OF_RANGE  a gradient is not finite, and there is no scaler or its scale
+//                 is exhausted; no parameter has changed.
 //   the errors of Optimizer::Step.
 absl::StatusOr<double> UpdateNetwork(const torch::nn::Module& network,
                                      double max_norm, Optimizer& optimizer,

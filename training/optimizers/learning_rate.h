@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The learning rate of each update: a schedule over the rounds of the run, and
-// the rule that a batch size scales it by.
+// scaling with the batch size.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -12,19 +12,19 @@
 
 namespace gandem {
 
-// What the learning rate is multiplied with in `round` of `rounds`, counted
-// from 0. It climbs by 1 / warmup_rounds a round to 1, times 1 before
-// decay_from_round, then on a line or half a cosine to final_factor at
-// decay_until_round.
+// Factor of the learning rate in `round` of `rounds`, counted from 0. It rises
+// by 1 / warmup_rounds per round to 1 and stays there until decay_from_round.
+// Then it follows a line or half a cosine to final_factor at decay_until_round.
 double RateFactor(const RateScheduleConfig& schedule, int64_t rounds,
                   int64_t round);
 
-// The step, from 0, of update number `update`, from 1, where every
-// `lazy_every`-th step from the first one takes two; 0: none does.
+// The step, counted from 0, of update number `update`, counted from 1. Steps 0,
+// lazy_every, 2 * lazy_every, ... have two updates; no step if lazy_every is 0.
 int64_t StepOfUpdate(int64_t update, int64_t lazy_every);
 
-// BATCH_SQRT keeps the noise of a step (Krizhevsky 2014), BATCH_LINEAR the way
-// per image (Goyal et al. 2017).
+// Factor of the learning rate for a batch size. BATCH_SQRT keeps the noise per
+// step constant (Krizhevsky 2014), BATCH_LINEAR the progress per image (Goyal
+// et al. 2017).
 double BatchFactor(BatchScalingRule rule, int64_t batch_size,
                    int64_t base_batch_size);
 

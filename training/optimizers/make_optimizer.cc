@@ -16,7 +16,6 @@
 namespace gandem {
 namespace {
 
-// Adam's, if none is set.
 std::unique_ptr<UpdateRule> MakeFamily(const OptimizerConfig& config,
                                        const TensorsByName& parameters) {
 #define GANDEM_MAKE_RULE(Config, field) \
@@ -34,7 +33,7 @@ double LearningRateOf(const OptimizerConfig& config) {
   return config.adam().learning_rate();
 }
 
-// The family with what goes around it.
+// The rule of the family, wrapped in optimism and Lookahead if configured.
 std::unique_ptr<UpdateRule> MakeWholeRule(const OptimizerConfig& config,
                                           const TensorsByName& parameters) {
   std::unique_ptr<UpdateRule> rule = MakeFamily(config, parameters);
@@ -47,7 +46,7 @@ std::unique_ptr<UpdateRule> MakeWholeRule(const OptimizerConfig& config,
   return rule;
 }
 
-// Parameters of one factor are one group, whichever patterns they are from.
+// Parameters with equal rate factors form one group.
 std::unique_ptr<UpdateRule> MakeRuleOfGroups(const OptimizerConfig& config,
                                              const TensorsByName& parameters) {
   std::map<double, std::vector<size_t>> by_factor;

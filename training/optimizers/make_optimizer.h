@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From an OptimizerConfig to an optimizer. A new one is a message in
-// proto/config.proto, a source in rules/ and a line in rules/families.h.
+// Makes an optimizer from an OptimizerConfig. A new optimizer needs a message
+// in proto/config.proto, a source in rules/ and a line in rules/families.h.
 //
 // Thread safety: the compute thread. Errors: below; Torch exceptions.
 #pragma once
@@ -16,17 +16,17 @@
 
 namespace gandem {
 
-// What the learning rate depends on besides its own config.
+// Properties of the run that the learning rate depends on.
 struct OptimizerUse {
   int64_t rounds = 1;  // of the run
   int64_t steps_per_round = 1;
   int64_t batch_size = 64;  // images per update, over the whole fleet
-  int64_t lazy_every = 0;   // steps of two updates: StepOfUpdate
+  int64_t lazy_every = 0;   // see StepOfUpdate
 };
 
-// Updates `parameters`, which must have their final type, device and memory
-// layout. Without a family in `config` it is Adam with its defaults. Whether
-// the patterns of its groups match is not checked here (freeze_parameters.h).
+// Makes the optimizer of `parameters`, which must have their final type, device
+// and memory layout. The default family is Adam. FreezeParameters checks that
+// the patterns of parameter groups match.
 //   INVALID_ARGUMENT  lists every option that is out of range.
 absl::StatusOr<std::unique_ptr<Optimizer>> MakeOptimizer(
     const OptimizerConfig& config, const TensorsByName& parameters,

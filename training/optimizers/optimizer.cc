@@ -32,7 +32,7 @@ absl::StatusOr<Tensors> Optimizer::Gradients() const {
           absl::StrCat("parameter ", name,
                        " has no gradient: no backward pass has reached it"));
     }
-    // Fused loops walk over plain memory: equal strides or a copy.
+    // Fused loops need equal strides.
     gradients.push_back(gradient.strides() == parameter.strides()
                             ? gradient
                             : at::empty_like(parameter).copy_(gradient));

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What turns a network's gradients into an update. One per role:
+// Updates the parameters of a network from their gradients. One per role:
 //
 //   optimizer->ZeroGradients();
-//   loss.backward();            // as often as there are micro-batches
+//   loss.backward();            // for each micro-batch
 //   GANDEM_RETURN_IF_ERROR(optimizer->Step());
 //
-// make_optimizer.h makes it from a config. The arithmetic is an UpdateRule's.
+// make_optimizer.h makes an optimizer from a config. An UpdateRule does the
+// arithmetic.
 //
 // Owner: the role's worker loop, together with the network whose parameters it
 // updates. Thread safety: one compute thread.
@@ -30,14 +31,13 @@ class Optimizer {
   // The learning rate of update number `step`, counted from 1.
   using LearningRate = std::function<double(int64_t step)>;
 
-  // At least one parameter; they have their final type, device and layout.
-  // `rule` is one of these parameters.
+  // `parameters` is not empty; they have their final type, device and layout.
+  // `rule` was made for the same parameters.
   Optimizer(TensorsByName parameters, std::unique_ptr<UpdateRule> rule,
             LearningRate learning_rate);
 
-  // One update.
-  //   FAILED_PRECONDITION  a parameter has no gradient; names the first one and
-  //                        has changed nothing.
+  // Makes one update.
+  //   FAILED_PRECONDITION  a parameter has no gradient; nothing has changed.
   absl::Status Step();
 
   // The one of the last Step(); 0 before the first.
@@ -54,7 +54,7 @@ class Optimizer {
   TensorsByName State() const;
 
  private:
-  // Each in the strides of its parameter.
+  // All gradients, each with the strides of its parameter.
   absl::StatusOr<Tensors> Gradients() const;
 
   TensorsByName parameters_;

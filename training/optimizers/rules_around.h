@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rules around any other rule, which keeps its state.
+// Update rules that wrap another rule.
 //
 // Thread safety, errors: see update_rule.h.
 #pragma once
@@ -16,12 +16,12 @@ namespace gandem {
 
 // Optimism: the update is u_t + optimism * (u_t - u_{t-1}), where u is the
 // update of the inner rule and u_0 = 0. With Adam inside and optimism 1 this is
-// Optimistic Adam (Daskalakis et al. 2018, algorithm 1). It takes out the
-// rotation of a two-player game, and with it the momentum that a lag adds
-// (design.md section 4).
+// Optimistic Adam (Daskalakis et al. 2018, algorithm 1). It cancels the
+// rotation of a two-player game and the momentum that a lag adds (design.md
+// section 4).
 //
-// State: "previous_update.<parameter>", and what the inner rule has. Both rules
-// are of `parameters`.
+// State: "previous_update.<parameter>" and the state of `inner`, which was made
+// for the same parameters.
 std::unique_ptr<UpdateRule> MakeOptimistic(double optimism,
                                            std::unique_ptr<UpdateRule> inner,
                                            const TensorsByName& parameters);
@@ -31,23 +31,23 @@ std::unique_ptr<UpdateRule> MakeOptimistic(double optimism,
 // s += rate * (w - s), and w becomes s. It damps the rotation of a game
 // (Chavdarova et al. 2021).
 //
-// State: "slow.<parameter>", and what the inner rule has. Both rules are of
-// `parameters`.
+// State: "slow.<parameter>" and the state of `inner`, which was made for the
+// same parameters.
 std::unique_ptr<UpdateRule> MakeLookahead(const LookaheadConfig& config,
                                           std::unique_ptr<UpdateRule> inner,
                                           const TensorsByName& parameters);
 
-// Some of the parameters, with a learning rate of their own.
+// Parameters with a factor of the learning rate.
 struct RateGroup {
-  double factor = 1;                 // times the learning rate
-  std::vector<size_t> members = {};  // which of the optimizer's parameters
-  std::unique_ptr<UpdateRule> rule;  // of these, in this order
+  double factor = 1;
+  std::vector<size_t> members = {};  // indices of the optimizer's parameters
+  std::unique_ptr<UpdateRule> rule;  // for the members, in this order
 };
 
-// Each parameter belongs to one group. PyTorch's parameter groups: rules look
-// at one parameter at a time, so a group's are those that it would have alone.
+// Applies each group's rule to its members, like PyTorch's parameter groups.
+// Each parameter belongs to one group.
 //
-// State: that of the groups' rules.
+// State: the states of the groups' rules.
 std::unique_ptr<UpdateRule> MakeGrouped(std::vector<RateGroup> groups);
 
 }  // namespace gandem

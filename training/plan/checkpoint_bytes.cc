@@ -24,7 +24,7 @@ struct RoleBytes {
 
 absl::StatusOr<RoleBytes> BytesOfRole(const RolePlan& role,
                                       torch::nn::Module& network) {
-  // Its state has the type that it computes in.
+  // The optimizer's state has the type of the parameters.
   if (role.network.precision == RoleConfig::FLOAT64) network.to(at::kDouble);
   GANDEM_RETURN_IF_ERROR(FreezeParameters(
       RoleName(role.network.role), role.freeze, role.optimizer, network));
@@ -47,8 +47,8 @@ absl::StatusOr<int64_t> BytesOfGenerator(const RunPlan& plan) {
   return 2 * bytes.network + bytes.optimizer + path_length;
 }
 
-// Where the versions are exact, a generator that is restored asks for the
-// critics of the rounds in flight.
+// With exact versions, a restored generator needs the critics of the rounds in
+// flight.
 int64_t OlderCritics(const RunPlan& plan) {
   if (!plan.schedule().IsExact()) return 0;
   const int64_t oldest = plan.schedule().OldestBoundaryNeeded(plan.rounds);
@@ -66,7 +66,7 @@ absl::StatusOr<int64_t> BytesOfDiscriminator(const RolePlan& role,
 
 }  // namespace
 
-// One network after the other: large ones need the memory.
+// Builds one network at a time to limit the memory of large ones.
 absl::StatusOr<int64_t> PredictCheckpointBytes(const RunConfig& config) {
   const RunPlan plan = MakeRunPlan(EffectiveRunConfig::OfValid(config));
   GANDEM_ASSIGN_OR_RETURN(const int64_t generator, BytesOfGenerator(plan));

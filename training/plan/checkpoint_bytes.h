@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a checkpoint of a run will have, before there is one: the networks are
-// made, so that it is right for every family and optimizer.
+// Predicts the size of a run's checkpoints. Builds the networks, so that the
+// prediction is right for every family and optimizer.
 //
 // Thread safety: one compute thread.
 // Errors: those of making a network or an optimizer; Torch exceptions.
@@ -15,8 +15,8 @@
 namespace gandem {
 
 // Bytes of both roles' tensors: networks, the generator's average, optimizers
-// and older critics. What an objective keeps and the files' headers, some
-// kilobytes, are left out. `config` is valid (common/config/run_config.h).
+// and older critics. File headers and the state of objectives, some kilobytes,
+// are left out. `config` is valid (common/config/run_config.h).
 absl::StatusOr<int64_t> PredictCheckpointBytes(const RunConfig& config);
 
 }  // namespace gandem

@@ -95,7 +95,6 @@ GradientSynchronizer::Options SyncOf(const SyncConfig& sync) {
           .divergence_check_interval = sync.divergence_check_interval()};
 }
 
-// OptimizerUse::lazy_every.
 int64_t LazyEvery(const PenaltyConfig& penalties, Role role) {
   if (penalties.lazy_update() != PenaltyConfig::SEPARATE) return 0;
   if (role == GENERATOR) {
@@ -150,8 +149,8 @@ Ema::Options EmaOf(const RunConfig& config) {
           .copy_buffers = ema.buffers() == EmaConfig::COPIED};
 }
 
-// All heartbeats of a run go to one process: at most a hundred a second, so
-// that those of a large fleet do not delay each other.
+// Limits a run to 100 heartbeats per second, since one process receives them
+// all.
 absl::Duration HeartbeatInterval(const RunConfig& config) {
   const ControlConfig& control = config.control();
   const absl::Duration paced =

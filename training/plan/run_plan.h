@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plan of a run: all that its parts take from the config, each in the form
-// in which it takes it. Made once, where an EffectiveRunConfig comes in (a
-// worker's run epoch, a test), and handed down in parts. No function below that
-// sees a RunConfig; messages of single parts (NetworkConfig, OptimizerConfig,
-// DataConfig) stay as they are.
+// The plan of a run: everything that its parts need from the config, converted
+// to their option structs. A worker's run epoch makes the plan once and passes
+// its parts down, so no function below sees a RunConfig. Messages of single
+// parts (NetworkConfig, OptimizerConfig, DataConfig) are kept as they are.
 //
-// Owner: values; they never change once made. Thread safety: pure functions.
+// Owner: values that never change. Thread safety: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +30,7 @@ namespace gandem {
 
 // A worker's place in a run epoch.
 struct EpochPlace {
-  int rank = 0;  // among the workers of its role that take part
+  int rank = 0;  // among the participating workers of its role
   int64_t run_epoch = 0;
   int64_t incarnation = 0;
   int64_t first_round = 0;
@@ -41,16 +40,16 @@ struct EpochPlace {
 struct RolePlan {
   NetworkPlan network = {};
   int workers = 1;
-  int64_t step_batch = 1;    // images of an update, over the whole fleet
-  int64_t step_batches = 1;  // batches that they are
-  // Updates from one at which all workers are at the same state to the next.
+  int64_t step_batch = 1;    // images per update, over the whole fleet
+  int64_t step_batches = 1;  // batches per update
+  // Number of updates between two points at which all workers have equal state.
   int64_t steps_to_agreement = 1;
   std::vector<std::string> freeze = {};  // patterns of parameters
   OptimizerConfig optimizer = {};
   OptimizerUse optimizer_use = {};
   double clip_gradient_norm = std::numeric_limits<double>::infinity();
-  GradientScaler::Options loss_scale = {};  // of float16
-  GradientSynchronizer::Options sync = {};  // but for what a rank adds
+  GradientScaler::Options loss_scale = {};  // for float16
+  GradientSynchronizer::Options sync = {};  // without the fields of a rank
   bool syncs_batch_norm = false;
   bool uses_nccl = false;  // between several workers
 };
@@ -70,19 +69,19 @@ struct ControlPlan {
   int64_t metrics_every_rounds = 1;
   int64_t noise_scale_every_rounds = 0;  // 0: never measured
   bool ends_on_health_warning = false;
-  absl::Duration poll;  // a waiting role looks around as often as that
+  absl::Duration poll;  // interval at which a waiting role checks for a stop
 };
 
 struct RunPlan {
-  // Of noise, augmentation and the points of penalties: that of the run, until
-  // it is rolled back.
+  // Seed of noise, augmentation and penalties: the run's seed until the first
+  // rollback.
   uint64_t noise_seed = 0;
   int64_t rounds = 0;
   int64_t checkpoint_every_rounds = 0;  // 0: only at the end and at a cut
-  ExchangeOptions exchange = {};        // but for the place; see ExchangeAt
+  ExchangeOptions exchange = {};        // without the place; see ExchangeAt
   ObjectiveOptions objective = {};
-  // The generator's loss contains the critic's logits of real images, which are
-  // not those of a training pass.
+  // True if the generator's loss needs the critic's logits of real images from
+  // a pass of their own (not a training pass).
   bool judges_with_real_images = false;
   RolePlan generator = {};
   RolePlan discriminator = {};
@@ -92,21 +91,19 @@ struct RunPlan {
   ControlPlan control = {};
 
   const Schedule& schedule() const { return exchange.schedule; }
-  // Of a generator or a discriminator.
   const RolePlan& role(Role role) const {
     return role == GENERATOR ? generator : discriminator;
   }
 };
 
-// `rollbacks`: how often the run went back to a checkpoint because it had
-// diverged. Each time it goes on with other random numbers, so that it may come
-// through.
+// `rollbacks`: number of times that the run returned to a checkpoint because it
+// had diverged. Each rollback changes the random numbers, to avoid the same
+// divergence.
 RunPlan MakeRunPlan(const EffectiveRunConfig& config, int64_t rollbacks = 0);
 
-// `plan` with the devices that a worker at `position` on this host has.
+// `plan` with the devices of the worker at `position` on this host.
 RunPlan WithDevices(RunPlan plan, int position);
 
-// The exchange of a worker at `place`.
 ExchangeOptions ExchangeAt(const RunPlan& plan, const EpochPlace& place);
 
 }  // namespace gandem

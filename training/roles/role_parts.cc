@@ -34,7 +34,7 @@ absl::StatusOr<std::shared_ptr<Discriminator>> NewDiscriminator(
 }
 
 void SaltAfterRollback(const RunPlan& plan, torch::nn::Module& network) {
-  // Zero where there was none.
+  // The salt is 0 without a rollback.
   SaltDraws(network, plan.noise_seed ^ plan.data.seed);
 }
 

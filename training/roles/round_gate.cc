@@ -10,7 +10,7 @@ namespace gandem {
 
 RoundGate::Answer RoundGate::Start(int64_t round, absl::Time deadline) {
   absl::MutexLock lock(&mu_);
-  // A round that another role of this process has begun is not a new one.
+  // Another role of this process may have begun the round.
   if (round <= started_) return Answer::kStart;
   if (!AwaitUntil(&mu_,
                   absl::Condition(

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decides whether a round may begin, so that a run can be brought to one common
-// cut (design.md section 8): pause every worker, learn the last round that each
-// has begun, let all complete the latest of these, stop.
+// Decides whether a round may begin, so that all workers can stop at a common
+// cut (design.md section 8): pause every worker, find the latest round that any
+// of them has begun, let all complete it, stop.
 //
 // Owner: a worker's run epoch. A colocated worker has one gate for both roles.
 // Thread safety: all functions from any thread.
@@ -20,7 +20,7 @@ class RoundGate {
  public:
   enum class Answer {
     kStart,    // the round has begun
-    kHold,     // paused, the cut is not known yet; nothing changed
+    kHold,     // paused without a known cut; nothing changed
     kPastEnd,  // the run or the cut ends before this round
   };
 
@@ -28,20 +28,21 @@ class RoundGate {
   RoundGate(int64_t first_round, int64_t rounds)
       : last_round_(rounds - 1), started_(first_round - 1) {}
 
-  // Begins `round`, or says why not; waits until the deadline while paused.
+  // Begins `round` if possible; waits until the deadline while paused.
   Answer Start(int64_t round, absl::Time deadline);
 
-  // From now on no round later than the returned one begins, until SetCut().
+  // Returns the latest round that has begun. No later round begins until
+  // SetCut().
   int64_t Pause();
-  // The last round is `cut`, which must be at least what Pause() returned.
+  // Sets the last round, which must not precede the result of Pause().
   void SetCut(int64_t cut);
 
   bool paused() const;
   bool has_cut() const;
-  // The round that Start() lets through last: rounds - 1, or the cut.
+  // The last round that may begin: rounds - 1, or the cut.
   int64_t last_round() const;
-  // Whether no round may follow when so many are completed, as far as is known:
-  // a cut may still come.
+  // True if the run may end after `completed_rounds`: no round follows, or a
+  // pause has not led to a cut yet.
   bool MayEndAfter(int64_t completed_rounds) const;
   // The latest round that has begun; first_round - 1 before that.
   int64_t started() const;

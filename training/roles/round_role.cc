@@ -16,8 +16,8 @@
 namespace gandem {
 namespace {
 
-// For tests: a flipped bit, as of a faulty memory. It is a low one of the
-// fraction, so that the value stays finite.
+// For tests: flips a bit, like faulty memory. The bit is a low one of the
+// fraction, so the value stays finite.
 void DamageParameterIfArmed(const at::Tensor& parameter) {
   const auto at = FailpointDamages("update.parameters", parameter.nbytes());
   if (!at.has_value()) return;
@@ -145,7 +145,7 @@ absl::StatusOr<bool> RoundRole::BeginRound(absl::Time deadline) {
   return true;
 }
 
-// The last step of a round is measured.
+// Measures the last step of a round.
 void RoundRole::BeginNoiseOfStep() {
   const int64_t every = plan_.control.noise_scale_every_rounds;
   noise_.BeginStep(every > 0 && (round_ + 1) % every == 0 &&
@@ -171,8 +171,8 @@ absl::Status RoundRole::Update(const DeviceSum& loss,
                                const SecondUpdate& second,
                                absl::Time deadline) {
   absl::Status updated = TryUpdate(before, second, deadline);
-  // The gradient of a loss that is not finite may be: that of a hinge, say. A
-  // loss scale skips what leaves the range of float16.
+  // An infinite loss can have a finite gradient, for example with HINGE. With
+  // loss scaling, updates that leave the range of float16 are skipped.
   if (updated.ok() && trained_.scaler == nullptr &&
       !std::isfinite(loss.Value())) {
     updated = absl::OutOfRangeError("the loss is not finite");
@@ -182,10 +182,10 @@ absl::Status RoundRole::Update(const DeviceSum& loss,
              : updated;
 }
 
-// Called again after a deadline, when gradients may be sums in part.
+// May be called again after a deadline, when some gradients are already sums.
 absl::Status RoundRole::Reduce(GradientSynchronizer& synchronizer,
                                absl::Time deadline) {
-  // A noise scale is that of the first update.
+  // The noise scale is measured in the first update of a step.
   const bool sums = synchronizer.sums_gradients() && !is_second_;
   if (!std::exchange(is_reducing_, true) && sums) {
     noise_.BeforeSum(RankImages(role_plan().step_batch,

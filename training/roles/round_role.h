@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A role that runs round by round: what both roles do around their operations.
-// It asks the gate, saves the state when that is due, updates the network (the
-// fleet's gradients, clipping and the optimizer, the fleet's agreement), and
-// measures and reports each round, with signs of bad health (rank 0).
+// The part of a role that both roles share. It asks the gate before each round,
+// saves the state when due, updates the network (sums gradients over the fleet,
+// clips, steps the optimizer, compares states), and measures and reports each
+// round, on rank 0 with health warnings.
 //
 // Owner: a worker's run epoch. Thread safety: one compute thread.
 // Errors: training_role.h; those of GradientSynchronizer and UpdateNetwork.
@@ -45,15 +45,14 @@ class RoundRole : public TrainingRole {
   absl::Status Restore(const TensorReader& state) final;
 
  protected:
-  // In the order of a checkpoint's file.
   struct NamedState {
     std::string prefix;
     TensorsByName tensors;
     StateChanges changes = StateChanges::kAnytime;
   };
-  using StateParts = std::vector<NamedState>;
+  using StateParts = std::vector<NamedState>;  // in the order of the file
 
-  // What a step updates, which outlives this, and how it is computed.
+  // The parts that a step updates, which outlive the role, and their compute.
   struct Trained {
     const torch::nn::Module* network = nullptr;
     Optimizer* optimizer = nullptr;
@@ -66,7 +65,7 @@ class RoundRole : public TrainingRole {
   RoundRole(Role role, RunPlan plan, const EpochPlace& place,
             RoleServices services, Trained trained);
 
-  // Of the parts of either role.
+  // Extracts the trained parts from either role's `Parts`.
   template <typename Parts>
   static Trained TrainedOf(const Parts& parts) {
     return {.network = parts.network.get(),
@@ -77,48 +76,48 @@ class RoundRole : public TrainingRole {
             .compute_choice = parts.compute_choice};
   }
 
-  // Does the next operation. DEADLINE_EXCEEDED: it waits, and nothing changed.
+  // Does the next operation. DEADLINE_EXCEEDED: still waiting, nothing changed.
   virtual absl::StatusOr<AdvanceResult> Next(absl::Time deadline) = 0;
-  // But for the loss scale, which is here.
+  // The role's state without the loss scale, which RoundRole adds.
   virtual StateParts State() const = 0;
-  // What is not the same tensors at all times.
+  // Adds state whose set of tensors varies over time.
   virtual void AddMore(StateShard&) const {}
   virtual absl::Status RestoreMore(const TensorReader&) {
     return absl::OkStatus();
   }
 
-  // Begins round(); false: the run or the cut ends before it.
-  //   DEADLINE_EXCEEDED  the gate holds it.
-  //   OUT_OF_RANGE       there was a health warning that ends the run.
+  // Begins round(). Returns false if the run or the cut ends before it.
+  //   DEADLINE_EXCEEDED  the gate is paused.
+  //   OUT_OF_RANGE       a health warning ends the run.
   absl::StatusOr<bool> BeginRound(absl::Time deadline);
-  // The next backward pass is the step's last.
+  // Announces the last backward pass of a step.
   void ExpectLastBackward();
-  // Runs a backward pass, that of `images` of the step's; in rounds of
-  // noise_scale_every_rounds the noise of its gradient is measured.
+  // Runs the backward pass of `images` of the step's images. Measures gradient
+  // noise in the rounds that noise_scale_every_rounds selects.
   void MeasuredBackward(GradientNoise::Part part, int64_t images,
                         absl::FunctionRef<void()> backward);
-  // The backward passes of a second update of a step, at the parameters that
-  // the first one has left; what they do not reach counts as 0.
+  // Runs the backward passes of the second update of a step, after the first
+  // update. Parameters without a gradient then get a gradient of 0.
   using SecondUpdate = std::function<absl::Status()>;
-  // Ends a step, whose loss is `loss`; `before` is called once, when the
-  // gradients are there and nothing has changed yet. `second`: null, or what is
-  // called once after the update. All of a step is one version.
-  //   DEADLINE_EXCEEDED  waits for other ranks: call again.
+  // Ends a step with loss `loss`. Calls `before` once, after the gradients are
+  // complete and before the update, and `second` (may be null) once after the
+  // update. Both updates together make one version.
+  //   DEADLINE_EXCEEDED  still waiting for other ranks; call again.
   //   OUT_OF_RANGE       the loss or a gradient is not finite.
   absl::Status Update(const DeviceSum& loss, absl::FunctionRef<void()> before,
                       const SecondUpdate& second, absl::Time deadline);
-  // Until the next wait, or until Advance is done.
+  // Reports that the role waits, until the next wait or the end of Advance.
   void NoteWait(WorkerPosition::Wait what, Role whom = ROLE_UNKNOWN) const;
-  // Whether the images of round() are measured (ImageMeter).
+  // True if the images of round() are measured (ImageMeter).
   bool MeasuresImages() const {
     return place_.rank == 0 && TrainingHealth::MeasuresImages(round_);
   }
-  // Ends and reports the round; `metrics` has what only this role knows.
+  // Ends and reports the round; `metrics` holds the fields of the derived role.
   void EndRound(RoundMetrics metrics);
-  //   OUT_OF_RANGE  a number of the state is not finite; nothing is saved.
+  //   OUT_OF_RANGE  the state has a value that is not finite; nothing is saved.
   absl::Status SaveIfDue();
 
-  int64_t round() const { return round_; }      // in progress, or the next one
+  int64_t round() const { return round_; }      // the current or next round
   int64_t updates() const { return updates_; }  // since the start of the run
   RoundTimer* timer() { return &timer_; }
 
@@ -128,9 +127,9 @@ class RoundRole : public TrainingRole {
 
  private:
   const RolePlan& role_plan() const { return plan_.role(role_); }
-  // Is the state of this many rounds one that is saved?
+  // True if the state after `completed_rounds` is saved.
   bool SavesAfter(int64_t completed_rounds) const;
-  // All of it, of which `shard` is a rank's share.
+  // Adds the whole state to `shard`.
   StateShard WithState(StateShard shard) const;
   absl::Status TryUpdate(absl::FunctionRef<void()> before,
                          const SecondUpdate& second, absl::Time deadline);
@@ -146,21 +145,21 @@ class RoundRole : public TrainingRole {
   const int64_t steps_per_round_;
   const Trained trained_;
   GradientNoiseMeter noise_;
-  bool is_reducing_ = false;  // has called Reduce, which was not done
+  bool is_reducing_ = false;  // Reduce has begun and must be called again
   int64_t round_;
   int64_t updates_;
   int64_t saved_rounds_;  // completed rounds in the newest saved state
   SnapshotBuffers buffers_;
-  std::weak_ptr<TensorSnapshot> saving_;  // what is still being written
+  std::weak_ptr<TensorSnapshot> saving_;  // the snapshot being written
   RoundTimer timer_;
   bool is_second_ = false;  // in the second update of a step
-  // Has taken an update that the other ranks have not agreed to yet.
+  // True between an update and the end of GradientSynchronizer::AfterUpdate.
   bool is_updated_ = false;
   // Norm of the gradient in the last step's first update, before clipping; 0 if
   // that update was skipped.
   double gradient_norm_ = 0;
   TrainingHealth health_;
-  int64_t skipped_ = 0;  // updates, up to the round before
+  int64_t skipped_ = 0;  // skipped updates before this round
   absl::Status unhealthy_;
 };
 

@@ -26,8 +26,8 @@ absl::StatusOr<AdvanceResult> AdvanceFar(TrainingRole& role,
 
 absl::Status Run(std::span<TrainingRole* const> roles,
                  const RunRolesOptions& options) {
-  // Alone, a role may wait as long as it likes. With company it only tries,
-  // and waits a little (for data, or for the gate) when none can go on.
+  // A single role may wait. With several roles, each one only tries, and waits
+  // shortly (for data or the gate) if no role can advance.
   constexpr absl::Duration kShort = absl::Milliseconds(2);
   absl::Duration patience =
       roles.size() == 1 ? options.poll : absl::ZeroDuration();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one training loop. With one role it waits inside the exchange
-// (decoupled); with both it tries each in turn (colocated). Lag 0 is the
-// synchronous algorithm in either.
+// The training loop of all workers. One role waits inside the exchange
+// (decoupled); two roles are tried in turn (colocated). Lag 0 is the
+// synchronous algorithm in both.
 //
 // Thread safety: the compute thread, which makes all Torch calls.
 #pragma once
@@ -17,14 +17,14 @@
 namespace gandem {
 
 struct RunRolesOptions {
-  // How long one wait lasts before `interrupted` is asked again.
+  // Longest wait between two calls of `interrupted`.
   absl::Duration poll = absl::Seconds(1);
-  // Not OK: the loop ends with that status.
+  // A status other than OK ends the loop, which returns it.
   std::function<absl::Status()> interrupted = {};
 };
 
-// Until all roles have finished, one fails, or the loop is interrupted. Torch
-// exceptions become a Status.
+// Runs until all roles have finished, one fails, or `interrupted` ends the
+// loop. Torch exceptions become a Status.
 absl::Status RunRoles(std::span<TrainingRole* const> roles,
                       const RunRolesOptions& options);
 

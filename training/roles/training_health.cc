@@ -20,7 +20,7 @@ constexpr int64_t kMeasuredInRounds =
     TrainingHealth::kRounds / TrainingHealth::kMeasuredEvery;
 constexpr double kHugeGradient = 1e4;
 constexpr int64_t kMeasuredHuge = 2;
-// Values of images are in [-1, 1].
+// Half a gray level of 256, for values in [-1, 1].
 constexpr double kEqualSamples = 1.0 / 255;
 constexpr size_t kShownNames = 5;
 
@@ -42,7 +42,7 @@ std::vector<uint32_t> ChecksumsOf(const TensorsByName& tensors) {
 
 void ImageMeter::AddImages(const at::Tensor& images_NCHW) {
   const torch::NoGradGuard no_grad;
-  // A copy: the graph of the images is freed before the step ends.
+  // Copied, because the images are freed before the step ends.
   if (!first_CHW_.defined()) first_CHW_ = images_NCHW[0].clone();
   squares_.Add((images_NCHW - first_CHW_).square().sum());
   images_ += images_NCHW.size(0);
@@ -144,7 +144,7 @@ void TrainingHealth::EndRound(bool has_updated, RoundMetrics& metrics) {
                "activations or its loss are saturated; look at its logits"),
            no_gradient_.since_round, metrics);
     }
-    // What is not finite is larger.
+    // The negation also catches norms that are not finite.
     if (Lasts(!(norm <= kHugeGradient), kMeasuredHuge, round, huge_gradient_)) {
       Warn(absl::StrFormat(
                "the norm of the image gradients is %.3g, above %.0g: they "

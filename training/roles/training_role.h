@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the two roles have in common: a role is a sequence of operations
-// (exchange/schedule.h), executed one by one. The same code serves both modes:
-// a decoupled worker advances one role and waits inside the exchange; a
-// colocated worker tries both in turn.
+// A role is a sequence of operations (exchange/schedule.h), executed one by
+// one. The same code serves both modes: a decoupled worker advances one role
+// and waits inside the exchange; a colocated worker tries both in turn.
 //
 // Owner: a worker's run epoch. Thread safety: one compute thread.
-// Errors: Status, first one final; Torch exceptions (see CatchTorch).
+// Errors: Status, the first is final; Torch exceptions (see CatchTorch).
 #pragma once
 
 #include <cstdint>
@@ -32,23 +31,23 @@ namespace gandem {
 
 enum class AdvanceResult {
   kAdvanced,
-  kWaiting,   // for the other role, data or the gate; nothing changed
-  kFinished,  // all rounds are done and the other side has what it needs
+  kWaiting,   // waits for the other role, data or the gate; nothing changed
+  kFinished,  // all rounds are done and the other role needs nothing more
 };
 
 class TensorReader;
 
-// What a role is between two calls of Advance.
+// State of a role between two calls of Advance.
 struct RoleState {
   int64_t completed_rounds = 0;
   // Optimizer updates since the start of the run. Within a round, running
-  // statistics and spectral-norm vectors may be ahead of them: they have seen
+  // statistics and spectral-norm vectors may be ahead of them: they include
   // forward passes of the unfinished step.
   int64_t updates = 0;
-  std::vector<NamedTensor> tensors = {};  // those of a checkpoint
+  std::vector<NamedTensor> tensors = {};  // the tensors of a checkpoint
 };
 
-// Bytes of what a role trains, where it computes.
+// Bytes of a role's trained state on its device.
 struct TrainedBytes {
   int64_t parameters = 0;
   int64_t buffers = 0;
@@ -63,61 +62,63 @@ class TrainingRole {
   // Copies all state.
   virtual RoleState Capture() const = 0;
   virtual TrainedBytes Size() const = 0;
-  // Replaces all state; before the first Advance.
+  // Replaces all state. Call it before the first Advance.
   virtual absl::Status Restore(const TensorReader& state) = 0;
 };
 
-// When state is saved, and who takes it. A role calls it at round ends.
+// Receives the state that a role saves at the end of a round.
 class CheckpointSink {
  public:
   virtual ~CheckpointSink() = default;
-  // Waits until there is room for one more, and what was saved as `file` before
-  // is written or given up.
+  // Waits until there is room for one more state, and the previous state saved
+  // as `file` has been written or abandoned.
   virtual absl::Status AwaitRoom(const std::string& file) = 0;
-  // Takes the state after `completed_rounds`; writes it in the background. To
-  // be called after AwaitRoom. `checksums` are those of the whole state, of
-  // which `share` is this rank's part; empty where it is all of it.
+  // Writes the state after `completed_rounds` in the background. Call AwaitRoom
+  // first. `share` is this rank's part of the state. `checksums` cover the
+  // whole state; they are empty if `share` is all of it.
   virtual absl::Status Save(int64_t completed_rounds, std::string file,
                             std::shared_ptr<TensorSnapshot> share,
                             TensorChecksums checksums) = 0;
 };
 
-// What a worker lends to its roles. Outlives them.
+// Services of a worker for its roles; they outlive the roles.
 struct RoleServices {
   RoundGate* gate = nullptr;
-  CheckpointSink* checkpoints = nullptr;  // may be null: nothing is saved
-  // Every rank saves the whole state, not its share of it: to compare them.
+  CheckpointSink* checkpoints = nullptr;  // null: nothing is saved
+  // Every rank saves the whole state, not its share, so that states can be
+  // compared.
   bool saves_whole_state = false;
   // Called at the end of each round of a role.
   std::function<void(const RoundMetrics&)> report = {};
-  // Of the role, for its measurements; null: this is its only worker.
+  // Collective of the role's fleet, for measurements; null: only one worker.
   const Collective* fleet = nullptr;
-  WaitBoard* waits = nullptr;  // null: nobody wants to know
+  WaitBoard* waits = nullptr;  // null: waits are not reported
 };
 
-// Measures a round and the parts of it that were spent waiting. A round begins
-// where the one before it ended: what lies between them (checkpoints, the gate,
-// a critic's duties) is part of the later one, and the sum is the whole time.
+// Measures a round and its waits. A round begins at the end of the previous
+// one, so work between rounds (checkpoints, the gate, a critic's duties)
+// belongs to the later round and the sum of all rounds is the whole time.
 //
-// Communication of the fleet is exposed while kSync is timed or Wait holds the
-// compute thread up elsewhere (statistics over all ranks, in a forward pass).
-// While an operation is under way and neither is so, it is hidden.
+// Communication of the fleet is exposed while kSync is timed, or while a wait
+// blocks the compute thread elsewhere (statistics over all ranks in a forward
+// pass). The rest of the time of operations is hidden.
 class RoundTimer {
  public:
   enum Wait { kImages, kFeedback, kData, kCache, kSync, kNumWaits };
-  // What a wait is for, and of which role's workers; ROLE_UNKNOWN: of none.
+  // Reason of a wait, and the role of the workers that it waits for
+  // (ROLE_UNKNOWN: no workers).
   struct Awaited {
     WorkerPosition::Wait what = WorkerPosition::NOTHING;
     Role whom = ROLE_UNKNOWN;
   };
 
-  // `fleet` and `board` outlive this; null: there is none.
+  // `fleet` and `board` may be null; they outlive the timer.
   explicit RoundTimer(const Collective* fleet = nullptr,
                       WaitBoard* board = nullptr);
 
-  // Runs `call`, which returns a Status or StatusOr, and books its time. When
-  // it has to be called again (DEADLINE_EXCEEDED), `rank` says for which worker
-  // it waits.
+  // Runs `call`, which returns a Status or StatusOr, and adds its time to
+  // `wait`. If it must be called again (DEADLINE_EXCEEDED), `rank` returns the
+  // worker that it waits for.
   template <typename Rank, typename Call>
   auto Timed(Wait wait, Awaited awaited, Rank&& rank, Call&& call) {
     const absl::Time begin = Begin(wait, awaited);
@@ -136,8 +137,8 @@ class RoundTimer {
     return Timed(
         wait, awaited, [] { return -1; }, std::forward<Call>(call));
   }
-  // Fills what is about time and communication from `metrics`' role and round;
-  // the next round begins.
+  // Fills the fields about time and communication and begins the next round.
+  // `metrics` has its role and round set.
   void EndRound(RoundMetrics& metrics);
 
  private:
@@ -149,9 +150,9 @@ class RoundTimer {
   WaitBoard* const board_;
   absl::Time start_ = MonotonicNow();
   absl::Duration waits_[kNumWaits] = {};
-  CollectiveStats at_start_;  // of the round
+  CollectiveStats at_start_;  // at the start of the round
   CollectiveStats at_sync_;   // at the last Begin(kSync)
-  CollectiveStats in_sync_;   // added up while kSync was timed
+  CollectiveStats in_sync_;   // sum over the time in kSync
 };
 
 }  // namespace gandem

@@ -14,14 +14,14 @@
 namespace gandem {
 namespace {
 
-// With its frames, which help in a log; on a terminal (`gandem sample`) they
-// would hide what the command says itself.
+// Logs an error with its backtrace. On a terminal (`gandem sample`) the frames
+// would hide the command's own message.
 void LogWithFrames(const c10::Error& error) {
   if (isatty(STDERR_FILENO) == 0) GANDEM_LOG_ERROR("{}", error.what());
 }
 
-// Mostly of a thread that cannot be started, which says no more than "Resource
-// temporarily unavailable".
+// A thread that cannot be started causes most of these errors. Its message is
+// only "Resource temporarily unavailable".
 absl::Status FromSystemError(const std::system_error& error) {
   if (error.code() != std::errc::resource_unavailable_try_again &&
       error.code() != std::errc::not_enough_memory) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where Torch's exceptions end (style.md 3.4: nothing escapes a thread).
+// Converts Torch's exceptions to Status (style.md 3.4: no exception leaves a
+// thread).
 //
 // Thread safety: any thread.
 #pragma once
@@ -15,8 +16,8 @@
 
 namespace gandem {
 
-// Carries a Status, which is not OK, out of what Torch calls, a node of a graph
-// for example; CatchTorch makes it a Status again.
+// Carries an error Status through Torch, for example out of a node of a graph;
+// CatchTorch converts it back.
 class StatusError : public std::exception {
  public:
   explicit StatusError(absl::Status status)
@@ -29,11 +30,11 @@ class StatusError : public std::exception {
   const std::string text_;
 };
 
-// Calls `body` and returns its status, or that of what it throws:
-//   its own             of a StatusError.
-//   RESOURCE_EXHAUSTED  out of memory on the device or the host, or of threads.
-//   INTERNAL            anything else; the first line is kept, the whole text
-//                       is logged once, but not to a terminal.
+// Calls `body` and returns its status, or converts its exception:
+//   the carried status  for a StatusError.
+//   RESOURCE_EXHAUSTED  out of device memory, host memory or threads.
+//   INTERNAL            anything else. The status keeps the text without the
+//                       backtrace; all is logged unless stderr is a terminal.
 absl::Status CatchTorch(absl::FunctionRef<absl::Status()> body);
 
 // The same for a body that returns a StatusOr.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sum of numbers that a device may still be computing. Reading one waits for
-// all work that the device was given before, so they are read when somebody
-// asks for the sum and no sooner.
+// A sum of numbers that a device may still be computing. Reading a number waits
+// for all earlier work of the device, so numbers are read only when Value() is
+// called.
 //
 // Owner: values. Thread safety: one compute thread. Errors: Torch exceptions.
 #pragma once
@@ -19,21 +19,21 @@ class DeviceSum {
   explicit DeviceSum(double first) : parts_({{.value = first}}) {}
   explicit DeviceSum(const at::Tensor& first) { Add(first); }
 
-  // One number, without its graph. It stays as it is until it is read.
+  // Adds one number, detached from its graph. The caller must not change it.
   void Add(const at::Tensor& number);
   void Add(const DeviceSum& other);
-  // Multiplies all that was added so far.
+  // Multiplies the sum so far.
   void Scale(double factor);
 
-  // As doubles, in the order in which they came.
+  // Sums as double, in the order of Add.
   double Value() const;
 
  private:
   struct Part {
-    at::Tensor pending = {};  // undefined: known
+    at::Tensor pending = {};  // undefined: `value` is known
     double value = 0;
   };
-  // Known from the first Value() on.
+  // Value() replaces pending parts by known ones.
   mutable std::vector<Part> parts_;
 };
 

@@ -14,8 +14,8 @@ namespace {
 
 using Tensors = torch::OrderedDict<std::string, at::Tensor>;
 
-// Calls `act(source tensor, target tensor, whether it is a buffer)` for every
-// parameter and buffer.
+// Calls `act(source tensor, target tensor, is_buffer)` for every parameter and
+// buffer.
 template <typename Act>
 void ForEachPair(const torch::nn::Module& source,
                  const torch::nn::Module& target, Act act) {
@@ -50,8 +50,6 @@ Ema::Ema(const Options& options, const torch::nn::Module& network,
               });
 }
 
-// 0 is a plain copy. Where updates come every few rounds, one stands for all of
-// them.
 double Ema::Decay(int64_t round) const {
   if (round < options_.start_round) return 0;
   const double rounds = static_cast<double>(options_.rounds_per_update);

@@ -20,32 +20,33 @@ class Ema {
  public:
   struct Options {
     double decay = 0.999;  // [0, 1); 0: a plain copy
-    // Images after which a network has half its weight left (StyleGAN); then
-    // decay is 0.5^(batch_size / half-life). 0: `decay` counts.
+    // Images after which a network's weight in the average has halved
+    // (StyleGAN): the decay is 0.5^(batch_size / half-life). 0: `decay` is
+    // used.
     double half_life_images = 0;
-    // The half-life is at most this times the images before the round, so that
-    // the random start is forgotten soon. 0: no such limit.
+    // Limits the half-life to this factor times the images before the round, so
+    // that the random start loses its weight soon. 0: no limit.
     double ramp_up = 0;
-    // Images after which the half-life is reached, on half a cosine from 0
-    // (Huang et al. 2024). 0: from the first on.
+    // Images during which the half-life rises on half a cosine from 0 (Huang et
+    // al. 2024). 0: constant half-life.
     int64_t half_life_ramp_images = 0;
     int64_t batch_size = 1;   // images per round, for half_life_images
-    int64_t start_round = 0;  // before it a plain copy
-    // Update is called at the end of every so many rounds only, and weighs as
-    // much as if it had been called in each with the same network.
+    int64_t start_round = 0;  // earlier updates make plain copies
+    // Rounds between calls of Update. Each call weighs as much as one call per
+    // round with the same network.
     int64_t rounds_per_update = 1;
     bool copy_buffers = false;  // float buffers are copied, as in StyleGAN2
   };
 
-  // `average` is a twin of `network` from the registry, with the same type and
-  // device; it becomes a copy.
+  // `average` has the architecture, type and device of `network`. The
+  // constructor copies `network` into it.
   Ema(const Options& options, const torch::nn::Module& network,
       torch::nn::Module& average);
 
   // Weight of the old average in `round`.
   double Decay(int64_t round) const;
 
-  // After the generator step of `round`, counted from 0.
+  // Call it after the generator step of `round`, counted from 0.
   void Update(int64_t round);
 
  private:
@@ -55,11 +56,11 @@ class Ema {
   };
   const Options options_;
   Pairs averaged_;
-  Pairs copied_;  // always
+  Pairs copied_;
 };
 
-// Copies parameters and buffers; the networks are twins from the registry, but
-// may differ in type, device and memory layout.
+// Copies parameters and buffers between networks of the same architecture,
+// which may differ in type, device and memory layout.
 void CopyNetwork(const torch::nn::Module& source, torch::nn::Module& target);
 
 }  // namespace gandem

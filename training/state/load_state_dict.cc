@@ -29,7 +29,7 @@ constexpr size_t kStateDictPrefixBytes = 16;
 constexpr absl::string_view kParallel = "module.";
 constexpr absl::string_view kWeight = ".weight";
 
-// Of a buffer that counts.
+// The type of an integer buffer, such as a counter.
 std::optional<at::ScalarType> CountingType(DType type) {
   if (type == DType::kI64) return at::kLong;
   if (type == DType::kI32) return at::kInt;
@@ -62,7 +62,7 @@ FileTensors ByName(std::vector<NamedTensor> tensors) {
   return by_name;
 }
 
-// Compares a file with a network, and keeps what is to be copied.
+// Matches the tensors of a file with those of a network.
 class StateDictFit {
  public:
   StateDictFit(FileTensors file, const TensorsByName& state)
@@ -123,7 +123,7 @@ class StateDictFit {
           to.is_floating_point() ? "F32 (or F64, F16, BF16)" : "I64"));
       return;
     }
-    // from_blob wants a mutable pointer; copy_ only reads it.
+    // from_blob takes a mutable pointer; copy_ only reads it.
     const at::Tensor values = torch::from_blob(
         const_cast<std::byte*>(from.bytes.data()), from.shape, *type);
     if (!IsFinite(values)) {

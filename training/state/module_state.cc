@@ -44,7 +44,7 @@ at::ScalarType ToTorch(DType type) {
   }
 }
 
-// Contiguous and on the CPU; not a copy when it already is.
+// The tensor contiguous on the CPU, copied only if needed.
 at::Tensor OnHost(const at::Tensor& tensor) {
   if (tensor.is_cpu()) return tensor.detach().contiguous();
   const at::Tensor host = torch::empty(
@@ -59,7 +59,7 @@ TensorsByName Listed(const torch::OrderedDict<std::string, at::Tensor>& items) {
   return list;
 }
 
-// A count may be of another type: the optimizers' was float32 once.
+// Scalars may differ in type: older checkpoints count updates in float32.
 bool IsNumber(const NamedTensor& tensor) {
   return tensor.shape.empty() &&
          ToTorch(tensor.dtype) != at::ScalarType::Undefined;
@@ -103,15 +103,14 @@ int64_t BytesOf(const TensorsByName& tensors) {
   return sum;
 }
 
-// Tensors in registration order, without names: both ends have made the same
-// network of the same config.
+// Names are not needed: both ends make the same network from the same config.
 SharedBytes PackModule(const torch::nn::Module& module) {
   torch::NoGradGuard no_grad;
   std::vector<at::Tensor> parts;
   for (const auto& [name, tensor] : StateOf(module)) {
     parts.push_back(tensor.detach().reshape({-1}).view(at::kByte));
   }
-  // One transfer from the device for all of them.
+  // Transfer all tensors at once.
   auto owner = std::make_shared<const at::Tensor>(OnHost(at::cat(parts)));
   return SharedBytes(owner,
                      {static_cast<const std::byte*>(owner->const_data_ptr()),
@@ -127,8 +126,8 @@ absl::Status UnpackModule(const SharedBytes& bytes, torch::nn::Module& module) {
         "network state of ", bytes.size(), " bytes, but this network has ",
         size, ": do both workers run the same config and version?"));
   }
-  // from_blob wants a mutable pointer; what is made of it is only read. One
-  // transfer to the device for all of them.
+  // from_blob takes a mutable pointer but only reads it. Transfer all tensors
+  // at once.
   const at::Tensor all =
       torch::from_blob(const_cast<std::byte*>(bytes.data()),
                        {static_cast<int64_t>(size)}, torch::dtype(at::kByte))
@@ -137,7 +136,7 @@ absl::Status UnpackModule(const SharedBytes& bytes, torch::nn::Module& module) {
   for (const auto& [name, tensor] : state) {
     const auto length = static_cast<int64_t>(tensor.nbytes());
     at::Tensor part = all.narrow(0, offset, length);
-    // Where the tensors before have an odd number of smaller elements.
+    // Align the part if tensors of smaller elements precede it.
     if (offset % tensor.element_size() != 0) part = part.clone();
     at::Tensor(tensor).copy_(
         part.view(tensor.scalar_type()).view(tensor.sizes()));
@@ -185,7 +184,7 @@ std::optional<at::ScalarType> FloatingTypeOf(DType dtype) {
 std::optional<at::Tensor> FloatValuesOf(const NamedTensor& tensor) {
   const std::optional<at::ScalarType> type = FloatingTypeOf(tensor.dtype);
   if (!type.has_value()) return std::nullopt;
-  // from_blob() wants no constness; to() copies.
+  // from_blob takes a mutable pointer; to() copies.
   return torch::from_blob(const_cast<std::byte*>(tensor.bytes.data()),
                           tensor.shape, *type)
       .to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
@@ -193,8 +192,8 @@ std::optional<at::Tensor> FloatValuesOf(const NamedTensor& tensor) {
 
 bool IsFinite(const at::Tensor& values) {
   if (!values.is_floating_point() || values.numel() == 0) return true;
-  // Unlike a sum, the smallest and the largest value cannot overflow; NaN is
-  // both.
+  // Unlike a sum, the smallest and largest value cannot overflow. If a value is
+  // NaN, both are NaN.
   const auto [smallest, largest] = at::aminmax(values.detach());
   return std::isfinite(smallest.item<double>()) &&
          std::isfinite(largest.item<double>());
@@ -207,7 +206,6 @@ TensorReader::TensorReader(std::vector<NamedTensor> tensors) {
   }
 }
 
-// All or nothing: the network changes only when every tensor fits.
 absl::Status TensorReader::Load(const std::string& prefix,
                                 const TensorsByName& into) const {
   torch::NoGradGuard no_grad;

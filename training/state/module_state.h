@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parameters and buffers of a network as bytes: critics on their way to the
-// generator, and tensors of a checkpoint.
+// Parameters and buffers of a network as bytes, for critics sent to the
+// generator and for checkpoints.
 //
-// Thread safety: none; call from the compute thread that owns the module.
-// Errors: Status for bytes from outside, which then changed nothing.
+// Thread safety: the compute thread that owns the module.
+// Errors: Status for invalid bytes; the module is then unchanged.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -24,49 +24,50 @@
 
 namespace gandem {
 
-// In order of registration.
+// All lists are in order of registration.
 TensorsByName ParametersOf(const torch::nn::Module& module);
-// Those of them that are trained, and that are frozen: by whether they want a
-// gradient (training/optimizers/freeze_parameters.h).
+// The parameters that require a gradient, and those that do not
+// (training/optimizers/freeze_parameters.h).
 TensorsByName TrainedParametersOf(const torch::nn::Module& module);
 TensorsByName FrozenParametersOf(const torch::nn::Module& module);
 TensorsByName BuffersOf(const torch::nn::Module& module);
-// Parameters, then buffers, in order of registration.
+// Parameters, then buffers.
 TensorsByName StateOf(const torch::nn::Module& module);
 int64_t BytesOf(const TensorsByName& tensors);
 
-// All state, tensor after tensor, each contiguous.
+// All state as bytes, in the order of StateOf, each tensor contiguous.
 SharedBytes PackModule(const torch::nn::Module& module);
 //   INVALID_ARGUMENT  the size is not that of this network's state.
 absl::Status UnpackModule(const SharedBytes& bytes, torch::nn::Module& module);
 
-// Copies on the CPU, named prefix + name.
+// Appends copies on the CPU, named prefix + name.
 void AppendTensors(const std::string& prefix, const TensorsByName& tensors,
                    std::vector<NamedTensor>& out);
 
-// The same without a copy: `host` is contiguous and on the CPU.
+// Shares the memory of `host`, which is contiguous and on the CPU.
 NamedTensor ViewAsNamed(std::string name, const at::Tensor& host);
 
-// Torch's type of floating-point numbers; none: they are not.
+// Torch's type for a floating-point DType; nullopt for other types.
 std::optional<at::ScalarType> FloatingTypeOf(DType dtype);
 
-// A copy of its floating-point numbers as float32, by its shape, on the CPU;
-// none: they are not such.
+// A float32 copy of a floating-point tensor on the CPU; nullopt for other
+// types.
 std::optional<at::Tensor> FloatValuesOf(const NamedTensor& tensor);
 
-// Whether all values are finite; one pass. Integers are.
+// True if all values are finite, as integers always are. Takes one pass.
 bool IsFinite(const at::Tensor& values);
 
-// Reads tensors by name. Every function lists what is missing or misshapen.
+// Reads tensors by name.
 class TensorReader {
  public:
   explicit TensorReader(std::vector<NamedTensor> tensors);
 
-  // Copies prefix + name into each of `into`; the type of single numbers is
-  // converted.
-  //   INVALID_ARGUMENT  a name is missing, or its shape or type differs.
+  // Copies prefix + name into each tensor of `into`; converts the type of
+  // scalars.
+  //   INVALID_ARGUMENT  lists all tensors that are missing or have another
+  //                     shape or type; nothing has changed.
   absl::Status Load(const std::string& prefix, const TensorsByName& into) const;
-  // All whose names start with `prefix`, without it.
+  // All tensors whose names start with `prefix`, which is removed.
   std::vector<NamedTensor> WithPrefix(const std::string& prefix) const;
 
  private:

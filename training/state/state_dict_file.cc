@@ -22,13 +22,13 @@ namespace {
 
 using caffe2::serialize::PyTorchStreamReader;
 
-// A state dict's pickle is some hundred bytes for each tensor.
+// Limit of data.pkl, which has about 100 bytes per tensor (chosen).
 constexpr int64_t kMaxPickleBytes = 64 << 20;
 constexpr size_t kPrefixBytes = 16;
 
-// torch.save() writes the records one after the other and compresses none, so
-// together they are no larger than the file. Others could ask for any amount of
-// memory.
+// Reads records and rejects those that do not fit into the file's size.
+// torch.save() does not compress records, so their sum is at most the file's
+// size. The limit keeps a forged file from requesting unlimited memory.
 class RecordReader {
  public:
   RecordReader(PyTorchStreamReader& archive, int64_t file_bytes)
@@ -98,7 +98,7 @@ absl::StatusOr<std::vector<NamedTensor>> ReadZip(const std::string& path) {
       max_bytes);
 }
 
-// LibTorch's complaints about an archive are about the file.
+// Reports LibTorch's errors about an archive as damage of the file.
 absl::Status AboutFile(const absl::Status& status, const std::string& path) {
   if (status.code() != absl::StatusCode::kInternal) {
     return Annotate(status, path);
@@ -109,7 +109,7 @@ absl::Status AboutFile(const absl::Status& status, const std::string& path) {
 
 }  // namespace
 
-// Inlined, it makes g++ 12 believe that a std::string is uninitialized.
+// If this is inlined, g++ 12 warns of an uninitialized std::string.
 [[gnu::noinline]] bool IsZip(absl::string_view prefix) {
   constexpr absl::string_view kLocalSignature = "PK\x03\x04";
   return prefix.substr(0, kLocalSignature.size()) == kLocalSignature;

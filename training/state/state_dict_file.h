@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads files of Python's torch.save() that hold a state dict: a dict of names
-// and tensors. Both layouts are read, the zip archive of PyTorch 1.6 and later
-// and the stream of pickles from before, which the published FID weights use.
-// Nothing of the file is executed: of pickle's operations only those that
-// describe numbers, texts, containers and tensors are known.
+// and tensors. Supports both layouts: the zip archive of PyTorch 1.6 and later,
+// and the older stream of pickles, which the published FID weights use. No code
+// in the file is executed: the reader knows only the pickle operations for
+// numbers, strings, containers and tensors.
 //
 // Thread safety: any thread.
 // Errors:
-//   those of file.h   it cannot be read.
-//   INVALID_ARGUMENT  it holds something else, or tensors of another type; it
-//   is
-//                     compressed, or its tensors have more than four times its
-//                     bytes.
-//   DATA_LOSS         it is damaged or truncated.
+//   those of file.h   the file cannot be read.
+//   INVALID_ARGUMENT  the file holds no state dict, unsupported types or
+//                     compressed records, or its tensors have more than four
+//                     times its bytes.
+//   DATA_LOSS         the file is damaged or truncated.
 #pragma once
 
 #include <string>
@@ -25,14 +24,14 @@
 
 namespace gandem {
 
-// Whether a file that begins with `prefix` (16 bytes or more) is a zip archive.
-// IsPickleStream of state_dict_tensors.h knows the layout from before.
+// True if a file that begins with `prefix` (at least 16 bytes) is a zip
+// archive. IsPickleStream of state_dict_tensors.h detects the older layout.
 bool IsZip(absl::string_view prefix);
 
-// Whether the zip archive at `path` holds a TorchScript module.
+// True if the zip archive at `path` holds a TorchScript module.
 absl::StatusOr<bool> HoldsTorchScript(const std::string& path);
 
-// The tensors in the dict's order, each row by row.
+// The tensors in the dict's order, each in row-major order.
 absl::StatusOr<std::vector<NamedTensor>> ReadStateDict(const std::string& path);
 
 }  // namespace gandem

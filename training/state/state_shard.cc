@@ -26,8 +26,7 @@ void StateShard::Add(NamedTensor tensor) {
   parts_.back().held = std::move(tensor);
 }
 
-// All ranks split the same list in the same way, so nobody has to ask who
-// writes what.
+// All ranks split the same list in the same way, without communication.
 std::vector<const StateShard::Part*> StateShard::Share() const {
   std::vector<StatePart> parts;
   for (const Part& part : parts_) {

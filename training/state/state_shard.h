@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one rank writes of a state that all ranks of its fleet have. Only that
-// is copied, so that a checkpoint stalls a step no longer than it must.
+// One rank's share of a state that all ranks of a fleet hold. Only the share is
+// copied, to keep the stall of a checkpoint short.
 //
 // Owner: a role, while it saves. Thread safety: the compute thread.
 // Errors: Torch exceptions.
@@ -22,42 +22,43 @@
 
 namespace gandem {
 
-// When tensors change: in forward passes, too, or in updates only.
+// kAnytime: tensors may change in forward passes and updates.
 enum class StateChanges { kAnytime, kInUpdates };
 
-// Memory on the host that is used for one snapshot after the other, by name.
+// Host memory that successive snapshots reuse, by tensor name.
 using SnapshotBuffers = std::map<std::string, at::Tensor>;
 
 class StateShard {
  public:
-  // The share of `rank` of so many. All ranks add the same names and sizes.
+  // The share of `rank` among `ranks` ranks, which all add the same names and
+  // sizes.
   StateShard(int rank, int ranks) : rank_(rank), ranks_(ranks) {}
 
-  // Named prefix + name.
+  // Adds tensors named prefix + name.
   void Add(const std::string& prefix, const TensorsByName& tensors,
            StateChanges changes = StateChanges::kAnytime);
-  // Bytes that change no more.
+  // Adds a tensor that does not change.
   void Add(NamedTensor tensor);
 
-  // This rank's share as it is now, on the CPU, in the order of Add.
+  // Copies this rank's share to the CPU, in the order of Add.
   std::vector<NamedTensor> Copy() const;
-  // The same until the next update, before which it has to be detached. What
-  // may change earlier is copied into `buffers`, which nothing else uses before
-  // the snapshot is gone; the rest only if it is not contiguous on the CPU.
+  // A snapshot of the share that must be detached before the next update.
+  // Copies tensors that may change earlier, or are not contiguous on the CPU,
+  // into `buffers`, which must not be used until the snapshot is destroyed.
   std::shared_ptr<TensorSnapshot> Snapshot(SnapshotBuffers& buffers) const;
 
   // Checksums of the whole current state. Empty for a single rank, which has
   // no rank to compare with.
   TensorChecksums Checksums() const;
-  // The name of the first tensor of this rank's share that is not finite;
-  // empty: all are.
+  // Name of the first tensor of this rank's share that is not finite; empty if
+  // there is none.
   std::string FirstInfinite() const;
 
  private:
   struct Part {
     std::string name;
     int64_t bytes = 0;
-    at::Tensor live = {};  // undefined: `held` is it
+    at::Tensor live = {};  // undefined: the tensor is `held`
     NamedTensor held = {};
     StateChanges changes = StateChanges::kAnytime;
   };

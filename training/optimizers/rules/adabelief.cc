@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AdaBelief (Zhuang et al. 2020, algorithm 2): Adam whose second moment is that
-// of the gradient's deviation from its mean m, so that a gradient that is as
-// expected makes a large step.
+// AdaBelief (Zhuang et al. 2020, algorithm 2): Adam with the second moment of
+// the gradient's deviation from its mean m, so that a gradient near its mean
+// makes a large step.
 //   s_t = beta2 * s_{t-1} + (1 - beta2) * (g_t - m_t)^2 + eps_root
 //   step = learning rate * m^_t / (sqrt(s^_t) + eps)
-// Rectified, as the authors' package does by default: RAdam's step, with s_t in
-// place of its second moment.
+// The rectified variant, the default of the authors' package, is RAdam's step
+// with s_t as the second moment.
 //
 // State: "exp_avg.<parameter>", "exp_avg_var.<parameter>".
 #include "training/optimizers/rules/elementwise.h"
@@ -29,14 +29,14 @@ class AdaBelief : public UpdateRule {
     const double eps = config_.eps();
     const WeightDecay decay(config_.weight_decay(),
                             config_.decoupled_weight_decay(), learning_rate);
-    // Corrections are taken to the constants, not to every number.
+    // Bias corrections are applied to the constants, not to every element.
     const double plain_rate =
         learning_rate * (config_.bias_correction() ? Unbias(beta1, step) : 1);
     const double root =
         std::sqrt(config_.bias_correction() ? Unbias(beta2, step) : 1);
     const double rectification =
         config_.rectify() ? Rectification(beta2, step) : 1;
-    // RAdam has eps beside the root before its correction.
+    // RAdam adds eps to the uncorrected root.
     const double rate =
         config_.rectify() ? plain_rate * rectification / root : plain_rate;
     const double scale = config_.rectify() ? 1 : root;

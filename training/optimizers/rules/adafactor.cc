@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Adafactor (Shazeer and Stern 2018, algorithms 4 and 5): Adam without a second
-// moment per number. That of a matrix is kept as its means over rows and over
-// columns, and their product taken for it (equation 4); tensors of more
-// dimensions count as matrices of the first dimension by the rest.
-//   b_t = 1 - t^-decay_exponent;  second moment of g^2 + eps_square decays by
-//   b_t u = g / root;  u^ = u / max(1, RMS(u) / clip_threshold) step = a_t *
-//   u^,  a_t = rho_t * max(eps_scale, RMS(w))
+// Adafactor (Shazeer and Stern 2018, algorithms 4 and 5): Adam with a factored
+// second moment. For a matrix it keeps the means over rows and over columns and
+// uses their product (equation 4). Tensors with more dimensions count as
+// matrices of the first dimension by the rest.
+//   b_t = 1 - t^-decay_exponent
+//   v_t = b_t * v_{t-1} + (1 - b_t) * (g^2 + eps_square)
+//   u = g / sqrt(v_t)
+//   step = rho_t * max(eps_scale, RMS(w)) * u / max(1, RMS(u) / clip_threshold)
 // where rho_t is the learning rate, with relative_step at most 1 / sqrt(t).
-// Weight decay is by the learning rate itself, as in torch.optim.
+// Weight decay uses the learning rate alone, as in torch.optim.
 //
 // State: "row_mean.<parameter>" and "column_mean.<parameter>" for tensors of
 // two or more dimensions, "exp_avg_sq.<parameter>" for the others,
@@ -67,7 +68,7 @@ class Adafactor : public UpdateRule {
     const double rate = config_.relative_step()
                             ? std::min(learning_rate, 1 / std::sqrt(t))
                             : learning_rate;
-    // 1 - b_t: the weight of the new square.
+    // 1 - b_t, the weight of the new square.
     const double fresh = std::pow(t, -config_.decay_exponent());
     for (size_t i = 0; i < parameters_.size(); ++i) {
       at::Tensor& parameter = parameters_[i];
@@ -87,7 +88,7 @@ class Adafactor : public UpdateRule {
   }
 
  private:
-  // 1 / sqrt of the second moment of parameter i, after taking in `gradient`.
+  // Updates the second moment of parameter i; returns 1 / sqrt of it.
   at::Tensor InverseRoot(size_t i, const at::Tensor& gradient, double fresh) {
     const at::Tensor square = gradient.square().add_(config_.eps_square());
     if (exp_avg_sqs_[i].defined()) {
@@ -98,7 +99,8 @@ class Adafactor : public UpdateRule {
     const at::Tensor& row_mean = row_means_[i];
     row_mean.lerp_(square.mean(columns, /*keepdim=*/true), fresh);
     column_means_[i].lerp_(square.mean(0, /*keepdim=*/true), fresh);
-    // Two roots: their product would underflow in float32 for small gradients.
+    // Take two roots, since the product of the means would underflow in float32
+    // for small gradients.
     return (row_mean / row_mean.mean()).rsqrt() * column_means_[i].rsqrt();
   }
 

@@ -17,8 +17,8 @@
 namespace gandem {
 namespace {
 
-// AdamW: parameters shrink by learning rate * weight_decay. Otherwise
-// weight_decay * parameter is added to the gradient (L2).
+// AdamW shrinks parameters by learning rate * weight_decay. Adam adds
+// weight_decay * parameter to the gradient (L2).
 template <typename Config>
 class Adam : public UpdateRule {
  public:
@@ -30,7 +30,7 @@ class Adam : public UpdateRule {
     const auto fused = std::same_as<Config, AdamwConfig>
                            ? static_cast<Fused*>(at::_fused_adamw_)
                            : static_cast<Fused*>(at::_fused_adam_);
-    // The kernel reads the step where the parameters are.
+    // The kernel needs the step on the device of the parameters.
     const at::Tensor step_tensor =
         at::full({}, static_cast<double>(step),
                  parameters_.front().options().dtype(at::kFloat));
@@ -43,7 +43,7 @@ class Adam : public UpdateRule {
   }
 
  private:
-  // Of update `step`, counted from 1.
+  // Beta2 of update `step`, counted from 1.
   double Beta2(int64_t step) const {
     if constexpr (std::same_as<Config, AdamConfig>) {
       if (config_.beta2_steps() > 0) {

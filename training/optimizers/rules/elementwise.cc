@@ -62,7 +62,7 @@ bool HaveOneLoop(std::span<const at::Tensor* const> tensors) {
 void ForEachRow(std::span<const at::Tensor* const> tensors, int num_written,
                 Row row) {
   at::TensorIteratorConfig config;
-  // HaveOneLoop() has checked all that.
+  // HaveOneLoop() has checked these properties.
   config.set_check_mem_overlap(false)
       .resize_outputs(false)
       .check_all_same_dtype(false);
@@ -78,7 +78,7 @@ void ForEachRow(std::span<const at::Tensor* const> tensors, int num_written,
   const int64_t element_size = tensors.front()->element_size();
   iterator.for_each(
       [&](char** data, const int64_t* strides, int64_t count, int64_t rows) {
-        // Tensors that are the same in memory become one dense row.
+        // The iterator joins tensors of equal dense layout into one row.
         GANDEM_CHECK(rows == 1);
         for (size_t i = 0; i < tensors.size() && count > 1; ++i) {
           GANDEM_CHECK(strides[i] == element_size);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Formulas of update rules, written once and run in two ways. On the CPU one
-// fused loop computes the formula number by number (Element), so that every
-// tensor is read and written once. Elsewhere, and for tensors whose layouts
-// differ, it is computed for all tensors together by LibTorch's foreach
-// operations (TensorBatch).
+// Runs a formula of an update rule, written once, in one of two ways. On the
+// CPU one fused loop computes it number by number (Element), so that every
+// tensor is read and written once. On other devices, and for tensors whose
+// layouts differ, LibTorch's foreach operations compute it for all tensors
+// together (TensorBatch).
 //
 //   ForEachElement(
 //       [&](auto& p, auto& m, auto g) {
@@ -36,7 +36,7 @@
 
 namespace gandem {
 
-// One number of a tensor. Constants take its type, so that float stays float.
+// One number of a tensor. Constants are converted to its type.
 template <std::floating_point T>
 struct Element {
   T value;
@@ -75,16 +75,17 @@ concept MaybeConst = std::same_as<std::remove_const_t<T>, Plain>;
 
 namespace elementwise_internal {
 
-// Calls row(data of each tensor, count) until all numbers had their turn, on
-// LibTorch's threads. The first `num_written` tensors are written.
+// Splits the tensors into rows and calls row(data of each tensor, count) for
+// each, on LibTorch's threads. The first `num_written` tensors are written.
 using Row = c10::function_ref<void(char** data, int64_t count)>;
 void ForEachRow(std::span<const at::Tensor* const> tensors, int num_written,
                 Row row);
 
-// Whether the tensors are float or double, on the CPU and the same in memory.
+// True if the tensors are on the CPU, float or double, with equal types, shapes
+// and strides.
 bool HaveOneLoop(std::span<const at::Tensor* const> tensors);
 
-// Stores the results that a formula has left in `values`.
+// Stores the results of a formula; const arguments have none.
 inline void Store(const Tensors&, const TensorBatch&) {}
 void Store(Tensors& tensors, const TensorBatch& values);
 template <typename T>
@@ -106,7 +107,7 @@ template <typename T, typename Formula, typename... Numbers>
 }
 
 #if defined(__x86_64__)
-// The same, vectorized for CPUs of the last ten years.
+// Loop with AVX2 instructions.
 template <typename T, typename Formula, typename... Numbers>
 [[gnu::target("avx2")]] void LoopAvx2(const Formula& formula, int64_t count,
                                       Numbers*... data) {
@@ -135,8 +136,8 @@ void LoopOver(const Formula& formula, char** data, int64_t count,
 
 }  // namespace elementwise_internal
 
-// Calls `formula` for the numbers at the same place of the i-th tensor of every
-// list, for all i. Lists that are const are only read, and come last.
+// Calls `formula` for the elements at the same place of the i-th tensor of
+// every list, for all i. Const lists are only read and must come last.
 template <typename Formula, MaybeConst<Tensors>... Lists>
 void ForEachElement(const Formula& formula, Lists&... lists) {
   namespace internal = elementwise_internal;
@@ -171,7 +172,7 @@ void ForEachElement(const Formula& formula, Lists&... lists) {
   }
 }
 
-// The same formula for one tensor each; those that are const are only read.
+// The same for single tensors; const tensors are only read.
 template <typename Formula, MaybeConst<at::Tensor>... OneTensor>
 void ForEachElement(const Formula& formula, OneTensor&... tensors) {
   [&](auto&&... lists) {

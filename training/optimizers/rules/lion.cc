@@ -2,7 +2,7 @@
 //
 // Lion (Chen et al. 2023, algorithm 2): the step is learning rate * (sign(beta1
 // * m + (1 - beta1) * g) + weight_decay * parameter), then m = beta2 * m + (1 -
-// beta2) * g. Every number moves by the learning rate, so that it has to be 3
+// beta2) * g. Every element moves by the learning rate, so the rate must be 3
 // to 10 times smaller than Adam's.
 //
 // State: "exp_avg.<parameter>".

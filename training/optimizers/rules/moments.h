@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What rules with moving averages share.
+// Helpers of update rules with moving averages.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -16,9 +16,9 @@ inline double Unbias(double beta, int64_t step) {
   return 1 / (1 - std::pow(beta, static_cast<double>(step)));
 }
 
-// r_t of RAdam (Liu et al. 2020, algorithm 2): what a step with the second
-// moment is multiplied by. 0 while the variance is intractable (rho_t <= 5, as
-// in PyTorch; the paper has 4).
+// r_t of RAdam (Liu et al. 2020, algorithm 2): the factor of a step with the
+// second moment. 0 while the variance is intractable (rho_t <= 5, as in
+// PyTorch; the paper has 4).
 inline double Rectification(double beta2, int64_t step) {
   const double t = static_cast<double>(step);
   const double rho_inf = 2 / (1 - beta2) - 1;
@@ -28,7 +28,7 @@ inline double Rectification(double beta2, int64_t step) {
                    ((rho_inf - 4) * (rho_inf - 2) * rho));
 }
 
-// The two places that a weight decay can have (Loshchilov and Hutter 2019).
+// L2 or decoupled weight decay (Loshchilov and Hutter 2019).
 struct WeightDecay {
   WeightDecay(double decay, bool decoupled, double learning_rate)
       : l2(decoupled ? 0 : decay),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RAdam (Liu et al. 2020, algorithm 2) in PyTorch's form: Adam that does
-// without its second moment in the first steps, where too few gradients are in
-// it, and then takes it in with the rectification r_t.
+// RAdam (Liu et al. 2020, algorithm 2) in PyTorch's form: Adam that ignores its
+// second moment in the first steps, when it has seen too few gradients, and
+// then applies the rectification r_t.
 //
 // State: "exp_avg.<parameter>", "exp_avg_sq.<parameter>".
 #include "training/optimizers/rules/elementwise.h"

@@ -26,7 +26,7 @@ class Rmsprop : public UpdateRule {
     const double eps_root = config_.eps_root();
     const double eps = config_.eps();
     const double momentum = config_.momentum();
-    // Both return the gradient divided by its root mean square.
+    // Both functions return the gradient divided by its root mean square.
     const auto plain = [=](auto p, auto& s, auto g) {
       g = g + weight_decay * p;
       s = alpha * s + (1 - alpha) * (g * g);

@@ -11,7 +11,7 @@
 namespace gandem {
 
 std::vector<double> Norms(const Tensors& tensors) {
-  // One transfer from the device for all of them.
+  // Transfer all norms at once.
   const at::Tensor norms =
       at::stack(at::_foreach_norm(tensors)).to(at::kCPU, at::kDouble);
   const double* const data = norms.const_data_ptr<double>();

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The arithmetic of an optimizer: how gradients move parameters. One rule per
-// algorithm; Optimizer (optimizer.h) has what all of them need. Some are rules
-// around another rule (rules_around.h).
+// The arithmetic of an optimizer, one rule per algorithm. Optimizer
+// (optimizer.h) does the rest. Some rules wrap another rule (rules_around.h).
 //
-// Owner: an Optimizer, or the rule around it; it shares the parameters.
+// Owner: an Optimizer or a wrapping rule; it shares the parameters.
 // Thread safety: one compute thread, gradients switched off.
 // Errors: Torch exceptions.
 #pragma once
@@ -35,18 +34,20 @@ class UpdateRule {
   virtual void Apply(const Tensors& gradients, double learning_rate,
                      int64_t step) = 0;
 
-  // Everything that a later Apply() depends on besides its arguments and the
+  // The state that a later Apply() depends on besides its arguments and the
   // parameters, as "<state>.<parameter>".
   virtual TensorsByName State() const { return state_; }
 
  protected:
   explicit UpdateRule(const TensorsByName& parameters);
 
-  // Zeros in the shape and layout of each parameter, saved as "<name>....".
+  // Adds state with the shape and layout of each parameter, initially zero,
+  // saved as "<name>.<parameter>".
   Tensors AddState(const std::string& name);
-  // Saves tensors of other shapes so; undefined ones are not saved.
+  // Adds tensors of other shapes, one per parameter; undefined tensors are not
+  // saved.
   void AddState(const std::string& name, const Tensors& tensors);
-  // Not saved.
+  // Scratch tensors, which are not saved.
   Tensors EmptyLikeParameters() const;
 
   Tensors parameters_;
