@@ -120,7 +120,7 @@ class DiscriminatorEnd : public DiscriminatorExchange {
   // no room, because the worker trains on nothing before it has answered them.
   int64_t wanted_feedback_round_ ABSL_GUARDED_BY(mu_) = -1;
   int64_t changes_ ABSL_GUARDED_BY(mu_) = 0;  // wakes WaitUntil
-  int waits_for_ ABSL_GUARDED_BY(mu_) = -1;  // set by the last attempt
+  int waits_for_ ABSL_GUARDED_BY(mu_) = -1;   // set by the last attempt
   absl::Status closed_ ABSL_GUARDED_BY(mu_);  // sticky
   std::function<void()> listener_ ABSL_GUARDED_BY(mu_);
 };

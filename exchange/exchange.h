@@ -71,7 +71,7 @@ struct FeedbackBatch {
   int64_t first_index = 0;
   int64_t count = 0;
   int64_t critic_version = 0;  // the phi that judged the images
-  double loss = 0;  // this batch's share of the generator's loss
+  double loss = 0;             // this batch's share of the generator's loss
   TensorFormat format = {};
   SharedBytes gradient = {};
 };
@@ -100,7 +100,7 @@ struct TakenImages {
 struct ExchangeStats {
   int64_t cache_images = 0;
   int64_t cache_capacity = 0;   // images
-  int64_t images_dropped = 0;  // BOUNDED: too old, never used again
+  int64_t images_dropped = 0;   // BOUNDED: too old, never used again
   int64_t images_replayed = 0;  // BOUNDED: uses after the first
 };
 

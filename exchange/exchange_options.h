@@ -41,7 +41,7 @@ struct ExchangeOptions {
   uint64_t config_hash = 0;
   int64_t run_epoch = 0;
   int64_t incarnation = 0;
-  int rank = 0;  // of this end in its own fleet
+  int rank = 0;                // of this end in its own fleet
   int num_generators = 1;      // >= 1
   int num_discriminators = 1;  // >= 1
   // Rounds by which one discriminator rank may trail another whose critic has

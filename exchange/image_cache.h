@@ -46,7 +46,7 @@ class ImageCache {
   struct Stats {
     int64_t images = 0;
     int64_t bytes = 0;
-    int64_t dropped = 0;  // removed before their first use
+    int64_t dropped = 0;   // removed before their first use
     int64_t replayed = 0;  // uses after the first
   };
 
@@ -102,8 +102,8 @@ class ImageCache {
   int64_t unused_images_ = 0;
   int64_t unused_bytes_ = 0;
   int64_t usable_from_ = 0;  // older rounds were dropped
-  Key next_ = {0, 0};  // EXACT: all images before it are taken
-  // What the last Take (a range) or TakeNext (any images) lacked.
+  Key next_ = {0, 0};        // EXACT: all images before it are taken
+  // Images that the last Take (a range) or TakeNext (any) lacked.
   std::optional<std::pair<int64_t, IndexRange>> wanted_;
   bool wants_any_ = false;
   int64_t first_missing_ = 0;

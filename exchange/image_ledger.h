@@ -95,7 +95,7 @@ class ImageLedger {
   Schedule schedule_;
   int64_t first_round_;
   int64_t oldest_unfinished_;
-  int64_t forgotten_before_;  // older rounds count as repeats
+  int64_t forgotten_before_;              // older rounds count as repeats
   std::map<int64_t, Accepted> accepted_;  // by round
 };
 

@@ -159,16 +159,16 @@ std::vector<IndexRange> GeneratorPieces(const Schedule& schedule, int rank,
 struct GeneratorOp {
   enum class Kind {
     kMakeImages,    // FRESH: forward without gradient, for discriminator `step`
-    kSendImages,  // FRESH: sends the made images (TRAIN)
-    kForward,  // forward pass on the step's images, with gradient
-    kSendForward,  // sends the step's images (BOTH, TRAIN or FEEDBACK)
-    kTakeCritic,  // waits for critic_version, which judges the step
+    kSendImages,    // FRESH: sends the made images (TRAIN)
+    kForward,       // forward pass on the step's images, with gradient
+    kSendForward,   // sends the step's images (BOTH, TRAIN or FEEDBACK)
+    kTakeCritic,    // waits for critic_version, which judges the step
     kTakeFeedback,  // waits for the answer to one micro-batch
     kBackward,      // accumulates the gradient of one micro-batch
-    kUpdate,  // optimizer and EMA step; ends the round
+    kUpdate,        // optimizer and EMA step; ends the round
   };
   Kind kind = Kind::kUpdate;
-  int64_t step = 0;  // kMakeImages, kSendImages: u within the round
+  int64_t step = 0;       // kMakeImages, kSendImages: u within the round
   IndexRange range = {};  // in the TRAIN space (FRESH) or the FEEDBACK space
   int64_t critic_version = 0;  // kTakeCritic, kTakeFeedback
 };
@@ -179,7 +179,7 @@ struct DiscriminatorOp {
     kReal,       // forward and backward on one real micro-batch
     kTake,       // waits for one generated micro-batch
     kGenerated,  // forward and backward on that micro-batch
-    kUpdate,  // optimizer step
+    kUpdate,     // optimizer step
   };
   Kind kind = Kind::kUpdate;
   int64_t step = 0;  // u within the round

@@ -127,7 +127,7 @@ class ClientStream
   const FrameSender server_;
   grpc::ClientContext context_;
   bool has_opened_ = false;  // used in the strand only
-  absl::Status failure_;  // written before the call's hold is removed
+  absl::Status failure_;     // written before the call's hold is removed
 };
 
 // The streams that the run's feedback mode needs; not started yet.

@@ -32,7 +32,7 @@ constexpr absl::Duration kLastBackoff = absl::Seconds(2);
 // Damaged messages in a row that are sent again; one more is an error.
 constexpr int kMostDamaged = 1;
 
-// gRPC also uses UNKNOWN and INTERNAL for broken connections.
+// gRPC reports broken connections with several of these codes.
 bool IsWorthRetrying(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kOk:  // the server ended it in order
@@ -149,9 +149,8 @@ class ExchangeClient : public GeneratorExchange {
       if (core_->has_progressed()) backoff = kFirstBackoff;
       if (core_->WaitForFailure(MonotonicNow() + backoff)) return;
       if (!lost && !core_->IsFinished()) {
-        GANDEM_LOG_WARN(
-            "lost the exchange with discriminator {}: {}; retrying", address_,
-            ended.ToString());
+        GANDEM_LOG_WARN("lost the exchange with discriminator {}: {}; retrying",
+                        address_, ended.ToString());
         lost = true;
       }
       backoff = std::min(2 * backoff, kLastBackoff);

@@ -136,7 +136,7 @@ TEST(CriticQueueTest, HoldsLagCriticsBesidesTheOneInUse) {
   EXPECT_TRUE(queue.Offer(Critic(3)));
 }
 
-TEST(CriticQueueTest, WhatIsAwaitedDoesNotWaitForOlderOnes) {
+TEST(CriticQueueTest, AnAwaitedCriticPassesOlderOnes) {
   CriticQueue queue({.lag = 0});
   EXPECT_TRUE(queue.Offer(Critic(0)));
   EXPECT_FALSE(queue.Offer(Critic(2)));
