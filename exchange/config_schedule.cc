@@ -7,7 +7,7 @@
 namespace gandem {
 namespace {
 
-// The numbers are the same, so that a mode is named in two places only.
+// Both enums use the same numbers, so a mode is named in two places only.
 FeedbackMode FeedbackOf(ScheduleConfig::FeedbackMode mode) {
   static_assert(static_cast<int>(FeedbackMode::kSnapshot) ==
                 ScheduleConfig::SNAPSHOT);

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a config is to the schedule and to the wire: for training, and for who
-// plans it without Torch.
-//
-// Thread safety: pure functions.
+// Converts the schedule and encoding of a RunConfig, for workers and for
+// Torch-free planners. Thread safety: pure functions.
 #pragma once
 
 #include "exchange/encoding.h"
@@ -12,7 +10,7 @@
 
 namespace gandem {
 
-// `config` is valid (common/config/run_config.h).
+// `config` must be valid (common/config/run_config.h).
 Schedule ScheduleOf(const RunConfig& config);
 
 Encoding EncodingOf(ExchangeConfig::Encoding encoding);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The critics that a generator has received and not used up, without a lock.
-// EXACT holds max(1, lag) ahead of the one in use: with the one in the
-// discriminator's slot that is as far as the discriminator can run ahead.
-// BOUNDED holds the newest.
+// Critics that a generator has received and not yet used, without a lock. EXACT
+// holds max(1, lag) critics ahead of the one in use: together with the critic
+// in the discriminator's slot, this is as far as the discriminator can run
+// ahead. BOUNDED holds the newest critic.
 //
 // Owner: GeneratorInbox, under its mutex.
-// Thread safety: one thread; values, copies share the bytes.
+// Thread safety: one thread. Values; copies share the bytes.
 #pragma once
 
 #include <algorithm>
@@ -28,8 +28,8 @@ class CriticQueue {
       : exact_(schedule.IsExact()),
         capacity_(std::max<int64_t>(1, schedule.lag)) {}
 
-  // Stores a critic that follows the others; a repeat is accepted and ignored.
-  // False: no room until a later one is taken.
+  // Stores a critic newer than the others. A repeat is accepted and ignored.
+  // Returns false if there is no room until a later critic is taken.
   bool Offer(const CriticState& critic) {
     if (critic.version <= newest_) return true;
     if (!drained_ && critic.version >= wanted_) {
@@ -41,9 +41,10 @@ class CriticQueue {
     return true;
   }
 
-  // The critic that GeneratorExchange::TakeCritic asks for; empty: not yet.
-  //   FAILED_PRECONDITION  it is older than one that was taken, or missing
-  //                        between the received ones.
+  // Returns the critic for GeneratorExchange::TakeCritic; empty if it has not
+  // arrived yet.
+  //   FAILED_PRECONDITION  a newer critic was taken before, or this version is
+  //                        missing between the received ones.
   absl::StatusOr<std::optional<CriticState>> Take(int64_t version) {
     if (!exact_) {
       if (!queue_.empty() && queue_.back().version >= version) {
@@ -60,7 +61,7 @@ class CriticQueue {
           in_use_->version, " was taken"));
     }
     wanted_ = version;
-    // Older ones take the room of the one that is awaited.
+    // Critics older than `version` would occupy the room it needs.
     while (!queue_.empty() && queue_.front().version < version) {
       queue_.erase(queue_.begin());
     }
@@ -77,7 +78,7 @@ class CriticQueue {
     return in_use_;
   }
 
-  // Nothing will be taken any more: accept everything, keep nothing.
+  // After this call, critics are accepted and discarded.
   void Drain() {
     drained_ = true;
     queue_.clear();
@@ -90,10 +91,10 @@ class CriticQueue {
   bool exact_;
   size_t capacity_;
   bool drained_ = false;
-  int64_t newest_ = -1;  // received
-  int64_t wanted_ = -1;  // exact: older ones are not needed any more
+  int64_t newest_ = -1;
+  int64_t wanted_ = -1;  // EXACT: critics older than this are not needed
   std::optional<CriticState> in_use_;
-  std::vector<CriticState> queue_;  // ascending, later than in_use_
+  std::vector<CriticState> queue_;  // ascending, newer than in_use_
 };
 
 }  // namespace gandem

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The critic that the discriminator has published, until every generator rank
-// has it, without a lock. EXACT needs each version, so the slot is free for the
-// next one once all have acknowledged. BOUNDED wants the newest, so the next
-// one replaces what has not left yet.
+// The published critic, kept until every generator rank has it, without a lock.
+// EXACT needs each version: the slot is free for the next critic once all ranks
+// have acknowledged. BOUNDED wants the newest: the next critic replaces one
+// that was not sent.
 //
 // Owner: DiscriminatorEnd, under its mutex.
-// Thread safety: one thread; values, copies share the bytes.
+// Thread safety: one thread. Values; copies share the bytes.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ class CriticSlot {
            });
   }
 
-  // The first rank that lacks the critic; -1: none.
+  // Returns the first rank that lacks the critic, or -1.
   int Lacking() const {
     for (size_t rank = 0; rank < acknowledged_.size(); ++rank) {
       if (acknowledged_[rank] < newest()) return static_cast<int>(rank);
@@ -43,8 +43,8 @@ class CriticSlot {
     return -1;
   }
 
-  // Only while MayPublish().
-  //   INVALID_ARGUMENT  versions must ascend.
+  // Call only while MayPublish().
+  //   INVALID_ARGUMENT  the version is not newer than the last one.
   absl::Status Publish(CriticState critic) {
     if (critic.version <= newest()) {
       return absl::InvalidArgumentError(
@@ -55,7 +55,7 @@ class CriticSlot {
     return absl::OkStatus();
   }
 
-  // The critic, if `rank` lacks it and it is newer than version `after`.
+  // Returns the critic if `rank` lacks it and it is newer than `after`.
   std::optional<CriticState> Next(int rank, int64_t after) const {
     if (!critic_.has_value() ||
         critic_->version <= std::max(after, acknowledged_[rank])) {
@@ -64,8 +64,8 @@ class CriticSlot {
     return critic_;
   }
 
-  // `rank` begins anew with this version, -1: with none.
-  //   INVALID_ARGUMENT  that one was never published.
+  // `rank` starts again with this version, or with none (-1).
+  //   INVALID_ARGUMENT  the version was never published.
   absl::Status Open(int rank, int64_t version) {
     if (version > newest()) {
       return absl::InvalidArgumentError(
@@ -81,7 +81,7 @@ class CriticSlot {
     acknowledged_[rank] = std::max(acknowledged_[rank], version);
   }
 
-  // `rank` needs no critic any more.
+  // `rank` needs no more critics.
   void Release(int rank) { acknowledged_[rank] = kReleased; }
 
  private:

@@ -31,12 +31,12 @@ DiscriminatorEnd::DiscriminatorEnd(const ExchangeOptions& options)
       critic_(options.schedule.consistency, options.num_generators),
       finish_(options.num_generators, absl::InfiniteFuture()) {
   for (int rank = 0; rank < options.num_generators; ++rank) {
-    // It does not connect, so nothing of it is awaited.
+    // This rank does not connect, so nothing from it is awaited.
     if (!PartnersOf(options.schedule, rank, options.num_generators,
                     options.num_discriminators)[options.rank]) {
       finish_[rank] = absl::InfinitePast();
     }
-    // Other discriminators have critics for the other generators.
+    // Other discriminators provide the critics of the other generators.
     if (CriticSource(rank, options.num_generators,
                      options.num_discriminators) != options.rank) {
       critic_.Release(rank);
@@ -55,7 +55,7 @@ absl::Status DiscriminatorEnd::WaitUntil(const char* what, Attempt attempt,
       if (attempt()) break;
       seen = changes_;
     }
-    // What the attempt lacks has room from now on: somebody may hold it.
+    // The transport may hold what the failed attempt lacked; it now has room.
     if (first) Notify();
     absl::MutexLock lock(&mu_);
     const auto changed = [this, seen]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
@@ -140,7 +140,7 @@ absl::StatusOr<ImageBatch> DiscriminatorEnd::NextFeedbackRequest(
     int64_t last_round, absl::Time deadline) {
   std::optional<ImageBatch> request;
   const auto attempt = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    // The next boundary may come while this waits.
+    // Another round may be completed during this wait.
     const int64_t last =
         IsExact() ? last_round
                   : std::min(last_round, options_.schedule.LastRoundJudgedBy(
@@ -200,7 +200,7 @@ absl::StatusOr<WaitEnd> DiscriminatorEnd::WaitForGenerators(
       is_asked = IsAskedForFeedback();
       return is_asked || last_finish <= MonotonicNow() || last_finish != before;
     };
-    // Time alone may bring the end.
+    // finish_grace may pass without any other change.
     const absl::Status waited =
         WaitUntil("waiting for the generators to finish", attempt,
                   std::min(deadline, last_finish));

@@ -21,10 +21,10 @@ uint16_t ToBfloat16(float value) {
 
 uint8_t ToUint8(float value) {
   float level = 127.5f * (value + 1.0f);
-  level = level > 0.0f ? level : 0.0f;  // also NaN
+  level = level > 0.0f ? level : 0.0f;  // also replaces NaN
   level = level < 255.0f ? level : 255.0f;
-  // Adding 2^23 leaves the rounded integer in the mantissa, ties to even; the
-  // compiler vectorizes this and not std::nearbyint.
+  // Adding 2^23 leaves the rounded integer in the mantissa, ties to even. The
+  // compiler vectorizes this, but not std::nearbyint.
   return static_cast<uint8_t>(std::bit_cast<uint32_t>(level + 8388608.0f));
 }
 

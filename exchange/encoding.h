@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Encodings of image values and their conversion (design.md section 6). Both
-// kinds of exchange carry encoded bytes, so colocated and decoupled runs see
-// the same rounding.
+// exchanges carry encoded bytes, so colocated and decoupled runs round equally.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -13,8 +12,8 @@
 
 namespace gandem {
 
-// kFloat64 is for runs in double precision; it carries doubles as they are and
-// Encode and Decode, which are about floats, refuse it.
+// kFloat64 is for runs in double precision and carries doubles unchanged.
+// Encode and Decode convert floats and refuse it.
 enum class Encoding { kFloat32, kBfloat16, kUint8, kFloat64 };
 enum class Layout { kNchw, kChannelsLast };
 
@@ -33,13 +32,13 @@ constexpr int64_t BytesPerElement(Encoding encoding) {
 }
 
 // `out` has values.size() * BytesPerElement(encoding) bytes. BFLOAT16 rounds to
-// nearest even and keeps NaN; UINT8 is round(127.5 * (x + 1)) clamped to
-// [0, 255], NaN becomes 0.
+// nearest even and keeps NaN. UINT8 is round(127.5 * (x + 1)) clamped to [0,
+// 255]; NaN becomes 0.
 void Encode(std::span<const float> values, Encoding encoding,
             std::span<std::byte> out);
 
-// The inverse; UINT8 b becomes the value of that byte in a dataset
-// (common/value_of_byte.h).
+// The inverse of Encode. A UINT8 value becomes what that byte means in a
+// dataset (common/value_of_byte.h).
 void Decode(std::span<const std::byte> bytes, Encoding encoding,
             std::span<float> out);
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The two ends of the exchange between the fleets: generated images one way,
-// critics or image gradients the other (design.md sections 4 and 6). Bytes
-// only; training/ turns them into tensors. An implementation either moves them
-// inside the process (colocated) or over gRPC.
+// critics or image gradients the other (design.md sections 4 and 6). They carry
+// bytes; training/ converts tensors. Implementations work inside a process
+// (colocated) or over gRPC.
 //
-// Owner: a worker's run epoch owns its end and outlives all its callers.
+// Owner: a worker's run epoch owns its end and outlives all callers.
 // Thread safety: one compute thread calls; Close and stats from any thread.
 // Errors of every waiting call, which then changed nothing:
-//   DEADLINE_EXCEEDED  the deadline passed first: look around and call again.
-//                      A deadline in the past makes the call a try.
+//   DEADLINE_EXCEEDED  the deadline passed: check for other work and call
+//                      again. A deadline in the past makes the call a single
+//                      attempt.
 //   Close()'s reason, or the first failure of the connection; both are sticky.
 #pragma once
 
@@ -25,7 +26,7 @@
 
 namespace gandem {
 
-// How the payload of images or image gradients is laid out.
+// Layout of the payload of images or image gradients.
 struct TensorFormat {
   Encoding encoding = Encoding::kFloat32;
   Layout layout = Layout::kNchw;
@@ -39,19 +40,20 @@ struct TensorFormat {
   bool operator==(const TensorFormat&) const = default;
 };
 
-// Generated images [first_index, first_index + count) of a round: of its TRAIN
-// space for kTrain, of its FEEDBACK space otherwise (for kBoth they are one).
+// Generated images [first_index, first_index + count) of a round. kTrain counts
+// in its TRAIN space, kFeedback in its FEEDBACK space; for kBoth they are
+// equal.
 struct ImageBatch {
   ImageUse use = ImageUse::kTrain;
   int64_t round = 0;
   int64_t first_index = 0;
   int64_t count = 0;
-  int64_t generator_version = 0;  // theta that made them: the round's
+  int64_t generator_version = 0;  // the theta that made the images: the round's
   TensorFormat format = {};
   SharedBytes pixels = {};  // count * format.BytesPerImage()
 
   IndexRange range() const { return {.first = first_index, .count = count}; }
-  // The images of a part of range(); shares the pixels.
+  // Returns the images of a part of range(). The pixels are shared.
   ImageBatch Cut(IndexRange part) const {
     ImageBatch batch = *this;
     batch.first_index = part.first;
@@ -63,12 +65,12 @@ struct ImageBatch {
   }
 };
 
-// d(generator loss)/d(image) for a batch that was sent for feedback.
+// d(generator loss)/d(image) for a batch sent for feedback.
 struct FeedbackBatch {
   int64_t round = 0;
   int64_t first_index = 0;
   int64_t count = 0;
-  int64_t critic_version = 0;  // phi that judged
+  int64_t critic_version = 0;  // the phi that judged the images
   double loss = 0;             // this batch's share of the generator's loss
   TensorFormat format = {};
   SharedBytes gradient = {};
@@ -80,16 +82,16 @@ struct CriticState {
   SharedBytes bytes = {};
 };
 
-// How a wait of the discriminator ended, if not by an error.
+// How a successful wait of the discriminator ended.
 enum class WaitEnd {
   kDone,
-  // BOUNDED: images to judge have arrived. Nothing else has changed; it answers
-  // them and calls again, because a discriminator that waits for a generator
-  // that waits for it would not end.
+  // BOUNDED: images that need feedback have arrived, and nothing else has
+  // changed. The discriminator answers them and calls again. Otherwise it could
+  // wait for a generator that waits for it, forever.
   kAsked,
 };
 
-// What the discriminator trains on; kAsked: nothing yet.
+// Images that the discriminator trains on; none if `end` is kAsked.
 struct TakenImages {
   WaitEnd end = WaitEnd::kDone;
   std::vector<ImageBatch> pieces = {};
@@ -102,14 +104,13 @@ struct ExchangeStats {
   int64_t images_replayed = 0;  // BOUNDED: uses after the first
 };
 
-// The generator's end.
 class GeneratorExchange {
  public:
   virtual ~GeneratorExchange() = default;
 
   // Hands over one micro-batch; waits while the cache is full. The images may
-  // still be on their way when it returns; Finish() waits for the last.
-  //   INVALID_ARGUMENT  sizes, shape or use do not fit the run.
+  // still be in transit when it returns; Finish() waits for the last of them.
+  //   INVALID_ARGUMENT  size, shape or use does not fit the run.
   virtual absl::Status PutImages(const ImageBatch& batch,
                                  absl::Time deadline) = 0;
 
@@ -118,60 +119,59 @@ class GeneratorExchange {
                                                      int64_t first_index,
                                                      absl::Time deadline) = 0;
 
-  // Waits for critic `version`, with BOUNDED for the newest one that is at
-  // least that. It stays available until a later one was returned.
+  // Waits for critic `version`; with BOUNDED, for the newest critic of at least
+  // that version. It stays available until a later one is returned.
   virtual absl::StatusOr<CriticState> TakeCritic(int64_t version,
                                                  absl::Time deadline) = 0;
 
-  // All images have arrived, and the discriminator knows that none will follow.
+  // Waits until all images have arrived and the discriminator knows that none
+  // will follow.
   virtual absl::Status Finish(absl::Time deadline) = 0;
 
-  // Of either direction, since the beginning: each was sent again.
+  // Damaged messages in both directions since the start. Each was sent again.
   virtual int64_t messages_damaged() const = 0;
 
-  // The discriminator rank for which the last call that returned
-  // DEADLINE_EXCEEDED waits.
+  // The discriminator rank that the last DEADLINE_EXCEEDED call waited for.
   virtual int waits_for() const { return 0; }
 
   virtual void Close(absl::Status reason) = 0;
 };
 
-// The discriminator's end.
 class DiscriminatorExchange {
  public:
   virtual ~DiscriminatorExchange() = default;
 
   // EXACT: waits for images [first, first + count) of the round's TRAIN space
-  // and removes them. Pieces in ascending order, as the generator cut them.
-  // BOUNDED: the next `count` images in order, whatever `first` is: unused ones
-  // first, else used ones that are young enough for a discriminator in `round`
-  // and have uses left; waits when there are none.
+  // and removes them. The pieces ascend, cut as the generator sent them.
+  // BOUNDED: returns the next `count` images in order and ignores `first`.
+  // Unused images come first, then used ones that are young enough for a
+  // discriminator in `round` and have uses left. Waits while there are too few.
   virtual absl::StatusOr<TakenImages> TakeImages(int64_t round, int64_t first,
                                                  int64_t count,
                                                  absl::Time deadline) = 0;
 
-  // The discriminator has completed `round`: older images and repeats are
-  // refused from now on, and the window of accepted rounds moves.
+  // The discriminator has completed `round`: older images are refused from now
+  // on, and the window of accepted rounds moves.
   virtual void FinishRound(int64_t round) = 0;
 
-  // Waits for images that want feedback, of rounds <= last_round, in order of
-  // arrival. BOUNDED never gives out a round whose lag a critic of the rounds
-  // finished so far would exceed.
+  // Waits for images that need feedback, of rounds <= last_round, in order of
+  // arrival. BOUNDED returns no round for which the newest finished critic
+  // would exceed the lag.
   virtual absl::StatusOr<ImageBatch> NextFeedbackRequest(
       int64_t last_round, absl::Time deadline) = 0;
   virtual absl::Status AnswerFeedback(FeedbackBatch answer) = 0;
 
-  // Publishes a critic, in ascending version. Waits until every generator rank
-  // has acknowledged the one before.
+  // Publishes a critic; versions ascend. Waits until every generator rank has
+  // acknowledged the previous critic.
   virtual absl::Status PublishCritic(CriticState critic,
                                      absl::Time deadline) = 0;
 
-  // Waits until every generator rank has called Finish(): then it has all that
-  // it needs.
+  // Waits until every generator rank has called Finish(): it then has
+  // everything it needs.
   virtual absl::StatusOr<WaitEnd> WaitForGenerators(absl::Time deadline) = 0;
 
-  // The generator rank for which the last call that returned DEADLINE_EXCEEDED
-  // waits; -1: any.
+  // The generator rank that the last DEADLINE_EXCEEDED call waited for; -1:
+  // any.
   virtual int waits_for() const { return -1; }
 
   virtual ExchangeStats stats() const = 0;

@@ -9,10 +9,10 @@
 namespace gandem {
 namespace {
 
-// More rounds than any run comes to.
+// Chosen; more rounds than any run has.
 constexpr int64_t kMaxRound = int64_t{1} << 40;
 
-// What is wrong with a batch, or empty.
+// Returns the fault of a batch, or an empty string.
 std::string FormatFault(const TensorFormat& got, const TensorFormat& wanted,
                         int64_t count, size_t bytes) {
   if (got.encoding != wanted.encoding) return "another encoding than the run's";
@@ -34,7 +34,7 @@ std::string FormatFault(const TensorFormat& got, const TensorFormat& wanted,
 std::string RangeFault(int64_t round, int64_t first, int64_t count,
                        int64_t size) {
   if (round < 0 || round > kMaxRound) return "no such round";
-  // In this order nothing overflows.
+  // The order of these comparisons prevents overflow.
   if (first < 0 || count < 1 || count > size || first > size - count) {
     return absl::StrCat("index range is not within [0, ", size, ")");
   }
@@ -51,7 +51,7 @@ std::string UseFault(const Schedule& schedule, ImageUse use) {
                 : "FRESH images have one use each";
 }
 
-// OK if `fault` is empty.
+// Returns OK if `fault` is empty.
 template <typename Batch>
 absl::Status BatchStatus(absl::string_view what, const Batch& batch,
                          absl::string_view fault) {

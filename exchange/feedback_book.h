@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who asked for feedback, and which answers a generator does not have yet: the
-// discriminator's side of a mode that answers images, without a lock.
+// Feedback requests, and answers that a generator has not acknowledged, without
+// a lock. Used by feedback modes in which the discriminator answers images.
 //
 // Owner: DiscriminatorEnd, under its mutex.
-// Thread safety: one thread; values, copies share the bytes.
+// Thread safety: one thread. Values; copies share the bytes.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace gandem {
 
 class FeedbackBook {
  public:
-  // An answer and its place in the order of answers to one rank, from 1.
+  // An answer and its position among all answers, from 1.
   struct Numbered {
     int64_t number = 0;
     FeedbackBatch answer;
@@ -30,7 +30,7 @@ class FeedbackBook {
 
   explicit FeedbackBook(int num_generators) : answers_(num_generators) {}
 
-  // `rank` wants feedback on these images. The caller sorts out repeats.
+  // `rank` requests feedback on these images. The caller removes repeats.
   void AddRequest(int rank, const ImageBatch& images) {
     requests_.push_back({.rank = rank, .images = images});
   }
@@ -40,8 +40,7 @@ class FeedbackBook {
       return request.images.round <= last_round;
     });
   }
-  // The first request of a round <= last_round in order of arrival. It is given
-  // out once.
+  // Removes and returns the first request to arrive of a round <= last_round.
   std::optional<ImageBatch> NextRequest(int64_t last_round) {
     const auto it =
         std::ranges::find_if(requests_, [&](const Request& request) {
@@ -55,8 +54,8 @@ class FeedbackBook {
     return images;
   }
 
-  //   FAILED_PRECONDITION  no request of this range was given out, or it was
-  //                        answered before.
+  //   FAILED_PRECONDITION  no request for this range was returned by
+  //                        NextRequest, or it was answered before.
   absl::Status Answer(FeedbackBatch answer) {
     const auto it = given_.find({answer.round, answer.first_index});
     if (it == given_.end() || it->second.count != answer.count) {
@@ -70,14 +69,15 @@ class FeedbackBook {
     return absl::OkStatus();
   }
 
-  // The oldest answer numbered above `after` that `rank` has not acknowledged.
+  // Returns the oldest answer numbered above `after` that `rank` has not
+  // acknowledged.
   std::optional<Numbered> NextAnswer(int rank, int64_t after) const {
     for (const Numbered& numbered : answers_[rank]) {
       if (numbered.number > after) return numbered;
     }
     return std::nullopt;
   }
-  // Forgets an answer; a repeat is ignored.
+  // Removes an answer; repeats are ignored.
   void Acknowledge(int rank, int64_t round, int64_t first_index) {
     std::vector<Numbered>& answers = answers_[rank];
     std::erase_if(answers, [&](const Numbered& numbered) {

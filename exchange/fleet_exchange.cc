@@ -111,7 +111,7 @@ class FleetExchange : public GeneratorExchange {
   };
 
   std::vector<RankedRange> Split(const ImageBatch& batch) const {
-    // Images for both uses go where they are trained on, and are judged there.
+    // Images for both uses go to the rank that trains on them and judges them.
     return batch.use == ImageUse::kFeedback
                ? SplitByJudge(options_.schedule, batch.range(),
                               options_.num_discriminators)
@@ -139,7 +139,7 @@ class FleetExchange : public GeneratorExchange {
 
   const ExchangeOptions options_;
   const std::vector<std::unique_ptr<GeneratorExchange>> ends_;
-  // What a PutImages that was not done yet has put.
+  // The parts that an unfinished PutImages has to send.
   std::optional<PutKey> putting_;
   std::vector<RankedRange> parts_;
   size_t num_put_ = 0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A generator's end towards a fleet of discriminators: each image goes to the
-// rank that trains on it or judges it, feedback on a micro-batch is put
-// together again, critics come from one rank (exchange/schedule.h says which).
+// A generator's end towards a fleet of discriminators. Each image goes to the
+// rank that trains on it or judges it, the feedback on a micro-batch is
+// assembled from the ranks' answers, and critics come from one rank
+// (exchange/schedule.h).
 //
 // Owner: the generator's run epoch. Thread safety and errors: exchange.h.
 #pragma once
@@ -16,14 +17,13 @@
 
 namespace gandem {
 
-// By rank: which of `num_discriminators` the generator `rank` of `size` sends
-// images to, or takes critics from.
+// By discriminator rank: whether generator `rank` of `size` sends it images or
+// takes critics from it.
 std::vector<bool> PartnersOf(const Schedule& schedule, int rank, int size,
                              int num_discriminators);
 
-// `ends` are those towards the discriminators, by rank;
-// options.num_discriminators of them. Null: none of the images and critics
-// (PartnersOf) goes there.
+// `ends` has one end per discriminator rank; null if no images and critics are
+// exchanged with that rank (PartnersOf).
 std::unique_ptr<GeneratorExchange> CreateFleetExchange(
     const ExchangeOptions& options,
     std::vector<std::unique_ptr<GeneratorExchange>> ends);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What has arrived at a generator and was not taken yet: feedback and critics.
-// Both kinds of exchange put it here; the compute thread waits here.
+// Feedback and critics that have arrived at a generator and were not taken yet.
+// Both exchanges store them here; the compute thread waits here.
 //
-// Owner: the generator's end; outlives all callers.
+// Owner: the generator's end; it outlives all callers.
 // Thread safety: any thread.
 // Errors of waiting calls: DEADLINE_EXCEEDED, or Close()'s reason.
 #pragma once
@@ -29,30 +29,31 @@ class GeneratorInbox {
  public:
   explicit GeneratorInbox(const ExchangeOptions& options);
 
-  // These images were sent for feedback. A repeat changes nothing.
+  // Records that these images were sent for feedback. A repeat changes nothing.
   void ExpectFeedback(const ImageBatch& batch);
 
-  // An answer has arrived; a repeat is OK and changes nothing.
-  //   INVALID_ARGUMENT  it does not fit the run, or nobody asked for it.
+  // Stores an answer. A repeat is OK and changes nothing.
+  //   INVALID_ARGUMENT  it does not fit the run, or was not requested.
   absl::Status AddFeedback(FeedbackBatch feedback);
-  // A critic has arrived; false: no room until a later one is taken.
+  // Stores a critic. Returns false if there is no room until a later one is
+  // taken.
   bool OfferCritic(const CriticState& critic);
 
   // As in exchange.h.
-  //   FAILED_PRECONDITION  these images were never sent for feedback, or their
+  //   FAILED_PRECONDITION  the images were not sent for feedback, or their
   //                        answer was taken before.
   absl::StatusOr<FeedbackBatch> TakeFeedback(int64_t round, int64_t first_index,
                                              absl::Time deadline);
-  // `has_room` is called without a lock when older critics have been given up
-  // and before the wait: what is waited for may lack their room.
+  // `has_room` is called without a lock after older critics were discarded and
+  // before the wait: the awaited critic may need their room.
   absl::StatusOr<CriticState> TakeCritic(int64_t version, absl::Time deadline,
                                          absl::FunctionRef<void()> has_room);
 
-  // Nothing will be taken any more: critics are accepted and forgotten.
+  // From now on critics are accepted and discarded.
   void Drain();
 
   int64_t newest_critic_version() const;
-  // OK, or Close()'s reason. The first reason is kept.
+  // Returns OK, or the first reason passed to Close().
   absl::Status status() const;
   void Close(absl::Status reason);
 

@@ -143,7 +143,7 @@ void ImageCache::Use(int64_t uses, int64_t count,
 
 std::vector<ImageBatch> ImageCache::TakeNext(int64_t round, int64_t count) {
   DropBefore(round - options_.max_age + 1);
-  // All that is left is usable: what has no uses left was removed.
+  // Images without uses left were removed, so all remaining ones are usable.
   wants_any_ = stats_.images < count;
   std::vector<ImageBatch> taken;
   if (wants_any_) return taken;
@@ -155,8 +155,8 @@ std::vector<ImageBatch> ImageCache::TakeNext(int64_t round, int64_t count) {
     images = std::min(images, count);
     count -= images;
   }
-  // The most used ones first: a use moves an image into the next class, and no
-  // image may come twice in one batch.
+  // The most used images come first: a use moves an image into the next class,
+  // and no image may appear twice in a batch.
   for (auto it = images_by_uses.rbegin(); it != images_by_uses.rend(); ++it) {
     std::vector<ImageBatch> part;
     Use(it->first, it->second, part);

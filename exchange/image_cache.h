@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Generated images that a discriminator worker has accepted and not finished
-// with: the policy of the cache, without a lock (design.md sections 4 and 6).
-// EXACT takes the slices that the schedule names and removes them. BOUNDED
-// takes the next images in order, and uses images again while no new ones are
-// there.
+// The cache of generated images that a discriminator worker has accepted and
+// not finished with, without a lock (design.md sections 4 and 6). EXACT takes
+// the slices that the schedule names and removes them. BOUNDED takes the next
+// images in order and reuses images while no new ones are available.
 //
 // Owner: DiscriminatorEnd, under its mutex.
-// Thread safety: one thread; values, copies share the images.
+// Thread safety: one thread. Values; copies share the images.
 #pragma once
 
 #include <algorithm>
@@ -24,14 +23,14 @@
 
 namespace gandem {
 
-// BOUNDED: images are used while they are younger, in rounds.
+// BOUNDED: images are usable while their age in rounds is below this.
 constexpr int64_t MaxImageAge(const Schedule& schedule) {
   return std::max<int64_t>(1, schedule.lag);
 }
 
-// Do images of this use, of this round, have to wait for room in the cache? Not
-// if a discriminator that has asked for the feedback of rounds up to
-// `wanted_round` is to answer them: it trains on nothing before it has.
+// Returns whether images of this use and round need room in the cache. A
+// discriminator that has requested feedback up to `wanted_round` trains on
+// nothing before it has answered those images, so they need none.
 constexpr bool NeedsRoom(ImageUse use, int64_t round, int64_t wanted_round) {
   return IsTrained(use) && !(IsAnswered(use) && round <= wanted_round);
 }
@@ -53,27 +52,28 @@ class ImageCache {
 
   explicit ImageCache(Options options) : options_(options) {}
 
-  // False while the budget is full of unused images; used ones make way. What
-  // a failed Take or TakeNext waits for always has room, so that a fast rank
-  // cannot lock a slow one out.
+  // Returns false while unused images fill the budget; used images give way.
+  // The images that a failed Take or TakeNext lacked always have room, so a
+  // fast rank cannot block a slow one.
   bool HasRoom(const ImageBatch& batch) const;
 
-  // Stores a batch that no other one overlaps and that has room; one that is
-  // too old already counts as dropped.
+  // Stores a batch that overlaps no other and for which HasRoom() is true. A
+  // batch that is already too old counts as dropped.
   void Add(const ImageBatch& batch);
 
-  // EXACT. Removes images [first, first + count) of a round, in the pieces that
-  // the generator sent, cut to the range; empty when some have not arrived.
+  // EXACT: removes images [first, first + count) of a round, in the pieces that
+  // the generator sent, cut to the range. Empty if some have not arrived.
   //   FAILED_PRECONDITION  this slice or a later one was taken before.
   absl::StatusOr<std::vector<ImageBatch>> Take(int64_t round, int64_t first,
                                                int64_t count);
 
-  // BOUNDED. For a discriminator in `round`: unused images in order, then the
-  // least used ones, oldest first; empty when there are not `count`.
+  // BOUNDED: returns images for a discriminator in `round`: unused ones in
+  // order, then the least used ones, oldest first. Empty if there are fewer
+  // than `count`.
   std::vector<ImageBatch> TakeNext(int64_t round, int64_t count);
 
-  // EXACT: nothing of a round before `round` will be taken any more.
-  // BOUNDED: drops what is too old for a discriminator in `round`.
+  // EXACT: images of earlier rounds will not be taken.
+  // BOUNDED: drops images too old for a discriminator in `round`.
   void DropBefore(int64_t round);
 
   // EXACT: the first image that the last Take lacked.
@@ -102,8 +102,8 @@ class ImageCache {
   int64_t unused_images_ = 0;
   int64_t unused_bytes_ = 0;
   int64_t usable_from_ = 0;  // older rounds were dropped
-  Key next_ = {0, 0};        // EXACT: all before is taken
-  // What the last Take or TakeNext lacked: a range, or anything.
+  Key next_ = {0, 0};        // EXACT: all images before it are taken
+  // Images that the last Take (a range) or TakeNext (any) lacked.
   std::optional<std::pair<int64_t, IndexRange>> wanted_;
   bool wants_any_ = false;
   int64_t first_missing_ = 0;

@@ -8,13 +8,13 @@ namespace gandem {
 
 int64_t ImageLedger::OldestAccepted(ImageUse use) const {
   if (!schedule_.IsExact()) {
-    // The discriminator runs ahead on images that it uses again; what a slower
-    // generator sends is then old, and still wants its feedback.
+    // The discriminator runs ahead on images that it uses again. A slower
+    // generator then sends images of old rounds, which still need feedback.
     return first_round_;
   }
   if (use == ImageUse::kFeedback && oldest_unfinished_ > first_round_) {
-    // Everything that an earlier critic judged was answered before the next
-    // round began. At lag 0 the feedback of a round comes after its training.
+    // Feedback from earlier critics was given before the current round began.
+    // At lag 0 the feedback of a round comes after its training.
     return std::max(first_round_,
                     schedule_.LastRoundJudgedBy(oldest_unfinished_ - 1) + 1);
   }
@@ -58,8 +58,8 @@ void ImageLedger::Record(const ImageBatch& batch) {
 
 void ImageLedger::Advance(int64_t round) {
   oldest_unfinished_ = std::max(oldest_unfinished_, round);
-  // A generator trails by at most L rounds, and its own peers by L more: no
-  // older retransmit can be outstanding.
+  // A generator trails by at most L rounds, and its own peers by L more, so no
+  // older retransmission can arrive.
   const int64_t forget_before = oldest_unfinished_ - 2 * (schedule_.lag + 1);
   if (forget_before <= forgotten_before_) return;
   forgotten_before_ = forget_before;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which generated images may be accepted now, and which are repeats: the window
-// of rounds and the memory of accepted ranges (design.md section 6).
+// Decides which generated images are accepted now and which are repeats: the
+// window of rounds and the accepted ranges (design.md section 6).
 //
 // Owner: DiscriminatorEnd, under its mutex.
-// Thread safety: one thread; values, copy freely.
+// Thread safety: one thread. Values; copy freely.
 #pragma once
 
 #include <algorithm>
@@ -18,10 +18,10 @@
 
 namespace gandem {
 
-// Indices as disjoint ranges: which images of a round have been seen.
+// A set of indices, stored as disjoint ranges.
 class IndexSet {
  public:
-  // Adjacent ranges become one.
+  // Merges adjacent ranges.
   void Add(IndexRange range) {
     int64_t first = range.first;
     int64_t end = range.end();
@@ -35,13 +35,13 @@ class IndexSet {
     ends_[first] = end;
   }
 
-  // All of the range.
+  // Returns whether the set contains the whole range.
   bool Contains(IndexRange range) const {
     const auto it = ends_.upper_bound(range.first);
     return it != ends_.begin() && std::prev(it)->second >= range.end();
   }
 
-  // Any of the range.
+  // Returns whether the set contains a part of the range.
   bool Overlaps(IndexRange range) const {
     const auto it = ends_.lower_bound(range.end());
     return it != ends_.begin() && std::prev(it)->second > range.first;
@@ -61,16 +61,17 @@ class ImageLedger {
         oldest_unfinished_(first_round),
         forgotten_before_(first_round) {}
 
-  // A retransmit is a kRepeat for as long as one can arrive, also after its
-  // images were used.
+  // A retransmission counts as kRepeat for as long as one can arrive, even
+  // after its images were used.
   //   FAILED_PRECONDITION  the round is outside the accepted window.
-  //   INVALID_ARGUMENT     a range cut differently than the first time.
+  //   INVALID_ARGUMENT     the range was cut differently the first time.
   absl::StatusOr<Verdict> Check(const ImageBatch& batch) const;
 
-  // `batch` was accepted: from now on it is a repeat.
+  // Records an accepted batch: it is a repeat from now on.
   void Record(const ImageBatch& batch);
 
-  // The discriminator has completed all rounds before `round`. Never goes back.
+  // The discriminator has completed all rounds before `round`. A smaller value
+  // than before changes nothing.
   void Advance(int64_t round);
 
   int64_t oldest_unfinished() const { return oldest_unfinished_; }
@@ -88,7 +89,7 @@ class ImageLedger {
     IndexSet feedback;
   };
 
-  // The oldest round of which a range that was never seen is acceptable.
+  // The oldest round whose new ranges are acceptable.
   int64_t OldestAccepted(ImageUse use) const;
 
   Schedule schedule_;

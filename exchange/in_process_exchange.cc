@@ -15,7 +15,7 @@
 namespace gandem {
 namespace {
 
-// Shared with the listener, which may outlive the exchange for a moment.
+// Shared with the listener, which may briefly outlive the exchange.
 class Link {
  public:
   Link(const ExchangeOptions& options, DiscriminatorEnd* end)
@@ -23,8 +23,8 @@ class Link {
 
   GeneratorInbox& inbox() { return inbox_; }
 
-  // Moves everything that has arrived and has room. Two threads may do this at
-  // once, because all steps are idempotent.
+  // Transfers everything that has arrived and has room. Two threads may do this
+  // at once, because all steps are idempotent.
   void Move() {
     const absl::Status status = end_->status();
     if (!status.ok()) inbox_.Close(status);
@@ -44,7 +44,7 @@ class Link {
     CountChange();
   }
 
-  // Waits until the discriminator has taken the batch.
+  // Waits until the discriminator has accepted the batch.
   absl::Status Put(const ImageBatch& batch, absl::Time deadline) {
     for (;;) {
       GANDEM_RETURN_IF_ERROR(inbox_.status());

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The generator's end when both roles share a process (colocated mode): the
-// encoded bytes are shared with the discriminator's end and never copied. There
-// is no thread: whoever calls moves what can be moved, so one thread can call
-// both ends in turn with deadlines in the past.
+// The generator's end if both roles share a process (colocated mode). The
+// encoded bytes are shared with the discriminator's end and never copied. It
+// has no thread: each caller transfers what can be transferred, so one thread
+// can call both ends alternately with deadlines in the past.
 //
-// Owner: the colocated worker; ends before the end it was made with.
-// Thread safety: as GeneratorExchange; the discriminator may be on another
+// Owner: the colocated worker; destroyed before the discriminator's end.
+// Thread safety: as GeneratorExchange; the discriminator may use another
 // thread.
 // Errors: exchange.h.
 #pragma once

@@ -28,7 +28,7 @@ class Outbox {
     return std::max(schedule.TrainImagesPerRound(), schedule.generator_batch);
   }
 
-  // One batch always has room in an empty outbox.
+  // An empty outbox has room for a batch of any size.
   bool HasRoom(const ImageBatch& batch) const {
     return batches_.empty() || images_ + batch.count <= max_images_;
   }
@@ -38,23 +38,24 @@ class Outbox {
     images_ += batch.count;
   }
 
-  // Nothing has left on a new connection.
+  // A new connection has started: no batch was sent on it.
   void Rewind() { sent_ = 0; }
 
-  // The next batch that has not left on this connection.
+  // Returns the next batch to send on this connection.
   std::optional<ImageBatch> Next() {
     if (sent_ == batches_.size()) return std::nullopt;
     return batches_[sent_++];
   }
 
-  // The discriminator has a batch; it answers in the order of sending.
-  //   INVALID_ARGUMENT  it is not the oldest one that has left.
+  // The discriminator has the oldest batch; it acknowledges in order of
+  // sending.
+  //   INVALID_ARGUMENT  the ACK is for another batch.
   absl::Status Acknowledge(ImageUse use, int64_t round, int64_t first_index) {
     if (sent_ == 0 || batches_.front().use != use ||
         batches_.front().round != round ||
         batches_.front().first_index != first_index) {
       return absl::InvalidArgumentError(
-          "an ACK that is not of the oldest images sent");
+          "the ACK is not for the oldest images sent");
     }
     images_ -= batches_.front().count;
     batches_.erase(batches_.begin());
@@ -68,7 +69,7 @@ class Outbox {
   int64_t max_images_;
   int64_t images_ = 0;
   std::vector<ImageBatch> batches_;
-  size_t sent_ = 0;  // of them, on this connection
+  size_t sent_ = 0;  // batches sent on this connection
 };
 
 }  // namespace gandem

@@ -45,8 +45,8 @@ std::vector<IndexRange> MicroBatches(IndexRange range, int64_t micro_batch) {
 
 namespace {
 
-// `range` cut where another of `size` ranks begins, each of which owns its
-// slice of every `period` indices.
+// Splits `range` where another of `size` ranks begins. Each rank owns its slice
+// of every `period` indices.
 std::vector<RankedRange> SplitByOwner(IndexRange range, int64_t period,
                                       int size) {
   std::vector<RankedRange> parts;
@@ -65,7 +65,7 @@ std::vector<RankedRange> SplitByOwner(IndexRange range, int64_t period,
   return parts;
 }
 
-// What the ranks share, again and again.
+// Number of indices that the ranks share; the pattern then repeats.
 int64_t GeneratorPeriod(const Schedule& schedule) {
   return schedule.generator_batch / schedule.generator_batches;
 }
@@ -139,7 +139,7 @@ std::vector<GeneratorOp> GeneratorRound(const Schedule& schedule, int64_t round,
   using Kind = GeneratorOp::Kind;
   std::vector<GeneratorOp> ops;
   if (schedule.image_source == ImageSource::kFresh) {
-    // Before the step's own forward, which advances theta's buffers.
+    // The step's own forward pass, which comes later, advances theta's buffers.
     for (int64_t step = 0; step < schedule.discriminator_steps_per_round;
          ++step) {
       for (const IndexRange& range : TrainPieces(
@@ -152,7 +152,7 @@ std::vector<GeneratorOp> GeneratorRound(const Schedule& schedule, int64_t round,
     }
   }
   const std::vector<IndexRange> pieces = GeneratorPieces(schedule, rank, size);
-  // All images leave before the first wait for feedback; the other order
+  // All images are sent before the first wait for feedback; the other order
   // deadlocks at lag 0.
   for (const IndexRange& range : pieces) {
     ops.push_back({.kind = Kind::kForward, .range = range});
@@ -196,9 +196,9 @@ std::vector<DiscriminatorOp> DiscriminatorRound(const Schedule& schedule,
       }
     };
     if (take_first) std::ranges::for_each(generated, take);
-    // All of a kind before all of the other. Real ones first: a discriminator
-    // that waits for the generator has work to do. Last: a generator that waits
-    // for the discriminator has.
+    // All images of one kind come before the other kind. Real images first give
+    // a waiting discriminator work; real images last let a waiting generator
+    // continue early.
     if (schedule.real_first) train_on_real();
     for (const IndexRange& range : generated) {
       if (!take_first) take(range);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The schedule of a run as arithmetic (design.md section 4): which version
-// meets which, and the operations of each role in their order. One loop and one
-// number: lag 0 is the synchronous algorithm.
+// The schedule of a run as arithmetic (design.md section 4): which images meet
+// which version of each network, and each role's operations in order. Lag 0 is
+// the synchronous algorithm.
 //
 // Owner: values; copy freely.
 // Thread safety: pure functions, no locks, no I/O.
@@ -16,10 +16,10 @@ namespace gandem {
 
 enum class Consistency { kExact, kBounded };
 enum class ImageSource { kReused, kFresh };
-// Numbered as ScheduleConfig.FeedbackMode.
+// The numbers equal those of ScheduleConfig.FeedbackMode.
 enum class FeedbackMode { kSnapshot, kImageGradient, kFused };
 
-// What generated images are sent for.
+// Purpose of sending generated images.
 enum class ImageUse { kTrain, kFeedback, kBoth };
 
 // Indices [first, first + count).
@@ -30,19 +30,19 @@ struct IndexRange {
   bool operator==(const IndexRange&) const = default;
 };
 
-// The contiguous part of [0, total) that `rank` of `size` owns; sizes differ by
-// at most one, larger parts first.
+// The contiguous part of [0, total) that `rank` of `size` owns. Sizes differ by
+// at most one; larger parts come first.
 IndexRange RankSlice(int64_t total, int rank, int size);
 
-// The images [0, total) of a step that `rank` of `size` has: its slice of each
-// of the `batches` equal batches that they are, so that a pass of all ranks is
-// one of one batch.
+// The images of `rank` of `size` in a step of [0, total) images: its slice of
+// each of the `batches` equal batches, so that one pass of all ranks covers one
+// batch.
 std::vector<IndexRange> RankSlices(int64_t total, int64_t batches, int rank,
                                    int size);
-// The place of image `index` among the images of all `slices`, one of which it
-// is in.
+// The position of image `index` among the images of all `slices`, one of which
+// contains it.
 int64_t PlaceInSlices(const std::vector<IndexRange>& slices, int64_t index);
-// How many images a rank's slices have.
+// The number of images in RankSlices().
 int64_t RankImages(int64_t total, int64_t batches, int rank, int size);
 
 // `range` in pieces of at most `micro_batch` images; 0: one piece.
@@ -54,22 +54,23 @@ struct Schedule {
   Consistency consistency = Consistency::kExact;
   ImageSource image_source = ImageSource::kReused;
   FeedbackMode feedback = FeedbackMode::kSnapshot;
-  // Images of a step, global: B_G and B_D, or sync.interval times as many.
+  // Images of a step of the whole fleet: B_G and B_D, times sync.interval.
   int64_t generator_batch = 1;
   int64_t discriminator_batch = 1;
-  // Batches that they are; a rank has a slice of each.
+  // Number of batches in a step; a rank has a slice of each.
   int64_t generator_batches = 1;
   int64_t discriminator_batches = 1;
   // Images per forward pass; 0: a rank's whole slice of a batch.
   int64_t generator_micro_batch = 0;
   int64_t discriminator_micro_batch = 0;
-  // In a discriminator step; else the generated images are, so that who waits
-  // for feedback on them goes on while the real ones are trained on.
+  // Order within a discriminator step. If false, generated images come first: a
+  // generator that waits for feedback on them can continue while the
+  // discriminator trains on the real images.
   bool real_first = true;
 
   constexpr bool IsExact() const { return consistency == Consistency::kExact; }
-  // Rounds that the discriminator has completed when its state is the critic
-  // of generator round `round`.
+  // Number of completed discriminator rounds after which its state is the
+  // critic of generator round `round`.
   constexpr int64_t CriticBoundary(int64_t round) const {
     return std::max<int64_t>(0, round + 1 - lag);
   }
@@ -87,13 +88,12 @@ struct Schedule {
   constexpr int64_t OldestBoundaryNeeded(int64_t first_round) const {
     return CriticBoundary(first_round);
   }
-  // Images of a round that the discriminator trains on.
+  // Images per round that the discriminator trains on.
   constexpr int64_t TrainImagesPerRound() const {
     return discriminator_steps_per_round * discriminator_batch;
   }
-  // What a mode is to the schedule and the exchange. True: the generator sends
-  // the images of its step to be judged and takes an answer to each
-  // micro-batch. False: it takes a critic a round and judges them itself.
+  // True: the generator sends its step's images and takes an answer for each
+  // micro-batch. False: it takes one critic per round and judges them itself.
   constexpr bool AnswersImages() const {
     switch (feedback) {
       case FeedbackMode::kSnapshot:
@@ -104,16 +104,17 @@ struct Schedule {
     }
     return false;
   }
-  // Are the answers of the passes that train on the images, each of the version
-  // that its step begins with? Else they are of versions between rounds.
+  // True: each answer comes from the pass that trains on the images, so its
+  // critic is the version at the start of that step. False: critics are
+  // versions between rounds.
   constexpr bool JudgesInTraining() const {
     return feedback == FeedbackMode::kFused;
   }
-  // Does the generator send the images of its own step to the discriminator?
+  // Returns whether the generator sends its own step's images.
   constexpr bool SendsStepImages() const {
     return image_source == ImageSource::kReused || AnswersImages();
   }
-  // What for, if it does.
+  // The use of the step's images, if SendsStepImages().
   constexpr ImageUse StepImageUse() const {
     if (!AnswersImages()) return ImageUse::kTrain;
     return image_source == ImageSource::kReused ? ImageUse::kBoth
@@ -121,20 +122,20 @@ struct Schedule {
   }
 };
 
-// A part of a range of images and the discriminator rank that gets it.
+// A part of a range of images and the rank that owns it.
 struct RankedRange {
   int rank = 0;
   IndexRange range = {};
   bool operator==(const RankedRange&) const = default;
 };
 
-// `range` of a round's TRAIN space by which of `size` ranks trains on it: its
-// slice of each batch of each step.
+// Splits `range` of a round's TRAIN space by the rank of `size` that trains on
+// it: a rank has its slice of each batch of each step.
 std::vector<RankedRange> SplitByTrainer(const Schedule& schedule,
                                         IndexRange range, int size);
-// `range` of the FEEDBACK space by which rank judges it: of REUSED images the
-// one that trains on them, so that each goes to one rank; else slices of the
-// generator's batches.
+// Splits `range` of the FEEDBACK space by the rank of `size` that judges it. A
+// REUSED image is judged by the rank that trains on it, so it is sent to one
+// rank only. FRESH images are split by slices of the generator's batches.
 std::vector<RankedRange> SplitByJudge(const Schedule& schedule,
                                       IndexRange range, int size);
 // Which of `size` generator ranks makes image `index` of the TRAIN space.
@@ -149,22 +150,22 @@ constexpr int CriticSource(int generator_rank, int num_generators,
                           num_generators);
 }
 
-// A step's own images of a generator rank, by forward pass.
+// A generator rank's own images of a step, one range per forward pass.
 std::vector<IndexRange> GeneratorPieces(const Schedule& schedule, int rank,
                                         int size);
 
-// One operation of a generator round. Compute never waits; Send and Take wait
-// and change nothing until they succeed.
+// One operation of a generator round. Compute operations never wait; Send and
+// Take wait, and change nothing until they succeed.
 struct GeneratorOp {
   enum class Kind {
     kMakeImages,    // FRESH: forward without gradient, for discriminator `step`
-    kSendImages,    // FRESH: sends them (TRAIN)
-    kForward,       // the step's own images, with gradient
-    kSendForward,   // sends them (BOTH, TRAIN or FEEDBACK)
-    kTakeCritic,    // waits for critic_version, which then judges the step
+    kSendImages,    // FRESH: sends the made images (TRAIN)
+    kForward,       // forward pass on the step's images, with gradient
+    kSendForward,   // sends the step's images (BOTH, TRAIN or FEEDBACK)
+    kTakeCritic,    // waits for critic_version, which judges the step
     kTakeFeedback,  // waits for the answer to one micro-batch
     kBackward,      // accumulates the gradient of one micro-batch
-    kUpdate,        // optimizer, EMA; the round ends
+    kUpdate,        // optimizer and EMA step; ends the round
   };
   Kind kind = Kind::kUpdate;
   int64_t step = 0;       // kMakeImages, kSendImages: u within the round
@@ -177,8 +178,8 @@ struct DiscriminatorOp {
   enum class Kind {
     kReal,       // forward and backward on one real micro-batch
     kTake,       // waits for one generated micro-batch
-    kGenerated,  // forward and backward on it
-    kUpdate,     // optimizer
+    kGenerated,  // forward and backward on that micro-batch
+    kUpdate,     // optimizer step
   };
   Kind kind = Kind::kUpdate;
   int64_t step = 0;  // u within the round
@@ -189,8 +190,8 @@ struct DiscriminatorOp {
 // The operations of round `round` for one rank, in order.
 std::vector<GeneratorOp> GeneratorRound(const Schedule& schedule, int64_t round,
                                         int rank, int size);
-// BOUNDED takes a step's images before its first forward pass, so that a
-// waiting discriminator is always at a version and can answer feedback.
+// BOUNDED takes a step's images before its first forward pass, so a waiting
+// discriminator is always between versions and can answer feedback requests.
 std::vector<DiscriminatorOp> DiscriminatorRound(const Schedule& schedule,
                                                 int rank, int size);
 

@@ -21,7 +21,7 @@ namespace {
 
 constexpr char kFrame[] = "malformed frame";
 constexpr int64_t kMaxDimension = int64_t{1} << 24;
-// Copied and summed in steps that stay in the nearest cache.
+// Copied and summed in chunks that fit into the L1 cache.
 constexpr size_t kChunkBytes = size_t{16} << 10;
 
 // Pairs of our value and its number on the wire.
@@ -41,7 +41,7 @@ absl::Status Malformed(absl::string_view what) {
   return MalformedMessage(kFrame, what);
 }
 
-// --- Writing: one function a kind of frame ---
+// --- Writing: one function per kind of frame ---
 
 void WriteFormat(const TensorFormat& format, int64_t count,
                  TensorHeader& header) {
@@ -53,7 +53,7 @@ void WriteFormat(const TensorFormat& format, int64_t count,
   }
 }
 
-// Images, feedback and ACKs are about such a range.
+// Images, feedback and ACKs have these range fields.
 template <typename Ranged>
 void WriteRange(const Ranged& ranged, TensorHeader& header) {
   header.set_round(ranged.round);
@@ -113,14 +113,14 @@ absl::Status CheckNumbers(const TensorHeader& header) {
       {"count", header.count()},
       {"oldest_unfinished_round", header.oldest_unfinished_round()}};
   GANDEM_RETURN_IF_ERROR(CheckNotNegative(kFrame, numbers));
-  // An OPEN frame says -1 for "no critic yet".
+  // An OPEN frame uses -1 for "no critic yet".
   if (header.version() < (header.kind() == FRAME_OPEN ? -1 : 0)) {
     return Malformed(absl::StrCat("version ", header.version()));
   }
   return absl::OkStatus();
 }
 
-// Shape, encoding and layout of images or feedback.
+// Reads shape, encoding and layout of images or feedback.
 absl::StatusOr<TensorFormat> ReadFormat(const TensorHeader& header) {
   TensorFormat format;
   const auto encoding = FromWire(kEncodings, header.encoding());
@@ -130,8 +130,8 @@ absl::StatusOr<TensorFormat> ReadFormat(const TensorHeader& header) {
   if (!layout.has_value()) return Malformed("layout");
   format.layout = *layout;
   if (header.shape_size() != 4) return Malformed("shape is not N, C, H, W");
-  // No product of numbers that were not checked can overflow: the bytes must
-  // be those of the payload, so each factor has to divide what is left.
+  // Prevents overflow by unchecked factors: the sizes must multiply to the
+  // payload's bytes, so each one has to divide the remaining quotient.
   int64_t left = header.payload_bytes() / BytesPerElement(format.encoding);
   const bool whole =
       left * BytesPerElement(format.encoding) == header.payload_bytes();
@@ -197,7 +197,7 @@ absl::StatusOr<FrameBody> ReadAck(const TensorHeader& header, ImageUse use) {
   return ack;
 }
 
-// Everything but the payload.
+// Reads everything except the payload.
 absl::StatusOr<FrameBody> ReadBody(const TensorHeader& header) {
   const std::optional<ImageUse> use = FromWire(kUses, header.use());
   const bool is_optional =
@@ -223,7 +223,7 @@ absl::StatusOr<FrameBody> ReadBody(const TensorHeader& header) {
   }
 }
 
-// Where a frame of this kind has its payload; null: it has none.
+// Returns the payload's field; null for frames without a payload.
 template <typename Body>
 auto PayloadIn(Body& body)
     -> decltype(&std::get_if<CriticState>(&body)->bytes) {
@@ -235,7 +235,7 @@ auto PayloadIn(Body& body)
   return nullptr;
 }
 
-// A copy in one piece, and its checksum.
+// Returns a copy in one piece, and its checksum.
 std::pair<SharedBytes, uint32_t> JoinPieces(
     std::span<const SharedBytes> pieces) {
   constexpr std::align_val_t kAlignment{kPayloadAlignment};
@@ -269,7 +269,7 @@ std::string EncodeFrameHead(const Frame& frame) {
   header.set_run_epoch(frame.sender.run_epoch);
   header.set_incarnation(frame.sender.incarnation);
   header.set_rank(frame.sender.rank);
-  header.set_use(USE_TRAIN);  // of frames that have none
+  header.set_use(USE_TRAIN);  // the default for frames without a use
   std::visit([&](const auto& body) { WriteBody(body, header); }, frame.body);
   if (const SharedBytes* const payload = PayloadIn(frame.body)) {
     header.set_payload_bytes(static_cast<int64_t>(payload->size()));

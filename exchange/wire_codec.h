@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Frames of proto/exchange.proto as bytes: a TensorHeader behind its prefix
-// (common/wire_header.h), and the payload. Reading trusts nothing: sizes,
-// enums, shapes, limits and checksums are checked before anything is allocated
-// or used.
+// Encodes frames of proto/exchange.proto: a TensorHeader with its prefix
+// (common/wire_header.h), then the payload. Reading trusts nothing: sizes,
+// enums, shapes, limits and checksums are checked before memory is allocated.
 //
-// Owner: values; a decoded payload is a copy of its own, aligned for tensors.
+// Owner: values; a decoded payload is an aligned copy.
 // Thread safety: pure functions.
-// Errors: those of common/wire_header.h; INVALID_ARGUMENT names the field.
+// Errors: see common/wire_header.h; INVALID_ARGUMENT names the field.
 #pragma once
 
 #include <cstddef>
@@ -22,20 +21,20 @@
 
 namespace gandem {
 
-// Repeats what identifies the frame that it answers; the rest stays as it is
-// here.
+// Identifies the acknowledged frame by the fields it has; the others keep these
+// defaults.
 struct AckFrame {
   ImageUse use = ImageUse::kTrain;
   int64_t round = 0;
   int64_t first_index = 0;
   int64_t count = 0;
   int64_t version = 0;
-  int64_t oldest_unfinished_round = 0;  // of images
+  int64_t oldest_unfinished_round = 0;  // for images only
 };
 struct FinishedFrame {};
-// Begins a stream.
+// The first frame of a stream.
 struct OpenFrame {
-  int64_t version = 0;  // of critics: the newest that the sender has, -1: none
+  int64_t version = 0;  // critics: newest of the sender, -1: none
 };
 
 using FrameBody = std::variant<ImageBatch, FeedbackBatch, CriticState, AckFrame,
@@ -53,18 +52,18 @@ struct Frame {
   FrameBody body = {};
 };
 
-// No real header comes near this.
+// Chosen; no real header comes near it.
 inline constexpr size_t kMaxHeaderBytes = 512;
-// Of a decoded payload: what vector instructions and LibTorch like.
+// Alignment of a decoded payload, for vector instructions and LibTorch.
 inline constexpr size_t kPayloadAlignment = 64;
 
-// What follows the head: pixels, gradient or critic; else empty.
+// Returns pixels, gradient or critic; empty for other frames.
 SharedBytes PayloadOf(const FrameBody& body);
 
-// The bytes before the payload. Computes the payload's checksum.
+// Returns the bytes before the payload. Computes the payload's checksum.
 std::string EncodeFrameHead(const Frame& frame);
 
-// `pieces` are the bytes of one message in order. `max_bytes` limits them all.
+// `pieces` are the bytes of one message in order, at most `max_bytes`.
 absl::StatusOr<Frame> DecodeFrame(std::span<const SharedBytes> pieces,
                                   int64_t max_bytes);
 

@@ -96,7 +96,7 @@ bool ClientCore::has_progressed() const {
 void ClientCore::StreamEnded(absl::Status reason) {
   absl::MutexLock lock(&mu_);
   if (ended_streams_++ == 0) session_status_ = std::move(reason);
-  // The discriminator knows, so it may have left.
+  // The discriminator has answered FINISHED, so it may have exited.
   if (finish_ == Finish::kAnswered || finish_ == Finish::kConfirming) {
     finish_ = Finish::kDone;
   }
@@ -136,7 +136,7 @@ void ClientStream::Begin(grpc::GenericStub& stub,
   stub.PrepareBidiStreamingCall(&context_,
                                 absl::StrCat("/gandem.Exchange/", method_),
                                 grpc::StubOptions(), this);
-  // Until End(): pokes start reads and writes from any thread.
+  // Held until End(): pokes start reads and writes from any thread.
   AddHold();
   StartCall();
   Open(self);
@@ -151,11 +151,11 @@ absl::StatusOr<bool> ClientStream::Receive(const Frame& frame) {
   const FrameSender& sender = frame.sender;
   if (sender != server_) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "a frame of ",
+        "received a frame from ",
         sender.incarnation == server_.incarnation ? "" : "another process, ",
         "run epoch ", sender.run_epoch, ", rank ", sender.rank,
-        " from a discriminator of run epoch ", server_.run_epoch, ", rank ",
-        server_.rank));
+        "; expected the discriminator of run epoch ", server_.run_epoch,
+        ", rank ", server_.rank));
   }
   core_->NoteProgress();
   return Handle(frame.body);
@@ -194,7 +194,7 @@ class ImagesClientStream : public ClientStream {
     }
     const AckFrame* const ack = std::get_if<AckFrame>(&body);
     if (ack == nullptr) {
-      return absl::InvalidArgumentError("a frame that is not an ACK");
+      return absl::InvalidArgumentError("expected an ACK frame");
     }
     GANDEM_RETURN_IF_ERROR(core().AcknowledgeImages(*ack));
     GANDEM_FAILPOINT("exchange.images_acknowledged");
@@ -219,7 +219,7 @@ class ImagesClientStream : public ClientStream {
   }
 };
 
-// Sends nothing but ACKs of what comes, in order.
+// Sends only ACKs, in the order of the received frames.
 class AckingClientStream : public ClientStream {
  public:
   using ClientStream::ClientStream;
@@ -246,7 +246,7 @@ class FeedbackClientStream : public AckingClientStream {
   absl::StatusOr<bool> Handle(const FrameBody& body) override {
     const FeedbackBatch* const answer = std::get_if<FeedbackBatch>(&body);
     if (answer == nullptr) {
-      return absl::InvalidArgumentError("a frame that is not feedback");
+      return absl::InvalidArgumentError("expected a feedback frame");
     }
     GANDEM_RETURN_IF_ERROR(core().inbox().AddFeedback(*answer));
     Acknowledge({.round = answer->round,
@@ -268,7 +268,7 @@ class CriticClientStream : public AckingClientStream {
   absl::StatusOr<bool> Handle(const FrameBody& body) override {
     const CriticState* const critic = std::get_if<CriticState>(&body);
     if (critic == nullptr) {
-      return absl::InvalidArgumentError("a frame that is not a critic");
+      return absl::InvalidArgumentError("expected a critic frame");
     }
     if (!core().inbox().OfferCritic(*critic)) return false;
     Acknowledge({.version = critic->version});

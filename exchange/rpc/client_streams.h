@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The generator's side of the three streams of proto/exchange.proto, and the
-// state that they share with the thread that connects and the compute thread.
-//
-// ClientCore has more functions than one caller needs: three parties share its
-// lock, and each calls its own group.
+// state that the streams share with the connecting thread and the compute
+// thread. ClientCore has many functions because these three parties share its
+// lock; each calls its own group.
 //
 // Owner: a stream owns itself until it is done; ClientCore is shared.
 // Thread safety: any thread.
@@ -40,35 +39,36 @@ class ClientCore {
   const ExchangeOptions& options() const { return options_; }
   GeneratorInbox& inbox() { return inbox_; }
 
-  // The compute thread's side; errors of exchange.h.
+  // For the compute thread; errors as in exchange.h.
   absl::Status Put(const ImageBatch& batch, absl::Time deadline);
   void WantFinish();
   absl::Status WaitForFinish(absl::Time deadline);
 
-  // The streams' side. Frames for the images stream, in order.
+  // For the streams. Returns frames for the images stream in order.
   void BeginSession();
   std::optional<FrameBody> NextImagesFrame();
   absl::Status AcknowledgeImages(const AckFrame& ack);
   void AcknowledgeFinish();
   void NoteFinishConfirmed();
-  // The discriminator answers on this connection.
+  // The discriminator has answered on this connection.
   void NoteProgress();
 
-  // The connecting thread's side. `ended` streams of this session so far, and
-  // the first reason.
+  // For the connecting thread. `ended`: number of streams that have ended in
+  // this session; the first reason is kept.
   void StreamEnded(absl::Status reason);
   void WaitForStreams(size_t ended);
   absl::Status session_status() const;
   bool has_progressed() const;
   bool IsFinished() const;
 
-  // Sticky; wakes everybody. Streams have to be cancelled apart.
+  // Sticky; wakes all waiters. Streams must be cancelled separately.
   void Fail(absl::Status reason);
   bool WaitForFailure(absl::Time deadline) const;
 
  private:
-  // The last words: FINISHED up, FINISHED down, ACK up. Without the last one
-  // the discriminator might leave before this side knows that it may.
+  // The final handshake: FINISHED to the discriminator, FINISHED back, ACK.
+  // Without the ACK the discriminator might exit before this side knows that it
+  // may.
   enum class Finish {
     kUnwanted,
     kWanted,
@@ -96,7 +96,7 @@ class ClientStream
           grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
           ExchangeCodec> {
  public:
-  // `method`: of the service, the stream's name. `server` sends all frames.
+  // `method`: the stream's name in the service. `server` must send all frames.
   ClientStream(const char* method, std::shared_ptr<ClientCore> core,
                const FrameSender& server)
       : FrameStream(core->options().max_message_bytes),
@@ -104,7 +104,7 @@ class ClientStream
         core_(std::move(core)),
         server_(server) {}
 
-  // Starts the call, which ends with core.StreamEnded().
+  // Starts the call; its end calls core.StreamEnded().
   void Begin(grpc::GenericStub& stub, std::shared_ptr<ClientStream> self);
   void Cancel();
 
@@ -126,11 +126,11 @@ class ClientStream
   const std::shared_ptr<ClientCore> core_;
   const FrameSender server_;
   grpc::ClientContext context_;
-  bool has_opened_ = false;  // in the strand only
-  absl::Status failure_;     // ours; written before the call's hold is given up
+  bool has_opened_ = false;  // used in the strand only
+  absl::Status failure_;     // written before the call's hold is removed
 };
 
-// The streams that the run's feedback mode needs, not begun.
+// The streams that the run's feedback mode needs; not started yet.
 using ClientStreams = std::vector<std::shared_ptr<ClientStream>>;
 ClientStreams MakeClientStreams(const std::shared_ptr<ClientCore>& core,
                                 const FrameSender& server);

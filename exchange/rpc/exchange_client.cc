@@ -29,11 +29,10 @@ namespace {
 constexpr absl::Duration kHelloTimeout = absl::Seconds(10);
 constexpr absl::Duration kFirstBackoff = absl::Milliseconds(20);
 constexpr absl::Duration kLastBackoff = absl::Seconds(2);
-// What arrives damaged, or seems to, is sent again so often before that is an
-// error.
+// Damaged messages in a row that are sent again; one more is an error.
 constexpr int kMostDamaged = 1;
 
-// gRPC uses the codes of the second group for broken connections too.
+// gRPC reports broken connections with several of these codes.
 bool IsWorthRetrying(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kOk:  // the server ended it in order
@@ -55,15 +54,15 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> NewChannel(
                        {.max_message_bytes = options.max_message_bytes});
 }
 
-// As the discriminator refuses an old epoch or incarnation.
+// The same error as the discriminator's refusal of an old epoch.
 absl::Status Superseded(absl::string_view message) {
   ErrorDetail detail;
   detail.set_reason("superseded");
   return WithErrorDetail(absl::FailedPreconditionError(message), detail);
 }
 
-// What trying again cannot cure. An old epoch or incarnation is nobody's fault:
-// the worker may have a place in the next epoch.
+// Converts an error that a retry cannot cure. ABORTED for an old epoch or
+// incarnation: the worker may have a place in the next epoch.
 absl::Status FinalError(const absl::Status& status) {
   const std::optional<ErrorDetail> detail = GetErrorDetail(status);
   const bool is_superseded =
@@ -120,12 +119,12 @@ class ExchangeClient : public GeneratorExchange {
   }
 
  private:
-  // The streams look again whether there is something to send or room.
+  // Makes the streams check again for messages to send and for room.
   void Poke() {
     for (const auto& stream : streams()) stream->Poke();
   }
 
-  // The thread.
+  // The body of the thread.
   void KeepConnected() {
     absl::Duration backoff = kFirstBackoff;
     bool lost = false;
@@ -150,7 +149,7 @@ class ExchangeClient : public GeneratorExchange {
       if (core_->has_progressed()) backoff = kFirstBackoff;
       if (core_->WaitForFailure(MonotonicNow() + backoff)) return;
       if (!lost && !core_->IsFinished()) {
-        GANDEM_LOG_WARN("no exchange with discriminator {}: {}; trying again",
+        GANDEM_LOG_WARN("lost the exchange with discriminator {}: {}; retrying",
                         address_, ended.ToString());
         lost = true;
       }
@@ -158,9 +157,9 @@ class ExchangeClient : public GeneratorExchange {
     }
   }
 
-  // One connection from Hello to its end; returns why it ended.
+  // Runs one connection from Hello to its end; returns why it ended.
   absl::Status Connect(bool& lost) {
-    // A new channel: see MayBeDamage.
+    // Uses a new channel; see MayBeDamage.
     GANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel,
                             NewChannel(address_, core_->options()));
     GANDEM_ASSIGN_OR_RETURN(const FrameSender server,
@@ -173,7 +172,7 @@ class ExchangeClient : public GeneratorExchange {
     }
     server_ = server;
     if (on_answer_) on_answer_(absl::OkStatus());
-    if (lost) GANDEM_LOG_INFO("exchange with {} goes on", address_);
+    if (lost) GANDEM_LOG_INFO("reconnected the exchange with {}", address_);
     lost = false;
 
     core_->BeginSession();
@@ -181,8 +180,8 @@ class ExchangeClient : public GeneratorExchange {
     grpc::GenericStub stub(channel);
     for (const auto& stream : streams) stream->Begin(stub, stream);
     SetStreams(streams);
-    Poke();  // for what came in between
-    // One is lost: all are. Close() may have missed them before.
+    Poke();  // for messages that were added before SetStreams
+    // If one stream ends, all end. Close() may have missed the new streams.
     if (!core_->WaitForFailure(absl::InfinitePast())) core_->WaitForStreams(1);
     SetStreams({});
     for (const auto& stream : streams) stream->Cancel();
@@ -190,7 +189,7 @@ class ExchangeClient : public GeneratorExchange {
     return core_->session_status();
   }
 
-  // The discriminator's process, as its Hello says.
+  // Returns the identity in the discriminator's Hello.
   absl::StatusOr<FrameSender> Greet(Exchange::Stub& stub) {
     const ExchangeOptions& options = core_->options();
     HelloRequest request;
@@ -201,7 +200,7 @@ class ExchangeClient : public GeneratorExchange {
     request.set_crc32c(Crc32cOf(request));
     const absl::StatusOr<HelloReply> reply = calls_.Call(
         stub, &Exchange::Stub::Hello, request, MonotonicNow() + kHelloTimeout);
-    // A discriminator says why it refuses: another error is no refusal.
+    // A refusal has an ErrorDetail; other errors may come from damage.
     if (!reply.ok() && !IsWorthRetrying(reply.status()) &&
         !GetErrorDetail(reply.status()).has_value()) {
       return DamagedMessage("Hello", reply.status().message());
@@ -243,7 +242,7 @@ class ExchangeClient : public GeneratorExchange {
   absl::Mutex mu_;
   ClientStreams streams_ ABSL_GUARDED_BY(mu_);  // of the current connection
 
-  Thread thread_;  // ends first
+  Thread thread_;  // destroyed first
 };
 
 }  // namespace

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The generator's end on the network. A thread keeps the connection: what is
-// lost with it is sent again on the next one, for as long as it takes, because
-// only the coordinator declares a worker dead. What a wrong bit may have caused
-// (MayBeDamage) is tried once more, on a new connection. Errors that trying
-// again cannot cure (a refused configuration or epoch) are sticky.
+// The generator's end over the network. A thread keeps the connection and sends
+// lost messages again on the next one, without a time limit, because only the
+// coordinator declares a worker dead. Errors that a flipped bit may have caused
+// (MayBeDamage) are retried once on a new connection. Errors that a retry
+// cannot cure (a refused configuration or epoch) are sticky.
 //
-// Owner: the generator's run epoch. The destructor closes it and returns when
-// its thread and all of its gRPC handlers have ended.
+// Owner: the generator's run epoch. The destructor closes the connection and
+// returns when its thread and all of its gRPC handlers have ended.
 // Thread safety: as GeneratorExchange.
-// Errors: exchange.h, and
-//   ABORTED  the run has gone on without this process: a newer run epoch, or
-//            another incarnation of one of the two. Register again.
-// Up to one round of images waits here for the discriminator before PutImages
-// waits. Nothing may be put after Finish.
+// Errors: see exchange.h, and
+//   ABORTED  the run has continued without this process: there is a newer run
+//            epoch, or another incarnation of one of the two workers. Register
+//            again.
+// Up to one round of images is stored here before PutImages waits. Do not call
+// PutImages after Finish.
 #pragma once
 
 #include <functional>
@@ -30,12 +31,12 @@ namespace gandem {
 struct ExchangeClientOptions {
   std::string address;  // of the discriminator's ExchangeServer
   ExchangeOptions exchange = {};
-  // Hears of each message that arrived damaged, there or here; may be empty.
-  // From a thread of the client.
+  // Called from a client thread for each message that arrived damaged at either
+  // end; may be empty.
   std::function<void()> on_damage = {};
-  // Hears OK when the discriminator has answered on a new connection: messages
-  // pass in both directions. And hears the failure that ends the exchange. May
-  // be empty. From a thread of the client.
+  // Called from a client thread with OK when the discriminator has answered on
+  // a new connection, and with the failure that ends the exchange; may be
+  // empty.
   std::function<void(const absl::Status&)> on_answer = {};
 };
 

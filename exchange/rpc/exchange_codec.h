@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Frames as gRPC byte buffers, for FrameStream. Sending shares the payload's
-// memory; receiving copies it once, because gRPC delivers it in pieces.
-//
-// Thread safety: pure functions. Errors: those of wire_codec.h.
+// memory; receiving copies it once, because gRPC delivers it in pieces. Thread
+// safety: pure functions. Errors: see wire_codec.h.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -20,14 +19,14 @@
 
 namespace gandem {
 
-// Of an end's frames.
+// The sender fields of this end's frames.
 inline FrameSender SenderOf(const ExchangeOptions& options) {
   return {.run_epoch = options.run_epoch,
           .incarnation = options.incarnation,
           .rank = options.rank};
 }
 
-// What crc32c of a HelloRequest or HelloReply has to be.
+// The expected crc32c of a HelloRequest or HelloReply.
 template <typename Hello>
 uint32_t Crc32cOf(Hello hello) {
   hello.clear_crc32c();

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The discriminator's end on the network: serves proto/exchange.proto over a
+// The discriminator's end over the network: serves proto/exchange.proto for a
 // DiscriminatorEnd. gRPC's threads only move bytes.
-//
-// Owner: the discriminator's run epoch, after the other end: ends before it.
+// Owner: the discriminator's run epoch; destroyed before the DiscriminatorEnd.
 // Thread safety: any thread.
 #pragma once
 
@@ -24,18 +23,17 @@ class ExchangeServer {
     ExchangeOptions exchange = {};
   };
 
-  // Becomes the listener of `end`, which must outlive it. Serves when it
-  // returns.
-  // Errors: RpcServer::Start's.
+  // Serves when it returns. Becomes the listener of `end`, which must outlive
+  // it. Errors: as RpcServer::Start.
   static absl::StatusOr<std::unique_ptr<ExchangeServer>> Start(
       const Options& options, DiscriminatorEnd* end);
   ExchangeServer(const ExchangeServer&) = delete;
   ExchangeServer& operator=(const ExchangeServer&) = delete;
-  // Ends all streams (the generators see UNAVAILABLE and try again) and returns
-  // when none of their handlers runs.
+  // Ends all streams and returns when no handler is running. The generators get
+  // UNAVAILABLE and reconnect.
   ~ExchangeServer();
 
-  // Where generators connect to, with the port that the system chose.
+  // The address for generators, with the port that the system chose.
   std::string address() const;
 
  private:
@@ -44,7 +42,7 @@ class ExchangeServer {
 
   DiscriminatorEnd* const end_;
   const std::unique_ptr<Service> service_;
-  std::unique_ptr<RpcServer> server_;  // ends before the service
+  std::unique_ptr<RpcServer> server_;  // destroyed before the service
 };
 
 }  // namespace gandem

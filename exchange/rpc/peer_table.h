@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which generators are connected: the checks of config, run epoch and
-// incarnation that every call and every frame has to pass (design.md section
-// 8). A Hello of another incarnation supersedes the rank's earlier process,
-// which cannot come back. A refusal does not say what would be accepted.
+// The generators that have greeted, and the checks of config, run epoch and
+// incarnation for every call and frame (design.md section 8). A Hello of
+// another incarnation supersedes the rank's earlier process for good. Refusals
+// do not reveal the accepted values.
 //
 // Owner: ExchangeServer. Thread safety: any thread.
 // Errors:
 //   INVALID_ARGUMENT     there is no such rank.
 //   FAILED_PRECONDITION  another config, an old run epoch, a superseded
-//                        incarnation, or no Hello yet; ErrorDetail says which.
-//   UNAVAILABLE          a newer run epoch: this server is about to go.
+//                        incarnation, or no Hello yet; ErrorDetail names the
+//                        reason.
+//   UNAVAILABLE          a newer run epoch: this server is about to stop.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,7 @@ class PeerTable {
   explicit PeerTable(const ExchangeOptions& options);
 
   absl::Status Greet(const Peer& peer, uint64_t config_hash);
-  // Has greeted, and was not superseded since.
+  // OK if the peer has greeted and was not superseded since.
   absl::Status Check(const Peer& peer) const;
 
  private:
@@ -40,7 +41,7 @@ class PeerTable {
   const ExchangeOptions options_;  // never changes after construction
 
   mutable absl::Mutex mu_;
-  // By rank: those that have greeted, in their order. The last one speaks.
+  // By rank: incarnations in order of greeting. Only the last may send frames.
   std::vector<std::vector<int64_t>> incarnations_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -15,7 +15,7 @@
 
 namespace gandem {
 
-// Checks who is there and leaves the rest to the kinds of streams.
+// Checks each frame's sender; subclasses handle the frames of their kind.
 class ServerStream : public FrameStream<ServerReactor, ExchangeCodec> {
  public:
   ServerStream(StreamKind kind, std::shared_ptr<ServerContext> context,
@@ -30,8 +30,8 @@ class ServerStream : public FrameStream<ServerReactor, ExchangeCodec> {
     Open(self);
   }
 
-  // A newer stream took over; the peer of this one may be gone, and a write to
-  // it may hang.
+  // A newer stream took over. The peer of this stream may have died, and a
+  // write to it may hang.
   void Supersede() {
     Stop(absl::AbortedError("a newer stream of this generator took over"));
     absl::MutexLock lock(&call_mu_);
@@ -39,7 +39,7 @@ class ServerStream : public FrameStream<ServerReactor, ExchangeCodec> {
   }
 
  protected:
-  // Frames after OPEN, from rank().
+  // Handles frames after OPEN, from rank().
   virtual absl::StatusOr<bool> Handle(const FrameBody& body) = 0;
   virtual absl::Status Opened(const OpenFrame&) { return absl::OkStatus(); }
   virtual std::optional<FrameBody> Next() = 0;
@@ -54,7 +54,7 @@ class ServerStream : public FrameStream<ServerReactor, ExchangeCodec> {
     if (!rank_.has_value()) {
       if (open == nullptr) {
         return absl::InvalidArgumentError(
-            "a stream has to begin with an OPEN frame");
+            "a stream must begin with an OPEN frame");
       }
       rank_ = frame.sender.rank;
       context_->Replace(kind_, *rank_, this);
@@ -67,7 +67,7 @@ class ServerStream : public FrameStream<ServerReactor, ExchangeCodec> {
                        " in a stream of generator ", *rank_));
     }
     absl::StatusOr<bool> handled = Handle(frame.body);
-    // Why this end was closed is its own affair; the generator tries again.
+    // Hides why this end was closed; the generator reconnects.
     if (!handled.ok() && !discriminator().status().ok()) return Closing();
     return handled;
   }
@@ -103,7 +103,7 @@ class ServerStream : public FrameStream<ServerReactor, ExchangeCodec> {
 
   const std::shared_ptr<ServerContext> context_;
   const StreamKind kind_;
-  std::optional<int> rank_;  // since OPEN; in the strand only
+  std::optional<int> rank_;  // set by OPEN; used in the strand only
   absl::Mutex call_mu_;
   grpc::CallbackServerContext* call_ ABSL_GUARDED_BY(call_mu_);
 };
@@ -130,7 +130,7 @@ class ImagesServerStream : public ServerStream {
     }
     const ImageBatch* const images = std::get_if<ImageBatch>(&body);
     if (images == nullptr) {
-      return absl::InvalidArgumentError("a frame that is not of images");
+      return absl::InvalidArgumentError("expected a frame of images");
     }
     GANDEM_ASSIGN_OR_RETURN(const bool accepted,
                             discriminator().OfferImages(rank(), *images));
@@ -163,7 +163,7 @@ class FeedbackServerStream : public ServerStream {
   absl::StatusOr<bool> Handle(const FrameBody& body) override {
     const AckFrame* const ack = std::get_if<AckFrame>(&body);
     if (ack == nullptr) {
-      return absl::InvalidArgumentError("a frame that is not an ACK");
+      return absl::InvalidArgumentError("expected an ACK frame");
     }
     discriminator().AcknowledgeAnswer(rank(), ack->round, ack->first_index);
     GANDEM_FAILPOINT("exchange.answer_acknowledged");
@@ -195,8 +195,7 @@ class CriticServerStream : public ServerStream {
   absl::StatusOr<bool> Handle(const FrameBody& body) override {
     const AckFrame* const ack = std::get_if<AckFrame>(&body);
     if (ack == nullptr || ack->version > last_sent_) {
-      return absl::InvalidArgumentError(
-          "a frame that is not the ACK of a critic");
+      return absl::InvalidArgumentError("expected the ACK of a critic");
     }
     discriminator().AcknowledgeCritic(rank(), ack->version);
     GANDEM_FAILPOINT("exchange.critic_acknowledged");

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The server's side of the three streams of proto/exchange.proto, over a
-// DiscriminatorEnd.
-//
-// Owner: each stream owns itself; ExchangeServer's shutdown waits for all.
+// The server's side of the three streams of proto/exchange.proto, for a
+// DiscriminatorEnd. Owner: each stream owns itself; ExchangeServer's shutdown
+// waits for all of them.
 // Thread safety: any thread.
 #pragma once
 
@@ -27,7 +26,7 @@ using ServerReactor =
 
 class ServerStream;
 
-// What all streams of a server share.
+// State shared by all streams of a server.
 class ServerContext {
  public:
   ServerContext(const ExchangeOptions& options, DiscriminatorEnd* discriminator)
@@ -39,13 +38,13 @@ class ServerContext {
 
   void Add(std::shared_ptr<ServerStream> stream);
   void Remove(ServerStream* stream);
-  // Each generator has one stream of a kind: ends the one before.
+  // Each generator has one stream of a kind: ends the previous one.
   void Replace(StreamKind kind, int rank, ServerStream* stream);
-  // What a stream reads or sends may have changed.
+  // Wakes all streams: input or output of any may have changed.
   void PokeAll();
 
  private:
-  const ExchangeOptions options_;  // these never change after construction
+  const ExchangeOptions options_;  // never changes after construction
   DiscriminatorEnd* const discriminator_;
   PeerTable peers_;
 
@@ -56,7 +55,7 @@ class ServerContext {
       ABSL_GUARDED_BY(mu_);
 };
 
-// Begins to serve a call.
+// Starts serving a call.
 ServerReactor* ServeStream(StreamKind kind,
                            std::shared_ptr<ServerContext> context,
                            grpc::CallbackServerContext* call);

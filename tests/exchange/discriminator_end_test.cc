@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The discriminator's end with several generators, through its transport face;
-// the contract suite covers one.
+// The discriminator's end with several generators, through the functions for
+// transports. The contract suite covers one generator.
 #include "exchange/discriminator_end.h"
 
 #include <gmock/gmock.h>
@@ -43,7 +43,7 @@ TEST(DiscriminatorEndTest, AFastRankCannotLockOutASlowOne) {
       TwoGenerators(FeedbackMode::kSnapshot));
   EXPECT_TRUE(*end->OfferImages(0, Images(0, 0, 4)));
   EXPECT_TRUE(*end->OfferImages(0, Images(1, 0, 4)));
-  // Full, and rank 1 has not sent what is needed first.
+  // The cache is full, and rank 1 has not sent the images needed first.
   EXPECT_FALSE(*end->OfferImages(1, Images(0, 4, 4)));
   EXPECT_THAT(end->TakeImages(0, 0, 8, kPast), StatusIs(kDeadline));
   EXPECT_FALSE(*end->OfferImages(1, Images(1, 4, 4)));
@@ -52,7 +52,8 @@ TEST(DiscriminatorEndTest, AFastRankCannotLockOutASlowOne) {
   EXPECT_EQ(Places(taken.pieces).size(), 8u);
 }
 
-// The transport holds a batch; it learns of the room while the worker waits.
+// The transport holds a batch and is notified of the room while the worker
+// waits.
 TEST(DiscriminatorEndTest, WaitingWakesTheTransportThatHoldsTheBatch) {
   const auto end = std::make_unique<DiscriminatorEnd>(
       TwoGenerators(FeedbackMode::kSnapshot));
@@ -112,7 +113,7 @@ TEST(DiscriminatorEndTest, AStateAfterARoundMovesTheWindow) {
   EXPECT_TRUE(*end->OfferImages(0, Images(2, 0, 4)));
 }
 
-// Its peer, the same step behind it, has published the critic.
+// Another discriminator, one step ahead, has published the critic.
 TEST(DiscriminatorEndTest, ImagesThatAPeerHasLetGoOnWaitForThisRank) {
   ExchangeOptions options = TwoGenerators(FeedbackMode::kSnapshot);
   options.num_discriminators = 2;
@@ -133,7 +134,7 @@ TEST(DiscriminatorEndTest, PublishingWaitsForEveryRank) {
   std::thread thread([&] { end->AcknowledgeCritic(1, 0); });
   EXPECT_OK(end->PublishCritic(Critic(1), Soon()));
   thread.join();
-  // One that has finished needs none.
+  // A finished generator needs no critic.
   end->AcknowledgeCritic(0, 1);
   ASSERT_OK(end->FinishGenerator(1, /*is_confirmed=*/false));
   EXPECT_OK(end->PublishCritic(Critic(2), Soon()));
@@ -191,7 +192,7 @@ TEST(DiscriminatorEndTest, BoundedStopsWaitingWhenItIsAskedForFeedback) {
   ASSERT_OK(taken);
   EXPECT_EQ(taken->end, WaitEnd::kAsked);
   EXPECT_LT(absl::Now() - begin, absl::Seconds(20));
-  // Not before its lag allows it.
+  // No request is returned before the lag allows it.
   ASSERT_OK(end->NextFeedbackRequest(99, kPast));
   EXPECT_TRUE(*end->OfferImages(0, Images(1, 0, 4, ImageUse::kBoth)));
   EXPECT_THAT(end->NextFeedbackRequest(99, kPast), StatusIs(kDeadline));

@@ -58,7 +58,7 @@ TEST(EncodingTest, Bfloat16RoundsToNearestEven) {
 }
 
 TEST(EncodingTest, Bfloat16KeepsNan) {
-  // The payload of the second is in the half that is cut off.
+  // The second value's payload is in the bits that are cut off.
   EXPECT_TRUE(std::isnan(
       RoundTrip({std::bit_cast<float>(0x7fc00000u)}, Encoding::kBfloat16)[0]));
   EXPECT_TRUE(std::isnan(
@@ -86,7 +86,7 @@ TEST(EncodingTest, Uint8KeepsEveryLevel) {
   EXPECT_EQ(Encoded(values, Encoding::kUint8), levels);
 }
 
-// A generated image that is a real one's bytes is that real image to the bit.
+// If bytes equal those of a real image, the decoded floats are equal too.
 TEST(EncodingTest, Uint8IsDecodedAsTheBytesOfADataset) {
   for (int b = 0; b < 256; ++b) {
     const std::byte byte{static_cast<uint8_t>(b)};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The contract of exchange.h as a suite: instantiated once for each kind of
-// exchange. A pair is both ends of one, connected.
+// The contract of exchange.h as a test suite, instantiated for each kind of
+// exchange. A pair is two connected ends.
 //
 // Owner: the test that instantiates. Thread safety: one thread calls make.
 #pragma once

@@ -25,7 +25,6 @@ using ::testing::HasSubstr;
 constexpr auto kDeadline = absl::StatusCode::kDeadlineExceeded;
 const absl::Time kPast = absl::InfinitePast();
 
-// Long enough for a slow machine; reached only by a failing test.
 Schedule FourImages(int64_t lag) {
   return {.lag = lag, .generator_batch = 4, .discriminator_batch = 4};
 }
@@ -67,7 +66,7 @@ TEST_P(ExchangeContract, EmptyHandedCallsPassTheirDeadline) {
   EXPECT_THAT(generator().TakeCritic(0, kPast), StatusIs(kDeadline));
   ASSERT_OK(generator().PutImages(Images(0, 0, 4, ImageUse::kBoth), Soon()));
   EXPECT_THAT(generator().TakeFeedback(0, 0, kPast), StatusIs(kDeadline));
-  // Nothing was lost by that.
+  // The failed calls lost nothing.
   EXPECT_OK(discriminator().NextFeedbackRequest(0, Soon()));
   EXPECT_OK(discriminator().TakeImages(0, 0, 4, Soon()));
 }
@@ -89,7 +88,7 @@ TEST_P(ExchangeContract, FullCacheMakesTheGeneratorWait) {
   ExchangeOptions options = OptionsFor(FourImages(2));
   options.cache_rounds = 2;
   Connect(options);
-  // Wherever the images wait: they have not arrived before there is room.
+  // The third batch does not arrive before there is room, wherever it waits.
   ASSERT_OK(generator().PutImages(Images(0, 0, 4), Soon()));
   ASSERT_OK(generator().PutImages(Images(1, 0, 4), Soon()));
   const absl::Status third = generator().PutImages(Images(2, 0, 4), kPast);
@@ -268,7 +267,7 @@ TEST_P(ExchangeContract, BoundedReplaysWhileTheGeneratorIsSilent) {
   EXPECT_OK(discriminator().TakeImages(1, 0, 4, Soon()));
   EXPECT_THAT(discriminator().TakeImages(1, 0, 4, kPast), StatusIs(kDeadline));
   EXPECT_EQ(discriminator().stats().images_replayed, 4);
-  // What comes now is too old to be used, and the generator is not stopped.
+  // Images of round 1 are too old now, and the generator is not blocked.
   discriminator().FinishRound(3);
   ASSERT_OK(generator().PutImages(Images(1, 0, 4), Soon()));
   ASSERT_OK(generator().PutImages(Images(3, 0, 4), Soon()));
@@ -285,7 +284,7 @@ TEST_P(ExchangeContract, FinishReachesTheDiscriminator) {
   ASSERT_OK(generator().Finish(Soon()));
   EXPECT_OK(discriminator().WaitForGenerators(Soon()));
   EXPECT_OK(discriminator().TakeImages(0, 0, 4, Soon()));
-  // Nobody takes these, and nobody has to.
+  // No generator takes these critics, and publishing does not wait for it.
   for (int64_t version = 0; version < 5; ++version) {
     EXPECT_OK(discriminator().PublishCritic(Critic(version), Soon()));
   }
@@ -302,7 +301,7 @@ TEST_P(ExchangeContract, CloseWakesTheGenerator) {
     std::thread thread([&] {
       if (call == 0) status = generator().TakeFeedback(0, 0, Soon()).status();
       if (call == 1) status = generator().TakeCritic(7, Soon()).status();
-      // Also while it waits for room.
+      // Also while the generator waits for room.
       while (call == 2 && status.ok()) {
         status =
             generator().PutImages(Images(1, 0, 4, ImageUse::kBoth), Soon());
@@ -377,7 +376,7 @@ ExchangeOptions GridOptions(const Grid& cell) {
       .generator_batch = 6,
       .discriminator_batch = 6 / cell.steps,
       .generator_micro_batch = 6 / cell.pieces,
-      // Cut differently on purpose.
+      // Differs from the generator's cut on purpose.
       .discriminator_micro_batch = cell.pieces == 1 ? 0 : 2};
   ExchangeOptions options = OptionsFor(schedule);
   options.cache_rounds = std::max<int64_t>(1, cell.lag);
@@ -403,7 +402,7 @@ TEST_P(ExchangeContract, WholeRunsAtTheSmallestCache) {
     GeneratorDriver generator_driver(options, last_round, &generator());
     DiscriminatorDriver discriminator_driver(options, last_round,
                                              &discriminator());
-    // A lost wake-up would show as a test that takes minutes.
+    // A lost wake-up would make this test take minutes.
     ASSERT_OK(
         RunBoth(generator_driver, discriminator_driver, absl::Seconds(1)));
     EXPECT_EQ(discriminator_driver.images_trained(), (cell.lag + 5) * 6);

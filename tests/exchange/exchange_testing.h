@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Small batches whose bytes tell where they come from, for the exchange tests.
+// Small batches whose bytes identify their origin, for the exchange tests.
 //
 // Owner: values. Thread safety: pure functions.
 #pragma once
@@ -69,7 +69,7 @@ inline CriticState Critic(int64_t version, size_t size = 3) {
               std::vector<std::byte>(size, static_cast<std::byte>(version)))};
 }
 
-// (round, index) of every image, in order, after checking its pixel.
+// Returns (round, index) of every image in order, after checking its pixel.
 inline std::vector<std::pair<int64_t, int64_t>> Places(
     const std::vector<ImageBatch>& batches) {
   std::vector<std::pair<int64_t, int64_t>> places;

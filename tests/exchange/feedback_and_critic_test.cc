@@ -49,7 +49,7 @@ TEST(FeedbackBookTest, LaterRoundsStayUntilTheyAreDue) {
 TEST(FeedbackBookTest, AnswersMatchTheirRequest) {
   FeedbackBook book(1);
   book.AddRequest(0, Images(0, 0, 4, ImageUse::kBoth));
-  // Not given out yet.
+  // NextRequest has not returned it yet.
   EXPECT_THAT(book.Answer(Feedback(kSchedule, 0, 0, 4)),
               StatusIs(kPrecondition));
   ASSERT_TRUE(book.NextRequest(0).has_value());
@@ -73,7 +73,7 @@ TEST(FeedbackBookTest, AnswersAreKeptUntilAcknowledged) {
   ASSERT_TRUE(second.has_value());
   EXPECT_EQ(second->answer.first_index, 4);
   EXPECT_FALSE(book.NextAnswer(0, second->number).has_value());
-  // A new connection begins with what was not acknowledged.
+  // A new connection starts with the unacknowledged answers.
   book.Acknowledge(0, 0, 0);
   book.Acknowledge(0, 0, 0);
   EXPECT_EQ(book.NextAnswer(0, 0)->answer.first_index, 4);
@@ -136,7 +136,7 @@ TEST(CriticQueueTest, HoldsLagCriticsBesidesTheOneInUse) {
   EXPECT_TRUE(queue.Offer(Critic(3)));
 }
 
-TEST(CriticQueueTest, WhatIsAwaitedDoesNotWaitForOlderOnes) {
+TEST(CriticQueueTest, AnAwaitedCriticPassesOlderOnes) {
   CriticQueue queue({.lag = 0});
   EXPECT_TRUE(queue.Offer(Critic(0)));
   EXPECT_FALSE(queue.Offer(Critic(2)));
@@ -196,7 +196,7 @@ TEST(OutboxTest, ANewConnectionSendsEverythingAgain) {
 TEST(OutboxTest, StrangeAcknowledgementsAreRefused) {
   Outbox outbox(kSchedule);
   outbox.Add(Images(0, 0, 2));
-  // Not sent yet.
+  // The batch was not sent yet.
   EXPECT_THAT(outbox.Acknowledge(ImageUse::kTrain, 0, 0), StatusIs(kInvalid));
   ASSERT_TRUE(outbox.Next().has_value());
   EXPECT_THAT(outbox.Acknowledge(ImageUse::kTrain, 0, 1), StatusIs(kInvalid));

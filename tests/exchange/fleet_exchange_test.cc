@@ -22,7 +22,7 @@ using gandem::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::Pair;
 
-constexpr absl::Time kNow = absl::InfinitePast();  // a try
+constexpr absl::Time kNow = absl::InfinitePast();  // a single attempt
 
 // One generator, three discriminators, which own images 0-2, 3-4 and 5-6 of a
 // round.
@@ -48,7 +48,7 @@ class FleetExchangeTest : public ::testing::Test {
   Schedule schedule_;
   ExchangeOptions options_;
   std::vector<std::unique_ptr<DiscriminatorEnd>> ends_;
-  std::unique_ptr<GeneratorExchange> fleet_;  // ends before its ports
+  std::unique_ptr<GeneratorExchange> fleet_;  // destroyed before the ends
 };
 
 TEST_F(FleetExchangeTest, EachImageGoesToTheRankThatTrainsOnIt) {
@@ -58,7 +58,7 @@ TEST_F(FleetExchangeTest, EachImageGoesToTheRankThatTrainsOnIt) {
   ASSERT_OK_AND_ASSIGN(const auto first, ends_[0]->TakeImages(0, 0, 3, kNow));
   EXPECT_THAT(Places(first.pieces),
               ElementsAre(Pair(0, 0), Pair(0, 1), Pair(0, 2)));
-  // In two pieces, of two micro-batches.
+  // Two pieces, from two micro-batches.
   ASSERT_OK_AND_ASSIGN(const auto second, ends_[1]->TakeImages(0, 3, 2, kNow));
   EXPECT_THAT(Places(second.pieces), ElementsAre(Pair(0, 3), Pair(0, 4)));
   EXPECT_EQ(second.pieces.size(), 2u);
@@ -70,7 +70,7 @@ TEST_F(FleetExchangeTest, APutThatFailedHalfwayGoesOnWhereItWas) {
   Open({.lag = 1, .generator_batch = 7, .discriminator_batch = 7});
   ends_[0]->FinishRound(0);
   ends_[0]->FinishRound(1);
-  // To rank 0 round 3 is acceptable, to the others it is too new.
+  // Round 3 is acceptable for rank 0 and too new for the others.
   EXPECT_THAT(fleet_->PutImages(Images(3, 0, 7), kNow),
               StatusIs(absl::StatusCode::kFailedPrecondition));
   ends_[1]->FinishRound(1);
@@ -122,7 +122,7 @@ TEST_F(FleetExchangeTest, CriticsComeFromOneRankAndTheOthersDoNotWait) {
   }
   ASSERT_OK_AND_ASSIGN(const CriticState critic, fleet_->TakeCritic(0, kNow));
   EXPECT_EQ(critic.version, 0);
-  // Nobody takes these of ranks 1 and 2, so the next ones need no waiting.
+  // No generator takes the critics of ranks 1 and 2, so publishing never waits.
   for (const int rank : {1, 2}) {
     for (const int64_t version : {1, 2, 3}) {
       EXPECT_OK(
@@ -141,7 +141,7 @@ TEST_F(FleetExchangeTest, FinishReachesAll) {
   for (const auto& end : ends_) EXPECT_OK(end->WaitForGenerators(kNow));
 }
 
-// Slices of one size go to one discriminator.
+// Equal fleets have equal slices, so each generator has one discriminator.
 TEST(PartnersTest, EqualFleetsArePairs) {
   const Schedule schedule = {.generator_batch = 128,
                              .discriminator_batch = 128};
@@ -152,7 +152,7 @@ TEST(PartnersTest, EqualFleetsArePairs) {
   }
 }
 
-// Whatever a round sends or takes.
+// The partners cover everything that a round sends or takes.
 TEST(PartnersTest, AreAllThatARoundExchangesWith) {
   const auto partners = [](const Schedule& schedule, int rank) {
     return PartnersOf(schedule, rank, /*size=*/2, /*num_discriminators=*/3);

@@ -163,7 +163,7 @@ TEST(BoundedCacheTest, UnusedImagesComeBeforeReplays) {
   cache.Add(Images(1, 0, 1));
   EXPECT_THAT(Places(cache.TakeNext(0, 2)),
               ElementsAre(Pair(1, 0), Pair(0, 0)));
-  // The least used ones next.
+  // The least used images come next.
   EXPECT_THAT(Places(cache.TakeNext(0, 2)),
               ElementsAre(Pair(0, 1), Pair(1, 0)));
   EXPECT_THAT(cache.TakeNext(0, 1), IsEmpty());
@@ -183,7 +183,7 @@ TEST(BoundedCacheTest, OldImagesAreDroppedAndCounted) {
   cache.Add(Images(0, 0, 2));
   (void)cache.TakeNext(0, 1);
   cache.Add(Images(1, 0, 2));
-  // Age 2 is too old; only the image that was never used counts.
+  // Age 2 is too old; only the never used image counts.
   EXPECT_THAT(Places(cache.TakeNext(2, 2)),
               ElementsAre(Pair(1, 0), Pair(1, 1)));
   EXPECT_EQ(cache.stats().dropped, 1);

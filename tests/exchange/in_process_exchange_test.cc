@@ -49,7 +49,7 @@ TEST(InProcessExchangeTest, SharesTheBytes) {
   EXPECT_EQ(taken.pieces[0].pixels.data(), batch.pixels.data() + 2);
 }
 
-// Lets a role do what it can; says whether it did anything.
+// Runs a role until it has to wait; returns whether it did anything.
 template <typename Driver>
 bool TakeTurn(Driver& driver, absl::StatusOr<bool>& more) {
   bool moved = false;
@@ -61,7 +61,7 @@ bool TakeTurn(Driver& driver, absl::StatusOr<bool>& more) {
   return moved;
 }
 
-// The colocated worker: one thread, the roles in turn.
+// Simulates the colocated worker: one thread runs the roles alternately.
 void RunInTurns(const ExchangeOptions& options, uint64_t seed) {
   InProcessPair pair(options);
   const gandem::testing::DelayOptions delays = {.seed = seed};
@@ -111,7 +111,7 @@ TEST(InProcessExchangeTest, OneThreadCanRunBothRoles) {
   }
 }
 
-// Requests are of one slice, of two, and of parts of both.
+// Requests cover one slice, two slices, and parts of both.
 TEST(InProcessExchangeTest, OneThreadCanRunBothRolesOfFused) {
   uint64_t seed = 0;
   for (int64_t micro_batch = 1; micro_batch <= 4; ++micro_batch) {

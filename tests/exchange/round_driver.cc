@@ -188,7 +188,7 @@ absl::StatusOr<bool> DiscriminatorDriver::ServeBoundary(absl::Time deadline) {
     GANDEM_RETURN_IF_ERROR(JudgeWhatIsThere());
     return true;
   }
-  // Of FUSED what was late in the round that has ended.
+  // FUSED: the rest of the round that has ended.
   const int64_t due =
       schedule.JudgesInTraining()
           ? round_ - 1

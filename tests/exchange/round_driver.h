@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Both roles of a run without networks: they walk through GeneratorRound and
-// DiscriminatorRound, exchange bytes that name their origin, and check all that
+// Both roles of a run without networks. They execute GeneratorRound and
+// DiscriminatorRound, exchange bytes that identify their origin, and check what
 // arrives. Each call of Advance makes at most one waiting call, so one thread
-// can drive both roles in turn, or one thread each.
+// can drive both roles alternately, or one thread each.
 //
 // Owner: the test; the exchange outlives it. Thread safety: one thread each.
-// Errors: those of the exchange; DATA_LOSS when something wrong arrives.
+// Errors: those of the exchange; DATA_LOSS for wrong content.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,8 @@ class GeneratorDriver {
   GeneratorDriver(const ExchangeOptions& options, int64_t last_round,
                   GeneratorExchange* exchange);
 
-  // One operation; false once all is done. DEADLINE_EXCEEDED: call again.
+  // Runs one operation; returns false at the end. DEADLINE_EXCEEDED: call
+  // again.
   absl::StatusOr<bool> Advance(absl::Time deadline);
   int64_t round() const { return round_; }
 
@@ -51,11 +52,11 @@ class DiscriminatorDriver {
   int64_t images_trained() const { return images_trained_; }
 
  private:
-  // What a boundary between rounds owes the generators; true when it is paid.
+  // Serves one request due at a boundary; returns true when none is left.
   absl::StatusOr<bool> ServeBoundary(absl::Time deadline);
   absl::Status Judge(const ImageBatch& images);
   absl::Status JudgeWhatIsThere();
-  // FUSED: answers requests of images that were trained on, up to `end`.
+  // FUSED: answers requests whose images up to `end` were trained on.
   absl::Status JudgeTrained(int64_t end);
   absl::Status Take(const DiscriminatorOp& op, absl::Time deadline);
   // BOUNDED: a discriminator without images answers feedback.
@@ -74,7 +75,7 @@ class DiscriminatorDriver {
   int64_t images_trained_ = 0;
 };
 
-// Runs both to the end, a thread each, in waits of `poll`.
+// Runs both to the end, each in its thread; one wait lasts at most `poll`.
 absl::Status RunBoth(GeneratorDriver& generator,
                      DiscriminatorDriver& discriminator, absl::Duration poll);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exhaustive search for deadlocks of the schedule. Both roles walk through the
-// operations of schedule.h over the real policies of both ends (ledger, cache,
-// feedback book, critic slot and queue, outbox); images, critics, their
-// acknowledgements and answers travel one by one. Every interleaving is
-// visited: a state in which nothing can happen before both roles are done is a
-// deadlock.
+// Exhaustive search for deadlocks of the schedule. Both roles execute the
+// operations of schedule.h on the real policies of both ends (ledger, cache,
+// feedback book, critic slot and queue, outbox). Images, critics,
+// acknowledgements and answers are delivered one by one. The search visits
+// every interleaving. A state in which nothing can happen before both roles are
+// done is a deadlock.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ struct Setting {
   // A real outbox holds a round of images; without one the generator waits
   // until its images are in the cache, as in colocated mode.
   bool has_outbox = true;
-  // Mistakes to find.
+  // Mistakes that the search must find.
   bool waits_before_sending = false;
   bool answers_a_round_late = false;
 
@@ -71,8 +71,8 @@ ImageUse StepUse(const Setting& setting) {
              : ImageUse::kFeedback;
 }
 
-// Everything at one moment. Each action is a member that says whether it could
-// happen and changed something.
+// The whole state at one moment. Each action returns whether it was possible
+// and changed something.
 class State {
  public:
   explicit State(const Setting& setting)
@@ -100,7 +100,7 @@ class State {
            discriminator_round_ > setting_->last_round;
   }
 
-  // All that can happen next.
+  // Number of actions that Act() knows.
   static constexpr int kNumActions = 7;
   bool Act(int action) {
     switch (action) {
@@ -121,7 +121,7 @@ class State {
     }
   }
 
-  // False: it cannot happen, which is cheaper to know than a copy of a state.
+  // False: the action is impossible. Cheaper to check than copying a state.
   bool MayAct(int action) const {
     switch (action) {
       case 2:
@@ -174,9 +174,9 @@ class State {
   bool Publish();
   bool Answer(int64_t last_round);
   void CountAnswer(int64_t images);
-  // FUSED: all requests whose images were trained on up to `end`.
+  // FUSED: answers all requests whose images up to `end` were trained on.
   void AnswerTrained(int64_t end);
-  // What a boundary between rounds gives to the generator.
+  // Feedback and critics that are due at a boundary between rounds.
   int64_t LastRoundDue() const;
   int64_t LastBoundaryDue() const;
   bool OwesFeedbackOrCritic() const;
@@ -192,7 +192,7 @@ class State {
 
   const Setting* setting_;
   int64_t generator_round_;
-  // Copies of a state share what they will do.
+  // Copies of a state share the operations.
   std::shared_ptr<const std::vector<GeneratorOp>> generator_ops_;
   size_t generator_op_ = 0;
   bool generator_waits_ = false;
@@ -246,7 +246,7 @@ bool State::StepGenerator() {
       break;
   }
   if (!done) {
-    // Having tried is a state of its own: what is awaited gets room.
+    // A failed attempt is a separate state: what it lacks gets room.
     return !std::exchange(generator_waits_, true);
   }
   generator_waits_ = false;
@@ -275,7 +275,7 @@ bool State::DeliverImages() {
   return true;
 }
 
-// As DiscriminatorEnd::OfferImages.
+// Same as DiscriminatorEnd::OfferImages.
 bool State::Accept(const ImageBatch& batch) {
   const auto verdict = ledger_.Check(batch);
   EXPECT_TRUE(verdict.ok()) << verdict.status();
@@ -332,7 +332,7 @@ bool State::DeliverFeedback() {
 
 bool State::StepDiscriminator() {
   const bool at_boundary = discriminator_op_ == 0;
-  // BOUNDED also answers while it waits for images; it is at a version then.
+  // BOUNDED also answers while it waits for images: it is at a version then.
   if ((at_boundary && ServeBoundary()) ||
       (!setting_->exact() && setting_->gradient() && Answer(LastRoundDue()))) {
     discriminator_waits_ = false;
@@ -366,7 +366,7 @@ int64_t State::LastRoundDue() const {
 }
 
 int64_t State::LastBoundaryDue() const {
-  // Only critics that somebody will take.
+  // Only critics that the generator will take.
   return std::min(discriminator_round_,
                   setting_->schedule.CriticBoundary(setting_->last_round));
 }
@@ -460,7 +460,7 @@ std::string State::Key() const {
       critic_sent_, ".", critics_.size(), ".", critic_acks_.size(), ".",
       queue_.newest_version(), " ", feedback_number_);
   if (setting_->exact()) return key;
-  // What is in the cache depends on the order of arrival and use.
+  // The cache content depends on the order of arrival and use.
   ImageCache rest = cache_;
   while (true) {
     const auto next = rest.TakeNext(0, 1);
@@ -547,7 +547,7 @@ std::string Describe(const Setting& setting) {
 TEST(ScheduleSearchTest, ExactNeverDeadlocks) {
   for (Setting setting : AllSettings(Consistency::kExact)) {
     for (bool has_outbox : {true, false}) {
-      // From the beginning, and from a checkpoint with its older critics.
+      // From the start, and from a checkpoint with its older critics.
       for (int64_t first_round : {0, 5}) {
         setting.has_outbox = has_outbox;
         setting.first_round = first_round;
@@ -556,7 +556,7 @@ TEST(ScheduleSearchTest, ExactNeverDeadlocks) {
         ASSERT_FALSE(result.deadlock.has_value())
             << Describe(setting) << ": " << *result.deadlock;
         ASSERT_FALSE(HasFailure()) << Describe(setting);
-        // Every round of either role is some state.
+        // Each round of each role has at least one state.
         EXPECT_GT(result.states, 2 * (setting.schedule.lag + 3));
       }
     }
@@ -565,7 +565,7 @@ TEST(ScheduleSearchTest, ExactNeverDeadlocks) {
 
 TEST(ScheduleSearchTest, BoundedNeverDeadlocks) {
   for (const Setting& setting : AllSettings(Consistency::kBounded)) {
-    // Which images are used again multiplies the states.
+    // The choice of reused images multiplies the states.
     const Schedule& schedule = setting.schedule;
     if (schedule.lag > 2 || schedule.discriminator_steps_per_round > 2 ||
         schedule.discriminator_micro_batch < schedule.discriminator_batch) {

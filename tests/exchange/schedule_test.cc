@@ -141,8 +141,8 @@ TEST(ScheduleTest, FusedJudgesByTheVersionThatTrains) {
   schedule.discriminator_steps_per_round = 2;
   schedule.generator_micro_batch = 3;
   EXPECT_EQ(schedule.StepImageUse(), ImageUse::kBoth);
-  // Images 0 to 3 are trained on by phi_6, the others by phi_7; one request is
-  // of both, and has the version of its first image.
+  // Images 0 to 3 are trained on by phi_6, the others by phi_7. One request
+  // contains both kinds and has the version of its first image.
   EXPECT_EQ(schedule.CriticVersion(3, 3), 6);
   EXPECT_EQ(schedule.CriticVersion(3, 4), 7);
   EXPECT_THAT(Words(GeneratorRound(schedule, 3, 0, 1)),
@@ -153,7 +153,7 @@ TEST(ScheduleTest, FusedJudgesByTheVersionThatTrains) {
                           "take_feedback 6+2 v7", "backward 6+2", "update"));
 }
 
-// What waits for the discriminator is let go before it trains on real images.
+// Waiting generators get their answers before the training on real images.
 TEST(ScheduleTest, GeneratedImagesMayComeFirst) {
   Schedule schedule = kReused;
   schedule.feedback = FeedbackMode::kFused;
@@ -217,7 +217,7 @@ TEST(ScheduleTest, ARankHasItsSliceOfEachBatchOfAStep) {
               ElementsAre("forward 3+2", "send_step 3+2", "forward 10+2",
                           "send_step 10+2", "take_feedback 3+2", "backward 3+2",
                           "take_feedback 10+2", "backward 10+2", "update"));
-  // No pass has images of two batches, of one worker neither.
+  // No pass mixes images of two batches, even with one worker.
   EXPECT_THAT(
       Words(DiscriminatorRound(schedule, 0, 3)),
       ElementsAre("real 0+2", "real 2+1", "real 7+2", "real 9+1", "take 0+2",
@@ -230,8 +230,8 @@ TEST(ScheduleTest, ARankHasItsSliceOfEachBatchOfAStep) {
   EXPECT_EQ(SplitByJudge(schedule, {.first = 2, .count = 7}, 3), parts);
   EXPECT_EQ(ImagesJudgedBy(schedule, 0, 3), 6);
   EXPECT_EQ(ImagesJudgedBy(schedule, 2, 3), 4);
-  // FRESH images are made in the slices of who trains on them, and judged in
-  // those of the generator's batches.
+  // FRESH images are made in the trainer's slices, and judged in slices of the
+  // generator's batches.
   schedule.image_source = ImageSource::kFresh;
   schedule.generator_batch = 4;
   EXPECT_EQ(SplitByJudge(schedule, {.first = 1, .count = 3}, 2),
@@ -250,19 +250,19 @@ TEST(ScheduleTest, ImagesGoToTheRankThatUsesThem) {
             (Parts{{0, {2, 1}}, {1, {3, 2}}, {2, {5, 2}}, {0, {7, 2}}}));
   EXPECT_EQ(SplitByTrainer(schedule, {.first = 12, .count = 2}, 3),
             (Parts{{2, {12, 2}}}));
-  // REUSED images are judged where they are trained on ...
+  // REUSED images are judged by the rank that trains on them ...
   EXPECT_EQ(SplitByJudge(schedule, {.first = 2, .count = 7}, 3),
             SplitByTrainer(schedule, {.first = 2, .count = 7}, 3));
   EXPECT_EQ(ImagesJudgedBy(schedule, 0, 3), 6);
   EXPECT_EQ(ImagesJudgedBy(schedule, 2, 3), 4);
-  // ... others in slices of the generator's batch: 5, 5 and 4.
+  // ... FRESH ones in slices of the generator's batch: 5, 5 and 4.
   schedule.image_source = ImageSource::kFresh;
   EXPECT_EQ(SplitByJudge(schedule, {.first = 2, .count = 9}, 3),
             (Parts{{0, {2, 3}}, {1, {5, 5}}, {2, {10, 1}}}));
   EXPECT_EQ(ImagesJudgedBy(schedule, 2, 3), 4);
 }
 
-// As the generators' own operations say, of steps of one batch and of two.
+// Agrees with the generators' operations, for steps of one and two batches.
 TEST(ScheduleTest, EachImageHasAMaker) {
   for (const auto& [source, batches] :
        {std::pair(ImageSource::kReused, 1), std::pair(ImageSource::kFresh, 1),

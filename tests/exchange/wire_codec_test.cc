@@ -46,7 +46,7 @@ absl::StatusOr<Frame> Decode(const std::string& message,
   return DecodeFrame(pieces, max_bytes);
 }
 
-// A message whose header was changed by a stranger.
+// A message whose header was changed.
 std::string Forged(const Frame& frame,
                    const std::function<void(TensorHeader&)>& change) {
   const std::string head = EncodeFrameHead(frame);
@@ -148,7 +148,7 @@ TEST(WireCodecTest, EveryTruncationIsRefused) {
               StatusIs(kInvalid, HasSubstr("payload_bytes 720, but 721")));
 }
 
-// Of the header too, with its numbers of rounds and images.
+// Includes the header with its numbers of rounds and images.
 TEST(WireCodecTest, EveryChangedBitIsNoticed) {
   const std::string message = Message(SomeImages());
   for (size_t at = 0; at < message.size(); ++at) {

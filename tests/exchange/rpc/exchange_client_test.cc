@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The generator's end when the network or the other process misbehaves.
+// The generator's end with a faulty network or a faulty other process.
 #include "exchange/rpc/exchange_client.h"
 
 #include <gmock/gmock.h>
@@ -102,7 +102,7 @@ TEST_F(ExchangeClientTest, SendsAgainWhatALostConnectionMayHaveLost) {
   EXPECT_EQ(discriminator_->stats().cache_images, 0);
 }
 
-// Cuts at many places in the traffic, from the handshake on.
+// Cuts at many points of the traffic, starting with the handshake.
 TEST_F(ExchangeClientTest, WholeRunsOverAConnectionThatIsCutAgainAndAgain) {
   for (auto feedback :
        {FeedbackMode::kSnapshot, FeedbackMode::kImageGradient}) {
@@ -128,8 +128,8 @@ TEST_F(ExchangeClientTest, WholeRunsOverAConnectionThatIsCutAgainAndAgain) {
                                                        discriminator_.get());
     std::atomic<bool> is_over = false;
     std::thread cutter([&] {
-      // A run takes about 20,000 bytes; a connection's handshake 1,000. A run
-      // that gets far between two looks may end sooner.
+      // A run takes about 20,000 bytes, a connection's handshake 1,000. A run
+      // that progresses far between two checks may end sooner.
       for (int64_t cut = 1; cut < 12; ++cut) {
         EXPECT_TRUE(
             Eventually([&] { return is_over || proxy_->num_cuts() >= cut; }));
@@ -148,7 +148,7 @@ TEST_F(ExchangeClientTest, WholeRunsOverAConnectionThatIsCutAgainAndAgain) {
   }
 }
 
-// Images, critics, ACKs: whatever it is, it comes again.
+// Images, critics and ACKs are all sent again.
 TEST_F(ExchangeClientTest, SendsAgainWhatArrivesDamaged) {
   const ExchangeOptions options = gandem::testing::OptionsFor(kSchedule);
   for (int frame = 1; frame <= 12; ++frame) {
@@ -181,9 +181,8 @@ TEST_F(ExchangeClientTest, SendsAgainWhatArrivesDamaged) {
   ASSERT_OK(ArmFailpoint(""));
 }
 
-// Anywhere in what gRPC and HTTP/2 say around it, too: lengths, streams, names,
-// the token. A wrong length may make a peer wait for what never comes, until
-// somebody cuts the connection.
+// Damages any byte of gRPC and HTTP/2, too: lengths, streams, names, the token.
+// A wrong length may make a peer wait forever, until the connection is cut.
 TEST_F(ExchangeClientTest, OneWrongBitOfAConnectionCostsNoMoreThanThat) {
   const ExchangeOptions options = gandem::testing::OptionsFor(kSchedule);
   constexpr int64_t kLastRound = 3;
@@ -312,7 +311,7 @@ TEST_F(ExchangeClientTest, CloseAndDestructionDoNotWaitForAnybody) {
   StartClient(options, "nobody");
   generator_->Close(absl::CancelledError("enough"));
   generator_.reset();
-  // In the middle of everything.
+  // Destruction at arbitrary moments.
   StartServer(options);
   StartClient(options, "server");
   ASSERT_OK(generator_->PutImages(Images(0, 0, 4), Soon()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What exchange_peer and the test that starts it agree on.
+// Options shared by exchange_peer and the test that starts it.
 //
 // Thread safety: a pure function.
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the server does with peers that are broken, old or hostile: each call is
-// refused with a clear code, and the run goes on as if nothing had happened.
+// The server's reaction to broken, old or hostile peers: each call is refused
+// with a clear code, and the run continues unharmed.
 #include "exchange/rpc/exchange_server.h"
 
 #include <gmock/gmock.h>
@@ -62,7 +62,7 @@ class ExchangeServiceTest : public ::testing::Test {
     return reply;
   }
 
-  // As a generator of this run would send it.
+  // Signs a frame as a generator of this run.
   static Frame Signed(Frame frame, int rank = 0) {
     frame.sender = {.run_epoch = 3, .incarnation = 8, .rank = rank};
     return frame;
@@ -77,7 +77,7 @@ class ExchangeServiceTest : public ::testing::Test {
     return std::make_unique<RawStream>(channel_, name, Open());
   }
 
-  // How a stream ends after this message.
+  // The status with which a stream ends after this message.
   absl::Status EndAfter(const std::string& name,
                         const grpc::ByteBuffer& message) {
     const auto stream = OpenStream(name);
@@ -91,7 +91,7 @@ class ExchangeServiceTest : public ::testing::Test {
 
   const std::unique_ptr<SocketFolder> folder_ = *SocketFolder::Create();
   ExchangeOptions options_;
-  bool damages_hello_ = false;  // on its way
+  bool damages_hello_ = false;  // in transit
   std::unique_ptr<DiscriminatorEnd> discriminator_;
   std::unique_ptr<ExchangeServer> server_;
   std::shared_ptr<grpc::Channel> channel_;
@@ -102,13 +102,13 @@ std::string ReasonOf(const absl::Status& status) {
   return detail.has_value() ? detail->reason() : "";
 }
 
-// Not a generator with another config.
+// The error must not claim that the generator has another config.
 TEST_F(ExchangeServiceTest, ADamagedHelloIsNoRefusal) {
   damages_hello_ = true;
   EXPECT_THAT(Hello(3, 8, 0), StatusIs(absl::StatusCode::kDataLoss));
 }
 
-TEST_F(ExchangeServiceTest, HelloTellsWhoServes) {
+TEST_F(ExchangeServiceTest, HelloIdentifiesTheServer) {
   ASSERT_OK_AND_ASSIGN(const HelloReply reply, Hello(3, 8, 0));
   EXPECT_EQ(reply.crc32c(), Crc32cOf(reply));
   EXPECT_EQ(reply.run_epoch(), 3);
@@ -116,14 +116,14 @@ TEST_F(ExchangeServiceTest, HelloTellsWhoServes) {
   EXPECT_EQ(reply.rank(), 0);
 }
 
-TEST_F(ExchangeServiceTest, HelloChecksWhoComes) {
+TEST_F(ExchangeServiceTest, HelloChecksTheGenerator) {
   absl::Status status = Hello(3, 8, 0, /*config_hash=*/18).status();
   EXPECT_THAT(status, StatusIs(kPrecondition, HasSubstr("configuration")));
   EXPECT_EQ(ReasonOf(status), "wrong_config");
   status = Hello(2, 8, 0).status();
   EXPECT_THAT(status, StatusIs(kPrecondition, HasSubstr("run epoch 2")));
   EXPECT_EQ(ReasonOf(status), "wrong_epoch");
-  // This server is the one that is too old.
+  // This server is the older one.
   EXPECT_THAT(Hello(4, 8, 0), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_THAT(Hello(3, 8, 2), StatusIs(kInvalid, HasSubstr("rank 2")));
   EXPECT_THAT(Hello(3, 8, -1), StatusIs(kInvalid, HasSubstr("rank -1")));
@@ -310,7 +310,7 @@ TEST_F(ExchangeServiceTest, CriticsGoToEachRankOnce) {
   ASSERT_OK(first->Read());
   ASSERT_OK(second.Read());
   ASSERT_TRUE(first->Write(ack));
-  // One rank is missing.
+  // Rank 1 has not acknowledged.
   EXPECT_THAT(
       discriminator_->PublishCritic(gandem::testing::Critic(1),
                                     absl::Now() + absl::Milliseconds(20)),
@@ -326,7 +326,7 @@ TEST_F(ExchangeServiceTest, AGeneratorHasFinishedWhenItsLastWordIsHere) {
   ASSERT_TRUE(stream->Write(Signed({.body = FinishedFrame{}})));
   ASSERT_OK_AND_ASSIGN(const Frame answer, stream->Read());
   EXPECT_TRUE(std::holds_alternative<FinishedFrame>(answer.body));
-  // It might not have the answer yet, and would ask a server that is gone.
+  // The generator might lack the answer and ask a stopped server.
   EXPECT_THAT(discriminator_->WaitForGenerators(absl::InfinitePast()),
               StatusIs(absl::StatusCode::kDeadlineExceeded));
   ASSERT_TRUE(stream->Write(Signed({.body = AckFrame{}})));

@@ -26,8 +26,8 @@ TEST(PeerTableTest, KnowsWhoHasGreeted) {
   EXPECT_OK(peers.Check(peer));
 }
 
-// Incarnations are random: the order is that of the Hellos.
-TEST(PeerTableTest, WhoWasSupersededCannotComeBack) {
+// Incarnations are random: the order of the Hellos counts.
+TEST(PeerTableTest, ASupersededProcessCannotComeBack) {
   PeerTable peers({.config_hash = kHash});
   const FrameSender old = {.incarnation = 900};
   const FrameSender newer = {.incarnation = 3};
@@ -40,7 +40,7 @@ TEST(PeerTableTest, WhoWasSupersededCannotComeBack) {
   EXPECT_OK(peers.Check(newer));
 }
 
-// A stranger could use what it is told.
+// A stranger could exploit the answer.
 TEST(PeerTableTest, ARefusalDoesNotSayWhatIsRight) {
   PeerTable peers({.config_hash = 0xabcdef});
   const absl::Status wrong_config = peers.Greet({.incarnation = 1}, 1);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A peer that speaks gRPC and has the run's token, but sends what it likes:
-// streams of any bytes to an ExchangeServer, for tests. Every wait ends after
-// 30 s.
+// A peer with the run's token that sends arbitrary bytes over gRPC to an
+// ExchangeServer, for tests. Every wait ends after 30 s.
 //
 // Owner: the test. Thread safety: one thread.
 #pragma once
@@ -57,7 +56,7 @@ class RawStream {
     Wait();
   }
 
-  // False: the stream has ended.
+  // Returns false if the stream has ended.
   bool Write(const grpc::ByteBuffer& message) {
     stream_->Write(message, this);
     return Wait();
@@ -75,7 +74,7 @@ class RawStream {
     return ExchangeCodec::Decode(message, int64_t{1} << 30);
   }
 
-  // Why the stream ended.
+  // Returns why the stream ended.
   absl::Status Finish() {
     if (finished_) return absl::OkStatus();
     finished_ = true;

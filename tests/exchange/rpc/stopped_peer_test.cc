@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The other side as a process that is stopped in the middle of a run: nothing
-// fails, this side waits, and the run ends well when it goes on.
+// The other side is a process that is stopped in the middle of a run: nothing
+// fails, this side waits, and the run ends well after it continues.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <spawn.h>
@@ -53,7 +53,7 @@ class Peer {
     EXPECT_TRUE(WIFSTOPPED(status));
   }
   void Continue() { kill(pid_, SIGCONT); }
-  // Its exit code, when it has ended.
+  // Waits for its end; returns the exit code.
   int Wait() {
     int status = 0;
     EXPECT_EQ(waitpid(pid_, &status, 0), pid_);
@@ -65,9 +65,9 @@ class Peer {
   pid_t pid_ = -1;
 };
 
-// Runs this side; stops the other one every 20 rounds, sees that this one gets
-// stuck without failing, and lets the other go on. Not in the last round: the
-// other side, up to a lag ahead, may have ended by then.
+// Runs this side. Stops the other one every 20 rounds, checks that this side
+// waits without failing, and continues it. No stop in the last round: the other
+// side, up to a lag ahead, may have ended by then.
 template <typename Driver>
 void RunAndStop(Driver& driver, Peer& peer) {
   int64_t next_stop = kRoundsBetweenStops;
