@@ -128,7 +128,7 @@ def header(data):
         "",
         "namespace gandem::quality {",
         "",
-        "// Of the square of the lag that optimism leaves, and of optimism's noise.",
+        "// Weights: squared lag that optimism leaves, and the noise of optimism.",
         f"inline constexpr double kExcessSquared = {number(weights[0])};",
         f"inline constexpr double kOptimismNoise = {number(weights[1])};",
         "// Standard deviation of a run from what is predicted of a setting that was",

@@ -23,7 +23,8 @@ namespace {
 
 constexpr int kMostHosts = 4096;
 constexpr int64_t kMostDevices = 65536;
-// The rest of a machine's memory is for the system and for what else runs.
+// Part of a machine's memory that workers may use. The rest is for the system
+// and other programs.
 constexpr double kUsableMemory = 0.9;
 
 void CheckHost(const std::string& path, Host& host, Faults& faults) {
@@ -43,7 +44,7 @@ void CheckHost(const std::string& path, Host& host, Faults& faults) {
   } else if (host.device() == "cpu" && host.devices() != 0) {
     faults.Add(absl::StrCat(path, ".devices ", host.devices(),
                             " are GPUs: set device to \"cuda\", or leave ",
-                            "devices out (of a CPU the cores count)"));
+                            "devices out (for a CPU, set cores)"));
   }
 }
 
@@ -79,7 +80,7 @@ bool WantsGpus(const RunConfig& recipe) {
   return IsOnGpu(recipe.discriminator());
 }
 
-// Of the GPU that was profiled; 0: none was, or it is not known.
+// Memory of the profiled GPU in bytes; 0 if unknown, or if none was profiled.
 int64_t DeviceMemoryOf(const Profile& profile) {
   int64_t bytes = 0;
   for (const Probe& probe : profile.probes()) {
@@ -118,8 +119,8 @@ absl::StatusOr<Machines> MachinesLikeProfiled(const MachineOptions& options,
     const int64_t hosts = std::max<int64_t>(options.devices, 1);
     if (hosts > kMostHosts) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "--devices ", hosts, " with --link are as many hosts: ", "give ",
-          kMostHosts, " at most"));
+          "--devices ", hosts,
+          " with --link means as many hosts: give at most ", kMostHosts));
     }
     for (int64_t i = 0; i < hosts; ++i) {
       host.set_name(absl::StrCat("host", i));
@@ -127,7 +128,7 @@ absl::StatusOr<Machines> MachinesLikeProfiled(const MachineOptions& options,
     }
     return machines;
   }
-  // The profile does not say how many GPUs there are.
+  // The profile does not record the number of GPUs.
   if (WantsGpus(recipe)) {
     host.set_devices(
         static_cast<int>(std::clamp<int64_t>(options.devices, 1, 1024)));
@@ -166,12 +167,12 @@ absl::Status TooManyDevices(const MachineOptions& options,
                             : absl::StrCat("the hosts in ", options.hosts),
       ": give --devices ", there_are, " at most",
       options.hosts.empty()
-          ? ", or say which machines there will be (--hosts FILE, or --link "
-            "SPEED for so many machines like this one)"
+          ? ", or describe the machines (--hosts FILE, or --link SPEED for "
+            "several machines like this one)"
           : ""));
 }
 
-// Takes devices off the last hosts until `devices` are left.
+// Removes devices from the last hosts until `devices` are left.
 void Shrink(int64_t devices, Machines& machines) {
   int64_t surplus = NumDevices(machines) - devices;
   while (surplus > 0) {
@@ -218,7 +219,7 @@ absl::StatusOr<Machines> MachinesFor(const MachineOptions& options,
       options.hosts.empty() ? MachinesLikeProfiled(options, recipe, profile)
                             : MachinesOfFile(options, recipe);
   GANDEM_RETURN_IF_ERROR(machines);
-  // With a link and without a file each device is a host.
+  // With a link and without a file, each device is a host.
   if (options.devices > 0 && (!options.hosts.empty() || options.link.empty())) {
     if (options.devices > NumDevices(*machines)) {
       return TooManyDevices(options, *machines);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The machines that a plan is for: a file of hosts (docs/planning.md), or as
-// many devices of a machine like the profiled one. Whether hosts can be reached
-// is not looked at: a plan may be made before there are any.
-//
-// Thread safety: pure functions, but for reading the file.
+// The machines that a plan is for: a file of hosts (docs/planning.md), or
+// several devices of a machine like the profiled one. Whether the hosts can be
+// reached is not checked, because a plan may be made before they exist.
+// Thread safety: pure functions, except for reading the file.
 #pragma once
 
 #include <string>
@@ -19,21 +18,23 @@
 
 namespace gandem {
 
-// Of a hosts.textproto; `file` is its name in messages. Devices and speeds that
-// are left out are written down; a `link` as of --link stands for the text's.
-//   INVALID_ARGUMENT  every fault at once, with its place: no hosts, names that
-//                     are empty or there twice, no cores, devices that there
-//                     are not, several hosts without a link ...
+// Parses a hosts.textproto; `file` is its name in messages. Fills in devices
+// and speeds that are left out. A `link`, in the syntax of --link, replaces the
+// link in the text.
+//   INVALID_ARGUMENT  lists every fault with its place: no hosts, empty or
+//                     repeated names, no cores, wrong devices, several hosts
+//                     without a link.
 absl::StatusOr<Machines> ParseMachines(absl::string_view text,
                                        absl::string_view file,
                                        const std::string& link = "");
 
-// `recipe` says whether devices are cores or GPUs. Without a file of hosts:
-// with a link, `devices` machines like the profiled one, each with all its
-// cores, or one GPU; without a link, so many cores or GPUs of that machine. Of
-// its memory, and of its GPU's, there are nine tenths.
-//   INVALID_ARGUMENT  more devices than there are, with their number; or the
-//                     file is none, see above; or hosts without the recipe's
+// The machines that `options` describe; `recipe` decides whether devices are
+// cores or GPUs. Without a file of hosts, there are two cases. With a link:
+// `devices` machines like the profiled one, each with all its cores or one GPU.
+// Without a link: `devices` cores or GPUs of that machine. Nine tenths of a
+// machine's memory, and of its GPU's, count as usable.
+//   INVALID_ARGUMENT  more devices than the machines have, with that number; a
+//                     fault of the file, see above; hosts without the recipe's
 //                     kind of device.
 absl::StatusOr<Machines> MachinesFor(const MachineOptions& options,
                                      const RunConfig& recipe,

@@ -39,15 +39,14 @@ absl::StatusOr<Plan::Objective> ParseObjective(const std::string& text) {
   if (Plan::Objective_Parse(absl::AsciiStrToUpper(text), &objective)) {
     return objective;
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("--objective '", text,
-                   "' is none of time_to_quality, throughput and memory"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--objective '", text, "' is not time_to_quality, throughput or memory"));
 }
 
-// "0..4", or one number.
+// Parses a range such as "0..4", or one number.
 absl::Status ParseLags(const std::string& text, SearchLimits& limits) {
   const FieldRange lags = RangeOf<ScheduleConfig>("lag");
-  // Both roles' optimism together makes up for a lag.
+  // The largest lag that the optimism of both roles together can compensate.
   const double most_matched = 2 * RangeOf<OptimizerConfig>("optimism").high;
   const std::vector<std::string> ends = absl::StrSplit(text, "..");
   if (ends.size() <= 2 && absl::SimpleAtoi(ends.front(), &limits.least_lag) &&
@@ -57,12 +56,12 @@ absl::Status ParseLags(const std::string& text, SearchLimits& limits) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "--lag '", text, "' leaves no plan: give a lag or a range of lags in ",
-      lags.text, ", as in 0..4, of which the smallest is at most ",
-      most_matched));
+      "--lag '", text, "' allows no plan: give a lag or a range within ",
+      lags.text, " whose smallest lag is at most ", most_matched,
+      ", for example 0..4"));
 }
 
-// What is compared with a profile.
+// The fingerprint that a profile has to match.
 ProfileFingerprint FingerprintFor(const PlanOptions& options,
                                   const RunConfig& recipe,
                                   const ProfileFingerprint& profiled) {
@@ -75,7 +74,7 @@ ProfileFingerprint FingerprintFor(const PlanOptions& options,
   return here;
 }
 
-// What measures for such a plan.
+// The command that measures the profile for these options.
 std::string ProfileCommand(const PlanOptions& options) {
   std::string command = absl::StrCat("gandem profile ", options.recipe);
   for (const auto& [flag, value] : {std::pair(" --data ", options.data),
@@ -114,19 +113,20 @@ std::string FingerprintText(const ProfileFingerprint& fingerprint) {
       fingerprint.release(), ", LibTorch ", fingerprint.torch_version());
 }
 
-// Of a profile that was stopped early, or had too small a budget.
+// Reports what a profile lacks because it was stopped early, or its budget was
+// too small.
 std::string OpenText(const PlanOptions& options, const Profile& profile) {
-  // Of a recipe as it is nothing else would be taken.
+  // Predicting the recipe as it is uses no other settings.
   if (options.as_it_is) return "";
   const std::vector<ProbeQuestion> open = OpenQuestions(
       profile, ProbeList(profile.recipe(), profile.fingerprint().cores()));
   if (open.empty()) return "";
   return absl::StrCat("\nquestions that the profile leaves open: ", open.size(),
                       "; the first: ", ToString(open.front().together.front()),
-                      ". No plan has what was not measured; `",
+                      ". Plans use only measured settings; `",
                       ProfileCommand(options), " --budget MORE`",
                       options.ignore_machine ? ", on its machine," : "",
-                      " goes on\n");
+                      " measures the rest\n");
 }
 
 }  // namespace
@@ -189,7 +189,7 @@ absl::Status RunPlan(const PlanOptions& options, const RunConfig& recipe,
   }
   GANDEM_ASSIGN_OR_RETURN(
       const Plan plan, MakePlan(options, recipe, profile, RealModels(noise)));
-  // Asking what a recipe would do costs nobody a plan that is there.
+  // Predicting the recipe as it is must not overwrite an existing plan.
   const bool has_file = !options.as_it_is || !options.output.empty();
   const std::string output =
       options.output.empty() ? "plan.textproto" : options.output;
@@ -203,8 +203,6 @@ absl::Status RunPlan(const PlanOptions& options, const RunConfig& recipe,
   }
   return absl::OkStatus();
 }
-
-// --- Runs by a plan ---
 
 namespace {
 
@@ -234,7 +232,7 @@ absl::StatusOr<Plan> PlanNow(const RunConfig& recipe,
                              const std::string& folder,
                              const ProfileMaker& measure) {
   std::optional<Profile> profile = FindCachedProfile(FingerprintHere(recipe));
-  // One that was interrupted knows little more than how to go on.
+  // An interrupted profile has few measurements: finish it first.
   if (!profile.has_value() || profile->is_under_way()) {
     GANDEM_ASSIGN_OR_RETURN(profile, measure(recipe, folder));
   }
@@ -302,8 +300,8 @@ std::vector<std::string> PlanNotices(const Plan& plan) {
         absl::StrCat("on ", host, ": ", absl::StrJoin(workers, ", ")));
   }
   lines.push_back(
-      "whether these hosts reach each other: `gandem doctor PLAN --run_dir DIR "
-      "--host HOST:PORT` (docs/planning.md)");
+      "to check that these hosts reach each other, run `gandem doctor PLAN "
+      "--run_dir DIR --host HOST:PORT` (docs/planning.md)");
   return lines;
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `gandem plan`: the ten best ways to run a recipe on some machines, as a table
-// and as a file that `gandem train --plan` takes.
-//
+// `gandem plan`: prints the ten best ways to run a recipe on some machines, and
+// writes them as a file for `gandem train --plan`.
 // Owner: main(), `gandem train`. Thread safety: one thread.
 #pragma once
 
@@ -22,46 +21,46 @@
 
 namespace gandem {
 
-// The cost model, the quality model with what is known of gradient noise, and
-// the rules for optimizers.
+// The cost model, the quality model with the measured gradient noise, and the
+// rules for optimizers.
 PlanModels RealModels(const NoiseScales& noise = {});
 
-// `profile` is of the recipe, with its held images (plan_inputs.h).
-//   INVALID_ARGUMENT  options that are none or fit nothing; those of
+// Searches for the best candidates. `profile` is of the recipe, with its held
+// images (plan_inputs.h).
+//   INVALID_ARGUMENT  an option is malformed or allows no plan; errors of
 //                     MachinesFor and FindPlan.
 absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
                               const RunConfig& recipe, const Profile& profile,
                               const PlanModels& models);
 
-// Writes the plan and prints the table. `recipe` is that of the options, with
+// Writes the plan and prints the table. `recipe` is the options' recipe with
 // the shape of its images known.
-//   NOT_FOUND  there is no profile yet; says how to make one.
-//   those of ReadProfile, CheckProfileHolds, ReadNoiseScales and MakePlan.
+//   NOT_FOUND  there is no profile yet; the message has the command for one.
+//   errors of ReadProfile, CheckProfileHolds, ReadNoiseScales and MakePlan.
 absl::Status RunPlan(const PlanOptions& options, const RunConfig& recipe,
                      std::ostream& out);
 
-// --- Runs by a plan: which candidate, made when, and whether this machine has
-// what it is for. A run keeps its plan in RUN_DIR/plan.textproto, the candidate
-// that it is trained by being the first ---
+// --- Runs that follow a plan. A run keeps its plan in RUN_DIR/plan.textproto,
+// with the candidate that it follows first ---
 
-// The plan in the file of --plan, with --candidate put first (reasons stay if
-// that is the plan's own first); or, with AUTO, the one that the run was begun
-// with. None: there is none yet.
-//   INVALID_ARGUMENT  there is no such candidate; says how many there are.
-//   those of ReadPlan.
+// The plan that the flags name: the file of --plan with --candidate moved to
+// the front (the reasons stay only if it is the plan's first), or, with AUTO,
+// the plan that the run began with. std::nullopt if there is none yet.
+//   INVALID_ARGUMENT  there is no such candidate; the message has their number.
+//   errors of ReadPlan.
 absl::StatusOr<std::optional<Plan>> PlanToFollow(const PlanFlags& flags,
                                                  const std::string& run_dir);
 
 // Whether --set may change this field of a run that was begun with --plan AUTO:
-// those that no plan is about.
+// true for fields that no plan sets.
 bool IsNoneOfThePlan(const std::string& set);
 
-// Measures a recipe, which takes minutes, into a file in the folder.
+// Measures a recipe, which takes minutes, into a file in `folder`.
 using ProfileMaker = std::function<absl::StatusOr<Profile>(
     const RunConfig& recipe, const std::string& folder)>;
 
-// --plan AUTO: from the profile that is kept, or from one that `measure` makes
-// or, where measuring was interrupted, goes on with.
+// Plans for --plan AUTO, from the cached profile if it is complete; otherwise
+// `measure` makes or completes one.
 absl::StatusOr<Plan> PlanNow(const RunConfig& recipe,
                              const MachineOptions& machines,
                              const std::string& folder,
@@ -69,15 +68,16 @@ absl::StatusOr<Plan> PlanNow(const RunConfig& recipe,
 
 absl::Status KeepPlan(const std::string& run_dir, const Plan& plan);
 
-// `cores`: that this process may use. Of several hosts only workers that are
-// started by hand can be on the others.
-//   FAILED_PRECONDITION  the plan's first candidate is for more; says what is
-//                        there.
+// Checks that this machine is large enough for the plan's first candidate.
+// `cores` are those that this process may use. A plan for several hosts needs
+// `external`, because only workers that are started by hand can run on other
+// hosts.
+//   FAILED_PRECONDITION  the candidate needs more; the message has the numbers.
 absl::Status CheckMachineHas(const Plan& plan, int cores, bool external);
 
-// PlanLines; and for several hosts "on alpha: generator 0, discriminator 1",
-// for who starts the workers by hand, and how to find a host that cannot be
-// reached.
+// The lines of PlanLines. For several hosts, also the workers of each host ("on
+// alpha: generator 0, discriminator 1"), for the person who starts them by
+// hand, and a command that checks the hosts.
 std::vector<std::string> PlanNotices(const Plan& plan);
 
 }  // namespace gandem

@@ -94,7 +94,7 @@ std::string MemoryText(const Prediction& prediction) {
              : absl::StrCat(generator, " + ", discriminator);
 }
 
-// Of a recipe as it is there is nothing to compare with.
+// The recipe as it is has no other candidate to compare with.
 std::string TimeText(const Prediction& prediction) {
   return prediction.time_to_quality() > 0
              ? NumberText(prediction.time_to_quality())
@@ -120,7 +120,7 @@ PlanRow RowOf(int number, const Candidate& candidate) {
           prediction.bottleneck()};
 }
 
-// Text to the left, numbers to the right.
+// Aligns text to the left and numbers to the right.
 std::string AlignedRows(const std::vector<PlanRow>& rows) {
   std::vector<size_t> widths(rows.front().size());
   for (const PlanRow& row : rows) {
@@ -172,7 +172,7 @@ std::vector<std::string> PlanLines(const Plan& plan) {
       absl::StrCat("bottleneck: ", prediction.bottleneck(), "; G waits ",
                    PlanPercent(prediction.generator_wait()), ", D waits ",
                    PlanPercent(prediction.discriminator_wait()))};
-  // The reasons are those of the plan's own first candidate.
+  // The reasons are for the plan's own first candidate.
   if (plan.reasons_size() > 0) {
     lines.push_back(absl::StrCat("why: ", plan.reasons(0)));
   }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A plan on disk, and on a terminal.
-//
-// Thread safety: pure functions, but for files.
+// A plan as a file, and as text for a terminal.
+// Thread safety: pure functions, except for files.
 #pragma once
 
 #include <string>
@@ -15,31 +14,31 @@
 
 namespace gandem {
 
-// Whether a text is that of a plan: no recipe has candidates, and no plan is
-// without.
+// Whether a text is a plan: every plan has candidates, and no recipe has.
 bool LooksLikePlan(absl::string_view text);
 
-// `file` is its name in messages.
-//   INVALID_ARGUMENT  no plan, with line and column; or it has no candidates, a
-//                     config that cannot be run, or workers that are not those
-//                     of their config; names the candidate, from 1.
+// Parses and checks a plan; `file` is its name in messages.
+//   INVALID_ARGUMENT  no plan, with line and column; no candidates; or a
+//                     candidate, numbered from 1, whose config is invalid or
+//                     whose
+//                     workers do not match its config.
 absl::StatusOr<Plan> ParsePlan(absl::string_view text, absl::string_view file);
 
-// The same for the file at `path`; and errors of ReadFile.
+// Reads the file at `path` as ParsePlan does; also errors of ReadFile.
 absl::StatusOr<Plan> ReadPlan(const std::string& path);
 
 absl::Status WritePlan(const Plan& plan, const std::string& path);
 
-// Both roles in one process.
+// Whether both roles run in one process.
 bool IsColocated(const Candidate& candidate);
 
 // --- For people ---
 
-// A row for each candidate, below a row of headings and above the reasons.
+// The candidates as a table, followed by the reasons.
 std::string PlanTable(const Plan& plan);
 
-// The first candidate, which is about to be run: its name, speed, memory, what
-// holds it up, and, where the plan has reasons, why it was chosen.
+// Describes the first candidate, which is about to run: its name, speed,
+// memory, bottleneck and, if the plan has reasons, why it was chosen.
 std::vector<std::string> PlanLines(const Plan& plan);
 
 }  // namespace gandem

@@ -20,7 +20,8 @@
 namespace gandem {
 namespace {
 
-// A byte a pixel.
+// Bytes of an IDX file in memory: one per pixel. 0 if it is not on this
+// machine.
 int64_t IdxBytes(const std::string& path) {
   if (path.empty() || IsUrl(path)) return 0;
   const auto shape = ReadIdxShape(path, /*num_dimensions=*/3);
@@ -32,14 +33,14 @@ int64_t IdxBytes(const std::string& path) {
 int64_t BytesOf(const ImageStore& images) {
   const auto shape = images.info().common_shape;
   const auto stored = images.Fetch(0);
-  // Nothing to fetch: it is there.
+  // An empty fetch means that the images are already in memory.
   if (!shape.has_value() || !stored.ok() || !stored->empty()) return 0;
   const auto tensors = images.tensors();
   return images.size() *
          (tensors.has_value() ? tensors->sample_bytes() : shape->NumValues());
 }
 
-// Noise does not depend on where it was measured.
+// Gradient noise does not depend on the device or the data folder.
 absl::Status CheckSameModel(const RunConfig& recipe, RunConfig other,
                             const std::string& source) {
   *other.mutable_data() = recipe.data();
@@ -49,10 +50,11 @@ absl::Status CheckSameModel(const RunConfig& recipe, RunConfig other,
   return absl::FailedPreconditionError(absl::StrCat(
       source, " is of another model: the networks, losses, penalties or ",
       "optimizers of '", other.name(), "' are not those of '", recipe.name(),
-      "', so it says nothing of it: give one of this recipe, or leave it out"));
+      "': give a run of this recipe, or leave --noise_of out"));
 }
 
-// Larger batches help the part with the smallest scale least, so it decides.
+// Larger batches help the network with the smallest scale least, so the
+// smallest scale decides.
 void TakeSmaller(const NoiseRow& row, std::optional<NoiseScale>& smallest) {
   if (!row.scale.has_value()) return;
   if (!smallest.has_value() || row.scale->images < smallest->images) {
@@ -66,7 +68,7 @@ int64_t HeldImageBytes(const DataConfig& data) {
   if (data.source().empty()) {
     return IdxBytes(data.idx_images()) + IdxBytes(data.idx_inputs());
   }
-  // Planning waits for no network.
+  // Planning does not wait for a network.
   if (IsUrl(data.source())) return 0;
   const auto images = OpenImages(data);
   return images.ok() ? BytesOf(**images) : 0;
@@ -90,7 +92,7 @@ absl::StatusOr<NoiseScales> ReadNoiseScales(const RunConfig& recipe,
                           LoadRunConfig(run_dir + "/config.textproto", {}));
   GANDEM_RETURN_IF_ERROR(
       CheckSameModel(recipe, trained, absl::StrCat("--noise_of ", run_dir)));
-  // `gandem report` leaves out the same rounds.
+  // MakeTimeReport skips the same rounds as `gandem report`.
   GANDEM_ASSIGN_OR_RETURN(const TimeReport report, MakeTimeReport({}, history));
   NoiseScales noise;
   for (const NoiseRow& row : report.noise) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `gandem profile`, `gandem plan` and `gandem train --plan AUTO` are told.
-//
+// Options of `gandem profile`, `gandem plan` and `gandem train --plan AUTO`.
 // Thread safety: values.
 #pragma once
 
@@ -14,46 +13,45 @@ namespace gandem {
 struct ProfileOptions {
   std::string recipe;
   std::string output = "profile.textproto";
-  std::string data;  // of any kind, in place of the recipe's; empty: none
+  std::string data;  // replaces the recipe's images; empty: the recipe's
   std::vector<std::string> sets = {};  // "path.to.field=value"
   std::string budget = "5m";
-  std::string memory;  // that probes may have; empty: most of what is free
-  std::string python;  // for networks in Python; empty: that of $VIRTUAL_ENV
-  bool fresh = false;  // measures again what is known
+  std::string memory;  // limit for the workers; empty: most of the free memory
+  std::string python;  // for networks in Python; empty: $VIRTUAL_ENV's
+  bool fresh = false;  // measure known settings again, too
 };
 
-// The machines to plan for; all left out: this one.
+// The machines to plan for; by default this one.
 struct MachineOptions {
-  int64_t devices = 0;      // cores, or GPUs; 0: all that there are
-  std::string hosts = {};   // a file; empty: like this machine
-  std::string memory = {};  // "40GiB": of each host, or of each GPU
-  std::string link = {};    // "25Gbit,20ms" between hosts
+  int64_t devices = 0;      // cores, or GPUs; 0: all
+  std::string hosts = {};   // a file of hosts; empty: machines like this one
+  std::string memory = {};  // "40GiB", per host or per GPU
+  std::string link = {};    // "25Gbit,20ms", between hosts
 };
 
 struct PlanOptions {
   std::string recipe = {};
-  std::string data = {};  // of any kind, in place of the recipe's; empty: none
+  std::string data = {};  // replaces the recipe's images; empty: the recipe's
   std::vector<std::string> sets = {};  // "path.to.field=value"
   MachineOptions machines = {};
   std::string objective = "time_to_quality";
-  std::string profile = {};   // a file; empty: the one that is kept
-  std::string noise_of = {};  // a run that measured noise scales; empty: none
+  std::string profile = {};   // a file; empty: the cached profile
+  std::string noise_of = {};  // a run with measured noise scales; empty: none
   std::string lag = "0..4";
-  int64_t max_batch = 0;  // 0: as the objective wants
+  int64_t max_batch = 0;  // 0: no limit but the field's
   bool ignore_machine = false;
-  // Predicts the recipe in place of a search; colocated: of it in one process.
+  // Predicts the recipe instead of searching; `colocated`: in one process.
   bool as_it_is = false;
   bool colocated = false;
-  // Empty: plan.textproto, or with as_it_is no file.
+  // Empty: plan.textproto; with as_it_is, no file.
   std::string output = {};
 };
 
 // How `gandem train` follows a plan.
 struct PlanFlags {
-  // A file, or "AUTO": made now, for `machines`. Empty: the recipe as it
-  // stands.
+  // A file, or "AUTO" to plan now for `machines`. Empty: the recipe itself.
   std::string plan = {};
-  int candidate = 1;  // of the plan
+  int candidate = 1;  // of the plan, from 1
   MachineOptions machines = {};
 
   bool is_auto() const { return plan == "AUTO"; }

@@ -19,8 +19,8 @@
 namespace gandem {
 namespace {
 
-// Also one that was never measured, without a recipe and a fingerprint
-// (docs/scaling).
+// Reads a profile. Unlike ReadProfile, also accepts a profile that was never
+// measured, without a recipe and a fingerprint (docs/scaling).
 absl::StatusOr<Profile> ReadNumbers(const std::string& path) {
   GANDEM_ASSIGN_OR_RETURN(const std::string text,
                           ReadFile(path, kMaxTextProtoBytes));
@@ -48,21 +48,22 @@ absl::StatusOr<Profile> ProfileOf(const SimulatePlanOptions& options,
   if (kept.has_value()) return *std::move(kept);
   return absl::NotFoundError(absl::StrCat(
       "there is no ", path, ", and no profile of the plan's networks is kept ",
-      "on this machine: say by --profile which one the plan was made of"));
+      "on this machine: give the profile of the plan with --profile"));
 }
 
-// As `gandem plan` refuses it; profiles that were never measured have none.
+// `gandem plan` makes the same check. Profiles that were never measured have no
+// fingerprint.
 absl::Status CheckSameModel(const Profile& profile, const Plan& plan) {
   if (!profile.has_fingerprint() ||
       profile.fingerprint().networks() ==
           NetworksHash(plan.candidates(0).config())) {
     return absl::OkStatus();
   }
-  return absl::FailedPreconditionError(absl::StrCat(
-      "the profile is of another model than the plan, or of another device: of "
-      "'",
-      profile.recipe().name(), "' as it was then; say by --profile which one ",
-      "the plan was made of"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("the profile of '", profile.recipe().name(),
+                   "' measured another model or device than the plan uses: "
+                   "give the profile ",
+                   "of the plan with --profile"));
 }
 
 std::string ScalingTable(Scaling scaling, const std::vector<ScalingRow>& rows) {

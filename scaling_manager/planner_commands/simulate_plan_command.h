@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `gandem simulate PLAN`: a plan on other numbers of devices, as tables.
-//
+// `gandem simulate PLAN`: predicts a plan on other numbers of devices, as
+// tables.
 // Owner: main(). Thread safety: one thread.
 #pragma once
 
@@ -14,13 +14,14 @@ namespace gandem {
 
 struct SimulatePlanOptions {
   std::string plan = {};
-  std::string profile = {};  // empty: beside the plan, or the one kept
+  // empty: the file beside the plan, or the cached one
+  std::string profile = {};
   std::string devices = "1..1024";
-  // Of a round, relative; negative: as the profile measured it.
+  // Relative variation of round times; negative: as measured in the profile.
   double jitter = -1;
 };
 
-// Writes a table of weak and one of strong scaling.
+// Writes a table of weak and a table of strong scaling.
 //   INVALID_ARGUMENT, NOT_FOUND  name the flag, or the file and its field.
 //   errors of common/files/file.h
 absl::Status SimulatePlan(const SimulatePlanOptions& options,

@@ -40,13 +40,13 @@ std::vector<std::string> EvaluateArguments(const TrialsOptions& options) {
   return {"--num", "2000"};
 }
 
-// What every run of the study sets besides its trial.
+// Fields that every run of the study sets, besides those of its trial.
 std::vector<std::string> RunSets(const RunConfig& config, const TrialRun& run) {
   std::vector<std::string> sets = {
       absl::StrCat("seed=", run.seed), absl::StrCat("rounds=", run.rounds),
       "samples.every_rounds=0",        "checkpoint.keep_last=1",
       "generator.workers=1",           "discriminator.workers=1"};
-  // Rates decay as in the whole run, not within a short one.
+  // Learning rates decay as in the whole run, not within a short one.
   const auto fix = [&](const std::string& role, const RoleConfig& role_config) {
     const RateScheduleConfig& schedule =
         role_config.optimizer().rate_schedule();
@@ -73,10 +73,10 @@ class TrialsCommand {
   absl::Status Run();
 
  private:
-  // What it costs counts, however it ends.
+  // Runs Score, and counts its time whether it succeeds or not.
   absl::StatusOr<double> Timed(const TrialRun& run);
   absl::StatusOr<double> Score(const TrialRun& run, absl::Time deadline);
-  // Its end, and the last lines that it wrote.
+  // How the child process ended, and the last lines of its log.
   absl::StatusOr<std::pair<ProcessEnd, std::string>> RunChild(
       std::vector<std::string> arguments, const std::string& log,
       absl::Time deadline) const;
@@ -112,9 +112,9 @@ absl::StatusOr<std::pair<ProcessEnd, std::string>> TrialsCommand::RunChild(
     if (end.has_value()) {
       return std::pair(*end, child->LogTail(kTrialTailLines));
     }
-    // Its destructor kills it; the next time it resumes from its checkpoint.
+    // The child's destructor kills it. The next invocation resumes its run.
     if (MonotonicNow() > deadline) {
-      return absl::DeadlineExceededError("the hours of the trials are over");
+      return absl::DeadlineExceededError("the time of the trials is over");
     }
     absl::SleepFor(kTrialPoll);
   }
@@ -147,7 +147,7 @@ absl::StatusOr<double> TrialsCommand::Score(const TrialRun& run,
     return absl::InternalError(absl::StrCat(
         what, " of trial '", trial.name(), "', seed ", run.seed, ", ",
         child.first.description, "; its log is ", log, " and ends with\n",
-        child.second, "The same command tries it again"));
+        child.second, "Run the same command to try again"));
   };
   if (trained.first.exit_code != kExitOk) {
     return failed("the run", trained);
@@ -164,7 +164,7 @@ absl::StatusOr<double> TrialsCommand::Score(const TrialRun& run,
   GANDEM_ASSIGN_OR_RETURN(const MetricCard card,
                           ReadMetricCard(CardPathOf(judged.second)));
   if (card.metrics().empty()) {
-    return absl::DataLossError(absl::StrCat(log, ": a card without a metric"));
+    return absl::DataLossError(absl::StrCat(log, ": the metric card is empty"));
   }
   return card.metrics(0).value();
 }
@@ -182,13 +182,13 @@ absl::Status TrialsCommand::Run() {
     const absl::StatusOr<double> score =
         left() > absl::ZeroDuration()
             ? Timed(*run)
-            : absl::DeadlineExceededError("the hours of the trials are over");
+            : absl::DeadlineExceededError("the time of the trials is over");
     if (absl::IsDeadlineExceeded(score.status())) {
       GANDEM_RETURN_IF_ERROR(Save());
       Say(absl::StrCat(
           TrialsText(trials_), "the ", options_.hours,
-          " hours are over and the study is not complete: give more "
-          "--trial_hours to go on\n"));
+          " hours are over and the study is not complete: raise --trial_hours "
+          "to continue\n"));
       return absl::OkStatus();
     }
     if (!score.ok()) {

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `gandem trials`: which optimizers are best for a recipe, by short real runs
+// `gandem trials`: finds the best optimizers for a recipe by short real runs
 // with several seeds each and successive halving (planner/trials/trials.h).
-//
 //   OUTPUT/trials.textproto       the study and its scores, after every run
-//   OUTPUT/runs/TRIAL-seed-SEED/  the runs; each goes on from rung to rung
-//
-// Runs are `gandem train --colocated` as children, one at a time, judged by
-// `gandem evaluate`: a decoupled run has the same bits. Children die with us,
-// and the same command goes on.
-//
+//   OUTPUT/runs/TRIAL-seed-SEED/  the runs; each is resumed from rung to rung
+// Runs are child processes of `gandem train --colocated` (a decoupled run has
+// the same bits), one at a time, scored by `gandem evaluate`. Children die with
+// this process, and the same command resumes the study.
 // Owner: main(). Thread safety: one thread, which lives as long as the process.
 #pragma once
 
@@ -31,18 +28,19 @@ struct TrialsOptions {
   int trials = 8;                 // at most
   int seeds = 3;
   int64_t rounds = 0;  // of the longest runs; 0: a tenth of the recipe's
-  double hours = 1;    // of all runs together, those before included
-  // For `gandem evaluate`; empty: --num 2000.
+  double hours = 1;    // limit for all runs together, earlier ones included
+  // Arguments of `gandem evaluate`; empty: --num 2000.
   std::vector<std::string> evaluate_arguments;
 };
 
 // The study that `options` ask for, without scores.
-//   INVALID_ARGUMENT  the recipe, or too few trials, seeds or rounds.
+//   INVALID_ARGUMENT  the recipe is invalid, or an option is out of range.
 absl::StatusOr<Trials> StudyOf(const TrialsOptions& options);
 
-// Says each score and, at the end or when the time is up, what it means.
-//   FAILED_PRECONDITION  the folder has another study.
-//   those of StudyOf; a run's, with the end of its log.
+// Runs the study and prints each score and, at the end or when the time is
+// over, the verdict.
+//   FAILED_PRECONDITION  the folder holds another study.
+//   errors of StudyOf; the error of a run, with the end of its log.
 absl::Status RunTrials(const TrialsOptions& options, FILE* out);
 
 }  // namespace gandem

@@ -18,13 +18,14 @@
 namespace gandem {
 namespace {
 
-// A kernel takes a part of the memory that changes from one start to another.
+// Relative tolerance for total memory: the kernel reserves a part that changes
+// at every boot.
 constexpr double kSameMemory = 0.02;
 
 void KeepKind(const OptimizerConfig& optimizer, OptimizerConfig& kind) {
   const auto* const family = FamilyFieldOf(optimizer);
   if (family != nullptr) kind.GetReflection()->MutableMessage(&kind, family);
-  // Not optimism, which a plan sets: it is a small part of an update.
+  // Optimism is left out: a plan sets it, and it is a small part of an update.
   if (optimizer.lookahead().period() > 0) {
     kind.mutable_lookahead()->set_period(1);
   }
@@ -40,8 +41,8 @@ RoleConfig NetworkAlone(const RoleConfig& role) {
   return alone;
 }
 
-// Files of networks are what is in them, wherever they lie. One that cannot be
-// read is left to who needs it.
+// Identifies network files by their content, wherever they are stored. An
+// unreadable file is reported later, by the code that needs it.
 void KnowByContent(RunConfig& networks) {
   KnowOwnNetworks(networks).IgnoreError();
   for (RoleConfig* const role :

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a profile may be taken for a recipe on this machine.
-//
+// Whether a profile is valid for a recipe on this machine.
 // Thread safety: any thread.
 #pragma once
 
@@ -11,18 +10,18 @@
 
 namespace gandem {
 
-// Of `recipe` here: on the cores that this process may use, in the memory that
-// it may have.
+// The fingerprint of `recipe` on this machine, with the cores and the memory
+// that this process may use.
 ProfileFingerprint FingerprintHere(const RunConfig& recipe);
 
-// What of a recipe decides the times of its networks: these, the images' shape,
-// losses, penalties, augmentation, the kind of optimizer and the device.
-// Without batch sizes, constants, seeds and paths.
+// Hash of everything in a recipe that decides how long its networks take:
+// networks, shape of the images, losses, penalties, augmentation, kind of
+// optimizer and device. Batch sizes, constants, seeds and paths are left out.
 uint64_t NetworksHash(const RunConfig& recipe);
 
-// Does `profile` hold where `here` is the fingerprint?
-//   FAILED_PRECONDITION  it does not: names each difference, of the model, the
-//                        machine or the version, and what to do.
+// Checks that `profile` is valid for the fingerprint `here`.
+//   FAILED_PRECONDITION  it is not: lists each difference in model, machine or
+//                        version, and the remedy.
 absl::Status CheckProfileHolds(const Profile& profile,
                                const ProfileFingerprint& here);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a profile that is being measured knows: which questions are answered,
-// how long another probe may take, and which need not be tried.
-//
+// The state of an unfinished profile: which questions are answered, how
+// long another probe may take, and which probes would fail.
 // Owner: values. Thread safety: pure functions.
 #pragma once
 
@@ -13,21 +12,21 @@
 
 namespace gandem {
 
-// The probe with these settings; null: there is none.
+// The probe with these settings; nullptr if there is none.
 const Probe* FindProbe(const Profile& profile, const ProbeSettings& settings);
 
-// Upper estimate of the seconds of a round with these settings: as many images
-// at the pace of the slowest probe of the role and precision, or of the role
-// where no probe has the precision. 0: the role was not measured.
+// Upper estimate of the seconds of a round with these settings: the batch at
+// the pace of the slowest probe of the same role and precision or, if no probe
+// has the precision, of the role. 0 if the role was not measured.
 double LikelyRoundSeconds(const Profile& profile,
                           const ProbeSettings& settings);
 
-// Does the profile have a probe that differs in nothing but its threads and
-// that, with the same or a smaller batch, ran out of memory or of time?
+// Whether the profile has a probe that ran out of memory or time and differs
+// only in its threads and in an equal or smaller batch.
 bool IsHopeless(const Profile& profile, const ProbeSettings& settings);
 
-// The questions that are not answered and not hopeless: the budget was over, or
-// the profile was stopped.
+// The questions that are neither answered nor hopeless, because the budget was
+// over or profiling was stopped.
 std::vector<ProbeQuestion> OpenQuestions(const Profile& profile,
                                          std::vector<ProbeQuestion> questions);
 

@@ -19,15 +19,15 @@
 namespace gandem {
 namespace {
 
-// Between two looks: a process that writes into new memory as fast as it can
-// gets some 100 MB further.
+// Polling interval. In this time a process that writes new memory at full speed
+// gets about 100 MB further.
 constexpr absl::Duration kLookEvery = absl::Milliseconds(10);
 constexpr int kLastLines = 5;
-// From the end of a process's connections to its own.
+// Time to wait, after a process's connections broke, for the process to end.
 constexpr absl::Duration kDyingTime = absl::Seconds(2);
 
-// Whichever notices first, the call or who looks after it.
-constexpr char kTooLate[] = "no answer within its time";
+// Both the call and Look() may notice the deadline first; they report it alike.
+constexpr char kTooLate[] = "no answer before the deadline";
 
 void Pause() { absl::SleepFor(kLookEvery); }
 
@@ -80,7 +80,8 @@ MeasureClient::MeasureClient(Options options, ChildProcess process,
       process_(std::move(process)),
       rpc_(std::move(rpc)) {}
 
-// The call ends before its thread is joined, and the process after that.
+// Members are destroyed in reverse order: the call ends before its thread is
+// joined, and the process is stopped after that.
 MeasureClient::~MeasureClient() { rpc_->calls.Cancel(/*for_good=*/true); }
 
 template <typename Method, typename Request, typename Reply>
@@ -129,7 +130,7 @@ absl::StatusOr<std::vector<MeasureClient::End>> MeasureClient::Wait(
     }
     if (all_ended) break;
     stopped = stopped || interrupted();
-    // Nobody waits for a worker that waits for another one in vain.
+    // If one worker failed, the others may wait for it forever: stop them.
     if (stopped || one_failed) {
       for (const auto& worker : workers) {
         worker->GiveUp({.outcome = Probe::REFUSED,
@@ -142,7 +143,7 @@ absl::StatusOr<std::vector<MeasureClient::End>> MeasureClient::Wait(
   for (const auto& worker : workers) {
     ends.push_back(worker->EndOfCall());
   }
-  if (stopped) return absl::CancelledError("stopped; the same command goes on");
+  if (stopped) return absl::CancelledError("stopped; the same command resumes");
   return ends;
 }
 
@@ -166,7 +167,7 @@ bool MeasureClient::Look(absl::Time deadline) {
   if (options_.memory_bytes > 0 && bytes > options_.memory_bytes) {
     GiveUp(
         {.outcome = Probe::OUT_OF_MEMORY,
-         .message = absl::StrCat("it had ", bytes >> 20, " MiB and may have ",
+         .message = absl::StrCat("it used ", bytes >> 20, " MiB, its limit is ",
                                  options_.memory_bytes >> 20, " MiB")});
   } else if (MonotonicNow() > deadline) {
     GiveUp({.outcome = Probe::TIMED_OUT, .message = kTooLate});
@@ -197,7 +198,7 @@ MeasureClient::End MeasureClient::EndOfCall() {
   if (outcome == Probe::TIMED_OUT) {
     return {.outcome = outcome, .message = kTooLate};
   }
-  // The connection of a process that dies breaks before the process is gone.
+  // The connections of a dying process break before the process is gone.
   const absl::Time deadline = MonotonicNow() + kDyingTime;
   while (outcome == Probe::DIED && MonotonicNow() < deadline) {
     const std::optional<ProcessEnd> end = process_.Poll();

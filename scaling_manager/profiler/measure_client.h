@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A worker process in profile mode, and a watch on it: a call ends when it is
-// answered, when the process ends, when it has more memory than it may, or at
-// its deadline. In the latter two cases the process is killed; nobody waits for
-// it, and the machine does not run out of memory for it.
-//
-// Memory is what is resident, looked at every few milliseconds: limits on
-// address space (RLIMIT_AS, RLIMIT_DATA) count what LibTorch, OpenMP and gRPC
-// reserve and never touch, several times of what they use.
-//
+// A worker process in profile mode, under supervision: a call ends when it is
+// answered, when the process ends, when the process exceeds its memory limit,
+// or at its deadline. In the last two cases the process is killed, so that it
+// neither blocks the profiler nor exhausts the machine's memory.
+// The limit is on resident memory, polled every few milliseconds: limits on
+// address space (RLIMIT_AS, RLIMIT_DATA) would count what LibTorch, OpenMP and
+// gRPC reserve and never touch, which is several times what they use.
 // Owner: `gandem profile`, on one thread, which lives as long as the workers
 // may (common/process/child_process.h). Thread safety: one thread.
 #pragma once
@@ -39,11 +37,11 @@ class MeasureClient {
   struct Options {
     Role role = ROLE_UNKNOWN;
     WorkerProgram program = {};
-    std::string folder = {};  // for its socket and its log
-    std::string name = {};    // of both, unique in `folder`
+    std::string folder = {};  // for the socket and the log
+    std::string name = {};    // of the socket and the log, unique in `folder`
     std::string token_file = {};
-    std::vector<int> cores = {};  // empty: any
-    int64_t memory_bytes = 0;     // that it may have; 0: any
+    std::vector<int> cores = {};  // empty: any core
+    int64_t memory_bytes = 0;     // limit of resident memory; 0: none
   };
   // How a call ended.
   struct End {
@@ -51,24 +49,23 @@ class MeasureClient {
     std::string message = {};
   };
 
-  // Errors: those of ChildProcess::Start and CreateChannel.
+  // Starts the process. Errors: those of ChildProcess::Start and CreateChannel.
   static absl::StatusOr<std::unique_ptr<MeasureClient>> Start(Options options);
   MeasureClient(const MeasureClient&) = delete;
   MeasureClient& operator=(const MeasureClient&) = delete;
-  // Kills the process.
   ~MeasureClient();
 
-  // Asks the worker, on a thread of its own until Wait returns; `reply` is that
-  // thread's until then. Prepare waits for the worker to come up, too.
+  // Start a call to the worker on another thread, which owns `reply` until Wait
+  // returns. Prepare also waits until the worker accepts calls.
   void Prepare(const PrepareRequest& request, absl::Time deadline,
                PrepareReply* reply);
   void Measure(const MeasureRequest& request, absl::Time deadline,
                MeasureReply* reply);
   void Transfer(const TransferRequest& request, absl::Time deadline,
                 TransferReply* reply);
-  // Until the calls of all workers have ended; how, in their order. When one
-  // has failed, the others are given up.
-  //   CANCELLED  `interrupted` said so.
+  // Waits for the calls of all workers and returns how each ended, in order.
+  // When one call fails, the others are cancelled.
+  //   CANCELLED  `interrupted` returned true.
   static absl::StatusOr<std::vector<End>> Wait(
       std::span<const std::unique_ptr<MeasureClient>> workers,
       absl::Time deadline, const std::function<bool()>& interrupted);
@@ -82,10 +79,10 @@ class MeasureClient {
   void Ask(Method method, const Request& request, absl::Time deadline,
            Reply* reply);
 
-  // Looks at the process and the call; true: it has ended.
+  // Checks the process and the call; returns true when the call has ended.
   bool Look(absl::Time deadline);
   bool HasFailed();
-  // Kills the process and ends the call so, unless it has ended.
+  // Kills the process and ends its call with `end`, unless the call has ended.
   void GiveUp(End end);
   End EndOfProcess(const ProcessEnd& end) const;
   End EndOfCall();
@@ -98,7 +95,7 @@ class MeasureClient {
 
   absl::Mutex mu_;
   std::optional<absl::Status> answer_ ABSL_GUARDED_BY(mu_);
-  Thread thread_;  // last: it uses the above
+  Thread thread_;  // declared last: its thread uses the members above
 };
 
 }  // namespace gandem

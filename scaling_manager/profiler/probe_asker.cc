@@ -18,7 +18,7 @@
 namespace gandem {
 namespace {
 
-// After the time of measuring: rounds that were under way.
+// Extra time for a measurement, after which it counts as timed out.
 constexpr absl::Duration kAnswerGrace = absl::Seconds(15);
 constexpr double kLastRounds = 4;
 constexpr absl::Duration kTransferDeadline = absl::Seconds(60);
@@ -26,7 +26,8 @@ constexpr int64_t kTransferSizes[] = {4 << 10, 32 << 10, 256 << 10, 2 << 20,
                                       16 << 20};
 constexpr int kTransferRepetitions = 15;
 
-// By the order of `together`; empty where threads are more than cores.
+// Cores of each worker, in the order of `together`; empty if the workers have
+// more threads than the machine has cores.
 std::vector<std::vector<int>> CoresOf(
     const std::vector<ProbeSettings>& together) {
   std::map<WorkerKey, int> threads;
@@ -59,8 +60,7 @@ std::vector<MeasureReply> FailedProbes(
     const std::vector<MeasureClient::End>& ends) {
   std::vector<MeasureReply> probes;
   for (size_t i = 0; i < together.size(); ++i) {
-    // Of two the one that was done before the other one failed is not what it
-    // was to be, either.
+    // A worker whose partner failed did not measure contention either.
     probes.push_back(FailedProbe(
         together[i], ends[i].outcome == Probe::MEASURED
                          ? MeasureClient::End{.outcome = Probe::REFUSED,
@@ -128,7 +128,7 @@ absl::StatusOr<std::vector<MeasureReply>> ProbeAsker::Ask(
   for (size_t i = 0; i < together.size(); ++i) {
     MeasureRequest request;
     request.set_seconds(absl::ToDoubleSeconds(measure));
-    // Two that are to disturb each other end together.
+    // Two workers that measure contention end together.
     request.set_until_settled(together.size() == 1);
     workers[i]->Measure(request, deadline, &measured[i]);
   }
@@ -181,7 +181,7 @@ absl::StatusOr<TransferProfile> ProbeAsker::Transfer(TransferProfile::Kind kind,
     }
   }
   std::vector<TransferSample> samples;
-  // The sender's times; what it waits for is all of it.
+  // The times are those of the sender, which waits for the whole transfer.
   for (int i = 0; i < replies.back().samples_size(); ++i) {
     const TransferReply::Sample& sent = replies.back().samples(i);
     samples.push_back(

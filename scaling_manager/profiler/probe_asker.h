@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Asks workers: a fresh process for each probe, so that one's peak of memory is
-// not another's, and what a probe does to its process harms nobody.
-//
+// Asks workers the questions of a profile. Each probe has a fresh process, so
+// that peak memory is the probe's own, and a probe cannot affect another.
 // Owner: `gandem profile`. Thread safety: one thread, which lives as long as
-// its workers may. Errors: of starting processes, which would fail again, and
-// CANCELLED; what a probe runs into is its outcome.
+// its workers may. Errors: a process cannot be started, which would fail again;
+// CANCELLED. A failure of the probe itself is its outcome, not an error.
 #pragma once
 
 #include <functional>
@@ -28,30 +27,29 @@ class ProbeAsker {
  public:
   struct Options {
     RunConfig recipe = {};
-    DataConfig data = {};  // real images of probes (random_images.h)
+    DataConfig data = {};  // random images for the probes (random_images.h)
     WorkerProgram program = {};
     std::string folder = {};  // for sockets and logs
     std::string token_file = {};
-    int64_t memory_bytes = 0;  // of all workers of a question together
+    int64_t memory_bytes = 0;  // limit for all workers of a question together
     std::function<bool()> interrupted = {};
   };
-  // How long a question may take.
   struct Limits {
-    absl::Duration prepare = {};  // start, build, warm up: TIMED_OUT after it
-    absl::Duration measure = {};  // the last round begins before
-    // So does it before this, however long the start took.
+    absl::Duration prepare = {};  // to start, build and warm up; then TIMED_OUT
+    absl::Duration measure = {};  // the last round begins before its end
+    // The last round also begins before this time.
     absl::Time until = absl::InfiniteFuture();
   };
 
   explicit ProbeAsker(Options options) : options_(std::move(options)) {}
 
-  // The probes of `question`, in its order; those that were measured with what
-  // their workers' networks take.
+  // The probes of `question`, in order. Replies of measured probes also
+  // describe the state of the worker's networks.
   absl::StatusOr<std::vector<MeasureReply>> Ask(const ProbeQuestion& question,
                                                 const Limits& limits);
 
-  // Between two workers of this host.
-  //   other errors  of a transfer.
+  // Measures transfers between two workers on this host.
+  //   other errors  a transfer failed.
   absl::StatusOr<std::vector<TransferProfile>> Transfers();
 
  private:
@@ -66,7 +64,7 @@ class ProbeAsker {
                                            const Workers& workers);
 
   const Options options_;
-  int num_started_ = 0;  // processes: each has a name of its own
+  int num_started_ = 0;  // number of processes, for unique names
 };
 
 }  // namespace gandem

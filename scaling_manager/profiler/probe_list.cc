@@ -23,14 +23,15 @@ using google::protobuf::util::MessageDifferencer;
 
 constexpr int64_t kProbeRounds = 1'000'000'000;
 constexpr double kNextToNoLearning = 1e-9;
-// A machine with more cores gets powers of two, and all of them.
+// Above this number of thread counts, only the fewest, a middle one and all
+// cores are measured.
 constexpr int kFewThreadCounts = 8;
 
 const RoleConfig& RoleConfigOf(const RunConfig& recipe, Role role) {
   return role == GENERATOR ? recipe.generator() : recipe.discriminator();
 }
 
-// 1, 2, 4 and so on, and all cores.
+// Powers of two up to the number of cores, and all cores.
 std::vector<int> ThreadCounts(int cores) {
   std::vector<int> counts;
   for (int threads = 1; threads < cores; threads *= 2) {
@@ -52,7 +53,8 @@ MemoryLayout BaseLayout(const RoleConfig& role) {
   return role.layout() == AUTO ? NCHW : role.layout();
 }
 
-// Those that AUTO tries on the device (training/compute/choose_compute.h).
+// The precisions that AUTO tries on the device
+// (training/compute/choose_compute.h).
 std::vector<RoleConfig::Precision> PrecisionsOf(const RoleConfig& role) {
   if (role.precision() == RoleConfig::FLOAT64) return {};
   if (IsOnGpu(role)) {
@@ -100,7 +102,8 @@ void SetRole(const ProbeSettings& settings, bool is_asked, RoleConfig& role) {
   role.clear_sync();
   role.set_micro_batch(settings.micro_batch());
   role.set_threads(settings.threads());
-  // What the other role is stays as it is: a generator judges as it does.
+  // The other role keeps its own precision and layout unless they are AUTO: a
+  // generator runs the critic with them.
   if (is_asked || role.precision() == RoleConfig::AUTO) {
     role.set_precision(settings.precision());
   }
@@ -112,7 +115,7 @@ bool IsValidProbe(const RunConfig& recipe, const ProbeSettings& settings) {
   return ValidateRunConfig(ProbeConfig(recipe, settings, recipe.data())).ok();
 }
 
-// Collects questions, each once.
+// Collects questions, each at most once.
 class ListOfProbes {
  public:
   explicit ListOfProbes(const RunConfig& recipe) : recipe_(recipe) {}
@@ -123,7 +126,8 @@ class ListOfProbes {
         {.together = {std::move(settings)}, .is_needed = is_needed});
   }
 
-  // Both, each on its part of the cores.
+  // Adds a question that runs both workers at the same time, each on its own
+  // cores.
   void AddBeside(ProbeSettings generator, ProbeSettings discriminator) {
     generator.set_beside_other_role(true);
     discriminator.set_beside_other_role(true);
@@ -132,8 +136,8 @@ class ListOfProbes {
         {.together = {std::move(generator), std::move(discriminator)}});
   }
 
-  // A worker of the recipe with so many threads and `part` of its batch. One
-  // with both roles has the discriminator's settings.
+  // A worker of the recipe with `threads` threads and the fraction `part` of
+  // its batch. A colocated worker has the discriminator's settings.
   ProbeSettings Base(Role role, double part, int threads) const {
     ProbeSettings settings = BaseSettings(recipe_, role);
     settings.set_batch_size(static_cast<int64_t>(
@@ -167,16 +171,16 @@ constexpr ScheduleConfig::FeedbackMode kFeedbackModes[] = {
     ScheduleConfig::SNAPSHOT, ScheduleConfig::IMAGE_GRADIENT,
     ScheduleConfig::FUSED};
 
-// Each function adds questions about workers of so many threads. `part` is the
-// batch, of the recipe's.
+// Each function below adds questions about workers with `threads` threads.
+// `part` is the fraction of the recipe's batch.
 void AddBatches(double part, int threads, ListOfProbes& list) {
   for (const Role role : kBothRoles) {
     list.Add(list.Base(role, part, threads));
   }
 }
 
-// In each feedback mode. What a pair costs is not the sum of its parts, nor the
-// same multiple of it in every mode.
+// Adds each feedback mode. The cost of a pair is neither the sum of its parts
+// nor the same multiple of it in every mode.
 void AddModes(std::span<const Role> roles, double part, int threads,
               ListOfProbes& list) {
   for (const auto mode : kFeedbackModes) {
@@ -188,7 +192,8 @@ void AddModes(std::span<const Role> roles, double part, int threads,
   }
 }
 
-// At the same time, each on its part of the cores: contention.
+// Runs both roles at the same time, each on its own cores, to measure
+// contention.
 void AddContention(int cores, ListOfProbes& list) {
   if (cores < 2) return;
   list.AddBeside(list.Base(GENERATOR, 1, cores / 2),
@@ -210,8 +215,7 @@ void AddKernels(const RunConfig& recipe, int threads, ListOfProbes& list) {
   }
 }
 
-// What it costs to cut a step: passes of half the images, as a plan may have
-// them.
+// Measures the cost of micro-batches: passes of half the images.
 void AddMicroBatches(int threads, ListOfProbes& list) {
   for (const Role role : kBothRoles) {
     ProbeSettings settings = list.Base(role, 1, threads);
@@ -251,8 +255,8 @@ const char* NameOf(TransferProfile::Kind kind) {
 
 std::vector<ProbeQuestion> ProbeList(const RunConfig& recipe,
                                      int machine_cores) {
-  // What a GPU does takes no other time with more threads, nor beside another
-  // GPU.
+  // On a GPU, neither more CPU threads nor work on another GPU changes the
+  // times.
   const bool are_on_gpus =
       IsOnGpu(recipe.generator()) && IsOnGpu(recipe.discriminator());
   const int cores = are_on_gpus ? 1 : machine_cores;
@@ -264,16 +268,16 @@ std::vector<ProbeQuestion> ProbeList(const RunConfig& recipe,
   list.Add(list.Base(COLOCATED, 1, cores));
   AddContention(cores, list);
   AddModes(kBothRoles, 1, 1, list);
-  // A process of both networks has all cores: what it may do there is compared
-  // with what two of fewer may.
+  // A colocated process has all cores: the candidates with two processes are
+  // compared with it.
   AddBatches(1, cores, list);
   AddModes(kBothRoles, 1, cores, list);
   AddModes(kColocated, 1, cores, list);
-  // Larger batches, the slices of fleets, and the shape of all that has one
-  // size.
+  // Larger batches, and the slices of fleets; also needed for batches that vary
+  // in no other question.
   AddBatches(2, 1, list);
   AddBatches(0.25, 1, list);
-  // How a mode's times and memory grow with the images.
+  // How the times and the memory of a mode grow with the batch.
   AddModes(kBothRoles, 0.5, 1, list);
   AddModes(kColocated, 0.5, cores, list);
   AddMicroBatches(cores, list);
@@ -308,7 +312,7 @@ RunConfig ProbeConfig(const RunConfig& recipe, const ProbeSettings& settings,
   schedule.set_consistency(ScheduleConfig::EXACT);
   schedule.clear_max_samples_per_image();
   schedule.set_image_source(settings.image_source());
-  // Another mode's way of going backward is none of this one.
+  // The setting fused_backward belongs to FUSED feedback only.
   if (schedule.feedback() != settings.feedback()) {
     schedule.clear_fused_backward();
   }

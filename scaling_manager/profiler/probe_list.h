@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The questions of a profile, the most informative first, and the config that
-// asks one of them. Every one has a batch of the recipe's role, its precision,
-// layout and feedback but for what it asks about.
-//
+// asks one of them. Each question has the batch, precision, layout and feedback
+// of the recipe's role, except for the field that it varies.
 // Owner: values. Thread safety: pure functions.
 #pragma once
 
@@ -15,31 +14,31 @@
 
 namespace gandem {
 
-// One probe, or those of both roles at the same time.
+// One probe, or one probe of each role at the same time.
 struct ProbeQuestion {
   std::vector<ProbeSettings> together;
-  // Without it there is no profile: it is asked whatever the budget.
+  // Asked whatever the budget, because without it there is no profile.
   bool is_needed = false;
 };
 
-// `recipe` is valid, `cores` are those that this process may use. What the
-// recipe's networks, losses or penalties cannot have is left out.
+// `recipe` is valid, `cores` are those that this process may use. Skips
+// settings that the recipe's networks, losses or penalties do not support.
 std::vector<ProbeQuestion> ProbeList(const RunConfig& recipe, int cores);
 
-// A run that asks it: R = 1, lag 1, EXACT, one worker a role, both with the
-// batch of `settings`, no schedule of learning rates and next to no learning,
-// so that numbers stay what they are. `data` is where the images are.
+// A run that answers the question: R = 1, lag 1, EXACT, one worker per role,
+// both with the batch of `settings`. Learning rates are constant and nearly 0,
+// so that values stay in range. `data` says where the images are.
 RunConfig ProbeConfig(const RunConfig& recipe, const ProbeSettings& settings,
                       const DataConfig& data);
 
-// "generator, batch 64, 2 threads, FLOAT32, NCHW, SNAPSHOT"
+// Example: "generator, batch 64, 2 threads, FLOAT32, NCHW, SNAPSHOT".
 std::string ToString(const ProbeSettings& settings);
 
-// "generator, batch 64, ...: 0.512 s a round (0.507 to 0.518, 14 rounds), 812
-// MiB", or why there is none.
+// Example: "generator, batch 64, ...: 0.512 s a round (0.507 to 0.518, 14
+// rounds), 812 MiB"; for a failed probe, its outcome and the reason.
 std::string ProbeLine(const Probe& probe);
 
-// "exchange over a socket: 95 us and 1.4 GB/s"
+// Example: "exchange over a socket: 95 us and 1.4 GB/s".
 std::string TransferLine(const TransferProfile& transfer);
 
 }  // namespace gandem

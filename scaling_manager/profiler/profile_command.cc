@@ -39,36 +39,37 @@
 namespace gandem {
 namespace {
 
-// Of what is free, where nobody says how much probes may have.
+// Share of the free memory for probes if --memory is not given (chosen).
 constexpr double kMemoryShare = 0.8;
-// What a process takes until its first round, more or less.
+// Rough time in seconds that a process takes to reach its first round.
 constexpr double kStartSeconds = 3;
-// Rounds of a probe that is worth its start, warm-up included.
+// Fewest rounds, with warm-up, for which starting a probe is worth its time.
 constexpr double kFewestRounds = 4;
-// Parts of the budget for the rounds of a probe (chosen: there are some 60
+// Shares of the budget for measuring one probe (chosen: there are about 60
 // questions).
 constexpr double kNeededShare = 1.0 / 30;
 constexpr double kOtherShare = 1.0 / 60;
-// Of the first probe of a role, of which nothing is known.
+// Limit for preparing the first probe of a role, when no time is known.
 constexpr absl::Duration kShortestPrepare = absl::Minutes(1);
-// Of a process that has been started before, on a machine that is busy, and the
-// rounds that it may take beside: bfloat16 on a processor without instructions
-// for it is many times slower than FLOAT32, and no plan would take it.
+// Limits for preparing a later probe: the start on a busy machine, and the
+// number of rounds that it may take besides. bfloat16 on a processor without
+// instructions for it is many times slower than FLOAT32, and no plan would use
+// it.
 constexpr absl::Duration kLongestStart = absl::Seconds(20);
 constexpr double kMostPrepareRounds = 8;
-// The images that are decoded to time it, and how long that may take.
+// Number of images that are decoded for timing, and the time limit.
 constexpr int64_t kTimedImages = 256;
 constexpr absl::Duration kPipelineLimit = absl::Seconds(3);
 
-// How many real images a second one thread makes of stored ones, once they were
-// read: decoding, cropping, resizing. Works until about `limit` is over.
+// Real images per second that one thread makes of stored ones after reading
+// them: decoding, cropping, resizing. Takes about `limit`.
 absl::StatusOr<double> ImagesPerDecodeThreadSecond(const DataConfig& data,
                                                    absl::Duration limit) {
   GANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> dataset,
                           HasPairs(data) ? OpenPairs(data) : OpenDataset(data));
   const absl::Time begin = MonotonicNow();
-  // Spread over the whole dataset, because images that lie together may be
-  // alike. Half of the time is for reading them.
+  // Take images from the whole dataset, because neighbors may be alike. Half of
+  // the time is for reading them.
   const int64_t count = std::min(kTimedImages, dataset->size());
   std::vector<std::pair<int64_t, StoredSample>> stored;
   for (int64_t i = 0; i < count; ++i) {
@@ -148,7 +149,7 @@ class Profiler {
     out_ << line << "\n" << std::flush;
   }
 
-  // They are the same in all probes but for bytes of an element.
+  // The states are the same in all probes, except for the bytes per element.
   void KeepStates(const MeasureReply& reply) {
     if (reply.has_generator_state() && !profile_.has_generator_state()) {
       *profile_.mutable_generator_state() = reply.generator_state();
@@ -165,8 +166,8 @@ class Profiler {
     return absl::Seconds(kStartSeconds + kFewestRounds * round);
   }
 
-  // What nothing is known of may take half of the budget; of others it is known
-  // how long they take.
+  // A probe of an unmeasured role may take half of the budget; the times of
+  // other probes can be estimated.
   ProbeAsker::Limits LimitsOf(const ProbeQuestion& question) const {
     if (question.is_needed) {
       return {.prepare = std::max(kShortestPrepare, request_.budget / 2),
@@ -180,7 +181,7 @@ class Profiler {
             .until = MonotonicNow() + Left()};
   }
 
-  // Of two networks of which one cannot run at all there is nothing to plan.
+  // If one of the two networks cannot run at all, there is nothing to plan.
   absl::Status CheckNeeded(const std::vector<ProbeQuestion>& questions) const {
     for (const ProbeQuestion& question : questions) {
       if (!question.is_needed) continue;
@@ -215,7 +216,7 @@ class Profiler {
     const auto transfers = asker_->Transfers();
     if (absl::IsCancelled(transfers.status())) return transfers.status();
     if (!transfers.ok()) {
-      // A plan for one worker a role on one host may do without.
+      // A plan for one worker per role on one host needs no transfers.
       PrintLine(absl::StrCat("no transfers were measured: ",
                              transfers.status().message()));
       return absl::OkStatus();
@@ -270,7 +271,7 @@ class Profiler {
   std::ostream& out_;
 };
 
-// What is known already: in the output, or in the cache.
+// Measurements that exist already, in the output file or in the cache.
 absl::StatusOr<Profile> KnownProfile(const ProfileRequest& request,
                                      std::ostream& out) {
   const ProfileFingerprint here = FingerprintHere(request.recipe);
@@ -283,7 +284,7 @@ absl::StatusOr<Profile> KnownProfile(const ProfileRequest& request,
     std::optional<Profile> cached = FindCachedProfile(here);
     if (cached.has_value()) {
       profile = *std::move(cached);
-      out << "goes on from " << CachedProfilePath(here)
+      out << "resuming from " << CachedProfilePath(here)
           << " (--fresh measures again)\n";
     }
   }
@@ -303,8 +304,8 @@ int64_t MemoryOf(const ProfileRequest& request) {
 
 absl::Status RunProfile(const ProfileRequest& request, std::ostream& out) {
   std::atomic<bool> stop = false;
-  // Of two threads that hear signals either takes one: who hears them already
-  // says so by its reads' flag.
+  // If two threads listen for signals, either may receive one. A caller that
+  // listens already reports a signal through its read-stop flag.
   const std::atomic<bool>* heard = ScopedReadStop::Current();
   std::optional<SignalThread> signals;
   if (heard == nullptr) {
@@ -348,9 +349,10 @@ absl::StatusOr<Profile> MeasureProfile(const RunConfig& recipe,
                           ProfileRequestFor(recipe, python));
   request.output = folder + "/profile.textproto";
   request.measures_data = true;
-  std::cout << "there is no whole profile of this recipe on this machine yet: "
-               "measuring, which takes minutes"
-            << std::endl;
+  std::cout
+      << "there is no complete profile of this recipe on this machine yet: "
+         "measuring one takes minutes"
+      << std::endl;
   GANDEM_RETURN_IF_ERROR(RunProfile(request, std::cout));
   return ReadProfile(request.output);
 }

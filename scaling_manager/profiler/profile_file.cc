@@ -21,7 +21,8 @@
 namespace gandem {
 namespace {
 
-// What a measured profile has; its numbers are checked by CheckProfile.
+// Checks the fields that a measured profile must have; CheckProfile checks its
+// numbers.
 absl::Status CheckComplete(const Profile& profile, const std::string& file) {
   Faults faults(file);
   if (!profile.has_fingerprint()) faults.Add("fingerprint is missing");
@@ -47,7 +48,7 @@ absl::StatusOr<Profile> ParseProfile(const std::string& text,
   GANDEM_RETURN_IF_ERROR(ParseTextProto(text, file, profile));
   GANDEM_RETURN_IF_ERROR(CheckComplete(profile, file));
   GANDEM_RETURN_IF_ERROR(Annotate(CheckProfile(profile), file));
-  // What is planned is planned for this recipe.
+  // Plans are made for this recipe.
   const absl::Status recipe = ValidateRunConfig(profile.recipe());
   if (!recipe.ok()) return Annotate(recipe, absl::StrCat(file, ": recipe"));
   return profile;
@@ -81,7 +82,8 @@ std::string CachedProfilePath(const ProfileFingerprint& here) {
     return "";
   }
   Sha256 digest;
-  // Memory is compared when the profile was read: it is never quite the same.
+  // Memory is left out, because it varies slightly: it is compared after
+  // reading.
   digest.Update(absl::StrCat(here.machine(), "|", here.cores(), "|",
                              here.networks(), "|", here.release(), "|",
                              here.torch_version()));

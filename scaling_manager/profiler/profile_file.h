@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Profiles on disk: the file that a user named, and those that were measured
-// before on this machine, by fingerprint, in $XDG_CACHE_HOME/gandem/profiles or
-// ~/.cache/gandem/profiles.
-//
+// Profiles on disk: the file that the user names, and the cache of profiles
+// measured on this machine, by fingerprint, in $XDG_CACHE_HOME/gandem/profiles
+// or ~/.cache/gandem/profiles.
 // Thread safety: any thread; files are replaced as a whole.
 #pragma once
 
@@ -16,23 +15,23 @@
 
 namespace gandem {
 
+// Reads and checks a profile.
 //   NOT_FOUND ...     the file cannot be read.
-//   INVALID_ARGUMENT  "file:line:column: what", or what a profile must have and
-//                     this one has not.
+//   INVALID_ARGUMENT  "file:line:column: fault", or a missing field.
 absl::StatusOr<Profile> ReadProfile(const std::string& path);
 absl::Status WriteProfile(const std::string& path, const Profile& profile);
 
-// The same for text; `file` is its name in errors.
+// Parses and checks a text as ReadProfile does; `file` is its name in errors.
 absl::StatusOr<Profile> ParseProfile(const std::string& text,
                                      const std::string& file);
 std::string ProfileText(const Profile& profile);
 
-// Where the profile with this fingerprint is kept; empty: there is no home.
+// The cache file for this fingerprint; empty if there is no home directory.
 std::string CachedProfilePath(const ProfileFingerprint& here);
-// The profile that is kept there, if there is one that can be read.
+// The cached profile for this fingerprint, if it can be read and is valid.
 std::optional<Profile> FindCachedProfile(const ProfileFingerprint& here);
-// Keeps it there: in place of one with more probes only if `even_with_less`. A
-// cache that cannot be written costs time, and nothing else.
+// Writes the profile to the cache. Replaces a profile with more probes only if
+// `even_with_less`. Errors are ignored: an unwritable cache only costs time.
 void KeepProfile(const Profile& profile, bool even_with_less);
 
 }  // namespace gandem

@@ -18,7 +18,7 @@
 namespace gandem {
 namespace {
 
-// In memory in each worker, so not more than needed.
+// Bytes of random images, which each worker holds in memory (chosen small).
 constexpr int64_t kRandomBytes = int64_t{16} << 20;
 constexpr int64_t kCifarRecordPixels = 3 * 32 * 32;
 constexpr int64_t kMostCifarLabels = 100;
@@ -39,8 +39,8 @@ void AppendBigEndian(uint32_t number, std::string& text) {
   }
 }
 
-// The IDX format of MNIST: a magic number with the number of dimensions, these,
-// and bytes.
+// The IDX format of MNIST: a magic number with the number of dimensions, the
+// dimensions, and the bytes.
 std::string IdxFile(std::span<const int64_t> shape, absl::string_view bytes) {
   std::string file;
   AppendBigEndian(0x0800 | static_cast<uint32_t>(shape.size()), file);
@@ -89,7 +89,7 @@ absl::Status WriteNpz(const std::string& path, int64_t side, uint32_t seed) {
   return writer.Finish();
 }
 
-// The binary version of CIFAR-100: two labels before each image.
+// Writes the binary format of CIFAR-100: two labels before each image.
 absl::Status WriteCifar(const std::string& folder, int64_t num_classes) {
   std::mt19937 random(1);
   const int64_t classes = std::min(num_classes, kMostCifarLabels);

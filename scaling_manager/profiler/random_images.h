@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Real images for probes: random bytes of the size that the networks see, so
-// that nothing has to be read, resized or looked up. (What a pipeline gives is
-// measured apart, profile_command.cc.)
-//
-// Thread safety: any thread. Errors: those of writing.
+// Random bytes in the place of real images for probes, in the size that the
+// networks see, so that a probe neither reads nor resizes stored images.
+// (profile_command.cc measures the input pipeline separately.)
+// Thread safety: any thread. Errors: those of writing files.
 #pragma once
 
 #include <string>
@@ -14,9 +13,10 @@
 
 namespace gandem {
 
-// Writes them into `folder`, which is there, and returns the config that reads
-// them in place of `recipe`'s, with the same sizes, labels and pairs. RGB
-// images with labels are CIFAR's, which has both in memory, and resized.
+// Writes random images into `folder`, which exists, and returns the config that
+// reads them in place of the recipe's, with the same sizes, labels and pairs.
+// RGB images with labels are written as CIFAR, which has both in memory, and
+// resized.
 absl::StatusOr<DataConfig> WriteRandomImages(const DataConfig& recipe,
                                              const std::string& folder);
 

@@ -11,8 +11,8 @@ struct Line {
   double slope = 0;
 };
 
-// y = at_zero + slope * x with weights 1 / y^2. A line that would begin below 0
-// goes through the origin.
+// Fits y = at_zero + slope * x with weights 1 / y^2. A line that would begin
+// below 0 goes through the origin instead.
 Line FitRelative(std::span<const TransferSample> samples,
                  double TransferSample::*y) {
   double w = 0, wx = 0, wy = 0, wxx = 0, wxy = 0;

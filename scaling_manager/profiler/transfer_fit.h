@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The line through the times of transfers of several sizes.
-//
+// Fits a line to the times of transfers of several sizes.
 // Thread safety: pure functions.
 #pragma once
 
@@ -14,13 +13,14 @@ namespace gandem {
 struct TransferSample {
   double bytes = 0;
   double seconds = 0;
-  // Of all processes that took part.
+  // Sum over all participating processes.
   double compute_seconds = 0;
 };
 
-// latency + bytes / rate, which is the least squares of relative deviations:
-// small transfers count as much as large ones. `latencies` is how many of them
-// a sample has: 2 where an empty answer came back. At least two sizes.
+// Fits latency + bytes / rate by least squares of relative deviations, so that
+// small transfers count as much as large ones. `latencies` is the number of
+// latencies in a sample: 2 if an empty answer came back. `samples` have at
+// least two sizes.
 TransferProfile FitTransfers(TransferProfile::Kind kind,
                              std::span<const TransferSample> samples,
                              double latencies);

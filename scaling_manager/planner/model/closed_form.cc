@@ -14,10 +14,10 @@
 namespace gandem {
 namespace {
 
-// Of the computing of a step, in which sums may be under way.
+// Share of a step's computing during which sums may run (chosen).
 constexpr double kHidesSums = 0.5;
 
-// Seconds of an operation of a role where its ranks are slowest.
+// Seconds of an operation on the slowest host of a role's ranks.
 class RankSeconds {
  public:
   RankSeconds(const RunShape& shape, const RoleShape& role) {
@@ -46,12 +46,12 @@ int64_t NumPasses(int64_t images, int64_t micro_batch) {
   return micro_batch <= 0 ? 1 : (images + micro_batch - 1) / micro_batch;
 }
 
-// Of a role's fleet, a round.
+// Sums of one role's fleet in a round.
 struct Sums {
   double seconds = 0;
-  // What no computing hides.
+  // Time of the sums that no computing can hide.
   double bare = 0;
-  double bytes = 0;  // that a host sends
+  double bytes = 0;  // sent by a host
 };
 
 Sums SumsOf(const RunShape& shape, const RoleShape& role) {
@@ -72,7 +72,7 @@ Sums SumsOf(const RunShape& shape, const RoleShape& role) {
   return sums;
 }
 
-// Adds what of a role's sums `computing` does not hide; returns it.
+// Adds the time of a role's sums that `computing` does not hide; returns it.
 double AddSums(const RunShape& shape, const RoleShape& role, double computing,
                PipelineTimes& times) {
   const Sums sums = SumsOf(shape, role);
@@ -80,8 +80,8 @@ double AddSums(const RunShape& shape, const RoleShape& role, double computing,
   return std::max(sums.bare, sums.seconds - kHidesSums * computing);
 }
 
-// Of the real images of a round, beyond what the discriminator's own computing
-// leaves time for; without a free core it decodes itself.
+// Time to decode the real images of a round beyond the discriminator's own
+// computing. Without a free core, the worker decodes by itself.
 double DecodeSeconds(const RunShape& shape, double computing) {
   if (shape.images_per_decode_thread <= 0) return 0;
   const RoleShape& role = shape.discriminator;
@@ -95,7 +95,7 @@ double DecodeSeconds(const RunShape& shape, double computing) {
                   seconds / std::max(1.0, decoders) - computing);
 }
 
-// Fills in what the generator does.
+// Fills in the times of the generator.
 void AddGenerator(const RunShape& shape, PipelineTimes& times) {
   const Schedule& schedule = shape.schedule;
   const RoleShape& role = shape.generator;
@@ -114,7 +114,7 @@ void AddGenerator(const RunShape& shape, PipelineTimes& times) {
   times.generator = seconds + AddSums(shape, role, seconds, times);
 }
 
-// Fills in what the discriminator does.
+// Fills in the times of the discriminator.
 void AddDiscriminator(const RunShape& shape, PipelineTimes& times) {
   using Kind = DiscriminatorOp::Kind;
   const Schedule& schedule = shape.schedule;
@@ -152,7 +152,7 @@ void AddDiscriminator(const RunShape& shape, PipelineTimes& times) {
   times.boundary = seconds_of(role.times.Of(OperationTime::ANSWER, judged));
 }
 
-// The ranks of a role on each host.
+// Number of the role's ranks on each host.
 std::vector<double> RanksOn(const RunShape& shape, const RoleShape& role) {
   std::vector<double> ranks(shape.hosts.size(), 0);
   for (int rank = 0; rank < role.size(); ++rank) {
@@ -161,8 +161,8 @@ std::vector<double> RanksOn(const RunShape& shape, const RoleShape& role) {
   return ranks;
 }
 
-// The part of a round's images that leaves, or reaches, the host with most of
-// that, as if each generator sent to all discriminators.
+// Largest share of a round's images that leaves or reaches one host, assuming
+// that each generator sends to all discriminators.
 double TravelingShare(const RunShape& shape) {
   const std::vector<double> generators = RanksOn(shape, shape.generator);
   const std::vector<double> discriminators =
@@ -176,7 +176,7 @@ double TravelingShare(const RunShape& shape) {
   return most;
 }
 
-// Critics that leave, or reach, the host with most of them.
+// Largest number of critics that leave or reach one host.
 double TravelingCritics(const RunShape& shape) {
   std::vector<double> left(shape.hosts.size(), 0);
   std::vector<double> came(shape.hosts.size(), 0);
@@ -204,7 +204,7 @@ void AddLinks(const RunShape& shape, PipelineTimes& times) {
   const double traveling = TravelingShare(shape);
   const bool is_one_host = traveling == 0;
   const LinkLine& line = is_one_host ? shape.links.socket : shape.links.network;
-  // Within a host each process sends by itself.
+  // Within a host, each process sends independently.
   const double share = is_one_host ? 1.0 / shape.generator.size() : traveling;
   const double critics =
       is_one_host ? std::ceil(static_cast<double>(shape.generator.size()) /
@@ -221,7 +221,7 @@ void AddLinks(const RunShape& shape, PipelineTimes& times) {
       std::llround(schedule.AnswersImages() ? answered : critic_bytes));
 }
 
-// Fills in how far steps are cut.
+// Fills in the numbers of parts of the steps.
 void AddParts(const RunShape& shape, PipelineTimes& times) {
   const Schedule& schedule = shape.schedule;
   const int64_t made =
@@ -229,8 +229,8 @@ void AddParts(const RunShape& shape, PipelineTimes& times) {
   const int64_t taken = NumPasses(
       shape.RoundImages(DISCRIMINATOR) / schedule.discriminator_steps_per_round,
       schedule.discriminator_micro_batch);
-  // Requests of IMAGE_GRADIENT are the generator's parts, and are answered one
-  // after the other. In FUSED each discriminator answers what it trained on.
+  // IMAGE_GRADIENT answers each of the generator's parts in turn. With FUSED,
+  // each discriminator answers the images that it has trained on.
   const bool asks = schedule.AnswersImages() && !schedule.JudgesInTraining();
   times.sent_parts = made;
   times.image_parts = asks ? made : std::min(made, taken);
@@ -238,8 +238,8 @@ void AddParts(const RunShape& shape, PipelineTimes& times) {
       asks ? made : std::min(made, taken * shape.discriminator.size());
 }
 
-// Stages through which so many parts go, one after the other: all of the
-// longest, and a part of each other one.
+// Time for `parts` parts to pass through stages in sequence: all of the longest
+// stage, and one part of each other stage.
 double StagesSeconds(std::initializer_list<double> stages, int64_t parts) {
   double sum = 0;
   for (const double stage : stages) sum += stage;
@@ -247,8 +247,8 @@ double StagesSeconds(std::initializer_list<double> stages, int64_t parts) {
   return longest + (sum - longest) / static_cast<double>(parts);
 }
 
-// Until the generator has learned from the answers to all of its images, which
-// take the others `answering`.
+// Time until the generator has learned from the feedback on all of its images;
+// computing the feedback takes `answering`.
 double AnsweredSeconds(const PipelineTimes& times, double answering) {
   const double backward = times.generator - times.forward;
   const double apart =
@@ -262,8 +262,8 @@ double AnsweredSeconds(const PipelineTimes& times, double answering) {
                                 times.image_parts));
 }
 
-// Until the discriminator, which takes `training` for it, has trained on all
-// images of a round.
+// Time until the discriminator has trained on all images of a round, which
+// takes it `training`.
 double TrainedSeconds(const PipelineTimes& times, double training) {
   if (times.image_parts > 1) {
     return StagesSeconds({times.forward, times.images_link, training},
@@ -286,15 +286,15 @@ PipelineTimes PipelineTimesOf(const RunShape& shape) {
 
 double PipelineRoundSeconds(const Schedule& schedule,
                             const PipelineTimes& times) {
-  // Who never waits: either role, and the link.
+  // Components that never wait: either role, and the link.
   const double discriminator = times.discriminator + times.boundary;
   const double alone =
       std::max({times.generator, discriminator, times.images_link});
-  // From the generated images to the end of the boundary.
+  // From the arrival of generated images to the end of the boundary.
   const double training = discriminator - times.before_images;
   if (!schedule.AnswersImages()) {
-    // A critic leaves when the one before was acknowledged, and a round of
-    // images when the one before was.
+    // A critic is sent when the previous one was acknowledged, and so are a
+    // round's images.
     const double slots =
         std::max(times.feedback_link, times.images_link) + 2 * times.latency;
     const double cycle = TrainedSeconds(times, training) + times.feedback_link +
@@ -302,7 +302,7 @@ double PipelineRoundSeconds(const Schedule& schedule,
     return std::max(
         {alone, slots, cycle / static_cast<double>(1 + schedule.lag)});
   }
-  // The generator has no other round under way while it waits for an answer.
+  // While the generator waits for feedback, it has no other round in progress.
   const double answering =
       schedule.JudgesInTraining() ? times.until_answer : times.boundary;
   const double before_answers =
@@ -318,7 +318,7 @@ double RoughRoundSeconds(const RunShape& shape) {
   if (shape.colocated) {
     return times.generator + times.discriminator + times.boundary;
   }
-  // Sums travel one after the other, and after them what the roles exchange.
+  // The link carries sums one after the other, and then the exchange.
   return std::max(
       PipelineRoundSeconds(shape.schedule, times),
       times.sums_link + std::max(times.images_link, times.feedback_link));

@@ -35,8 +35,8 @@ absl::StatusOr<LinkLine> Local(const Profile& profile,
       ", which this plan uses; `gandem profile` measures it"));
 }
 
-// `remote` as measured; `link` of the machines, where it is given, takes the
-// place of what lies between the two ends, which are no faster than `local`.
+// The line `remote` as measured. A `link` of the machines replaces the measured
+// network; the two ends limit its speed to that of `local`.
 absl::StatusOr<LinkLine> Remote(const Profile& profile, const Link& link,
                                 TransferProfile::Kind kind,
                                 const LinkLine& local, bool is_used) {
@@ -54,8 +54,8 @@ absl::StatusOr<LinkLine> Remote(const Profile& profile, const Link& link,
       "machines.link.bytes_per_second is not set and the profile has no "
       "transfer of kind ",
       TransferProfile::Kind_Name(kind),
-      ": say how fast the link between the hosts is (`gandem plan --link "
-      "25Gbit`, also where the plan is to be simulated)"));
+      ": give the speed of the link between the hosts (`gandem plan --link "
+      "25Gbit`, also if the plan is to be simulated)"));
 }
 
 int Most(const std::vector<int>& ranks_by_host) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What it takes to move bytes: between the two roles, and to sum them among the
-// workers of one (docs/cost_model.md sections 3 and 4).
-//
+// Times to move bytes between the two roles, and to sum them among the workers
+// of one role (docs/cost_model.md sections 3 and 4).
 // Owner: values; copy freely. Thread safety: pure functions.
 // Errors: INVALID_ARGUMENT names what the profile or the machines lack.
 #pragma once
@@ -21,7 +20,7 @@ namespace gandem {
 struct LinkLine {
   double latency = 0;
   double bytes_per_second = std::numeric_limits<double>::infinity();
-  // Processor seconds of both ends together.
+  // Processor seconds, at both ends together.
   double compute_seconds_per_byte = 0;
 
   double Occupied(int64_t bytes) const {
@@ -34,19 +33,20 @@ struct LinkTimes {
   LinkLine socket = {};       // between two processes of a host
   LinkLine network = {};      // between two hosts
   LinkLine sum_memory = {};   // an all-reduce of two ranks of a host
-  LinkLine sum_network = {};  // of two hosts
+  LinkLine sum_network = {};  // an all-reduce of two hosts
 
-  // Of ranks on several hosts, `ranks_by_host` on each: a ring within each
-  // host, one between the hosts, and back within the host. `crowding` >= 1
-  // makes the ring within a host longer: ranks per core.
+  // Time of an all-reduce over hosts with `ranks_by_host` ranks each: a ring
+  // within each host, a ring between the hosts, and a broadcast within each
+  // host. `crowding` >= 1, the ranks per core, slows the ring within a host
+  // down.
   double AllReduceSeconds(int64_t bytes, const std::vector<int>& ranks_by_host,
                           double crowding) const;
-  // From one rank to all others.
+  // Time to send from one rank to all others.
   double BroadcastSeconds(int64_t bytes,
                           const std::vector<int>& ranks_by_host) const;
 };
 
-// What of them a run uses.
+// The links that a run uses.
 struct LinksUsed {
   bool socket = false;
   bool network = false;
@@ -59,9 +59,9 @@ absl::StatusOr<LinkTimes> LinkTimesOf(const Profile& profile,
                                       const LinksUsed& used);
 
 // Patarasuk and Yuan 2009, "Bandwidth optimal all-reduce algorithms for
-// clusters of workstations", section 3: 2 (n - 1) hops, each rank sends
-// 2 (n - 1) / n of the bytes. `pair` is what two ranks take. Bruck et al. 1997
-// for short segments: 2 ceil(log2(n)) hops, about log2(n) / 2 + 1 of the bytes.
+// clusters of workstations", section 3: 2 (n - 1) hops, each rank sends 2 (n -
+// 1) / n of the bytes. Short segments follow Bruck et al. 1997: 2 ceil(log2(n))
+// hops, about log2(n) / 2 + 1 of the bytes. `pair` is the line of two ranks.
 double RingSeconds(const LinkLine& pair, int64_t bytes, int ranks);
 
 }  // namespace gandem

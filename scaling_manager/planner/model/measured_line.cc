@@ -18,7 +18,7 @@ double MeasuredLine::At(int64_t images) const {
   const auto at = points_.find(images);
   if (at != points_.end()) return at->second.mean();
   if (points_.size() == 1) return PartOf(*points_.begin(), images);
-  // The segment that holds it, or the nearest one.
+  // The segment that contains `images`, or the nearest one.
   auto high = points_.upper_bound(images);
   if (high == points_.begin()) ++high;
   if (high == points_.end()) --high;
@@ -27,8 +27,8 @@ double MeasuredLine::At(int64_t images) const {
                        static_cast<double>(high->first - low->first);
   const double line =
       low->second.mean() + slope * static_cast<double>(images - low->first);
-  // Noise may tilt the segments at the ends: fewer images take no less than
-  // their part, and no more.
+  // Noise may tilt the segments at the ends: clamp the time of fewer images
+  // between their proportional share and the nearest point.
   if (images < low->first) {
     return std::clamp(line, PartOf(*low, images), low->second.mean());
   }
@@ -44,7 +44,7 @@ void MeasuredLine::TakeShapeOf(const MeasuredLine& other) {
   for (const auto& [images, point] : other.points_) {
     if (images == own.first) continue;
     const double scaled = point.mean() * seconds / there;
-    // As in At: noise of the other one is not to tilt it over.
+    // Clamp as in At(), because the other line may be noisy.
     Add(images, images < own.first
                     ? std::clamp(scaled, PartOf(own, images), seconds)
                     : std::max(scaled, seconds));

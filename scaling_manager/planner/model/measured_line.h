@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Seconds as a function of images, through measured points
+// Seconds as a function of images, interpolated through measured points
 // (docs/cost_model.md section 1).
-//
 // Owner: values; copy freely. Thread safety: pure functions.
 #pragma once
 
@@ -13,19 +12,19 @@ namespace gandem {
 
 class MeasuredLine {
  public:
-  // `grows` with images; false: does not depend on them, so that all points
-  // measure one number.
+  // `grows`: whether seconds depend on images; if not, all points measure one
+  // number.
   explicit MeasuredLine(bool grows = true) : grows_(grows) {}
 
-  // Several of one size count as their mean.
+  // Adds a point; several points of one size count as their mean.
   void Add(int64_t images, double seconds);
   bool empty() const { return points_.empty(); }
   int num_sizes() const { return static_cast<int>(points_.size()); }
-  // 0 without points.
+  // Seconds for `images`; 0 without points.
   double At(int64_t images) const;
-  // From one point to a line: that of an operation much like this one, times
-  // what this one takes of it at its only size. Does nothing where this one has
-  // more, or the other one no more.
+  // Turns a single point into a line with the shape of `other`, a similar
+  // operation, scaled to this point. Does nothing if this line has several
+  // sizes, or the other only one.
   void TakeShapeOf(const MeasuredLine& other);
 
  private:
@@ -36,7 +35,7 @@ class MeasuredLine {
   };
   using Points = std::map<int64_t, Sum>;  // by images
 
-  // The part of a point's seconds that so many images are of its own.
+  // Seconds of a point in proportion to `images`.
   static double PartOf(const Points::value_type& point, int64_t images);
   double Mean() const;
 

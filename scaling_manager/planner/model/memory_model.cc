@@ -21,15 +21,15 @@ struct Peak {
   int threads = 0;
 };
 
-// A generator keeps the graphs of all micro-batches of its step until they are
-// judged, a discriminator that of one.
+// A generator keeps the graphs of all micro-batches of its step until it has
+// their feedback, a discriminator that of one micro-batch.
 int64_t ImagesHeld(Role role, int64_t step, int64_t micro_batch) {
   if (role != DISCRIMINATOR || micro_batch <= 0) return step;
   return std::min(step, micro_batch);
 }
 
-// What each further thread takes, by peaks of equal passes. None takes less:
-// such peaks differ by chance.
+// Bytes per additional thread, from peaks of equal passes. Never negative: such
+// differences are noise.
 double BytesPerThread(const std::vector<Peak>& peaks) {
   double covariance = 0, variance = 0;
   for (const Peak& some : peaks) {
@@ -55,8 +55,7 @@ Peak PeakOf(const Probe& probe) {
           .threads = probed.threads()};
 }
 
-// With the threads of `settings`; those of other numbers of threads as they
-// would be with them.
+// Peaks scaled to the threads of `settings`.
 std::vector<Peak> PeaksOf(const Profile& profile, const RoleSettings& settings,
                           bool same_feedback) {
   RoleSettings any_threads = settings;
@@ -96,7 +95,7 @@ Mean MeanOf(const std::vector<Peak>& peaks) {
   return mean;
 }
 
-// Of the line of least squares; there are several sizes.
+// Slope of the least-squares line; `peaks` have several sizes.
 double SlopeOf(const std::vector<Peak>& peaks, const Mean& mean) {
   double covariance = 0, variance = 0;
   for (const Peak& peak : peaks) {
@@ -106,11 +105,12 @@ double SlopeOf(const std::vector<Peak>& peaks, const Mean& mean) {
   return covariance / variance;
 }
 
-// Least squares, or through resting memory. There is a peak.
+// The least-squares line, or the line through resting memory if all peaks have
+// one size. `peaks` is not empty.
 MemoryLine LineThrough(const std::vector<Peak>& peaks) {
   const Mean mean = MeanOf(peaks);
   const double resting = std::ranges::max(peaks, {}, &Peak::resting).resting;
-  // More images never take less.
+  // More images never take less memory.
   const double slope = std::max(0.0, HasSeveralSizes(peaks)
                                          ? SlopeOf(peaks, mean)
                                          : (mean.bytes - resting) / mean.size);
@@ -122,7 +122,7 @@ MemoryLine LineThrough(const std::vector<Peak>& peaks) {
           .beyond_per_image = slope};
 }
 
-// `line`, higher or lower by what it lacks to `bytes` at `images`.
+// `line`, shifted so that it has `bytes` at `images`.
 MemoryLine ShiftedTo(double bytes, double images, MemoryLine line) {
   const double more = bytes - line.At(images);
   line.fixed_bytes += more;
@@ -130,12 +130,12 @@ MemoryLine ShiftedTo(double bytes, double images, MemoryLine line) {
   return line;
 }
 
-// Each precision and layout brings kernels of its own into a process.
+// Each precision and layout loads its own kernels into a process.
 bool ComputesAlike(const RoleSettings& a, const RoleSettings& b) {
   return a.precision == b.precision && a.layout == b.layout;
 }
 
-// Of sums as they travel: each bucket has a buffer of its own.
+// Bytes of the buffers for sums: each bucket has its own.
 int64_t BucketBytes(const RoleShape& role) {
   if (role.size() < 2) return 0;
   if (role.sums.averages_state) {
@@ -145,8 +145,8 @@ int64_t BucketBytes(const RoleShape& role) {
                       role.sums.wire_factor);
 }
 
-// Ranks of one host pass them in shared memory: what they write to one rank,
-// and what they read from one.
+// Shared memory of the ranks of one host: the chunks that a rank writes for one
+// rank, and those that it reads from one.
 int64_t SharedMemoryBytes(const RunShape& shape, const RoleShape& role) {
   if (std::ranges::max(shape.RanksByHost(role)) < 2) return 0;
   const auto chunks = static_cast<int64_t>(MostChunksUnderWay(role.size()));
@@ -183,7 +183,8 @@ absl::StatusOr<MemoryLine> FitMemory(const Profile& profile,
     if (!HasSeveralSizes(peaks)) {
       return ShiftedTo(line.At(peaks.front().size), peaks.front().size, its);
     }
-    // Peaks of small batches may be those of something else than activations.
+    // With small batches, the peak may come from something other than
+    // activations.
     if (its.most_images > line.most_images) {
       line.beyond_per_image =
           std::max(line.beyond_per_image, its.bytes_per_image);
@@ -193,7 +194,7 @@ absl::StatusOr<MemoryLine> FitMemory(const Profile& profile,
 }
 
 int64_t PlannedBytes(const RunShape& shape, Role role) {
-  // On a GPU all else waits in the host's memory.
+  // On a GPU, everything else waits in host memory.
   if (shape.role(role).on_gpu) return BucketBytes(shape.role(role));
   const Schedule& schedule = shape.schedule;
   const int64_t round = shape.RoundImages(role);
@@ -203,17 +204,17 @@ int64_t PlannedBytes(const RunShape& shape, Role role) {
   int64_t bytes = BucketBytes(shape.role(role)) +
                   SharedMemoryBytes(shape, shape.role(role));
   if (role == GENERATOR) {
-    // What has left and was not acknowledged, and answers that came.
+    // Sent images without acknowledgment, and received answers.
     bytes += round * shape.image_bytes;
     if (schedule.AnswersImages()) bytes += round * shape.feedback_bytes;
-    // The one in use, as it came, and those ahead.
+    // The critic in use, the received critic, and those ahead of time.
     if (sends_critics) bytes += (1 + std::max<int64_t>(1, lag)) * critic;
     return bytes;
   }
-  // Its part of all that the lag lets come, or what the cache holds.
+  // This rank's share of the images that the lag allows, or the cache limit.
   bytes += std::min(shape.cache_images, (lag + 1) * round) * shape.image_bytes;
   if (sends_critics) {
-    // In the slot, and since lag 2 those that a checkpoint needs.
+    // The critic in the slot and, for lags of 2 or more, those of a checkpoint.
     bytes += (1 + (lag >= 2 ? lag : 0)) * critic;
   } else {
     bytes += ImagesJudgedBy(schedule, 0, shape.discriminator.size()) *
@@ -234,7 +235,7 @@ int64_t HeldInRun(const RunShape& shape, Role role) {
                                  schedule.generator_batches, 0, ranks),
                       schedule.generator_micro_batch);
   }
-  // A batch after the other.
+  // Batches are processed one after the other.
   return ImagesHeld(role,
                     RankSlices(schedule.discriminator_batch,
                                schedule.discriminator_batches, 0, ranks)
@@ -247,7 +248,7 @@ int64_t AtImages(const MemoryLine& line, int64_t images) {
   return std::llround(line.At(static_cast<double>(images)));
 }
 
-// The program without networks: what both roles have.
+// Memory of the program without networks, which both roles need.
 double ProgramBytes(const MemoryLine& line, const StateSize& state) {
   return std::max(
       0.0, line.fixed_bytes - static_cast<double>(state.parameter_bytes() +
@@ -255,10 +256,10 @@ double ProgramBytes(const MemoryLine& line, const StateSize& state) {
                                                   state.optimizer_bytes()));
 }
 
-// Both roles as if each had its worker, the program counted once.
+// Both roles, with the memory of the program counted once.
 struct SumOfRoles {
   int64_t bytes = 0;
-  // Of the two passes the one that takes less.
+  // Bytes of the smaller of the two passes.
   double smaller_pass = 0;
 };
 
@@ -285,7 +286,7 @@ absl::StatusOr<SumOfRoles> SumUp(const Profile& profile,
                        discriminator.fixed_bytes)};
 }
 
-// The run of a COLOCATED probe, which has the exchange of one
+// The run of a COLOCATED probe, with its exchange settings
 // (profiler/probe_list.h).
 RunShape AsProbed(RunShape shape, const ProbeSettings& probed) {
   Schedule& schedule = shape.schedule;
@@ -319,8 +320,8 @@ absl::StatusOr<int64_t> ColocatedPeakBytes(const Profile& profile,
   RoleSettings settings = shape.discriminator.settings;
   settings.role = COLOCATED;
   if (!ComputesAlike(shape.generator.settings, settings)) return sum.bytes;
-  // By how much such processes were measured to differ from it; those of the
-  // same mode know best.
+  // Difference between the measured memory of such processes and the sum;
+  // probes of the same mode come first.
   for (const bool same_feedback : {true, false}) {
     std::vector<Peak> differences;
     for (const Probe* const probe : ProbesOf(profile, settings)) {
@@ -338,8 +339,8 @@ absl::StatusOr<int64_t> ColocatedPeakBytes(const Profile& profile,
     }
     if (differences.empty()) continue;
     const Mean mean = MeanOf(differences);
-    // What one role's step has left the other's takes, at most all that it
-    // needs.
+    // One role's step can reuse memory that the other's has freed, at most all
+    // of the memory that it needs.
     const double slope = same_feedback && HasSeveralSizes(differences)
                              ? std::clamp(SlopeOf(differences, mean), -1.0, 0.0)
                              : 0;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The peak of a worker's memory, or of its GPU's where it has one: a line in
-// the images that it has in a pass, fitted to the peaks of the probes, and what
-// this plan adds to what a probe had (docs/cost_model.md section 7).
-//
+// Predicts the peak memory of a worker, or of its GPU: a line in the images of
+// a pass, fitted to the peaks of the probes, plus what the plan adds to a probe
+// (docs/cost_model.md section 7).
 // Owner: values. Thread safety: pure functions.
-// Errors: NOT_FOUND  no probe of the role has a peak; says what to do.
+// Errors: NOT_FOUND  no probe of the role has a peak; has the remedy.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +15,8 @@
 
 namespace gandem {
 
-// bytes = max(least, fixed + per_image * images); beyond `most_images` at least
-// `beyond_per_image` more for each.
+// bytes = max(least, fixed + per_image * images); each image beyond
+// `most_images` adds at least `beyond_per_image`.
 struct MemoryLine {
   double fixed_bytes = 0;
   double bytes_per_image = 0;
@@ -29,25 +28,25 @@ struct MemoryLine {
 };
 
 // Least squares over the probes of a role with these settings and any number of
-// threads, of which each may take more. With one size only it is the line of
-// another mode with the same kernels, shifted to that size; through its resting
-// memory where none has more. Fewer images than were measured are not promised
-// to take less: what a first pass loads and keeps does not depend on its
-// images. Nor are more promised to grow slower than in a mode of which more
-// were measured.
+// threads, corrected for the memory of each thread. If only one size was
+// measured, the line of another mode with the same kernels is shifted to it;
+// without such a mode, the line goes through the resting memory. Fewer images
+// than measured do not get less memory: what a first pass loads and keeps does
+// not depend on its images. More images than measured grow at least as fast as
+// in a mode that measured more.
 absl::StatusOr<MemoryLine> FitMemory(const Profile& profile,
                                      const RoleSettings& settings);
 
-// What a worker holds beyond a probe: images that wait, critics, messages,
-// buckets.
+// Memory that a worker needs beyond a probe: waiting images, critics, messages
+// and buckets.
 int64_t PlannedBytes(const RunShape& shape, Role role);
 
-// Of the largest worker of the role.
+// Peak of the largest worker of the role.
 absl::StatusOr<int64_t> PeakBytes(const Profile& profile, const RunShape& shape,
                                   Role role);
-// Of a worker with both: the sum of both with what the program is without
-// networks counted once, and what probes of such workers had more or less than
-// it where both roles compute as they did.
+// Peak of a colocated worker: the sum of both roles, with the program counted
+// once, corrected by the measured difference of colocated probes if both roles
+// use the same kernels as these.
 absl::StatusOr<int64_t> ColocatedPeakBytes(const Profile& profile,
                                            const RunShape& shape);
 

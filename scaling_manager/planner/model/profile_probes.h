@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The probes of a profile that are of a role's worker.
-//
+// The probes of a profile that measured a role's worker.
 // Owner: values; copy freely. Thread safety: pure functions.
-// Errors: INVALID_ARGUMENT names the probe and the field that cannot be;
-// NOT_FOUND what was not measured, what was, and how to measure it.
+// Errors: INVALID_ARGUMENT names the probe and the invalid field. NOT_FOUND
+// names what was not measured, what was, and how to measure it.
 #pragma once
 
 #include <compare>
@@ -18,8 +17,8 @@
 
 namespace gandem {
 
-// Which probes count. AUTO takes the precision and the layout of which a round
-// takes the least time per image.
+// Settings of the probes that count. AUTO selects the precision and the layout
+// with the shortest round per image.
 struct RoleSettings {
   Role role = GENERATOR;
   RoleConfig::Precision precision = RoleConfig::FLOAT32;
@@ -31,42 +30,41 @@ struct RoleSettings {
   auto operator<=>(const RoleSettings&) const = default;
 };
 
-// Are all numbers of the profile such as can be?
+// Checks that all numbers of the profile are possible.
 absl::Status CheckProfile(const Profile& profile);
 
-// `settings` without AUTO.
+// Returns `settings` with AUTO resolved.
 absl::StatusOr<RoleSettings> Resolve(const Profile& profile,
                                      RoleSettings settings);
 
-// The measured probes of a role with these settings, whatever their feedback
-// and their source of images.
+// The measured probes of a role with these settings and any feedback and image
+// source.
 std::vector<const Probe*> ProbesOf(const Profile& profile,
                                    const RoleSettings& settings);
 
-// Other settings in which the role was measured, with less in common at each
-// step: in another mode or with another source of images, with other threads,
-// with other kernels.
+// Other settings in which the role was measured, the most similar first:
+// another mode or image source, then other threads, then other kernels.
 std::vector<RoleSettings> OthersOf(const Profile& profile,
                                    const RoleSettings& settings);
 
-// "FLOAT32, NCHW, 1 thread"
+// Example: "FLOAT32, NCHW, 1 thread".
 std::string SettingsText(const RoleSettings& settings);
 
-// How many passes a step of the probe has, and images of one: the mean,
-// rounded.
+// Number of passes in a step of the probe, and the mean number of images in a
+// pass, rounded.
 int64_t PassesOf(const ProbeSettings& settings);
 int64_t PassImages(const ProbeSettings& settings);
 
-// In FUSED the training pass does more: are the probe's passes those of the
-// settings?
+// Whether the training passes of the probe do the same work as those of the
+// settings: with FUSED they do more.
 bool SamePasses(const Probe& probe, const RoleSettings& settings);
 
-// NOT_FOUND: `what`, with the settings, is not in the profile.
+// NOT_FOUND: the profile has no `what` with these settings.
 absl::Status NotMeasured(const Profile& profile, const RoleSettings& settings,
                          const std::string& what);
 
-// Of the memory that limits such a worker: its GPU's, or the process's where it
-// has none. 0: not known.
+// Peak of the memory that limits the worker: its GPU's or, without one, the
+// process's. 0: unknown.
 int64_t LimitedPeakBytes(const Probe& probe);
 
 }  // namespace gandem

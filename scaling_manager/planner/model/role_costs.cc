@@ -10,7 +10,8 @@
 namespace gandem {
 namespace {
 
-// With images: it is done once for each micro-batch, others once a step.
+// Whether an operation grows with the images and runs once per micro-batch;
+// others run once per step.
 bool Grows(OperationTime::Operation operation) {
   return operation != OperationTime::UPDATE &&
          operation != OperationTime::CAPTURE_CRITIC &&
@@ -27,7 +28,7 @@ bool SameSchedule(const Probe& probe, const RoleSettings& wanted) {
          probe.settings().image_source() == wanted.image_source;
 }
 
-// But for company.
+// Compares all settings except contention.
 bool IsSameProbe(const ProbeSettings& a, const ProbeSettings& b) {
   return a.batch_size() == b.batch_size() &&
          a.micro_batch() == b.micro_batch() && a.precision() == b.precision() &&
@@ -35,8 +36,8 @@ bool IsSameProbe(const ProbeSettings& a, const ProbeSettings& b) {
          a.feedback() == b.feedback() && a.image_source() == b.image_source();
 }
 
-// How much longer a round of the role takes in company, over the probes that
-// have one alone with the same settings; 1: none has.
+// Mean ratio of a round beside the other role to a round alone, over the probes
+// that were measured in both ways; 1 if there are none.
 double BesideRatioOf(const Profile& profile, Role role) {
   double sum = 0;
   int pairs = 0;
@@ -57,14 +58,15 @@ double BesideRatioOf(const Profile& profile, Role role) {
   return pairs == 0 ? 1 : std::max(1.0, sum / pairs);
 }
 
-// Where there are any, those of several passes tell what cutting costs.
+// Whether some probes have whole steps; then probes with several passes only
+// measure the cost of cutting.
 bool HasWholeSteps(const Profile& profile, const RoleSettings& settings) {
   return std::ranges::any_of(
       ProbesOf(profile, settings),
       [](const Probe* probe) { return PassesOf(probe->settings()) == 1; });
 }
 
-// Whose operations are points: whole steps, or what there is.
+// Probes whose operations are points of lines: whole steps if there are any.
 std::vector<const Probe*> LineProbes(const Profile& profile,
                                      const RoleSettings& settings) {
   std::vector<const Probe*> probes = ProbesOf(profile, settings);
@@ -76,7 +78,7 @@ std::vector<const Probe*> LineProbes(const Profile& profile,
   return probes;
 }
 
-// Rounds of this schedule, alone, whose steps are cut.
+// Probes of this schedule, alone, with several passes per step.
 std::vector<const Probe*> CutProbes(const Profile& profile,
                                     const RoleSettings& settings) {
   std::vector<const Probe*> probes = ProbesOf(profile, settings);
@@ -114,8 +116,8 @@ absl::StatusOr<RoleCosts> RoleCosts::Create(const Profile& profile,
                                             const RoleSettings& settings) {
   GANDEM_ASSIGN_OR_RETURN(RoleCosts times, WholeSteps(profile, settings));
   times.ReadCuts(profile, settings);
-  // An operation takes the same in every mode: more probes, at other times,
-  // know it better.
+  // An operation takes the same time in every mode, so probes of all modes
+  // count: more probes, at other times, are more accurate.
   times.lines_ = LinesOf(profile, settings, Schedules::kAll);
   return times;
 }
@@ -131,7 +133,7 @@ absl::StatusOr<RoleCosts> RoleCosts::WholeSteps(const Profile& profile,
                          OperationTime::Operation_Name(operation));
     }
   }
-  // All kernels and threads find as much company.
+  // Contention is assumed to be the same for all kernels and threads.
   times.beside_ratio_ = BesideRatioOf(profile, settings.role);
   times.ReadRests(profile, settings);
   return times;
@@ -161,7 +163,7 @@ RoleCosts::OperationLines RoleCosts::MeasuredLines(const Profile& profile,
                time.median_seconds() / static_cast<double>(times));
     }
   }
-  // Measured in company only: that is what there is.
+  // Fall back on the times beside the other role.
   for (auto& [operation, lines] : found) {
     if (lines.alone.empty()) lines.alone = lines.beside;
   }
@@ -189,10 +191,10 @@ RoleCosts::OperationLines RoleCosts::LinesOf(const Profile& profile,
                                              const RoleSettings& settings,
                                              Schedules schedules) {
   OperationLines lines = MeasuredLines(profile, settings, schedules);
-  // Others count where these lack an operation.
+  // Use other schedules for operations that these probes lack.
   lines.merge(MeasuredLines(profile, settings, Schedules::kAll));
   TakeShapes(profile, settings, lines);
-  // Hardly less than with a graph.
+  // Making images takes hardly less time than a forward pass with a graph.
   const auto forward = lines.find(OperationTime::FORWARD);
   if (forward != lines.end()) {
     const Lines& with_graph = forward->second;
@@ -219,7 +221,7 @@ void RoleCosts::ReadRests(const Profile& profile,
 }
 
 void RoleCosts::ReadCuts(const Profile& profile, const RoleSettings& settings) {
-  if (!HasWholeSteps(profile, settings)) return;  // they are in the lines
+  if (!HasWholeSteps(profile, settings)) return;  // the lines contain the cuts
   std::vector<RoleSettings> all = OthersOf(profile, settings);
   all.push_back(settings);
   double sum = 0;
@@ -240,7 +242,7 @@ void RoleCosts::ReadCuts(const Profile& profile, const RoleSettings& settings) {
       const ProbeSettings& probed = probe->settings();
       const double whole = ProbedRoundSeconds(settings.role, probed, *there);
       if (!(whole > 0)) continue;
-      // As much longer as there.
+      // Assumes the same slowdown as in the measured configuration.
       sum += (probe->round().median_seconds() / whole - 1) *
              ProbedRoundSeconds(settings.role, probed, *here) /
              static_cast<double>(PassesOf(probed) - 1);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the operations of a role cost, from the probes of a profile: the time of
-// a probe's step by its micro-batches, linear in the images of one between the
-// measured sizes, and beyond them on (docs/cost_model.md section 1). Where one
-// size was measured, the line is that of a mode or of threads that have more.
-// What every mode does is known from the probes of all of them.
-//
-// Owner: values; copy freely. A ProfileCosts is of whoever predicts. Thread
+// Costs of a role's operations, from the probes of a profile: the time of a
+// micro-batch as a function of its images, linear between the measured sizes
+// and extrapolated beyond them (docs/cost_model.md section 1). If only one size
+// was measured, the shape comes from another mode or thread count. Operations
+// that all modes share use the probes of all modes.
+// Owner: values; copy freely. A ProfileCosts belongs to its caller. Thread
 // safety: one thread.
 // Errors: those of profile_probes.h.
 #pragma once
@@ -22,9 +21,9 @@
 
 namespace gandem {
 
-// Seconds of computing, of which there are two kinds: with the machine to
-// itself, and with the rest of the machine's cores busy too (memory bandwidth,
-// caches, clock). What lies between is SimulatedHost's.
+// Seconds of computing: alone on the machine, and with all other cores busy,
+// too (memory bandwidth, caches, clock). SimulatedHost interpolates between the
+// two.
 struct ComputeCost {
   double alone = 0;
   double beside = 0;  // >= alone
@@ -52,10 +51,10 @@ class RoleCosts {
                                           const RoleSettings& settings);
 
   ComputeCost Of(Operation operation, int64_t images) const;
-  // Of a step of `images` in so many passes: what no operation covers of a
-  // measured round, and what it takes to cut the step.
+  // Time of a step of `images` in `passes` passes that no operation covers: the
+  // rest of a measured round, and the cost of cutting the step.
   ComputeCost Rest(int64_t images, int64_t passes) const;
-  // From now on all of it takes `factor` times as long.
+  // Multiplies all times by `factor`.
   void Scale(double factor);
 
  private:
@@ -66,59 +65,60 @@ class RoleCosts {
 
   using OperationLines = std::map<Operation, Lines>;
 
-  // Which probes are asked first.
+  // Which probes count: those with the same schedule, or all.
   enum class Schedules { kSame, kAll };
 
-  // Of the probes with the schedule of `settings`, or with any.
+  // The lines of the probes that `schedules` selects.
   static OperationLines MeasuredLines(const Profile& profile,
                                       const RoleSettings& settings,
                                       Schedules schedules);
-  // Gives operations that were measured at one size the shape that they have
-  // elsewhere.
+  // Gives operations that were measured at one size their shape in other
+  // settings.
   static void TakeShapes(const Profile& profile, const RoleSettings& settings,
                          OperationLines& lines);
-  // MeasuredLines and what can be known of others from them.
+  // MeasuredLines, completed with what follows from them for other operations.
   static OperationLines LinesOf(const Profile& profile,
                                 const RoleSettings& settings,
                                 Schedules schedules);
-  // Of steps that are not cut, from the probes of this schedule where they have
-  // an operation: what rounds of it are compared with.
+  // Costs of whole steps, preferably from probes of the same schedule, for
+  // comparison with the rounds of that schedule.
   static absl::StatusOr<RoleCosts> WholeSteps(const Profile& profile,
                                               const RoleSettings& settings);
   void ReadRests(const Profile& profile, const RoleSettings& settings);
-  // From the probes of all modes and threads together: what a cut costs is less
-  // than two probes of the same differ by.
+  // Uses the probes of all modes and threads together, because the cost of a
+  // cut is smaller than the difference between two equal probes.
   void ReadCuts(const Profile& profile, const RoleSettings& settings);
 
   OperationLines lines_;
   MeasuredLine rest_;
   double cut_seconds_ = 0;  // of each pass after the first
   double factor_ = 1;
-  double beside_ratio_ = 1;  // of a round, where an operation has none itself
+  double beside_ratio_ = 1;  // ratio for operations without their own
 };
 
-// What a rank computes for an operation of its round; waiting costs nothing.
+// The cost of a rank's operation in its round; waiting costs nothing.
 ComputeCost CostOf(const GeneratorOp& op, const Schedule& schedule,
                    const RoleCosts& times);
 ComputeCost CostOf(const DiscriminatorOp& op, const RoleCosts& times);
 
-// Of a role's whole round in a probe, which is one step, from its operations.
+// Time of a role's whole round in a probe, which is one step, as the sum of its
+// operations.
 double ProbedRoundSeconds(Role role, const ProbeSettings& settings,
                           const RoleCosts& times);
 
-// A profile with what the operations of its roles cost, which a search asks for
-// thousands of times and for few settings: each is found once. The profile is
-// checked, outlives it and does not change.
+// A profile with the costs of its roles' operations, computed once for each
+// settings, because a search needs them thousands of times. The profile is
+// checked, outlives this object and does not change.
 class ProfileCosts {
  public:
-  // Implicit: for a single prediction the profile is all there is to know.
+  // Implicit, because a single prediction needs only the profile.
   ProfileCosts(const Profile& profile)  // NOLINT(google-explicit-constructor)
       : profile_(profile) {}
   ProfileCosts(const ProfileCosts&) = delete;
   ProfileCosts& operator=(const ProfileCosts&) = delete;
 
   const Profile& profile() const { return profile_; }
-  // RoleCosts::Create() of settings that are resolved; valid as long as this.
+  // RoleCosts::Create() of resolved settings; valid as long as this object.
   const absl::StatusOr<RoleCosts>& Of(const RoleSettings& settings) const {
     const auto known = known_.find(settings);
     if (known != known_.end()) return known->second;

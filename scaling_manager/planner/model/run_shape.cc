@@ -19,16 +19,16 @@
 namespace gandem {
 namespace {
 
-// Of FUSED with a backward pass for each loss: forward, and backward to the
-// images, of these and backward to the parameters and through the layers
-// (docs/design.md section 4: 1 + 1 of 1 + 1 + 2).
+// Share of FUSED training with one backward pass for each loss that comes
+// before the answer: forward and backward to the images, 1 + 1 of 1 + 1 + 2
+// (docs/design.md section 4).
 constexpr double kJudgedPart = 0.5;
 
 absl::StatusOr<std::map<std::string, size_t>> ReadHosts(
     const Machines& machines, std::vector<HostShape>& hosts) {
   std::map<std::string, size_t> numbers;
   Faults faults("machines");
-  if (machines.hosts_size() == 0) faults.Add("hosts: there is none");
+  if (machines.hosts_size() == 0) faults.Add("hosts: there are none");
   for (int i = 0; i < machines.hosts_size(); ++i) {
     const Host& host = machines.hosts(i);
     const bool is_new = numbers.emplace(host.name(), hosts.size()).second;
@@ -38,7 +38,7 @@ absl::StatusOr<std::map<std::string, size_t>> ReadHosts(
     }
     if (!is_new) {
       faults.Add(absl::StrCat("hosts(", i, ").name '", host.name(),
-                              "' is that of another host, too"));
+                              "' is already the name of another host"));
     }
     hosts.push_back({.name = host.name(),
                      .cores = host.cores(),
@@ -59,7 +59,7 @@ std::string WorkerText(const PlacedWorker& worker) {
                       worker.rank());
 }
 
-// Gives the ranks of a role their processes.
+// Assigns a process to a rank of a role.
 absl::Status Place(const PlacedWorker& worker, Role role,
                    const RunConfig& config, RunShape& shape) {
   RoleShape& placed = role == GENERATOR ? shape.generator : shape.discriminator;
@@ -73,7 +73,7 @@ absl::Status Place(const PlacedWorker& worker, Role role,
   placed.processes.resize(workers, kNowhere);
   if (placed.processes[worker.rank()] != kNowhere) {
     return absl::InvalidArgumentError(
-        absl::StrCat(WorkerText(worker), ": has two places"));
+        absl::StrCat(WorkerText(worker), ": is placed twice"));
   }
   placed.processes[worker.rank()] = shape.processes.size();
   return absl::OkStatus();
@@ -87,7 +87,7 @@ absl::Status CheckPlaced(const RoleShape& role, int workers) {
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "placement: ", Role_Name(role.role), " ",
-      missing - role.processes.begin(), " has no place; the config has ",
+      missing - role.processes.begin(), " is not placed; the config has ",
       workers, " workers of the role"));
 }
 
@@ -127,7 +127,7 @@ absl::Status PlaceAll(const Placement& placement, const RunConfig& config,
       CheckPlaced(shape.discriminator, config.discriminator().workers()));
   if (shape.colocated && shape.processes.size() > 1) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "placement: a COLOCATED worker is a run of its own, but there are ",
+        "placement: a COLOCATED worker is a whole run, but there are ",
         shape.processes.size(), " workers"));
   }
   return absl::OkStatus();
@@ -143,7 +143,8 @@ SumShape SumsOf(const RoleConfig& role) {
           .wire_factor = narrow ? 0.5 : 1};
 }
 
-// Of the slices' largest: ranks with as many images take as long.
+// Costs of the rank with the largest slice; ranks with equal slices take as
+// long.
 absl::Status FillRole(const ProfileCosts& costs, const RunConfig& config,
                       RunShape& shape, Role role) {
   const Profile& profile = costs.profile();
@@ -159,7 +160,7 @@ absl::Status FillRole(const ProfileCosts& costs, const RunConfig& config,
       return absl::InvalidArgumentError(
           absl::StrCat("placement: workers of the ", RoleName(role), " with ",
                        first.threads, " and with ", other.threads,
-                       " threads: a role has one number of threads"));
+                       " threads: all workers of a role need as many threads"));
     }
   }
   GANDEM_ASSIGN_OR_RETURN(
@@ -178,12 +179,12 @@ absl::Status FillRole(const ProfileCosts& costs, const RunConfig& config,
   return absl::OkStatus();
 }
 
-// Two networks in turn find other caches than one by itself: where colocated
-// rounds were measured, both roles' operations are scaled to them.
+// Scales both roles' operations to measured colocated rounds, if there are any:
+// two networks in turn use caches differently than one.
 void FitColocated(const ProfileCosts& costs, RunShape& shape) {
   RoleSettings settings = shape.discriminator.settings;
   settings.role = COLOCATED;
-  // Such probes have one precision and layout, the plan may have two.
+  // Colocated probes have one precision and layout; the plan may have two.
   RoleSettings alike = shape.discriminator.settings;
   alike.role = GENERATOR;
   const absl::StatusOr<RoleCosts>& generator = costs.Of(alike);
@@ -217,8 +218,8 @@ absl::Status CheckStateSizes(const RunShape& shape) {
     if (!is_needed || role->state.parameter_bytes() > 0) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "profile: ", RoleName(role->role),
-        "_state.parameter_bytes is not set, which sums and critics are made "
-        "of; profile again with this release"));
+        "_state.parameter_bytes is missing, which is the size of sums and "
+        "critics; profile again with this release"));
   }
   return absl::OkStatus();
 }
@@ -251,7 +252,7 @@ int64_t BytesOf(const DataShape& data, ExchangeConfig::Encoding encoding) {
 void FillExchange(const RunConfig& config, RunShape& shape) {
   const ExchangeConfig& exchange = config.exchange();
   DataShape data = DataShapeOf(config.data());
-  // 0: as the dataset is, which is color wherever it matters.
+  // 0 means the channels of the dataset; assume color.
   if (data.image.channels == 0) data.image.channels = 3;
   shape.image_bytes = BytesOf(data, exchange.image_encoding());
   shape.feedback_bytes = BytesOf(data, exchange.feedback_encoding());

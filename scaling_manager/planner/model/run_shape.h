@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run as the cost model sees it: config, placement, machines and profile as
-// plain numbers, with all that was wrong with them found.
-//
+// A run as the cost model needs it: config, placement, machines and profile as
+// plain numbers, checked.
 // Owner: values; they never change once made. Thread safety: pure functions.
-// Errors: INVALID_ARGUMENT and NOT_FOUND name the field, or the worker, and say
-// what would be accepted.
+// Errors: INVALID_ARGUMENT and NOT_FOUND name the field or the worker, and what
+// would be accepted.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +24,8 @@ struct HostShape {
   std::string name = {};
   int cores = 1;
   double speed = 1;
-  // Each worker has a device of its own: nobody's computing disturbs another's.
+  // Each worker has its own device, so that workers do not slow each other
+  // down.
   bool has_devices = false;
 };
 
@@ -34,17 +34,17 @@ struct ProcessShape {
   int threads = 1;
 };
 
-// How the workers of a role become one network.
+// How the workers of a role combine their networks.
 struct SumShape {
   bool averages_state = false;  // sync.mode AVERAGE_STATE
   int64_t interval = 1;         // of averages, in updates
   int64_t bucket_bytes = int64_t{4} << 20;
-  double wire_factor = 1;  // bytes on the way per byte of a gradient
+  double wire_factor = 1;  // bytes sent per byte of a gradient
 };
 
 struct RoleShape {
   Role role = GENERATOR;
-  // By rank: which process it runs in.
+  // Process of each rank.
   std::vector<size_t> processes = {};
   RoleSettings settings = {};
   RoleCosts times = {};
@@ -53,7 +53,7 @@ struct RoleShape {
   bool on_gpu = false;
 
   int size() const { return static_cast<int>(processes.size()); }
-  // Parameters and buffers: what a critic is.
+  // Bytes of a critic: parameters and buffers.
   int64_t network_bytes() const {
     return state.parameter_bytes() + state.buffer_bytes();
   }
@@ -62,11 +62,11 @@ struct RoleShape {
 struct RunShape {
   Schedule schedule = {};
   int64_t max_samples_per_image = 1;
-  int64_t cache_images = 0;  // of a discriminator worker
-  int64_t image_bytes = 0;   // of one image on the wire
+  int64_t cache_images = 0;  // per discriminator worker
+  int64_t image_bytes = 0;   // bytes of one image in a message
   int64_t feedback_bytes = 0;
-  // FUSED: of a training pass on generated images, what comes before its answer
-  // leaves.
+  // FUSED: share of a training pass on generated images before its answer is
+  // sent.
   double answer_part = 1;
   int64_t rounds_to_agreement = 1;
   bool colocated = false;
@@ -76,29 +76,29 @@ struct RunShape {
   RoleShape generator = {};
   RoleShape discriminator = {};
   LinkTimes links = {};
-  // Real images a second that a decode thread makes; 0: they are all there.
+  // Real images per second of a decode thread; 0: images are in memory.
   double images_per_decode_thread = 0;
   int64_t prefetch_batches = 1;
 
   const RoleShape& role(Role role) const {
     return role == GENERATOR ? generator : discriminator;
   }
-  // Of rank 0 of a role, in a round's steps; a discriminator has as many real
-  // ones.
+  // Generated images of rank 0 of a role in a round; a discriminator trains on
+  // as many real images.
   int64_t RoundImages(Role role) const;
-  // Of the workers' threads on a host.
+  // Number of worker threads on a host.
   int ThreadsOn(size_t host) const;
   size_t HostOf(const RoleShape& role, int rank) const {
     return processes[role.processes[rank]].host;
   }
-  // How many ranks each host has that has any.
+  // Numbers of ranks of the hosts that have any.
   std::vector<int> RanksByHost(const RoleShape& role) const;
-  // How many ranks share a core, at least 1, on the fullest host.
+  // Ranks per core on the fullest host, at least 1.
   double Crowding(const RoleShape& role) const;
 };
 
-// Does each worker of the config have one place, on a host of the machines? The
-// config is valid.
+// Checks that each worker of the config has one place, on a host of the
+// machines. The config is valid.
 absl::Status CheckPlacement(const Placement& placement,
                             const Machines& machines, const RunConfig& config);
 
@@ -107,18 +107,18 @@ absl::StatusOr<RunShape> MakeRunShape(const ProfileCosts& costs,
                                       const RunConfig& config,
                                       const Placement& placement);
 
-// --- What a fleet of several ranks sums (docs/cost_model.md section 4) ---
+// --- The sums of a fleet with several ranks (docs/cost_model.md section 4) ---
 
 struct SumPart {
   double seconds = 0;
-  int64_t bytes = 0;  // that a host sends for it
+  int64_t bytes = 0;  // sent by a host
 };
 
-// The gradients of a step, in a few launches of one or more buckets, and with
-// the first the buffers of rank 0.
+// The gradients of a step, in a few launches of one or more buckets. The first
+// launch also has the buffers of rank 0.
 std::vector<SumPart> GradientParts(const RunShape& shape,
                                    const RoleShape& role);
-// Parameters, buffers and optimizer's state at once.
+// Parameters, buffers and the optimizer's state at once.
 std::vector<SumPart> StateParts(const RunShape& shape, const RoleShape& role);
 
 }  // namespace gandem

@@ -8,13 +8,13 @@
 namespace gandem {
 namespace {
 
-// Launches of gradients in a backward pass: more make the simulation slower,
-// not different.
+// Most launches of gradients in a backward pass: more would slow the simulation
+// down and not change the result.
 constexpr int kMostLaunches = 8;
 
 int64_t CeilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// What a host sends to the next one.
+// Bytes that a host sends to the next host.
 int64_t SentBytes(int64_t bytes, size_t hosts) {
   if (hosts < 2) return 0;
   const double others = static_cast<double>(hosts - 1);
@@ -22,7 +22,7 @@ int64_t SentBytes(int64_t bytes, size_t hosts) {
                       static_cast<double>(bytes));
 }
 
-// A buffer that travels in buckets of `bucket` bytes.
+// The sum of a buffer in buckets of `bucket` bytes.
 SumPart SumOf(const RunShape& shape, const RoleShape& role, int64_t bytes,
               int64_t bucket) {
   const std::vector<int> ranks = shape.RanksByHost(role);
@@ -46,7 +46,7 @@ std::vector<SumPart> GradientParts(const RunShape& shape,
   const int64_t num_parts = std::min<int64_t>(kMostLaunches, buckets);
   std::vector<SumPart> parts;
   for (int64_t i = 0; i < num_parts; ++i) {
-    // Whole buckets, as even as they go.
+    // Whole buckets, distributed as evenly as possible.
     const int64_t first = i * buckets / num_parts * bucket;
     const int64_t end = std::min(bytes, (i + 1) * buckets / num_parts * bucket);
     parts.push_back(SumOf(

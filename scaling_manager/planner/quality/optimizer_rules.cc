@@ -10,8 +10,8 @@
 namespace gandem {
 namespace {
 
-// Those whose steps are divided by a root of squared gradients; LARS, LAMB and
-// Adafactor have sizes of steps of their own.
+// Families that divide steps by a root of squared gradients. LARS, LAMB and
+// Adafactor set the size of a step in another way.
 bool IsAdaptive(OptimizerConfig::FamilyCase family) {
   switch (family) {
     case OptimizerConfig::FAMILY_NOT_SET:  // Adam
@@ -39,24 +39,25 @@ void FollowTheBatch(const std::string& role, const RoleConfig& role_config,
   reasons.push_back(absl::StrCat(
       role, ": the rate follows the batch from ", optimizer.base_batch_size(),
       " to ", StepBatch(role_config),
-      linear ? " in proportion, as that of SGD (Goyal et al. 2017)"
-             : " by its square root, as that of Adam (Krizhevsky 2014, Malladi "
+      linear ? " in proportion, as for SGD (Goyal et al. 2017)"
+             : " by its square root, as for Adam (Krizhevsky 2014, Malladi "
                "et al. 2022)"));
 }
 
-// AdaBelief has no beta1 of 0, and Lion's means something else.
+// AdaBelief does not allow a beta1 of 0, and Lion's beta1 means something else.
 void DropMomentum(const std::string& role, OptimizerConfig& optimizer,
                   std::vector<std::string>& reasons) {
   const auto drop = [&](double beta1, auto& family) {
     if (beta1 == 0) return;
     family.set_beta1(0);
     reasons.push_back(absl::StrFormat(
-        "%s: beta1 0 in place of %g, for a lag is momentum enough (Mitliagkas "
-        "et al. 2016; docs/quality.md)",
+        "%s: beta1 0 in place of %g, because a lag acts like momentum "
+        "(Mitliagkas et al. 2016; docs/quality.md)",
         role, beta1));
   };
   switch (optimizer.family_case()) {
-    // Without a family it is Adam with its defaults, whose beta1 is 0.
+    // Without a family, the optimizer is Adam with its defaults, whose beta1 is
+    // 0.
     case OptimizerConfig::kAdam:
       return drop(optimizer.adam().beta1(), *optimizer.mutable_adam());
     case OptimizerConfig::kAdamw:
@@ -100,7 +101,7 @@ std::vector<std::string> ChooseOptimizers(RunConfig& config) {
       ResolvedOptimizer(config, DISCRIMINATOR).optimism();
   reasons.push_back(absl::StrFormat(
       "optimism_rule LAG_MATCHED: %g in the generator and %g in the "
-      "discriminator make up for lag %d (docs/optimizers.md)",
+      "discriminator compensate lag %d (docs/optimizers.md)",
       generator, discriminator, config.schedule().lag()));
   return reasons;
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a plan changes in the optimizers of a recipe, because it changes batches
-// and lag (docs/optimizers.md, "Changed by the planner").
-//
+// Changes to the optimizers of a recipe that a plan makes because it changes
+// batches and lag (docs/optimizers.md, "Changed by the planner").
 // Thread safety: pure functions.
 #pragma once
 
@@ -13,14 +12,15 @@
 
 namespace gandem {
 
-// The rates of a recipe are those of its batches: base_batch_size becomes
-// batch_size in every role that has no batch_scaling yet. Call it once on a
-// recipe, before batches are changed.
+// Records that the recipe's learning rates belong to its batches:
+// base_batch_size becomes batch_size in every role without batch_scaling. Call
+// it once on a recipe, before batches are changed.
 void RememberBatches(RunConfig& recipe);
 
-// Families and rates stay the recipe's. Where a batch has changed, the rate
-// follows it; at a lag, beta1 becomes 0 (Adam and its kin) and optimism_rule
-// LAG_MATCHED. Returns a sentence for each change, which names the rule.
+// Adapts the optimizers; families and rates stay the recipe's. If a batch has
+// changed, the rate follows it. With a lag, beta1 becomes 0 (Adam and similar
+// families) and optimism_rule LAG_MATCHED. Returns a sentence for each change,
+// which names the rule.
 std::vector<std::string> ChooseOptimizers(RunConfig& config);
 
 }  // namespace gandem

@@ -14,11 +14,11 @@ namespace gandem {
 namespace {
 
 constexpr double kTwoSided95 = 1.96;
-// Networks, data and optimizers that the study did not have vary more than its
-// own: twice as much (chosen, for want of a second study).
+// Networks, data and optimizers outside the study vary more than those in it:
+// assume twice the deviation (chosen, without a second study).
 constexpr double kLogSd = 2 * quality::kPredictionSd;
 
-// beta1 or momentum of whatever family it is.
+// beta1 or momentum, whichever the family has; otherwise 0.
 double MomentumOf(const OptimizerConfig& optimizer) {
   const auto& reflection = *optimizer.GetReflection();
   const auto* const family = FamilyFieldOf(optimizer);
@@ -39,8 +39,8 @@ struct BatchRange {
   double high = 1;
 };
 
-// (1 + B / scale) / (1 + base / scale), McCandlish et al. 2018, equation 2.11;
-// monotone in scale between B / base (nothing is gained) and 1.
+// (1 + B / scale) / (1 + base / scale), McCandlish et al. 2018, equation 2.11.
+// Monotone in the scale, between B / base (larger batches gain nothing) and 1.
 double OfScale(double batch, double base, double scale) {
   if (std::isinf(scale)) return 1;
   if (scale <= 0) return batch / base;
@@ -67,8 +67,8 @@ BatchRange OfBatch(const RoleConfig& role, const char* name,
     absl::StrAppendFormat(
         &why,
         "; %s batch %g against %g, noise scale not measured "
-        "(control.noise_scale_every_rounds): anything between no image more "
-        "and all of them",
+        "(control.noise_scale_every_rounds): assumed between no benefit and "
+        "full benefit",
         name, batch, base);
   }
   if (result.low > result.high) std::swap(result.low, result.high);
@@ -117,7 +117,7 @@ ImagesNeeded PredictImagesNeeded(const RunConfig& config,
       OfBatch(config.generator(), "generator", noise.generator, needed.why);
   const BatchRange discriminator = OfBatch(
       config.discriminator(), "discriminator", noise.discriminator, needed.why);
-  // The role that needs more decides.
+  // The role that needs more images decides.
   needed.factor =
       std::exp(mean) * std::max(generator.factor, discriminator.factor);
   needed.low = std::exp(mean - kTwoSided95 * kLogSd) *

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Images that a config needs to reach a quality, against the best synchronous
-// run of the same networks: what speed is divided by (docs/quality.md, "What
-// the planner makes of it").
+// Images that a config needs to reach a quality, relative to the best
+// synchronous run of the same networks: plans divide the speed by it
+// (docs/quality.md, "What the planner makes of it").
 //
-// A law of the lag, fitted by benchmarks/quality_fit.py to the study of
-// docs/quality.md: the square of the lag that optimism leaves, and the noise of
-// optimism. Batches count by the gradient noise scale (noise_scale.h).
-//
+// The model is a law of the lag, fitted by benchmarks/quality_fit.py to the
+// study of docs/quality.md: it has the square of the lag that optimism leaves,
+// and the noise of optimism. Batches count through the gradient noise scale
+// (noise_scale.h).
 // Thread safety: pure functions.
 #pragma once
 
@@ -19,28 +19,28 @@
 
 namespace gandem {
 
-// With 95 % confidence between low and high.
+// The factor is between low and high with 95 % confidence.
 struct ImagesNeeded {
   double factor = 1;
   double low = 1;
   double high = 1;
-  std::string why;  // a sentence or a few
+  std::string why;  // one or more sentences
 };
 
-// The smallest scale among the parts of each role's gradient; none: not
-// measured.
+// The smallest scale among the parts of each role's gradient; std::nullopt if
+// not measured.
 struct NoiseScales {
   std::optional<NoiseScale> generator = {};
   std::optional<NoiseScale> discriminator = {};
 };
 
-// The batches that the learning rates were found at are the base_batch_size of
-// the optimizers (RememberBatches of optimizer_rules.h): the best synchronous
-// run has these.
+// Predicts the images that `config` needs. The best synchronous run has the
+// batches for which the learning rates were found: the base_batch_size of the
+// optimizers (RememberBatches of optimizer_rules.h).
 ImagesNeeded PredictImagesNeeded(const RunConfig& config,
                                  const NoiseScales& noise = {});
 
-// What the model sees of a config.
+// The fields of a config that the model uses.
 struct QualitySetting {
   double lag = 0;
   double steps = 1;  // R
@@ -49,9 +49,9 @@ struct QualitySetting {
   double generator_momentum = 0;  // beta1, or momentum
   double discriminator_momentum = 0;
 
-  // The lag that optimism leaves, that of momentum included; at least 0.
+  // The lag that optimism leaves, including the effect of momentum; at least 0.
   double Excess() const;
-  // (1 + a)^2 + a^2 - 1, the mean over the roles.
+  // (1 + a)^2 + a^2 - 1, averaged over the roles.
   double Noise() const;
 };
 QualitySetting QualitySettingOf(const RunConfig& config);

@@ -7,7 +7,7 @@
 
 namespace gandem::quality {
 
-// Of the square of the lag that optimism leaves, and of optimism's noise.
+// Weights: squared lag that optimism leaves, and the noise of optimism.
 inline constexpr double kExcessSquared = 0.0223166;
 inline constexpr double kOptimismNoise = 0.00856298;
 // Standard deviation of a run from what is predicted of a setting that was

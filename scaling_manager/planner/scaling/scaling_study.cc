@@ -68,7 +68,7 @@ int64_t Rounded(int64_t batch, int devices, int of, int workers) {
   return std::max<int64_t>(workers, std::llround(scaled));
 }
 
-// B_G = R B_D where images are reused, in updates.
+// Scales batches; keeps B_G = R B_D, counted in updates, if images are reused.
 void ScaleBatches(const FleetSizes& base, int devices, ScaledPlan& plan) {
   RunConfig& config = plan.config;
   const int64_t discriminator =
@@ -88,9 +88,8 @@ void ScaleBatches(const FleetSizes& base, int devices, ScaledPlan& plan) {
   config.mutable_generator()->set_batch_size(generator);
 }
 
-// The candidate's first host may have had other workers than this one, with
-// more threads: those from `first` to before `last` get no more together than
-// their host has cores.
+// Limits the threads of workers `first` to `last` - 1 to the cores of their
+// host, because the candidate's host may have had other workers than this one.
 void FitThreads(const Host& host, int first, int last, Placement& placement) {
   int threads = 0;
   for (int i = first; i < last; ++i) threads += placement.workers(i).threads();
@@ -113,8 +112,7 @@ void PlaceScaled(const Candidate& candidate, const Machines& machines,
   }
   int ranks[2] = {0, 0};
   for (int i = 0; i < devices; ++i) {
-    // Spread evenly, so that hosts have both roles in the same
-    // proportion.
+    // Spread the roles evenly, so that all hosts have the same proportion.
     const int64_t generators = plan.generators;
     const bool is_generator =
         (i + 1) * generators / devices > i * generators / devices;
@@ -164,15 +162,13 @@ absl::StatusOr<ScaledPlan> ScalePlan(const Candidate& candidate,
   return plan;
 }
 
-// --- The study ---
-
 namespace {
 
 constexpr int kMostDevices = 16384;
-// Drawn rounds of all workers together: enough for a mean within 1 %.
+// Number of simulated rounds of all workers: enough for a mean within 1 %.
 constexpr int64_t kDrawnRounds = 16384;
-// Half of a 95 % interval of a median, in standard deviations over the root of
-// the number of values, if these are normal: 1.96 sqrt(pi / 2).
+// Half the width of a 95 % interval of a median of normal values, in standard
+// deviations over the root of their number: 1.96 sqrt(pi / 2).
 constexpr double kMedianInterval = 2.4565;
 
 absl::StatusOr<int> ParseDeviceCount(absl::string_view text,
@@ -248,7 +244,7 @@ double MeasuredJitter(const Profile& profile) {
                       std::sqrt(round.repetitions()) / kMedianInterval);
   }
   if (jitters.empty()) return 0;
-  // Some probes are disturbed by what else the machine did: no mean.
+  // The median is robust against probes that other programs disturbed.
   const auto middle =
       jitters.begin() + static_cast<int64_t>(jitters.size() / 2);
   std::ranges::nth_element(jitters, middle);
@@ -284,7 +280,7 @@ absl::StatusOr<std::vector<ScalingRow>> StudyScaling(
     row->efficiency = base > 0 ? of_device / base : 0;
     rows.push_back(*std::move(row));
   }
-  // All rows lack the same then.
+  // If no row succeeded, all rows have the same fault.
   if (base == 0 && !first_fault.ok()) return first_fault;
   return rows;
 }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A plan on more and more devices: how fast it would be, with stragglers
+// A plan on growing numbers of devices: its predicted speed, with stragglers
 // (docs/cost_model.md section 8).
-//
 // Owner: values. Thread safety: pure functions.
-// Errors: INVALID_ARGUMENT names what of the plan cannot be scaled; those of
-// MakeRunShape and ScalePlan for the first number of devices that is possible
-// at all; a row says why it has none.
+// Errors: INVALID_ARGUMENT names the part of the plan that cannot be scaled;
+// errors of MakeRunShape and ScalePlan are returned if no number of devices is
+// possible. Otherwise they are in their row.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +19,12 @@
 
 namespace gandem {
 
-// --- A plan on another number of devices: fleets of the same proportion,
-// batches that grow with them or stay, hosts like those it was made for ---
+// --- A plan on another number of devices: the same proportion of roles,
+// batches that grow or stay, and copies of the plan's hosts ---
 
 enum class Scaling {
-  kWeak,   // batches grow: the images of a device stay
-  kStrong  // batches stay
+  kWeak,   // constant images per device: batches grow
+  kStrong  // constant batches
 };
 
 struct ScaledPlan {
@@ -36,18 +35,16 @@ struct ScaledPlan {
   int discriminators = 1;
 };
 
-// `candidate` of a plan for `machines`. A device is a worker; one device is a
-// colocated worker. Hosts come again in their order, each with as many workers
-// as the plan's first host has.
+// Scales `candidate` of a plan for `machines`. A device is a worker; a single
+// device is a colocated worker. The hosts are repeated in order, each with as
+// many workers as the plan's first host.
 absl::StatusOr<ScaledPlan> ScalePlan(const Candidate& candidate,
                                      const Machines& machines, int devices,
                                      Scaling scaling);
 
-// --- The study ---
-
 struct StudyOptions {
   std::vector<int> devices = {};  // ascending
-  // As SimulationOptions; below 0: as the profile's rounds varied.
+  // See SimulationOptions; below 0: the variation of the profile's rounds.
   double jitter = 0;
   uint64_t seed = 1;
 };
@@ -56,23 +53,23 @@ struct ScalingRow {
   int devices = 0;
   int generators = 0;
   int discriminators = 0;
-  int64_t batch = 0;  // images of a round that the discriminator trains on
+  int64_t batch = 0;  // images per round that the discriminator trains on
   double images_per_second = 0;
-  // Images per second and device, of that of the first row.
+  // Images per second and device, relative to the first row.
   double efficiency = 0;
   double generator_wait = 0;  // shares of the round
   double discriminator_wait = 0;
   std::string bottleneck = {};
-  std::string why_not = {};  // not empty: the rest says nothing
+  std::string why_not = {};  // if not empty, the other fields are invalid
 };
 
-// 1..1024 is the powers of two from the one to the other, both ends included;
-// numbers and ranges are separated by commas.
-//   INVALID_ARGUMENT  says what is wrong with `text`.
+// Parses numbers and ranges, separated by commas. 1..1024 is the powers of two
+// between both ends, which are included.
+//   INVALID_ARGUMENT  names the fault in `text`.
 absl::StatusOr<std::vector<int>> ParseDevices(absl::string_view text);
 
-// Of the rounds that the profile measured, from their intervals: the median of
-// its probes; 0: it has none.
+// Variation of the profile's rounds: the median over its probes, from their
+// intervals; 0 if none has an interval.
 double MeasuredJitter(const Profile& profile);
 
 absl::StatusOr<std::vector<ScalingRow>> StudyScaling(

@@ -12,7 +12,7 @@
 namespace gandem {
 namespace {
 
-// On a machine with fewer cores than threads these take turns.
+// Placement on a host with fewer cores than threads, which then share cores.
 Placement CrowdedOn(const Host& host, const SearchChoice& choice) {
   Machines roomy;
   *roomy.add_hosts() = host;

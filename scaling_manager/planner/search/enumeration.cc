@@ -13,18 +13,18 @@
 namespace gandem {
 namespace {
 
-// A pass of fewer images is slow, and batch norm needs about as many (Wu and He
-// 2018, figure 1).
+// Smallest pass in images: smaller ones are slow, and batch norm needs about as
+// many (Wu and He 2018, figure 1).
 constexpr int64_t kLeastPass = 8;
-// A generator's step in up to eight parts and a discriminator's in up to four:
-// more hardly save more time.
+// Most halvings of a step: a generator's into eight parts, a discriminator's
+// into four. More parts hardly save more time.
 constexpr size_t kMostGeneratorCuts = 3;
 constexpr size_t kMostDiscriminatorCuts = 2;
-// Up to this sum every pair of numbers of workers is a shape. Above it numbers
-// of workers are powers of two and the numbers between, and what they leave of
-// all devices.
+// Up to this sum, every pair of worker counts is tried. Above it, worker counts
+// are powers of two, the numbers halfway between, and what these leave of all
+// devices.
 constexpr int kFewWorkers = 16;
-// Up to here every lag is tried, above it powers of two.
+// Up to this lag every lag is tried, above it only powers of two.
 constexpr int64_t kEveryLag = 4;
 constexpr int kMostDoublings = 6;
 
@@ -71,8 +71,8 @@ void SetCompute(const RoleChoice& compute, RoleChoice& role) {
   role.layout = compute.layout;
 }
 
-// A step of the recipe takes the least time with these kernels; the first of
-// `computes` where the profile does not tell.
+// The kernels with which a step of the recipe takes the least time; the first
+// of `computes` if the profile has no times.
 RoleChoice FastestCompute(const ProfileCosts& costs, const RunConfig& recipe,
                           Role role, int threads,
                           const std::vector<RoleChoice>& computes) {
@@ -111,8 +111,8 @@ std::vector<int64_t> LagsToTry(const SearchLimits& limits) {
   return lags;
 }
 
-// Of many workers only those that take nearly all of the machines, nearly half
-// of them, nearly a quarter and so on.
+// For many workers, keeps only shapes that use nearly all, half, a quarter and
+// so on of the machines.
 bool IsWorthRanking(const SearchChoice& shape, const Machines& machines) {
   const RoleChoice& generator = shape.generator;
   const RoleChoice& discriminator = shape.discriminator;
@@ -174,7 +174,7 @@ Enumeration::RoleSpace Enumeration::SpaceOf(Role role,
   if (threads.empty()) threads.insert(std::min(recipe.threads(), cores));
   space.threads.assign(threads.begin(), threads.end());
   if (space.computes.empty()) space.computes.push_back(own);
-  // The recipe's first, where it was probed.
+  // The recipe's own kernels come first, if they were probed.
   std::stable_partition(space.computes.begin(), space.computes.end(),
                         [&own](const RoleChoice& one) { return one == own; });
   for (const int count : space.threads) {
@@ -186,7 +186,8 @@ Enumeration::RoleSpace Enumeration::SpaceOf(Role role,
 
 void Enumeration::AddModes(SearchChoice shape,
                            std::vector<SearchChoice>& shapes) const {
-  // One process computes with the threads that both roles were measured with.
+  // One process computes with the thread count that both roles were measured
+  // with.
   const auto generator = generator_.fastest.find(shape.generator.threads);
   if (generator != generator_.fastest.end()) {
     SetCompute(generator->second, shape.generator);
@@ -201,7 +202,7 @@ void Enumeration::AddModes(SearchChoice shape,
     for (const int64_t lag : lags_) {
       const bool is_fused = feedback == ScheduleConfig::FUSED;
       if (is_fused && lag != 1) continue;
-      // One process never waits: a lag gains nothing.
+      // A lag gains nothing within one process, because it never waits.
       if (shape.colocated && !is_fused && lag > lags_.front()) break;
       shape.lag = lag;
       shape.batch_doublings = 0;
@@ -213,8 +214,8 @@ void Enumeration::AddModes(SearchChoice shape,
   }
 }
 
-// Pairs of threads that fit, with nothing larger that fits, too; and the
-// fewest, with which most workers share a host: no message of theirs travels.
+// Pairs of thread counts that fit and cannot grow; also the fewest threads,
+// with which most workers share a host and exchange messages locally.
 std::vector<SearchChoice> Enumeration::WithThreads(SearchChoice shape) const {
   std::vector<SearchChoice> result;
   int most = 0;  // of the discriminator beside more threads of the generator
@@ -265,7 +266,7 @@ std::vector<SearchChoice> Enumeration::Shapes() const {
 }
 
 std::vector<SearchChoice> Enumeration::WaysOf(const SearchChoice& shape) const {
-  // What averages of the state cost is not in the quality model.
+  // The quality model does not know the cost of averaging states.
   const bool averages =
       request_.objective == Plan::THROUGHPUT &&
       shape.generator.workers + shape.discriminator.workers > 2;
@@ -296,7 +297,7 @@ void Enumeration::AddCuts(SearchChoice way,
                           std::vector<SearchChoice>& ways) const {
   way.generator.micro_batch = 0;
   way.discriminator.micro_batch = 0;
-  // Nothing travels within a process.
+  // No messages are sent within a process.
   if (way.colocated) return ways.push_back(way);
   const auto first_cuts = [&](Role role, size_t most) {
     std::vector<int64_t> cuts = Cuts(role, way);

@@ -17,7 +17,7 @@ double SpeedOf(const Host& host) { return host.speed() > 0 ? host.speed() : 1; }
 
 bool HasGpus(const Host& host) { return host.device() == "cuda"; }
 
-// The fastest first, else in the order of the file.
+// Hosts by descending speed, equally fast ones in the order of the file.
 std::vector<HostRoom> RoomsOf(const Machines& machines) {
   std::vector<HostRoom> rooms;
   for (const Host& host : machines.hosts()) {
@@ -37,14 +37,15 @@ bool Take(int threads, HostRoom& room) {
   return true;
 }
 
-// The roles of all workers in the order in which they choose.
+// The roles of all workers in the order in which they are placed.
 std::vector<Role> OrderOf(const SearchChoice& choice) {
   const int generators = choice.generator.workers;
   const int discriminators = choice.discriminator.workers;
   const int all = generators + discriminators;
   std::vector<Role> roles;
   for (int i = 0; i < all; ++i) {
-    // Of the first i + 1 as many are generators as in all, rounded down.
+    // Among the first i + 1 workers, the share of generators is that among all,
+    // rounded down.
     const bool is_generator =
         choice.spread == WorkerSpread::kGeneratorsFirst ? i < generators
         : choice.spread == WorkerSpread::kMixed
@@ -55,14 +56,13 @@ std::vector<Role> OrderOf(const SearchChoice& choice) {
   return roles;
 }
 
-// Where a role has got to: hosts before it have no room for one more of its
-// workers.
+// Progress of a role: no host before `room` can take another of its workers.
 struct RoleCursor {
   size_t room = 0;
   int rank = 0;
 };
 
-// False: it fits nowhere.
+// Places a worker; returns false if it fits nowhere.
 bool PlaceOne(Role role, int threads, std::vector<HostRoom>& rooms,
               RoleCursor& cursor, Placement& placement) {
   while (cursor.room < rooms.size() && !Take(threads, rooms[cursor.room])) {

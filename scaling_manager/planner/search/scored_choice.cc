@@ -22,8 +22,8 @@ int64_t BytesOfWorker(Role role, const Prediction& prediction) {
                   prediction.discriminator_bytes());
 }
 
-// A plan that was predicted to need all of the memory would need a little more
-// every other time.
+// Reserve for the error of memory predictions: without it, a plan that was
+// predicted to fill the memory exactly would fail every other time.
 constexpr double kMemoryReserve = 1.08;
 
 MemoryNeed NeedOfHost(const Host& host, int64_t bytes) {
@@ -52,7 +52,7 @@ MemoryNeed MemoryNeedOf(const Machines& machines, const Placement& placement,
   for (const Host& host : machines.hosts()) {
     const auto at = hosts.find(host.name());
     if (at == hosts.end()) continue;
-    // Workers of a host share its memory, but each has a GPU of its own.
+    // Workers of a host share its memory, but each has its own GPU.
     MemoryNeed need = NeedOfHost(
         host, host.device() == "cuda" ? at->second.largest : at->second.sum);
     if (std::pair(need.Share(), need.bytes) >
@@ -63,7 +63,7 @@ MemoryNeed MemoryNeedOf(const Machines& machines, const Placement& placement,
   return most;
 }
 
-// The hosts with more memory than `limit`, or with no limit.
+// The hosts with more memory than `limit`, or with unlimited memory.
 Machines RoomierThan(int64_t limit, const Machines& machines) {
   Machines roomier = machines;
   roomier.clear_hosts();
@@ -141,7 +141,8 @@ absl::StatusOr<ScoredChoice> ScoreChoice(const SearchChoice& choice,
     return absl::InvalidArgumentError(
         absl::StrCat("no plan can be predicted: ", scored.status().message()));
   }
-  // Hosts are filled without a look at their memory.
+  // Hosts are filled regardless of their memory: if it is too small, try again
+  // without the smallest hosts.
   while (!scored->Fits()) {
     machines = RoomierThan(scored->memory.limit, machines);
     Placement elsewhere = PlaceWorkers(machines, choice);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the models say of one choice of the search.
-//
+// The predictions of the models for one choice of the search.
 // Thread safety: values and pure functions.
 #pragma once
 
@@ -19,12 +18,12 @@
 
 namespace gandem {
 
-// Of the host (or the GPU) that is the fullest.
+// Memory of the fullest host, or of the fullest GPU.
 struct MemoryNeed {
   std::string where = {};
-  int64_t bytes = 0;       // with 8 % for what predictions do not know
-  int64_t limit = 0;       // 0: none
-  std::string field = {};  // of Host, with the limit
+  int64_t bytes = 0;  // includes a reserve of 8 % for errors of predictions
+  int64_t limit = 0;  // 0: none
+  std::string field = {};  // the field of Host that has the limit
 
   double Share() const {
     return limit > 0 ? static_cast<double>(bytes) / static_cast<double>(limit)
@@ -38,43 +37,43 @@ struct ScoredChoice {
   ImagesNeeded images = {};
   std::vector<std::string> optimizer_reasons = {};
   MemoryNeed memory = {};
-  // What the objective wants small.
+  // Value that the objective minimizes.
   double cost = 0;
 
   bool Fits() const { return memory.Share() <= 1; }
-  // Those that fit come first, then those that nearly do.
+  // Choices that fit come first, then by how nearly they fit.
   std::pair<double, double> Rank() const {
     return {Fits() ? 1.0 : memory.Share(), cost};
   }
 };
 
-// Seconds of the image that counts, or bytes that the fullest host needs, but
-// for a factor that all candidates share. A plan with other batches than the
-// recipe's has to be better even if the quality model is as wrong as it may be.
+// Seconds per effective image, or bytes on the fullest host, up to a factor
+// that all candidates share. If its batches differ from the recipe's, the upper
+// bound of the quality model counts: such a plan must be better even then.
 double CostOf(Plan::Objective objective, const ScoredChoice& scored);
 
-// What the models say of a choice. Hosts in which a worker does not fit are
-// left to nobody.
-//   NOT_FOUND            its workers fit nowhere.
-//   FAILED_PRECONDITION  it is no valid config.
+// Scores a choice. Skips hosts whose memory is too small for its workers, where
+// possible.
+//   NOT_FOUND            its workers do not fit the machines.
+//   FAILED_PRECONDITION  its config is invalid.
 //   INVALID_ARGUMENT     it cannot be predicted.
 absl::StatusOr<ScoredChoice> ScoreChoice(const SearchChoice& choice,
                                          const ProfileCosts& costs,
                                          const PlanRequest& request,
                                          const PlanModels& models);
 
-// What the models say of a valid config whose workers are placed so; `costs`
-// are of the request's profile.
-//   INVALID_ARGUMENT  the model knows no speed above 0.
-//   those of models.predict.
+// Scores a valid config with the given placement; `costs` are of the request's
+// profile.
+//   INVALID_ARGUMENT  the predicted speed is not above 0.
+//   errors of models.predict.
 absl::StatusOr<ScoredChoice> ScoreConfig(const SearchChoice& choice,
                                          RunConfig config, Placement placement,
                                          const ProfileCosts& costs,
                                          const PlanRequest& request,
                                          const PlanModels& models);
 
-// `a` asks for less: no second process, fewer workers, a smaller lag, uncut
-// steps.
+// Whether `a` needs less: no second process, fewer workers, a smaller lag,
+// uncut steps.
 bool IsSimpler(const SearchChoice& a, const SearchChoice& b);
 
 }  // namespace gandem

@@ -20,22 +20,23 @@ namespace gandem {
 namespace {
 
 constexpr size_t kMostCandidates = 10;
-// Of so many shapes that fit all ways to run them are ranked, and of so many
-// that may be made to fit.
+// Numbers of shapes for which all ways to run them are ranked: of those that
+// fit, and of those that a cut may make fit (chosen).
 constexpr size_t kMostShapes = 24;
 constexpr size_t kMostTooLarge = 8;
-// So many of the ranked are simulated: the best shapes first, then the best of
-// each fleet, and then whatever is best with one of the batches.
+// Limits on the number of simulated choices (chosen). The first ones are the
+// best shapes, then the best of each fleet, then the best with each batch.
 constexpr size_t kMostSimulated = 20;
 constexpr size_t kMostSimulatedShapes = 11;
 constexpr size_t kMostSimulatedFleets = 17;
-// The cost model is right to about 5 %.
+// Costs within this share count as equal; the cost model has an error of about
+// 5 %.
 constexpr double kSameCost = 0.02;
 constexpr double kSameMemoryNeed = 0.005;
-// Ways to run one shape are worth the same to this part of their cost.
+// The same, between ways to run one shape.
 constexpr double kSameWay = 0.005;
 
-// What the user sees as one way to run: the rest is fine tuning.
+// Choices that the user sees as one way to run; the other fields are tuning.
 auto ShapeKey(const SearchChoice& choice) {
   return std::tuple(choice.colocated, choice.generator.workers,
                     choice.discriminator.workers, choice.feedback, choice.lag);
@@ -50,7 +51,6 @@ auto ShapeAndBatchKey(const SearchChoice& choice) {
   return std::pair(ShapeKey(choice), choice.batch_doublings);
 }
 
-// With the recipe's batch.
 bool IsSynchronous(const SearchChoice& choice) {
   return choice.lag == 0 && choice.batch_doublings == 0;
 }
@@ -74,52 +74,52 @@ class PlanSearch {
   absl::StatusOr<Plan> Run();
 
  private:
-  using Scores = std::deque<ScoredChoice>;  // stay where they are
+  using Scores = std::deque<ScoredChoice>;  // a deque keeps pointers valid
   using Row = std::vector<const ScoredChoice*>;
 
-  // Larger batches are worth a look if they are cheaper when a step of them
-  // takes no longer: all that a step may save.
+  // Larger batches are promising if they would be cheaper even if a step took
+  // no longer than with the recipe's batch.
   bool IsPromising(int doublings) const;
   ImagesNeeded ImagesAt(int doublings) const;
-  // Adds what `models` say of `choice`, or keeps why they say nothing.
+  // Adds the score of `choice`, or records why it has none.
   void Score(const SearchChoice& choice, const PlanModels& models,
              Scores& scores);
-  // Adds to ranked_ what the closed form says of `choices`, once each.
+  // Scores `choices` with the closed form into ranked_, each only once.
   void Rank(const std::vector<SearchChoice>& choices);
   void RankAll();
-  // Less memory may be worth its time.
+  // A way with less memory may be worth its time.
   bool WantsLess(const ScoredChoice& scored) const {
     return request_.objective == Plan::MEMORY || !scored.Fits();
   }
-  // The shapes of which all ways are ranked, without regard to batches and
-  // cuts.
+  // The shapes for which all ways are ranked, disregarding batches and cuts.
   std::vector<SearchChoice> BestShapes() const;
   void SimulateBest();
   // The best way to run each shape, the best shape first.
   Row BestOfShapes(const Scores& scores, bool fits) const {
     return BestOf(ShapeKey, scores, fits);
   }
-  // The best of those that have the same key.
+  // The best choice for each key.
   template <typename Key>
   Row BestOf(Key key_of, const Scores& scores, bool fits) const;
-  // The fastest of those that all are compared with; null: none fits.
+  // The fastest synchronous choice, the reference of all others; nullptr if
+  // none fits.
   const ScoredChoice* BestSynchronous(const Scores& scores) const;
   double BestSynchronousCost() const;
-  // The first `most`, with a colocated and a decoupled one.
+  // The first `most`, including a colocated and a decoupled choice.
   static Row First(const Row& ranked, size_t most);
-  // Of those that cost as much as the first, or at most `same` of it more, the
-  // simplest comes first. Of those that need as little memory, the fastest
-  // does.
+  // Moves the simplest of the choices that cost at most `same` more than the
+  // first, relatively, to the front. For the objective MEMORY, prefers the
+  // fastest of them.
   void PreferSimple(double same, Row& ranked) const;
   absl::Status WhyNone() const;
 
   const PlanRequest& request_;
   const PlanModels& models_;
-  PlanModels ranking_models_ = models_;  // the closed form for the simulation
+  PlanModels ranking_models_ = models_;  // predicts by the closed form
   const ProfileCosts costs_;
   const Enumeration enumeration_;
-  // Why the first choice that could not be predicted could not, and why the
-  // first one was no config.
+  // Why the first failing choice could not be predicted, and why the first
+  // invalid config was invalid.
   absl::Status unpredicted_;
   absl::Status invalid_;
   std::set<SearchChoice> seen_;
@@ -160,7 +160,7 @@ void PlanSearch::Rank(const std::vector<SearchChoice>& choices) {
     const size_t before = ranked_.size();
     Score(choice, ranking_models_, ranked_);
     if (ranked_.size() == before) continue;
-    // There are thousands.
+    // Saves memory: there are thousands of choices.
     ranked_.back().candidate.clear_config();
     ranked_.back().candidate.clear_placement();
   }
@@ -232,13 +232,13 @@ void PlanSearch::SimulateBest() {
     }
   };
   add(First(fitting, kMostSimulatedShapes), kMostSimulatedShapes);
-  // Where one role is in the way of all, modes and lags make no difference, and
-  // would leave no room for other fleets.
+  // If one role is the bottleneck, modes and lags make no difference, and would
+  // leave no room for other fleets.
   add(BestOf(FleetKey, ranked_, /*fits=*/true), kMostSimulatedFleets);
   add(BestOf(ShapeAndBatchKey, ranked_, /*fits=*/true), kMostSimulated);
   const ScoredChoice* const synchronous = BestSynchronous(ranked_);
   if (synchronous != nullptr) choices.insert(synchronous->choice);
-  // What would be better with a little more memory.
+  // The choice that would be better with a little more memory.
   for (const ScoredChoice* const scored :
        BestOfShapes(ranked_, /*fits=*/false)) {
     if (scored->cost >= fitting.front()->cost) continue;
@@ -259,7 +259,8 @@ PlanSearch::Row PlanSearch::BestOf(Key key_of, const Scores& scores,
   Row row;
   for (auto& [key, ways] : groups) {
     std::ranges::sort(ways, IsBetter);
-    // What does not fit is to fit as nearly as it can.
+    // Among choices that do not fit, the one that comes nearest to fitting
+    // counts.
     if (fits) PreferSimple(kSameWay, ways);
     row.push_back(ways.front());
   }
@@ -310,7 +311,8 @@ const ScoredChoice* PlanSearch::BestSynchronous(const Scores& scores) const {
   return best;
 }
 
-// That of the fastest run of all where lag 0 is not allowed.
+// Cost of the best synchronous choice, or of the fastest of all if lag 0 is not
+// allowed.
 double PlanSearch::BestSynchronousCost() const {
   const ScoredChoice* const best = BestSynchronous(simulated_);
   if (best != nullptr) return CostOf(Plan::TIME_TO_QUALITY, *best);

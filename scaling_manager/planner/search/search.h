@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds the plan: which shape, batches, feedback, lag, threads, precision and
-// placement serve the objective best on some machines. All shapes, and all ways
-// to run the best of them, are ranked by the closed form; the best twenty are
-// simulated, and the best of these is the plan. The same request has the same
-// plan.
+// Finds the plan: the shape, batches, feedback, lag, threads, precision and
+// placement that serve the objective best on some machines. The closed form
+// ranks all shapes, and all ways to run the best of them. The best twenty are
+// simulated, and the best of these is the plan. The result is deterministic.
 //
-// What a candidate is good for is said by functions, so that tests have models
-// with answers in closed form.
-//
+// The models are functions, so that tests can use models with closed-form
+// answers.
 // Owner: `gandem plan`. Thread safety: pure functions.
 #pragma once
 
@@ -31,7 +29,8 @@ struct PlanModels {
   std::function<absl::StatusOr<Prediction>(const ProfileCosts&, const Machines&,
                                            const RunConfig&, const Placement&)>
       predict;
-  // The same, right to a fifth or so and much cheaper: it ranks all choices.
+  // The same, with errors of about a fifth, and much cheaper: it ranks all
+  // choices.
   decltype(predict) predict_roughly;
   // planner/quality/quality.h
   std::function<ImagesNeeded(const RunConfig&)> images_needed;
@@ -42,8 +41,8 @@ struct PlanModels {
 struct SearchLimits {
   int64_t least_lag = 0;
   int64_t most_lag = 4;
-  // Of the larger role, in images; 0: the recipe's batches are kept unless the
-  // objective is THROUGHPUT or the quality model wants others.
+  // Limit for the larger role, in images. 0: larger batches are tried only if
+  // the objective is THROUGHPUT or the quality model favors them.
   int64_t max_batch = 0;
 };
 
@@ -55,25 +54,25 @@ struct PlanRequest {
   SearchLimits limits = {};
 };
 
-// At most ten candidates, one for each shape, feedback and lag, the best first;
-// with the best colocated one and the best decoupled one. Candidates that are
-// worth the same to 2 %, which is less than the models know, are in the order
-// of simplicity. Rounds and bytes are predicted by `models`, and memory is the
-// limit of each host, or of each of its GPUs.
-//   INVALID_ARGUMENT  nothing fits; names what is binding and the nearest value
-//                     at which something does.
+// At most ten candidates, one for each shape, feedback and lag, the best first,
+// including the best colocated one and the best decoupled one. Candidates
+// within 2 %, which is less than the error of the models, are ordered by
+// simplicity. `models` predict times and memory; the limit is the memory of
+// each host, or of each of its GPUs.
+//   INVALID_ARGUMENT  nothing fits; names the binding limit and the nearest
+//   value
+//                     at which something fits.
 absl::StatusOr<Plan> FindPlan(const PlanRequest& request,
                               const PlanModels& models);
 
-// What one config would do, with nothing chosen for it: a plan whose only
-// candidate is request.recipe with its numbers of workers, threads and its lag;
-// or, where `colocated`, one process for both roles of it. Limits are not
-// looked at. Workers go where the search would put them; on a single machine
-// also more of them than there are cores, as `gandem train` starts them. A plan
-// that does not fit the memory says so in its first reason. time_to_quality is
-// 0, for there is nothing to compare with.
-//   INVALID_ARGUMENT  the config is none, fits no machine, or cannot be
-//                     predicted; says why.
+// Predicts one config without a search: the plan's only candidate is
+// request.recipe with its worker counts, threads and lag or, if `colocated`,
+// one process for both roles. Ignores request.limits. Workers are placed as in
+// the search; a single machine may also have more workers than cores, as with
+// `gandem train`. If the memory is too small, the first reason says so.
+// time_to_quality is 0, because there is no other candidate to compare with.
+//   INVALID_ARGUMENT  the config is invalid, fits no machine, or cannot be
+//                     predicted; with the reason.
 absl::StatusOr<Plan> PlanAsItIs(const PlanRequest& request, bool colocated,
                                 const PlanModels& models);
 

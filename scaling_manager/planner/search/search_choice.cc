@@ -8,7 +8,8 @@
 namespace gandem {
 namespace {
 
-// Rounds of batches that are `doublings` times larger with as many images.
+// Rounds that train on as many images with batches 2^`doublings` times as
+// large.
 int64_t ScaledRounds(int64_t rounds, int doublings) {
   if (doublings <= 0) return rounds << -doublings;
   return (rounds + (int64_t{1} << doublings) - 1) >> doublings;
@@ -76,7 +77,7 @@ RunConfig ConfigOf(const RunConfig& recipe, const SearchChoice& choice) {
   if (choice.feedback != recipe.schedule().feedback()) {
     schedule.set_fused_backward(ScheduleConfig::AUTO);
   }
-  // A single process has nothing to gain of it.
+  // BOUNDED has no benefit within a single process.
   if (choice.colocated) {
     schedule.set_consistency(ScheduleConfig::EXACT);
     schedule.clear_max_samples_per_image();
@@ -87,7 +88,7 @@ RunConfig ConfigOf(const RunConfig& recipe, const SearchChoice& choice) {
   for (RoleConfig* role :
        {config.mutable_generator(), config.mutable_discriminator()}) {
     if (choice.batch_doublings != 0) ScaleBatch(choice.batch_doublings, *role);
-    // Each worker takes a GPU of its own.
+    // Each worker takes its own GPU.
     if (!choice.colocated && IsOnGpu(*role)) {
       role->set_device("cuda");
     }
@@ -133,7 +134,7 @@ std::string NameOf(const RunConfig& recipe, const SearchChoice& choice,
       choice.colocated
           ? absl::StrCat("colocated, ", threads)
           : absl::StrCat(g.workers, " G + ", d.workers, " D, ", threads);
-  // A single process has one result with SNAPSHOT and IMAGE_GRADIENT.
+  // A colocated process has one result with SNAPSHOT and IMAGE_GRADIENT.
   absl::StrAppend(&name, ", ",
                   ScheduleConfig::FeedbackMode_Name(choice.feedback), ", lag ",
                   choice.lag);

@@ -65,7 +65,7 @@ std::string WhyFirst(std::span<const ScoredChoice> shown) {
   return text;
 }
 
-// What is in the way of the first candidate.
+// The bottleneck of the first candidate, and how long each role waits.
 std::string Bottleneck(const ScoredChoice& first) {
   const Prediction& prediction = PredictionOf(first);
   return absl::StrCat(
@@ -103,7 +103,7 @@ std::vector<std::string> ReasonsFor(
 }
 
 std::vector<std::string> ReasonsAsItIs(const ScoredChoice& scored) {
-  std::string first = "as the recipe has it: nothing else was tried";
+  std::string first = "the recipe itself: no other settings were tried";
   if (!scored.Fits()) {
     absl::StrAppend(&first,
                     "; it does not fit the memory: ", scored.memory.where,
@@ -117,7 +117,7 @@ absl::Status NoneFits(const ScoredChoice& nearly, const SearchChoice& base,
                       const PlanRequest& request) {
   return absl::InvalidArgumentError(absl::StrCat(
       "no plan fits the memory: ", nearly.memory.where, " has ",
-      BytesText(nearly.memory.limit), ", and what was found to need least (",
+      BytesText(nearly.memory.limit), ", and the smallest candidate (",
       NameOf(request.recipe, nearly.choice, base), ") needs ",
       BytesText(nearly.memory.bytes), ": give it that much (--memory ",
       (nearly.memory.bytes + (1 << 20) - 1) >> 20, "MiB, or ",

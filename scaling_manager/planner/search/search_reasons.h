@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Why a plan is the best, in sentences with numbers, and what is in the way of
+// Explains in sentences with numbers why a plan is the best, and what prevents
 // a better one.
-//
 // Thread safety: pure functions.
 #pragma once
 
@@ -16,17 +15,18 @@
 
 namespace gandem {
 
-// `shown`: the candidates of the plan, the first being chosen. `too_large`:
-// those that do not fit the memory, the best first.
+// The reasons for the first of `shown`, the candidates of the plan. `too_large`
+// are candidates that do not fit the memory, the best first.
 std::vector<std::string> ReasonsFor(
     std::span<const ScoredChoice> shown,
     std::span<const ScoredChoice* const> too_large);
 
-// Of a candidate beside which nothing was tried: whether it fits, then as
-// above.
+// The reasons for a candidate without alternatives: whether it fits, then its
+// bottleneck and quality.
 std::vector<std::string> ReasonsAsItIs(const ScoredChoice& scored);
 
-// INVALID_ARGUMENT: what `nearly` needs, which comes nearest to fitting.
+// INVALID_ARGUMENT with the memory that `nearly`, the nearest to fitting,
+// needs.
 absl::Status NoneFits(const ScoredChoice& nearly, const SearchChoice& base,
                       const PlanRequest& request);
 

@@ -8,8 +8,8 @@
 namespace gandem {
 namespace {
 
-// Of a training pass, by floating-point operations: forward one part, backward
-// two, of which gradients leave.
+// Share of the forward pass in a training pass, by floating-point operations:
+// one third forward, two thirds backward, which produces the gradients.
 constexpr double kForwardPart = 1.0 / 3;
 
 }  // namespace
@@ -29,7 +29,7 @@ SimulatedDiscriminator::SimulatedDiscriminator(Simulation* run, int rank)
   maker_process_ =
       shape_.generator
           .processes[MakerOf(schedule_, first, shape_.generator.size())];
-  // The free cores of the host, shared by the discriminators there.
+  // The free cores of the host are shared by its discriminators.
   const size_t host = shape_.HostOf(role_, rank);
   int ranks = 0;
   for (int other = 0; other < role_.size(); ++other) {
@@ -88,7 +88,7 @@ void SimulatedDiscriminator::PlanRound() {
   EndRound();
 }
 
-// --- What the generators get ---
+// --- Feedback for the generators ---
 
 ComputeCost SimulatedDiscriminator::CaptureCost() const {
   ComputeCost cost = role_.times.Of(OperationTime::CAPTURE_CRITIC, 1);
@@ -99,7 +99,7 @@ ComputeCost SimulatedDiscriminator::CaptureCost() const {
   return factor_ * cost;
 }
 
-// As the givers of discriminator_worker/feedback_giver.h.
+// Follows the givers in discriminator_worker/feedback_giver.h.
 void SimulatedDiscriminator::PlanBoundary() {
   const int64_t due = schedule_.LastRoundJudgedBy(round_);
   if (schedule_.JudgesInTraining() || due < 0) return;
@@ -123,7 +123,7 @@ bool SimulatedDiscriminator::HasGiven(int64_t version) {
   }
   if (published_ == version) return true;
   published_ = version;
-  // The newest one takes the place of what has not left yet.
+  // The newest critic replaces one that was not sent yet.
   First(CaptureCost(),
         [this, version] { run_.exchange.Publish(rank_, version); });
   return false;
@@ -145,7 +145,7 @@ bool SimulatedDiscriminator::HasAnswered(int64_t last_round) {
   return false;
 }
 
-// An answer leaves when all images of its request were trained on.
+// An answer is sent when all images of its request were trained on.
 void SimulatedDiscriminator::AnswerTrained(int64_t round, IndexRange trained) {
   trained_.Add(trained);
   while (auto request = run_.exchange.NextRequest(rank_, round)) {
@@ -161,13 +161,13 @@ void SimulatedDiscriminator::AnswerTrained(int64_t round, IndexRange trained) {
   });
 }
 
-// --- What it trains on ---
+// --- Training data ---
 
 void SimulatedDiscriminator::PlanData() {
   const double a_thread = shape_.images_per_decode_thread;
   if (a_thread <= 0) return;
   const double seconds = static_cast<double>(images_) / a_thread;
-  // What has no core of its own takes the worker's.
+  // Decoding that exceeds the free cores takes time from the worker's cores.
   const double stolen = std::max(0.0, 1 - decoders_) * seconds;
   ComputeNow({.alone = stolen, .beside = stolen});
   const double making = seconds / std::max(1.0, decoders_);
@@ -175,7 +175,7 @@ void SimulatedDiscriminator::PlanData() {
   Await(RoleWait::kData, [this, making, ahead, ready = -1.0]() mutable {
     const double now = run_.queue.now();
     if (ready < 0) {
-      // It was begun when the batch before was made, and there was room.
+      // Decoding began when the batch before was made and the queue had room.
       const double room = data_taken_.size() < ahead ? 0 : data_taken_.front();
       if (data_taken_.size() == ahead) data_taken_.pop_front();
       ready = data_ready_ = std::max(data_ready_, room) + making;
@@ -193,7 +193,8 @@ void SimulatedDiscriminator::PlanTake(const DiscriminatorOp& op) {
       round_ * schedule_.discriminator_steps_per_round + op.step;
   Await(RoleWait::kOtherRole,
         [this, version, round = round_, range = op.range] {
-          // BOUNDED is at a version here, and who waits for it is served.
+          // A BOUNDED discriminator is at a version boundary here: serve
+          // waiting generators first.
           if (!schedule_.IsExact() && !HasGiven(version)) {
             return false;
           }

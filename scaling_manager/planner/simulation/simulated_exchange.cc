@@ -39,8 +39,6 @@ SimulatedExchange::SimulatedExchange(const RunShape* shape,
   }
 }
 
-// --- Images ---
-
 bool SimulatedExchange::Put(int generator, int discriminator,
                             const ImageBatch& part) {
   Stream& stream = StreamOf(generator, discriminator);
@@ -67,7 +65,7 @@ void SimulatedExchange::Arrive(int generator, int discriminator,
   if (AcceptWaiting(discriminator)) wake_(Discriminator(discriminator));
 }
 
-// As DiscriminatorEnd of exchange/discriminator_end.h.
+// Follows DiscriminatorEnd of exchange/discriminator_end.h.
 bool SimulatedExchange::HasRoom(int discriminator,
                                 const ImageBatch& batch) const {
   const DiscriminatorSide& side = discriminators_[discriminator];
@@ -122,7 +120,8 @@ bool SimulatedExchange::Take(int discriminator, int64_t round,
     return !taken->empty();
   };
   bool is_taken = attempt();
-  // What it lacks has room now; what it took leaves some.
+  // Accept waiting batches twice: the missing slice may fit now, and taking one
+  // makes room.
   if (AcceptWaiting(discriminator) && !is_taken) is_taken = attempt();
   if (is_taken) {
     counts_.images_taken += range.count;
@@ -139,8 +138,6 @@ void SimulatedExchange::FinishRound(int discriminator, int64_t round) {
                             : round + 2 - MaxImageAge(shape_->schedule));
   AcceptWaiting(discriminator);
 }
-
-// --- Feedback ---
 
 int64_t SimulatedExchange::NewestJudgedRound(int discriminator) const {
   return shape_->schedule.LastRoundJudgedBy(
@@ -181,8 +178,6 @@ bool SimulatedExchange::TakeAnswer(int generator, int64_t round,
   return generators_[generator].answers.erase({round, first_index}) > 0;
 }
 
-// --- Critics ---
-
 bool SimulatedExchange::Publish(int discriminator, int64_t version) {
   CriticSlot& slot = discriminators_[discriminator].critic;
   if (!slot.MayPublish()) return false;
@@ -207,7 +202,7 @@ void SimulatedExchange::SendCritic(int generator, int discriminator) {
   ++counts_.critics_sent;
   const size_t from = Discriminator(discriminator);
   const size_t to = Generator(generator);
-  // Inside a process a critic is not copied to another end.
+  // Within a process, a critic is not copied.
   const int64_t bytes = from == to ? 0 : shape_->discriminator.network_bytes();
   network_->Send(from, to, bytes,
                  [this, generator, discriminator, critic = *next] {
@@ -250,7 +245,7 @@ std::optional<int64_t> SimulatedExchange::TakeCritic(int generator,
     return (*taken)->version;
   };
   std::optional<int64_t> taken = attempt();
-  // Older critics were given up, so that the awaited one has room.
+  // Taking may have dropped older critics, so that the offered one has room.
   if (side.offered.has_value()) {
     OfferCritic(generator, source, CriticState(*side.offered));
     if (!taken.has_value()) taken = attempt();

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The exchange between the two fleets in virtual time: the real policies
-// (image_cache.h, critic_slot.h, critic_queue.h of exchange/) around messages
-// that take as long as their bytes do. Images carry no pixels.
-//
-// Every call is a try, and returns at once.
-//
+// (image_cache.h, critic_slot.h, critic_queue.h of exchange/), with messages
+// that take as long as their bytes do. Images have no pixels. No call waits:
+// each tries once and returns.
 // Owner: the simulation. Thread safety: one thread.
 #pragma once
 
@@ -27,77 +25,76 @@
 
 namespace gandem {
 
-// Images of a run so far, and critics. What was sent is taken once, or still on
-// its way.
+// Images and critics of a run so far. A sent item has been taken once, or is
+// still on its way.
 struct ExchangeCounts {
   int64_t images_sent = 0;    // for training; answered ones count as asked
-  int64_t images_taken = 0;   // BOUNDED: uses after the first included
-  int64_t images_asked = 0;   // sent to be judged
-  int64_t answers_taken = 0;  // images of them
+  int64_t images_taken = 0;   // with BOUNDED, reuses count, too
+  int64_t images_asked = 0;   // sent for feedback
+  int64_t answers_taken = 0;  // images with feedback
   int64_t critics_sent = 0;
   int64_t critics_acknowledged = 0;
 };
 
 class SimulatedExchange {
  public:
-  // A micro-batch that a discriminator is to answer.
+  // A micro-batch for which a discriminator owes feedback.
   struct Request {
     int generator = 0;
     ImageBatch images = {};
   };
 
-  // The shape and the network outlive it. `wake` is called for a process that
-  // may go on.
+  // The shape and the network outlive the exchange. `wake` is called for a
+  // process that may be able to continue.
   SimulatedExchange(const RunShape* shape, SimulatedNetwork* network,
                     std::function<void(size_t process)> wake);
-  // How many generators take the critics of a discriminator.
+  // Number of generators that take the critics of a discriminator.
   int64_t num_takers(int discriminator) const {
     return std::ssize(critic_takers_[discriminator]);
   }
 
   // --- A generator's end ---
 
-  // Hands a part over to one discriminator, if there is room on the way.
+  // Sends a part to one discriminator; returns false if the outbox is full.
   bool Put(int generator, int discriminator, const ImageBatch& part);
-  // Has the answer to this part come? It is given once.
+  // Whether the answer to this part has arrived; true only once.
   bool TakeAnswer(int generator, int64_t round, int64_t first_index);
-  // The version, if it is there.
+  // The version of the critic, if it has arrived.
   std::optional<int64_t> TakeCritic(int generator, int64_t version);
 
   // --- A discriminator's end ---
 
   bool Take(int discriminator, int64_t round, IndexRange range);
   void FinishRound(int discriminator, int64_t round);
-  // The first request of a round up to `last_round`, which is given once.
+  // The first request of a round up to `last_round`; removes it.
   std::optional<Request> NextRequest(int discriminator, int64_t last_round);
-  // BOUNDED: the newest round that may be judged now.
+  // BOUNDED: the newest round that may get feedback now.
   int64_t NewestJudgedRound(int discriminator) const;
   void Answer(int discriminator, const Request& request);
-  // False: a generator lacks the critic before.
+  // Returns false if a generator still lacks the previous critic.
   bool Publish(int discriminator, int64_t version);
 
   const ExchangeCounts& counts() const { return counts_; }
 
  private:
-  // From one generator to one discriminator.
+  // State of the messages from one generator to one discriminator.
   struct Stream {
     int64_t outbox_images = 0;
-    // Arrived, and without room, in order.
+    // Images that arrived and have no room in the cache yet, in order.
     std::deque<ImageBatch> waiting = {};
-    // A critic is on its way.
     bool is_critic_under_way = false;
     int64_t critic_sent = -1;
   };
   struct GeneratorSide {
     CriticQueue critics;
-    std::optional<CriticState> offered = {};  // arrived, and without room
+    std::optional<CriticState> offered = {};             // arrived, no room yet
     std::set<std::pair<int64_t, int64_t>> answers = {};  // round, first index
   };
   struct DiscriminatorSide {
     ImageCache cache;
     CriticSlot critic;
     std::deque<Request> requests = {};
-    std::set<int> senders = {};  // with something that waits
+    std::set<int> senders = {};  // generators with waiting images
     int64_t oldest_unfinished = 0;
     int64_t wanted_feedback_round = -1;
   };
@@ -111,7 +108,8 @@ class SimulatedExchange {
   }
   bool HasRoom(int discriminator, const ImageBatch& batch) const;
   void Arrive(int generator, int discriminator, const ImageBatch& batch);
-  // Accepts what waits, as far as there is room. Returns whether it did any.
+  // Accepts waiting images while there is room. Returns whether it accepted
+  // any.
   bool AcceptWaiting(int discriminator);
   void Accept(int generator, int discriminator, const ImageBatch& batch);
   void SendCritic(int generator, int discriminator);
@@ -123,9 +121,9 @@ class SimulatedExchange {
   const std::function<void(size_t process)> wake_;
   std::vector<GeneratorSide> generators_;
   std::vector<DiscriminatorSide> discriminators_;
-  // Those that have carried something: of a thousand workers few pairs do.
+  // Only pairs that have sent something: of a thousand workers, few pairs do.
   std::map<std::pair<int, int>, Stream> streams_;
-  // By discriminator: the generators that take its critics.
+  // The generators that take the critics of each discriminator.
   std::vector<std::vector<int>> critic_takers_;
   ExchangeCounts counts_;
 };

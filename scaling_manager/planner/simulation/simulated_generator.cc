@@ -139,7 +139,7 @@ void SimulatedGenerator::PlanRound() {
           ComputeNow(cost);
           break;
         }
-        // Judging comes first and makes no gradients of parameters.
+        // The critic's passes come first and make no gradients of parameters.
         if (!schedule_.AnswersImages()) {
           ComputeNow(role_.times.Of(OperationTime::JUDGE, op.range.count));
         }
@@ -154,7 +154,7 @@ void SimulatedGenerator::PlanRound() {
   EndRound();
 }
 
-// Images go to the rank that trains on them or judges them, as in
+// Images go to the rank that trains on them or gives feedback on them, as in
 // exchange/fleet_exchange.h.
 void SimulatedGenerator::PlanSend(size_t op, ImageUse use, IndexRange range) {
   const auto [found, is_new] = parts_.try_emplace(op);

@@ -8,10 +8,10 @@
 namespace gandem {
 namespace {
 
-// What workers that take turns on a core lose, for each that is there beside
-// one: of the 18 % that four processes on two busy cores were slower than one
-// of two threads (docs/performance.md, Fleets), sums are 3 and smaller
-// slices 5.
+// Loss of workers that share cores, for each process per core beyond one. Four
+// processes on two busy cores were 18 % slower than one process with two
+// threads (docs/performance.md, Fleets); sums explain 3 % of that, and smaller
+// slices 5 %.
 constexpr double kTurnLoss = 0.1;
 
 }  // namespace
@@ -77,7 +77,7 @@ void SimulatedHost::Plan() {
 void SimulatedHost::Finish(int64_t plan) {
   if (plan != plan_) return;
   CatchUp();
-  // Who this end was planned for has nothing left but rounding.
+  // The task for which this end was planned has only rounding errors left.
   const auto first = std::ranges::min_element(
       tasks_, {}, [](const Task& task) { return task.left / task.pace; });
   first->left = 0;
@@ -145,7 +145,7 @@ double SimulatedNetwork::Sum(const std::vector<size_t>& hosts, double start,
   }
   const double sent = shape_->links.sum_network.Occupied(bytes);
   for (size_t i = 0; i < hosts.size(); ++i) {
-    // The link is free in the pauses between hops.
+    // The link is free between hops.
     sending_[hosts[i]] = receiving_[hosts[i]] = start + sent;
     busy_[hosts[i]] += sent;
     Count(hosts[i], hosts[(i + 1) % hosts.size()], bytes);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What workers share in virtual time: the cores of a host, the network, and the
-// sums of a fleet (docs/cost_model.md sections 2 to 4).
-//
+// Resources that workers share in virtual time: the cores of a host, the
+// network, and the sums of a fleet (docs/cost_model.md sections 2 to 4).
 // Owner: the simulation. Thread safety: one thread.
 #pragma once
 
@@ -17,26 +16,24 @@
 
 namespace gandem {
 
-// The cores of a host, and the workers that compute on them at once. One that
+// The cores of a host, and the workers that compute on them. A worker that
 // computes beside others takes longer:
-//
 //   seconds = alone + (beside - alone) * min(1, others / (cores - threads))
-//
-// with `others` the threads of the other workers that compute at the moment.
-// Where all of them have l > 1 times as many threads as there are cores they
-// take turns, and it takes l (1 + 0.1 (l - 1)) times as long. A worker that
-// waits takes nothing.
+// where `others` is the number of threads of the other workers that are
+// computing. If the host has l > 1 computing threads per core, workers take
+// turns and take l (1 + 0.1 (l - 1)) times as long. A waiting worker uses no
+// core.
 class SimulatedHost {
  public:
-  // Of all its workers `threads` threads. The queue outlives it.
+  // `threads` and `processes` are those of all workers of the host. The queue
+  // outlives the host.
   SimulatedHost(const HostShape& shape, int threads, int processes,
                 EventQueue* queue);
 
   // Calls `done` when a worker with `threads` has computed for `cost`.
   void Compute(int threads, const ComputeCost& cost, EventQueue::Event done);
 
-  // Of the cores, those that the workers' threads leave free; below 0 where
-  // they leave none.
+  // Cores of the host minus the threads of its workers; may be below 0.
   double free_cores() const { return free_cores_; }
 
  private:
@@ -44,13 +41,13 @@ class SimulatedHost {
     int threads = 1;
     double slowdown = 1;  // beside / alone
     double left = 0;      // seconds alone
-    double pace = 1;      // of them, in a second
+    double pace = 1;      // seconds of work done per second
     EventQueue::Event done = {};
   };
 
-  // What was computed since the last change.
+  // Accounts for the work that was done since the last change.
   void CatchUp();
-  // New paces, and the next end.
+  // Computes new paces, and schedules the next end.
   void Plan();
   void Finish(int64_t plan);
   double PaceOf(const Task& task, int active) const;
@@ -64,27 +61,27 @@ class SimulatedHost {
 
   std::vector<Task> tasks_;
   double last_change_ = 0;
-  int64_t plan_ = 0;  // older ones are void
+  int64_t plan_ = 0;  // number of the newest schedule; older ones are ignored
 };
 
-// Bytes on their way. What leaves a host, and what comes to it, is one after
-// the other, in the order of sending, at the speed of the link; between two
-// processes of a host the same holds for the sending process.
+// Messages in transit. A host sends its messages one after the other, in order,
+// at the speed of the link, and receives likewise. Between two processes of a
+// host, the same holds for the sending process.
 class SimulatedNetwork {
  public:
-  // The shape and the queue outlive it.
+  // The shape and the queue outlive the network.
   SimulatedNetwork(const RunShape* shape, EventQueue* queue);
 
-  // Calls `arrived` when all bytes are there.
+  // Calls `arrived` when all bytes have arrived.
   void Send(size_t from_process, size_t to_process, int64_t bytes,
             EventQueue::Event arrived);
-  // A word without bytes.
+  // Sends a notification without bytes.
   void Notify(size_t from_process, size_t to_process,
               EventQueue::Event arrived);
 
-  // A sum between hosts that takes `seconds` from `start` at the earliest, of
-  // which each host sends and receives `bytes`; returns when it ends. It
-  // begins when all their links are free.
+  // Runs a sum between hosts that takes `seconds`, begins at `start` or when
+  // all their links are free, and makes each host send and receive `bytes`.
+  // Returns its end.
   double Sum(const std::vector<size_t>& hosts, double start, double seconds,
              int64_t bytes);
 
@@ -92,10 +89,10 @@ class SimulatedNetwork {
   double ComputeSeconds(size_t from_process, size_t to_process,
                         int64_t bytes) const;
 
-  // Sent so far between two hosts, by both of their numbers, lower first.
+  // Bytes sent so far, by pair of hosts, the lower number first.
   using Pair = std::pair<size_t, size_t>;
   const std::map<Pair, int64_t>& bytes() const { return bytes_; }
-  // Seconds in which a host's link was sending so far, by host.
+  // Seconds so far in which each host's link was sending.
   const std::vector<double>& busy_seconds() const { return busy_; }
 
  private:
@@ -104,7 +101,7 @@ class SimulatedNetwork {
 
   const RunShape* const shape_;
   EventQueue* const queue_;
-  // When they are free again.
+  // Times at which a sender or receiver is free again.
   std::vector<double> sending_;     // by host
   std::vector<double> receiving_;   // by host
   std::vector<double> in_process_;  // by process
@@ -112,9 +109,9 @@ class SimulatedNetwork {
   std::vector<double> busy_;
 };
 
-// What the ranks of a fleet sum: the gradients of a step, part by part while
-// the backward pass goes on, or their states now and then. A part begins when
-// all ranks have launched it and the part before has ended.
+// The sums of a fleet: the gradients of a step, part by part during the
+// backward pass, or the states in intervals. A part begins when all ranks have
+// launched it and the previous part has ended.
 class SimulatedSums {
  public:
   // `wake` is called for all ranks when the last part has ended.
@@ -124,10 +121,10 @@ class SimulatedSums {
 
   int parts() const { return static_cast<int>(parts_.size()); }
   int num_hosts() const { return static_cast<int>(hosts_.size()); }
-  // A rank has its part `part` ready. A rank begins the next step's only when
-  // this step's are completed.
+  // Called when a rank has its part `part` ready. A rank launches parts of the
+  // next step only after this step's are completed.
   void Launch(int part);
-  // Steps whose sums are there.
+  // Number of steps whose sums are completed.
   int64_t completed() const { return completed_; }
 
  private:
@@ -140,8 +137,8 @@ class SimulatedSums {
   EventQueue* const queue_;
   const std::function<void()> wake_;
 
-  std::vector<int> launched_;  // by part: by how many ranks
-  int next_ = 0;               // the part that begins next
+  std::vector<int> launched_;  // by part: number of ranks that launched it
+  int next_ = 0;               // index of the part that begins next
   bool is_busy_ = false;
   int64_t completed_ = 0;
 };

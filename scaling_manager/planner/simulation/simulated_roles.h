@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two roles in virtual time: the operations of exchange/schedule.h in
-// their order, each for as long as the profile says, and the waits of
+// The two roles in virtual time: the operations of exchange/schedule.h in their
+// order, each with its time from the profile, and the waits of
 // generator_worker/ and discriminator_worker/ between them.
-//
 // Owner: the simulation. Thread safety: one thread.
 #pragma once
 
@@ -28,13 +27,13 @@ struct SimulatedFleet {
   const RoleShape* role = nullptr;
   std::unique_ptr<SimulatedSums> gradients = {};  // null: nothing to sum
   std::unique_ptr<SimulatedSums> states = {};     // null: nothing to average
-  std::vector<int> finishers = {};  // by round: ranks that have ended it
+  std::vector<int> finishers = {};  // by round: number of ranks that ended it
   std::vector<double> ends = {};    // of the rounds that all ranks have ended
 
   void FinishRound(int64_t round, double now);
 };
 
-// A run and all that its parts share; these point to each other.
+// A run and all of its parts, which point to each other.
 struct Simulation {
   Simulation(const RunShape& run_shape, const SimulationOptions& run_options);
   Simulation(const Simulation&) = delete;
@@ -54,18 +53,18 @@ struct Simulation {
 
 class RankRole : public SimulatedRole {
  protected:
-  // `images` are this rank's of a step.
+  // `images` is this rank's number of images per step.
   RankRole(Simulation* run, SimulatedFleet* fleet, int rank, int64_t images);
 
   void BeginRound();
   void EndRound();
-  // `cost` in this round.
+  // Computes for `cost`, scaled by this round's jitter.
   void ComputeNow(const ComputeCost& cost) { Compute(factor_ * cost); }
-  // A backward pass of which gradients leave part by part.
+  // Computes a backward pass whose gradients are sent part by part.
   void ComputeLaunching(const ComputeCost& cost);
-  // Sums, update, averages.
+  // Adds the sums, the update and the averages.
   void FinishStep();
-  // At one end of what travels between this rank and one of the other role.
+  // Cost, at one end, of a message between this rank and one of the other role.
   ComputeCost NetworkCost(size_t from_process, size_t to_process,
                           int64_t bytes) const;
 
@@ -78,15 +77,15 @@ class RankRole : public SimulatedRole {
   const size_t process_;
   const int64_t images_;
   int64_t round_ = 0;
-  double factor_ = 1;  // of this round's jitter
+  double factor_ = 1;  // jitter of this round
 
  private:
   ComputeCost SumCost() const;
   int64_t Passes() const;  // of a step
 
-  // How much of the network's computing takes the workers' cores, [0, 1].
+  // Share of the network's computing that takes the workers' cores, in [0, 1].
   double network_share_ = 0;
-  int64_t summed_ = 0;  // planned steps
+  int64_t summed_ = 0;  // number of planned steps
   int64_t updates_ = 0;
   int64_t averaged_ = 0;
 };
@@ -104,9 +103,9 @@ class SimulatedGenerator : public RankRole {
     return shape_.discriminator.processes[rank];
   }
 
-  // By operation: the parts of what it sends, the same in every round.
+  // The parts of the images that an operation sends, the same in every round.
   std::map<size_t, std::vector<RankedRange>> parts_;
-  // By first index of what is answered: the same parts.
+  // The same parts, by the first index of the images with feedback.
   std::map<int64_t, const std::vector<RankedRange>*> asked_;
   int64_t loaded_critic_ = -1;
 };
@@ -117,29 +116,31 @@ class SimulatedDiscriminator : public RankRole {
 
  private:
   void PlanRound() override;
-  // EXACT: what is due before a round begins.
+  // EXACT: plans what is due before a round begins.
   void PlanBoundary();
   void PlanData();
   void PlanTake(const DiscriminatorOp& op);
   void PlanGenerated(const DiscriminatorOp& op, bool is_last);
 
-  // For attempts: plans an answer, or the newest critic, and returns false
-  // where there was something to give. BOUNDED gives what it can of `version`.
+  // For attempts: plans an answer or the newest critic and returns false, or
+  // returns true if there is nothing to give. BOUNDED gives what it can at
+  // `version`.
   bool HasAnswered(int64_t last_round);
   bool HasGiven(int64_t version);
   void AnswerTrained(int64_t round, IndexRange trained);
   ComputeCost CaptureCost() const;
 
-  double decoders_ = 0;       // cores for real images, in part too
-  size_t maker_process_ = 0;  // of the images that it trains on
-  const int64_t judged_;      // images that it answers in a round
-  const int64_t num_takers_;  // of its critics
+  double decoders_ = 0;       // cores for decoding, may be fractional
+  size_t maker_process_ = 0;  // process that makes this rank's training images
+  const int64_t judged_;      // images with feedback per round
+  const int64_t num_takers_;  // number of generators that take its critics
   int64_t answered_ = 0;
   int64_t published_ = -1;
-  // FUSED: of the round in training.
+  // FUSED: images trained on in the current round.
   IndexSet trained_;
   std::vector<SimulatedExchange::Request> unanswered_;
-  // Real batches: when the last was ready, and when those before were taken.
+  // Real batches: when the last was ready, and when the earlier ones were
+  // taken.
   double data_ready_ = 0;
   std::deque<double> data_taken_;
 };

@@ -20,13 +20,14 @@
 namespace gandem {
 namespace {
 
-// Stretches whose lengths differ by less are steady,
+// Relative difference below which two stretches of rounds count as equally
+// long.
 constexpr double kSteady = 1e-9;
-// if the generators' differ by less from the discriminators': while one role
-// gets ahead of the other, neither waits, but one will.
+// The same between the two roles: while one role gets ahead of the other,
+// neither waits, but one eventually will.
 constexpr double kInStep = 0.005;
 
-// What a run has done up to a moment.
+// State of a run at one time.
 struct Moment {
   double time = 0;
   RoleWaits generator = {};
@@ -35,7 +36,7 @@ struct Moment {
   std::vector<double> busy = {};
 };
 
-// What a fleet of several ranks sums, and where.
+// The sums of a fleet with several ranks.
 std::unique_ptr<SimulatedSums> SumsOf(Simulation& run, const RoleShape& role,
                                       std::vector<SumPart> parts) {
   std::set<size_t> hosts;
@@ -62,8 +63,8 @@ SimulatedFleet FleetOf(Simulation& run, const RoleShape& role) {
   return fleet;
 }
 
-// Of the last `rounds` rounds of the generators; infinite before there are so
-// many.
+// Duration of the generators' last `rounds` rounds; infinite if there were
+// fewer.
 double GeneratorSeconds(const Simulation& run, int64_t rounds) {
   const std::vector<double>& ends = run.generators.ends;
   if (std::ssize(ends) <= rounds) {
@@ -127,14 +128,14 @@ SimulatedRounds Between(const Simulation& run, const Moment& begin,
 
 absl::Status Stuck(const Simulation& run) {
   return absl::InternalError(absl::StrCat(
-      "the simulated run does not go on after ", run.discriminators.ends.size(),
+      "the simulated run is stuck after ", run.discriminators.ends.size(),
       " rounds: generator 0 waits for ",
       static_cast<int>(run.roles.front()->wait()),
       ", the last discriminator for ",
       static_cast<int>(run.roles.back()->wait())));
 }
 
-// Until the discriminators have ended `rounds` rounds.
+// Runs until the discriminators have ended `rounds` rounds.
 absl::Status RunTo(int64_t rounds, Simulation& run) {
   while (std::ssize(run.discriminators.ends) < rounds) {
     if (!run.queue.RunNext()) return Stuck(run);
@@ -142,16 +143,16 @@ absl::Status RunTo(int64_t rounds, Simulation& run) {
   return absl::OkStatus();
 }
 
-// Of a stretch of the discriminators' rounds, the one before, and as many of
-// the generators'.
+// Compares a stretch of the discriminators' rounds with the previous stretch
+// and with the generators' last rounds.
 bool IsSteady(double seconds, double before, double generator_seconds) {
   return std::abs(seconds - before) <= kSteady * std::max(seconds, 1e-300) &&
          std::abs(generator_seconds - seconds) <= kInStep * seconds;
 }
 
-// A role that waits for less than this part of a round computes all the time.
+// A role that waits for a smaller share of a round counts as always computing.
 constexpr double kBusy = 0.05;
-// A link that sends for more than this part of it is what the others wait for.
+// A link that sends for a larger share of the time is the bottleneck.
 constexpr double kFullLink = 0.9;
 
 double Total(const RoleWaits& waits) {
@@ -163,7 +164,7 @@ double Share(const SimulatedRounds& rounds, const RoleWaits& waits) {
   return std::clamp(Total(waits) / rounds.round_seconds, 0.0, 1.0);
 }
 
-// What this role waits for most.
+// The longest of the role's waits.
 std::string LongestWait(const RunShape& shape, Role role,
                         const RoleWaits& waits) {
   const auto longest =
@@ -191,7 +192,7 @@ std::string BottleneckOf(const RunShape& shape, const SimulatedRounds& rounds) {
         " computing");
   }
   if (rounds.link_share > kFullLink) return absl::StrCat("link ", rounds.link);
-  // Both wait: for what the one waits that waits less.
+  // Both roles wait: name the longest wait of the role that waits less.
   return generator < discriminator
              ? LongestWait(shape, GENERATOR, rounds.generator_waits)
              : LongestWait(shape, DISCRIMINATOR, rounds.discriminator_waits);
@@ -239,8 +240,8 @@ Simulation::Simulation(const RunShape& run_shape,
 absl::StatusOr<SimulatedRounds> SimulateRun(const RunShape& shape,
                                             const SimulationOptions& options) {
   Simulation run(shape, options);
-  // A cycle through both roles takes lag + 1 rounds, one through averages
-  // rounds_to_agreement: a stretch has whole ones of both.
+  // A cycle through both roles takes lag + 1 rounds, a cycle of averages
+  // rounds_to_agreement. A stretch has whole cycles of both.
   const int64_t cycle = std::min<int64_t>(
       (shape.schedule.lag + 1) * shape.rounds_to_agreement, 4096);
   const bool is_random = options.jitter > 0;
@@ -249,7 +250,7 @@ absl::StatusOr<SimulatedRounds> SimulateRun(const RunShape& shape,
   int64_t rounds = std::max(cycle, 2 * (shape.schedule.lag + 2));
   GANDEM_RETURN_IF_ERROR(RunTo(rounds, run));
   Moment begin = Now(run);
-  // Rounds that never get steady are those of the later half.
+  // If rounds never become steady, the second half counts.
   Moment half = begin;
   int64_t half_rounds = rounds;
   double last = -1;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run in virtual time, until its rounds take the same time each: a
-// discrete-event simulation of the real schedule
-// (docs/cost_model.md section 5).
-//
+// Simulates a run in virtual time until all rounds take the same time: a
+// discrete-event simulation of the real schedule (docs/cost_model.md section
+// 5).
 // Owner: values. Thread safety: pure functions.
-// Errors: INTERNAL  nobody can go on, and who waits for what: a bug of ours.
+// Errors: INTERNAL  all workers wait, and for what: a bug of the simulation.
 #pragma once
 
 #include <cstdint>
@@ -21,37 +20,38 @@
 namespace gandem {
 
 struct SimulationOptions {
-  // Standard deviation of the logarithm of what a rank's computing of a round
-  // is multiplied by; the mean of the factor is 1.
+  // Standard deviation of the logarithm of the factor, with mean 1, that
+  // multiplies a rank's compute time in a round.
   double jitter = 0;
   uint64_t seed = 1;
-  // With jitter: rounds that are measured. Without: at most.
+  // With jitter: number of measured rounds; without: the largest number.
   int64_t rounds = 256;
 };
 
-// Of a steady stretch of rounds.
+// Times of a steady stretch of rounds.
 struct SimulatedRounds {
   int64_t rounds = 0;
   double round_seconds = 0;  // mean
-  // Mean over the ranks: seconds of a round that they wait for each thing.
+  // Seconds of a round that ranks wait, by reason, averaged over the ranks.
   RoleWaits generator_waits = {};
   RoleWaits discriminator_waits = {};
-  // A round's bytes between two hosts, of the pair with the most, and that
-  // pair; empty: there is one host.
+  // Bytes per round between the pair of hosts with the most, and the names of
+  // that pair; empty with one host.
   int64_t link_bytes = 0;
   std::string link = {};
-  // Of the time that the busiest host's link was sending.
+  // Share of the time in which the busiest host's link was sending.
   double link_share = 0;
-  // From the beginning of the run.
-  std::vector<double> round_ends = {};  // of the whole discriminator fleet
+  // These two count from the beginning of the run.
+  // ends for the whole discriminator fleet
+  std::vector<double> round_ends = {};
   ExchangeCounts counts = {};
 };
 
 absl::StatusOr<SimulatedRounds> SimulateRun(const RunShape& shape,
                                             const SimulationOptions& options);
 
-// What simulated rounds say to a person: speed, shares of waiting, bytes of the
-// busiest link and the bottleneck.
+// Summarizes simulated rounds: speed, shares of waiting, bytes of the busiest
+// link, and the bottleneck.
 Prediction SummaryOf(const RunShape& shape, const SimulatedRounds& rounds);
 
 }  // namespace gandem

@@ -39,7 +39,7 @@ void SimulatedWorker::Wake() {
 void SimulatedWorker::Run() {
   EndIdle();
   is_running_ = true;
-  // A role goes on until it waits; then the next one has a turn.
+  // A role runs until it waits; then the next role has a turn.
   for (size_t waiting = 0; waiting < roles_.size();) {
     const SimulatedRole::Step step = roles_[current_]->Next();
     if (step.kind == SimulatedRole::Step::Kind::kWaits) {

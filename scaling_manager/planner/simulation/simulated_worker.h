@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A worker process: one compute thread that does the operations of its role,
-// or of both in turn where they are colocated (training/roles/run_roles.h).
-//
+// A worker process: one compute thread that runs the operations of its role or,
+// if colocated, of both roles in turn (training/roles/run_roles.h).
 // Owner: the simulation. Thread safety: one thread.
 #pragma once
 
@@ -18,13 +17,13 @@
 
 namespace gandem {
 
-// What a role waits for.
+// Reasons to wait.
 enum class RoleWait { kNone, kOtherRole, kCache, kFleet, kData };
 inline constexpr size_t kNumRoleWaits = 5;
-// Seconds of each.
+// Seconds by reason.
 using RoleWaits = std::array<double, kNumRoleWaits>;
 
-// What a role does, in order.
+// The operations of one role, in order.
 class SimulatedRole {
  public:
   virtual ~SimulatedRole() = default;
@@ -39,7 +38,7 @@ class SimulatedRole {
   RoleWait wait() const { return wait_; }
 
  protected:
-  // The tasks of the next round.
+  // Adds the tasks of the next round.
   virtual void PlanRound() = 0;
 
   void Compute(ComputeCost cost) { tasks_.push_back({.cost = cost}); }
@@ -49,11 +48,12 @@ class SimulatedRole {
       return true;
     }});
   }
-  // Until `attempt` is true; it is called again whenever the worker is woken.
+  // Waits until `attempt` returns true; it is called again at every Wake().
   void Await(RoleWait wait, std::function<bool()> attempt) {
     tasks_.push_back({.wait = wait, .attempt = std::move(attempt)});
   }
-  // For an attempt: before it is called again, or, if it is true, next.
+  // Called by an attempt: computes `cost` and runs `then` before the attempt is
+  // repeated or, if it succeeded, before the next task.
   void First(ComputeCost cost, std::function<void()> then);
 
  private:
@@ -73,13 +73,13 @@ class SimulatedWorker {
   SimulatedWorker(int threads, SimulatedHost* host, EventQueue* queue)
       : threads_(threads), host_(host), queue_(queue) {}
 
-  // The roles outlive it.
+  // The roles outlive the worker.
   void Add(SimulatedRole* role) { roles_.push_back(role); }
-  // Something has changed that a role may wait for.
+  // Call it when something has changed that a role may wait for.
   void Wake();
 
-  // So far, by what `role`, the n-th that was added, waited for while the
-  // thread had nothing to do.
+  // Seconds so far, by reason, that `role`, the n-th added, waited while the
+  // thread was idle.
   RoleWaits Waited(size_t role) const;
 
  private:

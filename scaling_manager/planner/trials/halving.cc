@@ -13,10 +13,10 @@ namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-// Scores that agree by chance are not without noise.
+// Lower bound of the noise, because scores may agree by chance.
 constexpr double kLeastNoise = 1e-3;
 
-// 97.5 % of Student's distribution, by degrees of freedom from 1 on.
+// 97.5 % quantiles of Student's distribution, by degrees of freedom from 1 on.
 constexpr double kStudent[] = {12.706, 4.303, 3.182, 2.776, 2.571,
                                2.447,  2.365, 2.306, 2.262, 2.228};
 
@@ -24,7 +24,7 @@ double StudentOf(int degrees) {
   if (degrees <= static_cast<int>(std::size(kStudent))) {
     return kStudent[degrees - 1];
   }
-  return 1.96 + 2.72 / degrees;  // within 1 % from 11 on
+  return 1.96 + 2.72 / degrees;  // within 1 % for 11 and more
 }
 
 std::vector<uint64_t> CommonSeeds(std::span<const SeedScores> candidates) {
@@ -39,7 +39,8 @@ std::vector<uint64_t> CommonSeeds(std::span<const SeedScores> candidates) {
   return seeds;
 }
 
-// log(score) by candidate and seed; NaN and what is not above 0 failed.
+// log(score) by candidate and seed; infinity for NaN and scores not above 0,
+// which are failures.
 std::vector<std::vector<double>> LogScores(
     std::span<const SeedScores> candidates,
     const std::vector<uint64_t>& seeds) {
@@ -65,7 +66,8 @@ struct SeedNoise {
   int degrees = 0;
 };
 
-// Residuals of the additive model, candidate + seed, of rows without failures.
+// Residuals of the additive model, candidate + seed, over rows without
+// failures.
 SeedNoise NoiseOf(const std::vector<std::vector<double>>& table) {
   std::vector<std::vector<double>> rows;
   for (const auto& row : table) {

@@ -20,7 +20,7 @@
 namespace gandem {
 namespace {
 
-// Characters of a difference between two studies in a message (chosen).
+// Most characters of a difference between two studies in a message (chosen).
 constexpr size_t kMostDifference = 200;
 
 SeedScores ScoresAt(const Trial& trial, int64_t rounds) {
@@ -31,7 +31,7 @@ SeedScores ScoresAt(const Trial& trial, int64_t rounds) {
   return scores;
 }
 
-// Of the trials with these indices, which all have a seed in common.
+// Compares the trials with these indices, which have a seed in common.
 std::vector<Standing> CompareAt(const Trials& trials,
                                 const std::vector<int>& indices,
                                 int64_t rounds) {
@@ -52,14 +52,14 @@ std::vector<int> AllTrials(const Trials& trials) {
   return all;
 }
 
-// The reference is another schedule, unless it is the recipe itself.
+// The synchronous reference may win only if it is the recipe itself.
 bool MayBeChosen(const Trial& trial) {
   return !trial.is_reference() || trial.sets().empty();
 }
 
-// Who goes on after a rung that is complete: of those that may be chosen, which
-// the recipe is among. The reference always does, and the recipe: what is found
-// has to be better than these.
+// The trials that continue after a complete rung. The recipe and the reference
+// always continue unless they failed, because the winner has to be better than
+// the recipe.
 std::vector<int> Promoted(const Trials& trials, const std::vector<int>& indices,
                           int64_t rounds) {
   std::vector<int> choice = indices;
@@ -186,7 +186,7 @@ absl::Status CheckSameStudy(const Trials& found, const Trials& wanted) {
   google::protobuf::util::MessageDifferencer differencer;
   differencer.ReportDifferencesToString(&differences);
   if (differencer.Compare(study, wanted)) return absl::OkStatus();
-  // A line for each difference. One that is a whole recipe is long.
+  // The text has one line per difference. A whole recipe makes a long line.
   const std::string first = differences.substr(
       0, std::min<size_t>(differences.find('\n'), kMostDifference));
   return absl::FailedPreconditionError(absl::StrCat(
@@ -194,13 +194,13 @@ absl::Status CheckSameStudy(const Trials& found, const Trials& wanted) {
       "): give another folder by -o, or the same arguments as before"));
 }
 
-// --- What is tried ---
+// --- The trials ---
 
 namespace {
 
 using Sets = std::vector<std::string>;
 
-// The numbers of a role's family, whichever it is.
+// The numeric options of a role's optimizer, whatever its family.
 class RoleNumbers {
  public:
   RoleNumbers(std::string role, const OptimizerConfig& optimizer)
@@ -214,8 +214,8 @@ class RoleNumbers {
             : &reflection.GetMessage(optimizer, family);
   }
 
-  // Nothing where the family has no such number. AdaBelief's beta1 is above 0,
-  // and Lion's is another thing.
+  // Empty if the family has no such number. AdaBelief's beta1 must be above 0,
+  // and Lion's has another meaning.
   Sets Set(const std::string& number, double value) const {
     const bool is_other =
         number == "beta1" && (family_ == "adabelief" || family_ == "lion");
@@ -334,10 +334,10 @@ void AddTrials(const RunConfig& recipe, int count, Trials& trials) {
   for (Trial& trial : TrialList(recipe)) {
     if (trials.trials_size() >= count) return;
     const auto config = ConfigOf(trial, recipe);
-    // An optimizer whose rate is at its limit, AdaBelief without beta1 ...
+    // A trial may be invalid, for example because its rate is out of range.
     if (!config.ok()) continue;
     if (!seen.insert(EffectiveConfigText(*config)).second) {
-      // The recipe, which is the first, is the synchronous run itself.
+      // The recipe, which is the first trial, is synchronous itself.
       if (trial.is_reference()) {
         trials.mutable_trials(0)->set_is_reference(true);
       }

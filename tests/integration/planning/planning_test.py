@@ -86,7 +86,7 @@ class PlanningTest(RunTest):
         text = self.gandem("plan", SMOKE, *flags, "--set",
                            "discriminator.workers=2", "-o", plan)
         self.assertIn("1 G + 2 D, 1 thread, SNAPSHOT, lag 1", text)
-        self.assertIn("nothing else was tried", text)
+        self.assertIn("no other settings were tried", text)
         self.assertEqual(plan.read_text().count("candidates {"), 1)
         self.assertIn("colocated, 1 thread", self.gandem(
             "plan", SMOKE, *flags, "--colocated"))

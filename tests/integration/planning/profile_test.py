@@ -86,7 +86,7 @@ class ProfileTest(RunTest):
         # Elsewhere it is known already.
         self.output = self.folder / "elsewhere.textproto"
         text = self.profile(budget="1s")
-        self.assertIn("goes on from", text)
+        self.assertIn("resuming from", text)
         self.assertEqual(self.probes()[:len(after)], after)
 
     def test_ctrl_c_keeps_what_was_measured(self):
@@ -137,7 +137,7 @@ class ProfileTest(RunTest):
     def test_memory_that_is_not_enough(self):
         text = self.profile("--memory", "20MiB", code=2)
         self.assertIn("OUT_OF_MEMORY", text)
-        self.assertIn("may have 20 MiB", text)
+        self.assertIn("its limit is 20 MiB", text)
         self.assertIn("raise --memory", text)
 
     def test_other_profiles_are_refused_by_name(self):

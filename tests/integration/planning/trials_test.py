@@ -25,7 +25,7 @@ class TrialsTest(harness.RunTest):
     def test_a_study_in_parts(self):
         cut = self.trials("--seeds", 2, "--trial_hours", "0.00001")
         self.assertEqual(cut.returncode, 0, cut.stderr)
-        self.assertIn("give more --trial_hours to go on", cut.stdout)
+        self.assertIn("raise --trial_hours to continue", cut.stdout)
         self.assertEqual(self.scores(), 0)
 
         done = self.trials("--seeds", 2, "--trial_hours", 10)

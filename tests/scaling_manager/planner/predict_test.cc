@@ -205,7 +205,7 @@ TEST(PredictTest, WhatIsWrongIsNamed) {
   EXPECT_THAT(fails(HostsOf(2, 2), {}, {"G a", "D b"}),
               StatusIs(kInvalid, HasSubstr("machines.link.bytes_per_second")));
   EXPECT_THAT(fails(Machines(), {}, {"G a", "D a"}),
-              StatusIs(kInvalid, HasSubstr("hosts: there is none")));
+              StatusIs(kInvalid, HasSubstr("hosts: there are none")));
   EXPECT_THAT(fails(HostsOf(1, 0), {}, {"G a", "D a"}),
               StatusIs(kInvalid, HasSubstr("hosts(0).cores 0")));
   EXPECT_THAT(fails(HostsOf(1, 8), {}, {"G a 8", "D a"}),

@@ -61,8 +61,8 @@ TEST_F(PlanCommandTest, LagsThatNoOptimismMatchesSayWhichOneWould) {
   models_.choose_optimizers = ChooseOptimizers;
   options_.lag = "30";
   EXPECT_THAT(Made(), StatusIs(absl::StatusCode::kInvalidArgument,
-                               AllOf(HasSubstr("--lag '30' leaves no plan"),
-                                     HasSubstr("the smallest is at most 20"))));
+                               AllOf(HasSubstr("--lag '30' allows no plan"),
+                                     HasSubstr("smallest lag is at most 20"))));
 }
 
 TEST_F(PlanCommandTest, TheLargestBatchIsNoSmallerThanTheRecipes) {

@@ -63,7 +63,7 @@ TEST(PlanFileTest, APlacementHasTheWorkersOfItsConfig) {
       ->RemoveLast();
   EXPECT_THAT(Written(plan), StatusIs(absl::StatusCode::kInvalidArgument,
                                       AllOf(HasSubstr("candidate 1"),
-                                            HasSubstr("has no place"))));
+                                            HasSubstr("is not placed"))));
   plan = SmallPlan();
   plan.mutable_candidates(0)->mutable_placement()->mutable_workers(0)->set_host(
       "elsewhere");

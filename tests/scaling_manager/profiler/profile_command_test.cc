@@ -70,7 +70,7 @@ class ProfileCommandTest : public ::testing::Test {
 
 TEST_F(ProfileCommandTest, CtrlCEndsIt) {
   EXPECT_THAT(RunInterrupted(), StatusIs(absl::StatusCode::kCancelled,
-                                         HasSubstr("same command goes on")));
+                                         HasSubstr("same command resumes")));
 }
 
 // Of two threads that hear signals either may take one.
@@ -79,7 +79,7 @@ TEST_F(ProfileCommandTest, CtrlCEndsItInACommandThatHearsSignals) {
     std::filesystem::remove(started_);
     const InterruptibleReads reads;
     EXPECT_THAT(RunInterrupted(), StatusIs(absl::StatusCode::kCancelled,
-                                           HasSubstr("same command goes on")));
+                                           HasSubstr("same command resumes")));
   }
 }
 

@@ -42,7 +42,7 @@ TEST(OptimizerRulesTest, WhatARecipeHasStaysButForTheLag) {
             OptimizerConfig::LAG_MATCHED);
   EXPECT_THAT(reasons,
               Contains(HasSubstr("generator: beta1 0 in place of 0.5")));
-  EXPECT_THAT(reasons, Contains(HasSubstr("make up for lag 1")));
+  EXPECT_THAT(reasons, Contains(HasSubstr("compensate lag 1")));
   EXPECT_OK(ValidateRunConfig(config));
   // What was chosen is chosen again.
   const std::string text = config.DebugString();

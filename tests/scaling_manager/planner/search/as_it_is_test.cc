@@ -46,7 +46,7 @@ TEST(AsItIsTest, NothingIsChosen) {
   EXPECT_NEAR(only.prediction().images_needed(), 1.05, 1e-6);
   EXPECT_EQ(only.prediction().time_to_quality(), 0);
   EXPECT_EQ(EffectiveConfigText(only.config()), only.config().DebugString());
-  EXPECT_EQ(plan.reasons(0), "as the recipe has it: nothing else was tried");
+  EXPECT_EQ(plan.reasons(0), "the recipe itself: no other settings were tried");
   EXPECT_THAT(plan.reasons(1), HasSubstr("discriminator computing"));
 }
 
