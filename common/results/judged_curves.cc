@@ -20,7 +20,8 @@
 namespace gandem {
 namespace {
 
-// What tells neither how good an image is nor how that was found out.
+// Facts of a metric card other than the quality of the images and its
+// measurement.
 std::string SettingOf(const MetricCard& card, const Metric& metric) {
   MetricCard rest = card;
   rest.clear_metrics();
