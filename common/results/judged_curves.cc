@@ -20,8 +20,8 @@
 namespace gandem {
 namespace {
 
-// Facts of a metric card other than the quality of the images and its
-// measurement.
+// Facts that two cards must share to be on the same curve: everything except
+// quality and its measurement.
 std::string SettingOf(const MetricCard& card, const Metric& metric) {
   MetricCard rest = card;
   rest.clear_metrics();
