@@ -12,9 +12,9 @@
 
 namespace gandem {
 
-// Of CPUID (Intel SDM, volume 2A): the highest basic leaf, register EDX of leaf
-// 7, and register EAX of leaf 0x1D, which counts for nothing where `max_leaf`
-// is below it.
+// Values of CPUID (Intel SDM, volume 2A): the highest basic leaf, register EDX
+// of leaf 7, and register EAX of leaf 0x1D, which is ignored if `max_leaf` is
+// below it.
 struct TileLeaves {
   uint32_t max_leaf = 0;
   uint32_t features = 0;
@@ -24,8 +24,8 @@ struct TileLeaves {
 // Whether tiles are there in name only.
 bool TilesHaveNoSize(const TileLeaves& leaves);
 
-// Where they are keeps oneDNN from them, unless ONEDNN_MAX_CPU_ISA is set.
-// To be called before the first tensor.
+// Keeps oneDNN from using tiles without a size, unless ONEDNN_MAX_CPU_ISA is
+// set. Must be called before the first tensor exists.
 void HideTilesWithoutSize();
 
 }  // namespace gandem

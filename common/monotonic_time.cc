@@ -11,8 +11,8 @@
 namespace gandem {
 namespace {
 
-// Who waits for a deadline now. Its thread makes a mutex look at its waiters'
-// conditions, as whoever releases it does.
+// Threads that wait for a deadline. A background thread makes their mutexes
+// reevaluate conditions, as an unlock does.
 class Waiters {
  public:
   static Waiters& Get() {

@@ -22,8 +22,8 @@ using PhiloxKey = std::array<uint32_t, 2>;
 
 PhiloxCounter Philox4x32_10(PhiloxCounter counter, PhiloxKey key);
 
-// What a draw is for. The values are part of every run's numbers: never change
-// or reuse one.
+// Use of a draw. The values determine the numbers of every run: never change or
+// reuse one.
 enum class Purpose : uint32_t {
   kGeneratorNoise = 1,
   kDiscriminatorNoise = 2,
@@ -54,14 +54,15 @@ enum class Purpose : uint32_t {
   // Images whose path lengths are measured, and the direction of each.
   kPathLength = 25,
   kPathDirection = 26,
-  // Of `gandem simulate`: how long a round takes, and when workers fail.
+  // Simulated round times and worker failures (`gandem simulate`).
   kSimulatedJitter = 32,
   kSimulatedFailure = 33,
 };
 
-// Where the draws of a batch stand, whatever the seed: those of its row n are
-// the stream of index first_index + n. Indices count in the whole batch of a
-// step, so ranks and micro-batches draw what one pass over all of it would.
+// Position of a batch's draws, independent of the seed: row n uses the stream
+// of index first_index + n. Indices count in the whole batch of a step, so
+// ranks and micro-batches draw the same numbers as one pass over the whole
+// batch.
 struct DrawPlace {
   Purpose purpose = Purpose::kDropout;
   int64_t step = 0;

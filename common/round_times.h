@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the time of a worker's rounds went, in seconds. Computing is what no
-// wait explains: it is defined here and nowhere else.
+// Time of a worker's rounds by cause, in seconds. Computing is the time that no
+// wait explains; it is defined here and nowhere else.
 //
 // Thread safety: values.
 #pragma once
@@ -35,8 +35,7 @@ struct RoundTimes {
   double compute() const {
     return round - (images + feedback + data + cache + sync);
   }
-  // What most of `data` was for: "fetch", "decode", "transform"; "" for nothing
-  // that is known.
+  // Largest part of `data`: "fetch", "decode" or "transform"; "" if unknown.
   const char* data_stage() const {
     const double most = std::max({data_fetch, data_decode, data_transform});
     return most <= 0             ? ""

@@ -48,7 +48,7 @@ class SharedBytes {
   std::span<const std::byte> bytes_;
 };
 
-// Of all pieces.
+// Total size of all pieces in bytes.
 inline int64_t TotalBytes(std::span<const SharedBytes> pieces) {
   int64_t total = 0;
   for (const SharedBytes& piece : pieces) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a byte of an image stands for, wherever it comes from: a dataset's pixel
-// or an image that crossed the exchange as UINT8.
+// Value of an image's byte: a pixel of a dataset, or of an image that the
+// exchange sent as UINT8.
 //
 // Thread safety: a constant.
 #pragma once

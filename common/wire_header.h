@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the codecs of our framed streams share. A message is
+// Shared parts of the codecs of our framed streams. A message is
 //   u32 size of the header | u32 its CRC32C | header, a protobuf | payload
-// both numbers little-endian. Reading trusts nothing. `name` begins all errors.
+// Both numbers are little-endian. Readers trust no input. All errors start with
+// `name`.
 //
 // Thread safety: pure functions.
 // Errors:
-//   DATA_LOSS         a checksum does not fit: to send it again may help.
-//   INVALID_ARGUMENT  malformed, as its sender made it; says what.
+//   DATA_LOSS         a checksum does not match; sending again may help.
+//   INVALID_ARGUMENT  the sender made a malformed message; the error names the
+//                     fault.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -29,13 +31,13 @@ namespace gandem {
 absl::Status MalformedMessage(absl::string_view name, absl::string_view what);
 absl::Status DamagedMessage(absl::string_view name, absl::string_view what);
 
-// Of a call between processes of one run, which know each other: a wrong bit on
-// the way may have been the reason, in a message or in what gRPC says around it
-// (a length, the name of a method, the token). HTTP/2 remembers headers: what
-// one of them became stays wrong for as long as the connection lasts.
+// Whether a flipped bit may have caused the error of a call between processes
+// of one run. The bit may have been in the message or in gRPC's surroundings of
+// it (a length, a method name, the token). HTTP/2 caches headers: a damaged one
+// stays wrong until the connection ends.
 bool MayBeDamage(const absl::Status& status);
 
-// What stands before the bytes of a header.
+// Bytes before a header: its size and its checksum.
 inline constexpr size_t kWirePrefixBytes = 8;
 std::string WirePrefix(absl::string_view header);
 

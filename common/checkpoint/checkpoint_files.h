@@ -24,7 +24,8 @@ namespace gandem {
 
 inline constexpr char kManifestName[] = "manifest.textproto";
 
-// Where the shards of a checkpoint are written; the first writer creates it.
+// Folder in which the shards of a checkpoint are written; the first writer
+// creates it.
 std::string PendingCheckpointPath(const std::string& run_dir, int64_t step,
                                   int64_t run_epoch);
 // Its name in the run folder.

@@ -63,7 +63,7 @@ absl::StatusOr<std::vector<NamedTensor>> ReadSafetensors(
 absl::StatusOr<std::map<std::string, std::string>> ReadSafetensorsMetadata(
     const std::string& path);
 
-// Where a tensor lies in a file that is read in pieces.
+// Location of a tensor in a file that is read in pieces.
 struct SafetensorsPlace {
   std::string name;
   DType dtype = DType::kF32;

@@ -226,7 +226,7 @@ bool IsRowByRow(const TensorPlace& place) {
   return true;
 }
 
-// Of a tensor with elements, all of which are in `storage`.
+// Copies rows of a nonempty tensor whose elements are all in `storage`.
 SharedBytes CopyRows(const TensorPlace& place, int64_t count,
                      const SharedBytes& storage) {
   const auto width = static_cast<size_t>(BytesPerElement(place.dtype));
@@ -283,8 +283,8 @@ absl::StatusOr<NamedTensor> ReadTensor(const NamedPlace& named,
 
 using Storages = std::map<std::string, SharedBytes>;
 
-// What follows the pickles: for each key how many elements, 8 bytes, and the
-// elements.
+// Reads the storages behind the pickles: for each key, the number of elements
+// (8 bytes) and the elements.
 absl::StatusOr<Storages> TakeStorages(const PickleReader& pickle, size_t keys,
                                       const std::vector<NamedPlace>& places) {
   std::map<absl::string_view, DType> types;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What networks must fit: the images of a run and the classes that they have.
+// Shape of the data that networks must fit: a run's images and their classes.
 //
 // Owner: values; copy freely. Thread safety: pure functions.
 #pragma once

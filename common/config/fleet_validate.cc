@@ -205,7 +205,7 @@ void CheckSyncedCritic(const std::string& field, const RunConfig& config,
   }
   const RoleConfig& generator = config.generator();
   if (generator.workers() == 1) return;
-  // Else these have been said.
+  // Without batch_norm, the faults below are reported elsewhere.
   if (!generator.sync().batch_norm()) {
     CheckSynced({.field = field, .name = "generator", .role = generator},
                 config, faults);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What schedule.feedback FUSED (design.md section 4) makes of a config: the
-// order of a discriminator step, and how many backward passes the generated
-// images take.
+// Consequences of schedule.feedback FUSED (design.md section 4): the order of a
+// discriminator step, and the number of backward passes on generated images.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -17,9 +16,9 @@ namespace gandem {
 // do, unless their loss needs the real ones.
 bool RealImagesFirst(const RunConfig& config);
 
-// What of the config makes one backward pass inexact, as a field with its
-// value; empty: nothing does. What a network in Python does only its worker
-// knows (models/foreign_network.h).
+// Field and value of the config that make one backward pass inexact; empty:
+// none. Only a worker knows this for a network in Python
+// (models/foreign_network.h).
 std::string WhyTwoPasses(const RunConfig& config);
 
 // schedule.fused_backward; in FUSED AUTO becomes what it means, which is two

@@ -31,7 +31,7 @@ bool IsPartOfAPath(char c) {
   return absl::ascii_isalnum(c) || c == '_' || c == '.' || c == '[' || c == ']';
 }
 
-// What `text` begins with: "a.b[1].c".
+// Returns the field path at the start of `text`: "a.b[1].c".
 absl::string_view PathOf(absl::string_view text) {
   const auto* const end = std::ranges::find_if_not(text, IsPartOfAPath);
   return text.substr(0, static_cast<size_t>(end - text.begin()));
@@ -58,9 +58,9 @@ Step ToStep(absl::string_view part) {
 // A bad element in a long list is mostly not the only one.
 constexpr size_t kMostLines = 20;
 
-// Of a field of which there are several protobuf keeps a place for each
-// statement, not for each element: with a list in [] among them only the first
-// is certain.
+// Statement that sets an element of a repeated field. Protobuf keeps one
+// location per statement, not per element: if a statement is a list in [], only
+// the first location is certain.
 int StatementOf(const TextFormat::ParseInfoTree& tree, const Message& message,
                 const FieldDescriptor& field, int index) {
   if (!field.is_repeated()) return -1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the fields stand that a whole text proto was found wrong by: when a
-// value is checked, nobody knows its line any more, only its path.
+// Finds the lines of fields in a text proto. Checks of values report paths,
+// since a parsed message has no line numbers.
 //
 // Thread safety: pure functions.
 #pragma once

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a loss needs from the run around it. Each loss says it here once: a
-// config is checked against it (common/config/loss_validate.cc), and training
-// asks it how to feed the loss.
+// Requirements of each loss, stated once. The validation of a config checks
+// them (common/config/loss_validate.cc), and training reads from them how to
+// feed the loss.
 //
 // Thread safety: pure functions.
 #pragma once

@@ -83,8 +83,8 @@ void CheckPython(const std::string& path, const PythonConfig& config,
   }
 }
 
-// What the fields of a family have to do with each other and with the data;
-// `legal` says that each by itself is as it should be.
+// Checks the fields of a family against each other and against the data.
+// `legal` means that each field is valid by itself.
 void CheckNetworkTogether(const std::string& path, const NetworkConfig& network,
                           const DataShape& data, bool legal, Faults& faults) {
   const int64_t size = data.image.height;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What can be said of a NetworkConfig without its networks: all that makes one
-// impossible to build. Most of it is said by the messages and options of
-// proto/config.proto, so that a new family needs code here only for what its
-// fields have to do with each other.
+// Checks of a NetworkConfig that need no networks: everything that makes one
+// impossible to build. Most of them follow from the messages and options in
+// proto/config.proto. A new family needs code here only for relations between
+// its fields.
 //
 // Thread safety: pure functions.
 #pragma once

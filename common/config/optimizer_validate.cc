@@ -11,7 +11,7 @@
 namespace gandem {
 namespace {
 
-// Where both are 0, a parameter without gradient becomes 0 / 0.
+// If both are 0, a parameter without gradient becomes 0 / 0.
 void CheckTwoEps(const std::string& prefix, double eps, double eps_root,
                  Faults& faults) {
   const double least = RangeOf<AdamConfig>("eps").low;
@@ -20,7 +20,7 @@ void CheckTwoEps(const std::string& prefix, double eps, double eps_root,
                           " are both 0: one has to be at least ", least));
 }
 
-// What the numbers of a family have to do with each other.
+// Checks the numbers of an optimizer family against each other.
 void CheckTogether(const std::string& prefix, const OptimizerConfig& config,
                    Faults& faults) {
   switch (config.family_case()) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What kind of device a role computes on: "cuda" is whichever GPU a worker has,
-// "cuda:1" a certain one.
+// Kind of device of a role: "cuda" is any GPU of the worker's host, "cuda:1" a
+// certain one.
 //
-// Thread safety: pure functions. Errors: none; a device that there cannot be is
+// Thread safety: pure functions. Errors: none; validation reports devices that
+// do not exist.
 // the validation's to find.
 #pragma once
 

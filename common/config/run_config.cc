@@ -98,7 +98,7 @@ void ResolveImages(DataConfig& data) {
   }
 }
 
-// What a generator gets that says nothing of it.
+// Sets the noise dimension of a generator that leaves it out.
 void ResolveNoise(const DataConfig& data, NetworkConfig& generator) {
   if (generator.has_python() && HasPairs(data)) {
     generator.mutable_python()->set_noise_dim(0);
@@ -205,7 +205,7 @@ const std::string& ImagesPath(const DataConfig& data) {
 }
 
 DataShape DataShapeOf(const DataConfig& data) {
-  // Where nobody has looked yet: IDX images are gray, others mostly are not.
+  // If the images were not inspected, assume gray for IDX and RGB otherwise.
   const int64_t unknown = data.source().empty() ? 1 : 3;
   return {
       .image = {.channels = data.channels() == 0 ? unknown : data.channels(),

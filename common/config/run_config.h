@@ -86,10 +86,10 @@ class EffectiveRunConfig {
 // Are images translated?
 bool HasPairs(const DataConfig& data);
 
-// Where the images are: data.source, or else data.idx_images.
+// Path of the images: data.source, or data.idx_images if it is empty.
 const std::string& ImagesPath(const DataConfig& data);
 
-// Of the images as the networks see them.
+// Shape of the images as the networks see them.
 DataShape DataShapeOf(const DataConfig& data);
 
 // Batches of one update of a role: with sync.mode ACCUMULATE sync.interval,

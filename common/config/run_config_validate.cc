@@ -190,7 +190,7 @@ void CheckPythonTranslation(const RunConfig& config, Faults& faults) {
   }
 }
 
-// Who translates images, and which.
+// Checks networks that translate images, and their data.
 void CheckTranslation(const RunConfig& config, Faults& faults) {
   const bool has_inputs = HasPairs(config.data());
   const int64_t channels = DataShapeOf(config.data()).image.channels;

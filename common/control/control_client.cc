@@ -24,7 +24,7 @@
 namespace gandem {
 namespace {
 
-// Nobody, or nobody in time: worth another try.
+// Whether there was no answer in time, which makes a retry worthwhile.
 bool IsSilence(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
 }
@@ -49,7 +49,7 @@ absl::Status FromCoordinator(absl::Status result) {
   return result;
 }
 
-// What a process that waits for long says, now and then.
+// Logs occasionally that a process has been waiting for long.
 class WaitingNotice {
  public:
   explicit WaitingNotice(std::string what) : what_(std::move(what)) {}

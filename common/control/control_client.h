@@ -92,7 +92,7 @@ class ControlClient {
   const Options options_;           // never changes after construction
   const std::unique_ptr<Rpc> rpc_;  // thread-safe by itself
   mutable absl::Mutex mu_;
-  // Of the last registration; 0: none.
+  // Incarnation of the last registration; 0: none.
   int64_t incarnation_ ABSL_GUARDED_BY(mu_) = 0;
   int64_t run_epoch_ ABSL_GUARDED_BY(mu_) = 0;
 };

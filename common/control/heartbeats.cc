@@ -142,8 +142,8 @@ absl::Status Heartbeats::Beat() {
 }
 
 absl::Status Heartbeats::SendShards() {
-  // Those that are there: others may come as fast as they are committed, and
-  // the heartbeat waits.
+  // Only the records that are present now: more may be added as fast as these
+  // are sent, and the heartbeat would wait.
   size_t left = 0;
   {
     absl::MutexLock lock(&mu_);
@@ -190,8 +190,8 @@ absl::Status Heartbeats::SendHeartbeat(const WorkerState& state) {
     for (size_t i = 0; i < num_metrics; ++i) {
       *request.add_metrics() = metrics_[i];
     }
-    // What others wait for comes with the last of the metrics: the reply may
-    // tell this worker to leave.
+    // Requests of others are sent with the last of the metrics, because the
+    // reply may tell this worker to leave.
     const bool is_all = num_metrics == metrics_.size();
     if (!is_all) {
       request.set_paused(false);

@@ -40,8 +40,8 @@ class Heartbeats {
   };
   struct Options {
     absl::Duration interval = absl::Milliseconds(250);
-    // Nobody answered for so long, or for ten seconds in a worker that is to
-    // stop: on_end.
+    // Time without an answer after which on_end is called; ten seconds in a
+    // worker that is about to stop.
     absl::Duration give_up_after = absl::Hours(1);
     int64_t max_queued_metrics = 4096;   // later ones are dropped and counted
     WaitBoard* waits = nullptr;          // required, outlives this
@@ -56,7 +56,7 @@ class Heartbeats {
 
   // `client` has registered and outlives this.
   Heartbeats(ControlClient* client, Options options);
-  // What was not sent yet is lost.
+  // Drops records that were not sent yet.
   ~Heartbeats();
 
   // Never waits; drops the record when the queue is full.

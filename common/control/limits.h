@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What both sides of the control plane keep to.
+// Limits that both sides of the control plane obey.
 #pragma once
 
 namespace gandem {

@@ -15,7 +15,7 @@ namespace {
 
 // A config as text, and a little.
 constexpr int kMaxMeasureRequestBytes = kMaxTextProtoBytes + (64 << 10);
-// Of callers that name no deadline.
+// Deadline of callers that set none.
 constexpr absl::Duration kLongestMeasureCall = absl::Hours(1);
 constexpr char kLeaving[] = "the worker is leaving";
 

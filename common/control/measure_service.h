@@ -20,7 +20,7 @@
 
 namespace gandem {
 
-// What answers the calls.
+// Implementation of the calls.
 class MeasureHandler {
  public:
   virtual ~MeasureHandler() = default;

@@ -22,7 +22,7 @@ inline constexpr char kGpuNumerics[] = "GPU";
 // The settings of this process. All texts are printable and short.
 Numerics ProcessNumerics();
 
-// Where two machines differ for one run.
+// A difference between two machines that affects a run.
 struct OwnedNumerics {
   std::string owner;  // "generator 0 on node7"
   Numerics numerics;

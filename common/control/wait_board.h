@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the compute thread of a worker waits for, or that it computes: it writes
-// that down where a wait begins and ends, and the thread of the heartbeats,
-// which comes by several times a second anyway, tells it to the coordinator and
-// says in the log what lasts. So a compute thread that never comes back is seen
-// too, and a wait costs two short locks.
+// Current wait of a worker's compute thread, or that it computes. The compute
+// thread records the start and end of waits. The heartbeat thread, which wakes
+// several times a second, reports them to the coordinator and logs long waits.
+// A compute thread that hangs is therefore visible, and a wait costs two short
+// locks.
 //
 // Owner: the worker's run epoch; outlives its role.
-// Thread safety: the compute thread calls Begin to EndRound, but for Observe;
-// that and the rest from any thread.
+// Thread safety: Begin to EndRound, except Observe, from the compute thread;
+// everything else from any thread.
 #pragma once
 
 #include <cstdint>
@@ -37,17 +37,17 @@ class WaitBoard {
   // was waited for, that it waits for `rank` of its fleet, of role `whom`; -1:
   // that it does not.
   void Observe(Role whom, int rank);
-  // What was waited for is there, or an operation of a round is done: the next
-  // one is computed from now on.
+  // Marks the end of a wait or operation; the thread computes the next
+  // operation from now on.
   void End();
   // `next_round` follows.
   void EndRound(int64_t next_round);
 
   WorkerPosition Position() const;
-  // What the log should say; mostly empty. A wait is named when it has lasted
-  // for 5 s, and for twice the last round, then whenever it has become twice as
-  // long, and once more when it is over. Computing is no wait: it is named
-  // after 60 s and ten times the last round.
+  // Returns a log line, usually empty. A wait is reported after 5 s and twice
+  // the last round's time, then each time its duration has doubled, and once
+  // when it ends. Computing is reported after 60 s and ten times the last
+  // round's time.
   std::string Notice();
 
  private:
@@ -64,7 +64,7 @@ class WaitBoard {
   absl::Time since_ ABSL_GUARDED_BY(mu_);
   absl::Time round_since_ ABSL_GUARDED_BY(mu_);
   absl::Duration last_round_ ABSL_GUARDED_BY(mu_);
-  // Of what is now: the log has said it, and says it again from then on.
+  // Whether the current wait was logged; further lines follow.
   bool is_said_ ABSL_GUARDED_BY(mu_) = false;
   absl::Time say_again_ ABSL_GUARDED_BY(mu_);
   std::string over_ ABSL_GUARDED_BY(mu_);  // what was said is; not said yet

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a worker does just now, in words, and whether what it says can be true.
+// Describes a worker's current activity in words, and checks reported
+// positions.
 //
 // Thread safety: pure functions.
 #pragma once

@@ -62,7 +62,8 @@ std::vector<PathAndField> AllPaths(const Descriptor& type) {
   return paths;
 }
 
-// Where below `root` the field would be right: "; there is a.x and b.x".
+// Other places below `root` with a field of this name: "; there is a.x and
+// b.x".
 std::string FoundElsewhere(absl::string_view name, const Descriptor& root) {
   std::vector<std::string> found;
   for (const auto& [path, field] : AllPaths(root)) {

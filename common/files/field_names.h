@@ -28,7 +28,7 @@ std::string NoSuchField(absl::string_view name,
                         const google::protobuf::Descriptor& type,
                         const google::protobuf::Descriptor& root);
 
-// What the enums of all fields of this name below `root` have.
+// Suggests values of the enums of all fields with this name below `root`.
 std::string SuggestEnumValue(absl::string_view field_name,
                              absl::string_view value,
                              const google::protobuf::Descriptor& root);

@@ -231,8 +231,8 @@ absl::StatusOr<std::vector<std::string>> ListDirectory(
 
 absl::Status RemoveAll(const std::string& path) {
   const FileWait wait(path, FileWait::kSyncPatience);
-  // What another process renames or creates meanwhile is removed in the next
-  // attempt.
+  // Entries that another process creates or renames meanwhile are removed by
+  // the next attempt.
   constexpr int kAttempts = 20;
   std::error_code error;
   for (int i = 0; i < kAttempts; ++i) {

@@ -24,8 +24,8 @@ size_t EditDistance(absl::string_view a, absl::string_view b);
 std::optional<std::string> Nearest(absl::string_view name,
                                    std::span<const std::string> candidates);
 
-// Of a command line: a parser that counts arguments first says that something
-// is missing, or too much, and not which flag there is not.
+// A flag of a command line, for suggestions. A parser that counts arguments
+// first would report a missing argument instead of an unknown flag.
 struct KnownFlag {
   std::string name;  // "--run_dir"
   bool takes_value = true;

@@ -22,7 +22,7 @@ constexpr uint8_t kGapValue = 255;
 // Length, type and checksum: an empty chunk, such as IEND.
 constexpr size_t kPngChunkBytes = 12;
 
-// Where libpng is in the bytes, and what it said.
+// Position of libpng in the bytes, and its error message.
 struct PngReading {
   const char* next = nullptr;
   size_t left = 0;
@@ -55,7 +55,7 @@ bool BeginPng(png_structp png, png_infop info) {
   const int type = png_get_color_type(png, info);
   if (type == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png);
   if (type == PNG_COLOR_TYPE_GRAY) png_set_expand_gray_1_2_4_to_8(png);
-  // Of a chunk tRNS; what the pixels themselves have stays.
+  // Drop alpha from a tRNS chunk only; alpha of the pixels themselves stays.
   if ((type & PNG_COLOR_MASK_ALPHA) == 0) png_set_strip_alpha(png);
   png_set_strip_16(png);
   png_set_interlace_handling(png);

@@ -47,7 +47,7 @@ absl::Status WritePng(const std::string& path, const PixelImage& image);
 // 1032 (zlib's FAQ), and a bit of it may be a pixel of three.
 inline constexpr int64_t kMaxPngExpansion = int64_t{1032} * 8 * 3;
 
-// What becomes of alpha: PutOnBlack or DropAlpha.
+// Treatment of alpha: PutOnBlack or DropAlpha.
 enum class AlphaRule { kOnBlack, kDropped };
 
 // The stored values as 8 bits, RGB unless the file is gray: of 16 bits the high

@@ -17,7 +17,7 @@
 
 namespace gandem {
 
-// Of one process; with kOlderLogs of these before it.
+// Maximum size of a process's log in bytes; kOlderLogs older files are kept.
 inline constexpr int64_t kMaxLogBytes = int64_t{16} << 20;
 inline constexpr int kOlderLogs = 3;
 

@@ -25,14 +25,15 @@ class Sha256 {
   void Update(std::span<const std::byte> bytes);
   void Update(absl::string_view text);
 
-  // Of all bytes so far. Nothing may be called after it.
+  // Returns the digest of all bytes so far. No function may be called
+  // afterwards.
   std::string Finish();
 
  private:
   std::shared_ptr<evp_md_ctx_st> context_;
 };
 
-// Of the whole file. Errors: those of file.h.
+// Digest of the whole file. Errors: those of file.h.
 absl::StatusOr<std::string> Sha256OfFile(const std::string& path);
 
 }  // namespace gandem

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where gandem's programs lie, and how those that compute are started: they are
-// beside the running one, or, where the environment's GANDEM_WORKER names a
-// program with networks of the user's own, that one is all of them
-// (docs/library.md). A program inside Python starts others inside Python.
+// Locations of gandem's programs. They lie beside the running program. If the
+// environment variable GANDEM_WORKER names a program with the user's own
+// networks, it replaces all programs that compute (docs/library.md). A program
+// inside Python starts others inside Python.
 //
 // Thread safety: any thread, as long as none changes the environment.
 #pragma once
@@ -16,7 +16,8 @@
 
 namespace gandem {
 
-// What a program that lies elsewhere is told the folder by.
+// Environment variable that names the folder of the programs, if they lie
+// elsewhere.
 inline constexpr char kBinaryFolderVariable[] = "GANDEM_PROGRAMS";
 // Names a program with networks of the user's own.
 inline constexpr char kOwnWorkerVariable[] = "GANDEM_WORKER";

@@ -205,8 +205,8 @@ void ChildProcess::Signal(int signal) {
   if (kill(-pid_, signal) != 0) kill(pid_, signal);
 }
 
-// Where the kernel has no such groups there is no such file, and the niceness
-// of the process is enough.
+// A kernel without autogroups has no such file; the niceness of the process
+// suffices.
 void ChildProcess::LowerSession() {
   if (session_niceness_ == 0) return;
   const std::string path = absl::StrCat("/proc/", pid_, "/autogroup");

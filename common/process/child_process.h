@@ -61,7 +61,7 @@ class ChildProcess {
   // DEADLINE_EXCEEDED: it still runs.
   absl::StatusOr<ProcessEnd> AwaitEnd(absl::Time deadline);
 
-  // What this child has written last, at most `max_lines` lines.
+  // Last lines that the child has written, at most `max_lines`.
   std::string LogTail(int max_lines) const;
   const std::string& log_path() const { return log_path_; }
   // Bytes that the log had before this child.
@@ -81,7 +81,7 @@ class ChildProcess {
   off_t log_start_ = 0;  // in the file of now
 };
 
-// What a process that has ended has printed.
+// Output of a process that has ended.
 struct ProcessOutput {
   ProcessEnd end = {};
   std::string text = {};  // with standard error; its first MiB

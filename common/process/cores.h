@@ -25,7 +25,7 @@ absl::StatusOr<std::vector<int>> ParseCores(absl::string_view text,
 // The shortest text for sorted `cores`.
 std::string CoresText(std::span<const int> cores);
 
-// Those that the calling thread may run on, sorted.
+// Cores that the calling thread may use, sorted.
 std::vector<int> AllowedCores();
 
 // `cores` (sorted) without `taken` (sorted).

@@ -47,7 +47,7 @@ bool Mark(const std::string& marker) {
   const int fd = open(marker.c_str(), O_CREAT | O_EXCL | O_WRONLY, 0666);
   if (fd < 0) return false;
   const std::string pid = absl::StrCat(getpid(), "\n");
-  // Who reads it waits for the end of the line.
+  // Readers wait for the end of the line.
   (void)!write(fd, pid.data(), pid.size());
   close(fd);
   return true;

@@ -54,7 +54,8 @@ absl::Status ArmFailpoint(absl::string_view text,
 
 namespace internal {
 extern std::atomic<bool> failpoint_armed;
-// Where what passes is to be damaged, in thousandths of it; empty: nowhere.
+// Position at which a passing message is to be damaged, in thousandths of its
+// length; empty: nowhere.
 std::optional<int> PassFailpoint(absl::string_view name);
 }  // namespace internal
 

@@ -27,7 +27,7 @@ std::string NameOfHost() {
 
 HostIdentity ThisHost() {
   HostIdentity host = {.name = NameOfHost()};
-  // Where there is no /proc, the name has to do.
+  // Without /proc the host name has to suffice.
   const std::string boot_id = ReadFile(kBootId, kMaxBootIdBytes).value_or("");
   struct stat network = {};
   (void)stat(kNetwork, &network);

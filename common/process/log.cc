@@ -133,7 +133,7 @@ bool LogEnabled(LogLevel level) {
 namespace internal {
 
 void LogLine(LogLevel level, absl::string_view line) {
-  // What others have said may be part of it.
+  // The line may quote text of other processes.
   std::string text = PrintableText(line);
   if (Shape().is_json) text = JsonLine(level, text);
   Logger()->log(ToSpdlog(level),

@@ -54,7 +54,7 @@ std::vector<std::string> GpuLines() {
   return lines;
 }
 
-// What stands behind the colon.
+// Returns the text after the colon.
 std::string ValueOf(absl::string_view line) {
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(line, absl::MaxSplits(':', 1));
@@ -66,7 +66,7 @@ constexpr char kGroups[] = "/proc/self/cgroup";
 constexpr char kGroupRoot[] = "/sys/fs/cgroup";
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
-// Of a line "NAME:   123 kB"; 0 where there is none.
+// Reads a line "NAME:   123 kB"; 0 if there is none.
 int64_t BytesOfLine(absl::string_view text, absl::string_view name) {
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     if (!absl::ConsumePrefix(&line, name)) continue;
@@ -98,7 +98,7 @@ struct GroupMemory {
   int64_t free_bytes = kUnlimited;
 };
 
-// Where a version of control groups has these.
+// File names of a version of control groups.
 struct GroupFiles {
   const char* limit;
   const char* use;

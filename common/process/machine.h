@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What kind of machine this is, as far as it decides how fast something is
-// computed, and what memory it and its processes have: what was measured on one
-// kind holds for another one of it.
+// Facts about this machine that determine how fast it computes, and the memory
+// of the machine and its processes. Measurements hold for machines with equal
+// facts.
 //
-// Thread safety: any thread. Errors: none; what the system does not tell is
-// left out, or 0.
+// Thread safety: any thread. Errors: none; facts that the system does not
+// report are left out, or 0.
 #pragma once
 
 #include <sys/types.h>
@@ -33,10 +33,10 @@ struct MemoryUse {
 // 0: this process.
 MemoryUse ResidentMemory(pid_t process = 0);
 
-// Of the machine, or of the control group that this process is in, where that
-// may have less.
+// Memory of the machine, in bytes, or of this process's control group if that
+// has less.
 int64_t TotalMemory();
-// Of it, what nobody uses, or only the kernel for files that it can read again.
+// Free memory in bytes, including the kernel's file cache.
 int64_t FreeMemory();
 
 // Processors whose time a control group of either version and those above it

@@ -19,8 +19,8 @@ namespace gandem {
 // signal that no SignalThread takes is ignored.
 void BlockSignals(std::initializer_list<int> signals);
 
-// Those of `signals` that whoever started the process did not want ignored:
-// nohup ignores SIGHUP, a script that starts it in the background SIGINT.
+// Returns `signals` without those that the parent process ignores: nohup
+// ignores SIGHUP, and a script ignores SIGINT in background jobs.
 std::vector<int> SignalsToHear(std::initializer_list<int> signals);
 
 // Children inherit the mask of their parent, even through exec; call it between

@@ -53,7 +53,7 @@ CoreGroup ReadTopology(const std::string& description, std::set<int>& left) {
   return Read(hwloc_get_root_obj(topology), left);
 }
 
-// What of a group is not given away yet.
+// Cores of a group that are still free.
 struct Stock {
   std::vector<Stock> parts = {};
   std::vector<int> hardware_threads = {};  // of one that goes to one worker

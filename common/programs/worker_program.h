@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a worker of a run is: the binary of its role, or `python -m
-// gandem.worker` where a network of the run is the user's own. Then all workers
-// are, because a generator runs the discriminator as its critic. The same for
-// evaluation_job, which makes a run's images.
+// Command of a run's worker: the binary of its role, or `python -m
+// gandem.worker` if a network of the run is the user's own. Then all workers
+// run in Python, because a generator runs the discriminator as its critic. The
+// same holds for evaluation_job, which generates a run's images.
 //
 // Owner: values. Thread safety: any thread.
 #pragma once

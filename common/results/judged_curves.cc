@@ -20,7 +20,8 @@
 namespace gandem {
 namespace {
 
-// What tells neither how good an image is nor how that was found out.
+// Facts that two cards must share to be on the same curve: everything except
+// quality and its measurement.
 std::string SettingOf(const MetricCard& card, const Metric& metric) {
   MetricCard rest = card;
   rest.clear_metrics();

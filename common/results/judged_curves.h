@@ -56,8 +56,8 @@ struct JudgedCurves {
 // fall.
 bool LowerIsBetter(absl::string_view metric);
 
-// Of the cards in `folder`, a run's evaluation/. None where there is no such
-// folder.
+// Reads the cards in `folder`, which is a run's evaluation/. A missing folder
+// gives no curves.
 absl::StatusOr<JudgedCurves> ReadJudgedCurves(const std::string& folder);
 
 }  // namespace gandem

@@ -23,7 +23,7 @@ struct NoiseRow {
   std::optional<NoiseScale> scale = {};  // none: too few rounds, or no noise
 };
 
-// What was measured and can be compared: parts are smaller than the whole.
+// Whether the measurement is usable: parts are smaller than the whole.
 bool IsMeasured(const GradientNoise& noise);
 GradientSquares SquaresOf(const GradientNoise& noise);
 

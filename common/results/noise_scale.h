@@ -54,7 +54,7 @@ class NoiseScaleEstimator {
   // Measurements below which there is no interval.
   static constexpr int64_t kLeastRounds = 5;
 
-  // What the workers of a fleet have measured of one round: at least one, each
+  // Adds the measurements of a fleet's workers in one round, at least one, each
   // against the same whole. They count as one measurement.
   void AddRound(std::span<const GradientSquares> workers);
 

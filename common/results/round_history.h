@@ -54,8 +54,8 @@ struct RoundRecord {
   float waiting_images = 0;  // real ones, made ready ahead of time
 };
 
-// What the records of a run epoch cover, those that were done again later
-// included.
+// Rounds that the records of a run epoch cover, including rounds that were
+// repeated later.
 struct EpochSpan {
   int64_t first_round = 0;
   int64_t last_round = 0;

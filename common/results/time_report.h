@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the time of a run went, with the columns of published scaling studies.
+// Report of a run's time, with the columns of published scaling studies.
 //
 // Shares are of the time of all rounds that count: computing, exposed
 // communication and the waits add up to 1. The first rounds of each run epoch
@@ -25,7 +25,7 @@ namespace gandem {
 // Rounds at the start of a run epoch that do not count, at most a fifth of all.
 inline constexpr int64_t kWarmUpRounds = 10;
 
-// Of one worker, or of several together.
+// Times of one worker, or of several together.
 struct TimeRow {
   int64_t rounds = 0;     // that count, added over the workers
   RoundTimes times = {};  // sums

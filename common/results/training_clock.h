@@ -3,10 +3,10 @@
 // How many images a run had trained on, and for how long, when a checkpoint was
 // made: what its quality is plotted against.
 //
-// Of the discriminator, whose steps are the run's. Time is that of the rounds
-// which count, each once: neither pauses between two starts nor rounds that
-// were done again are in it. Rounds without a record (metrics_every_rounds, and
-// files that were removed) take as long as the next one that has one.
+// Times are those of the discriminator, whose steps are the run's. Each round
+// counts once: pauses between two starts and rounds that were repeated are left
+// out. Rounds without a record (metrics_every_rounds, removed files) take as
+// long as the next recorded round.
 //
 // Owner: values. Thread safety: pure functions.
 #pragma once
@@ -25,7 +25,7 @@ class TrainingClock {
     double seconds = 0;
   };
 
-  // Of nothing: all readings are 0.
+  // An empty clock, whose readings are all 0.
   TrainingClock() = default;
   explicit TrainingClock(const RoundHistory& history);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a server listens: "unix:/path" on one host, "host:port" otherwise
-// ("[::1]:7000" for IPv6; port 0 lets the system choose).
+// Address of a server: "unix:/path" on one host, otherwise "host:port"
+// ("[::1]:7000" for IPv6; with port 0 the system chooses).
 //
 // Thread safety: pure functions, except that LookUp asks the system.
 // Errors: INVALID_ARGUMENT names the address and what would be accepted.

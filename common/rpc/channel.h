@@ -75,7 +75,7 @@ class RpcServer {
   // Shutdown without waiting for calls.
   ~RpcServer();
 
-  // Where peers connect to, with the port that the system chose.
+  // Address for peers, with the port that the system chose.
   std::string address() const { return ToString(address_); }
 
   // Refuses new calls, cancels those that still run at `deadline` and returns

@@ -74,7 +74,7 @@ class FrameStream : public Reactor {
   // Handles a frame; false: not now, call again after a poke. An error ends the
   // stream.
   virtual absl::StatusOr<bool> Receive(const Frame& frame) = 0;
-  // What to send next, if anything; called while the one before is leaving.
+  // Next frame to send, if any; called while the previous frame is being sent.
   virtual std::optional<Frame> NextFrame() = 0;
   virtual void Sent(const Frame&) {}  // has left
   // The stream ends and nothing is started any more. OK: the peer ended it.

@@ -36,7 +36,7 @@ absl::Status CheckUnixSocketIsFree(const Address& address);
 // OK: somebody listens there, and this process may connect.
 absl::Status CheckUnixSocketAnswers(const Address& address);
 
-// What is said of an address that does not work.
+// Message about an address that cannot be used.
 std::string CannotListen(const Address& address);
 absl::Status AddressInUse(const Address& address);
 

@@ -26,8 +26,8 @@ grpc::ByteBuffer JoinSlices(const std::string& head,
 absl::StatusOr<std::vector<SharedBytes>> ShareSlices(
     const grpc::ByteBuffer& buffer);
 
-// What tests do to a message on its way: passes this failpoint, where one of
-// its bytes may get a wrong bit.
+// Damages a message in tests: passes this failpoint, which may flip a bit of
+// it.
 void DamageMessage(absl::string_view failpoint, grpc::ByteBuffer& message);
 
 // Does that to all that is sent in a call of `method`, for either end of it;

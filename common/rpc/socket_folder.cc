@@ -23,12 +23,12 @@ namespace {
 constexpr size_t kMaxName = 32;
 constexpr absl::string_view kPrefix = "gandem-sockets-";
 constexpr absl::string_view kSuffix = "XXXXXX";  // mkdtemp fills it in
-// Of one call, so that it does not take long.
+// Maximum number of folders that one call removes, to limit its time.
 constexpr int kMaxRemovals = 32;
 // Others may take a folder for abandoned in the moment before it is locked.
 constexpr int kMostTries = 100;
 
-// Where folders are made.
+// Folder in which socket folders are created.
 std::string Parent() {
   const char* const tmpdir = std::getenv("TMPDIR");
   const std::string parent = tmpdir == nullptr ? "" : tmpdir;

@@ -26,7 +26,8 @@ class SocketFolder {
  public:
   // The system's error when no folder can be made.
   static absl::StatusOr<std::unique_ptr<SocketFolder>> Create();
-  // What Create() removes, for a process that makes no folder of its own.
+  // Removes abandoned folders as Create() does, for a process without a folder
+  // of its own.
   static void RemoveAbandoned();
   SocketFolder(const SocketFolder&) = delete;
   SocketFolder& operator=(const SocketFolder&) = delete;

@@ -2,12 +2,13 @@
 //
 // Calls with one message each way: with a deadline, and the answer or a Status.
 //
-// Where a wrong bit could do harm unnoticed, they are checked: the metadata of
-// the call holds a CRC32C of the request, and behind the answer that of it,
-// reply or error. TCP's own checksum is weak, memory has none; TLS has a better
-// one. It is that of what a message says: gRPC reads the bytes, and a bit that
-// means nothing may differ. A message without a checksum is taken as it is: one
-// wrong bit hits the message or what speaks of it.
+// Calls for which a flipped bit could do harm unnoticed are checked. The
+// metadata of the call holds a CRC32C of the request; trailing metadata holds
+// one of the answer, reply or error. TCP's own checksum is weak and memory has
+// none; TLS has a better one. The checksum covers the content of a message:
+// gRPC parses the bytes, and a bit without meaning may differ. A message
+// without a checksum is accepted, since one flipped bit hits either the message
+// or its checksum.
 //
 // Owner: a client. Thread safety: any thread.
 // Errors of a call: the server's, as FromGrpcStatus has them, UNAVAILABLE,
@@ -89,11 +90,11 @@ enum class Damage {
   kRequest,
   kReply,
 };
-// Of a call that is over.
+// Checks the answer of a completed call.
 Damage JudgeAnswer(const grpc::Status& status, absl::string_view reply,
                    const grpc::ClientContext& call);
 
-// Of a call with such damage.
+// Error of a call with this damage.
 absl::Status DamagedCall(Damage damage);
 
 // A server's answer: what `handle` says to a request that is whole.

@@ -79,7 +79,7 @@ std::string FindTokenFile(const std::string& token_file,
                           const std::string& control_address) {
   if (!token_file.empty()) return token_file;
   if (!run_dir.empty()) return TokenPath(run_dir);
-  // Of `gandem train --external`.
+  // Folder of the socket of `gandem train --external`.
   absl::string_view folder = control_address;
   if (!absl::ConsumePrefix(&folder, "unix:") ||
       !absl::ConsumeSuffix(&folder, "/state/control.sock")) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a process shows to those that it connects to, and demands of those that
-// connect to it. A process belongs to one run, so it has them once, like its
-// log: main sets them before it connects or listens, and no service can forget
-// them (common/rpc/channel.h).
+// Credentials that a process shows to its servers and demands of its clients. A
+// process belongs to one run, so it has one set, like its log. main sets them
+// before it connects or listens, and no service can forget them
+// (common/rpc/channel.h).
 //
 // A run has two secrets in RUN_DIR/state, files with mode 0600: `token`, which
-// every call shows, and `certificates.pem`, for connections between hosts.
+// every call sends, and `certificates.pem`, for connections between hosts.
 //
 // Owner: the process. Thread safety: any thread; they never change once set.
 #pragma once
@@ -56,9 +56,9 @@ absl::StatusOr<Credentials> LoadCredentials(const std::string& token_file,
 // for a message that begins with what is refused.
 std::string WhyUnencrypted(const Credentials& credentials);
 
-// Where the token of a worker is that was started by hand: --token_file, else
-// in its --run_dir, else beside the socket that it is to connect to; empty: it
-// cannot be known.
+// Token file of a worker that was started by hand: --token_file, otherwise in
+// its --run_dir, otherwise beside the socket that it connects to; empty:
+// unknown.
 std::string FindTokenFile(const std::string& token_file,
                           const std::string& run_dir,
                           const std::string& control_address);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What this process has refused to talk to: counted, and logged in at most one
-// line a second, because whoever is refused may try again as fast as it likes.
+// Refused connections and calls of this process. They are counted, and logged
+// in at most one line a second, because a refused client may retry as fast as
+// it likes.
 //
-// Owner: the process. Thread safety: any thread, but for RefusalPace: one at a
-// time.
+// Owner: the process. Thread safety: any thread, except RefusalPace: one thread
+// at a time.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +44,7 @@ class Refusals {
   RefusalPace pace_ ABSL_GUARDED_BY(mu_);
 };
 
-// Those of this process.
+// Counts and logs a refusal of this process.
 void NoteRefusal(absl::string_view what);
 int64_t NumRefusals();
 

@@ -20,13 +20,13 @@ namespace gandem {
 
 std::string TokenPath(const std::string& run_dir);
 
-// Of the system's random numbers.
+// A new token from the system's random numbers.
 std::string NewToken();
 
 absl::StatusOr<std::string> ReadToken(const std::string& path);
 
-// That of the file, which is made if there is none; of several that do so at
-// once all return the same.
+// Returns the token in the file, which is created if it is missing. Concurrent
+// callers all return the same token.
 absl::StatusOr<std::string> ReadOrCreateToken(const std::string& path);
 
 // Takes the same time whatever `given` is, its length excepted.

@@ -39,7 +39,7 @@ std::string HostsOf(X509* certificate);
 absl::Time NotBefore(X509* certificate);
 absl::Time NotAfter(X509* certificate);
 
-// What OpenSSL says of its last failure, in this thread.
+// OpenSSL's description of the last failure in this thread.
 std::string OpensslError();
 
 }  // namespace gandem

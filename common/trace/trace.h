@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What this process does when, for a timeline (docs/fleets.md):
+// Records activities of this process for a timeline (docs/fleets.md):
 //
 //   {
 //     const TraceSpan span("backward");
 //     ...
 //   }
 //
-// Nothing is recorded unless a TraceWriter exists, at the cost of one relaxed
-// load. All names are literals that need no escaping in JSON, or of TraceName.
+// Recording needs a TraceWriter; without one a span costs one relaxed load. All
+// names are literals that need no escaping in JSON, or come from TraceName.
 //
-// Owner: the process. Thread safety: any thread.
-// Errors: none; what does not fit is dropped and counted (trace_buffer.h).
+// Owner: the process. Thread safety: any thread. Errors: none; events that do
+// not fit are dropped and counted (trace_buffer.h).
 #pragma once
 
 #include <atomic>
@@ -30,8 +30,8 @@ struct TraceArgument {
   int64_t value = 0;
 };
 
-// Where a span is drawn: in the calling thread's line, or in one of its own,
-// because it lies across the thread's other spans.
+// Line in which a span is drawn: that of the calling thread, or a separate one,
+// because the span overlaps others of the thread.
 enum class TraceTrack : int64_t {
   kThisThread = 0,
   // No thread of Linux has such a number.
@@ -41,7 +41,7 @@ enum class TraceTrack : int64_t {
 
 namespace internal {
 extern std::atomic<bool> is_tracing;
-// Of this thread (SpanFence); null: none.
+// Fence of this thread (SpanFence); null: none.
 inline constinit thread_local const std::function<void()>* span_fence = nullptr;
 // Lives forever: a thread may still record when the writer goes.
 TraceBuffer& TheTraceBuffer();

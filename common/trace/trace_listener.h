@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What trace.h records, for a caller in the same process that adds it up, in
-// place of a TraceWriter's file.
+// Receives the spans of trace.h in the same process, for a caller that sums
+// them up, instead of a TraceWriter's file.
 //
-// Owner: the process; one at a time, and no TraceWriter beside it.
-// Thread safety: one thread; recording goes on beside it.
+// Owner: the process; one at a time, and without a TraceWriter. Thread safety:
+// one thread; other threads may record at the same time.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,7 @@ class TraceListener {
     dropped_ += batch.dropped;
     return std::move(batch.events);
   }
-  // Of all calls so far.
+  // Events dropped in all calls so far.
   int64_t dropped() const { return dropped_; }
 
  private:

@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint32_t kTiles = uint32_t{1} << 24;
 
-TEST(TilesHaveNoSizeTest, WhereNoLeafSaysIt) {
+TEST(TilesHaveNoSizeTest, MissingLeafMeansNoSize) {
   EXPECT_TRUE(TilesHaveNoSize({.max_leaf = 0x1c, .features = kTiles}));
   // Below the highest leaf a processor answers with that of the highest.
   EXPECT_TRUE(TilesHaveNoSize(

@@ -49,7 +49,7 @@ namespace {
 
 constexpr int64_t kDay = 24 * 3600;
 
-// Of a clock that this test leaves alone.
+// Measures with a clock that this test does not change.
 class Stopwatch {
  public:
   absl::Duration elapsed() const {

@@ -108,7 +108,7 @@ TEST(CheckpointFilesTest, TheLastGoodOneIsALink) {
   EXPECT_THAT(*ListDirectory(dir / "checkpoints"), Not(Contains("last-good")));
 }
 
-TEST(CheckpointFilesTest, WhatIsNotRenamedDoesNotExist) {
+TEST(CheckpointFilesTest, UnrenamedCheckpointsDoNotExist) {
   const TempDir dir;
   WriteShard(dir.path(), 5, 1, "state");
   EXPECT_THAT(FindNewestCheckpoint(dir.path()),
@@ -341,7 +341,7 @@ TEST(CheckpointFilesTest, AKeptCheckpointSurvivesItsRemoval) {
   EXPECT_THAT(*ListDirectory(folder), ElementsAre("step-000000001"));
 }
 
-TEST(CheckpointFilesTest, WhatWasPrunedCannotBeKept) {
+TEST(CheckpointFilesTest, PrunedCheckpointsCannotBeKept) {
   const TempDir dir;
   Commit(dir.path(), 1);
   EXPECT_THAT(KeepCheckpoint(CheckpointPath(dir.path(), 2), dir / "kept"),

@@ -107,13 +107,13 @@ TEST_F(CheckpointPrunerTest, ADamagedNewerOneCostsNoGoodOne) {
   EXPECT_THAT(Left(), ElementsAre(800, 700));
 }
 
-TEST_F(CheckpointPrunerTest, WhatWasJustMadeStays) {
+TEST_F(CheckpointPrunerTest, NewestCheckpointStays) {
   Commit({800, 664, 600});
   ASSERT_OK(Pruner(1).Prune(664));
   EXPECT_THAT(Left(), ElementsAre(800, 664));
 }
 
-TEST_F(CheckpointPrunerTest, WhatReplacesADamagedOneCounts) {
+TEST_F(CheckpointPrunerTest, ReplacementOfADamagedCheckpointCounts) {
   Commit({1, 2, 3});
   Damage(3);
   CheckpointPruner pruner = Pruner(1);

@@ -30,7 +30,7 @@ inline std::string PickledTuple(const std::vector<int32_t>& values) {
   return text + "t";
 }
 
-// Of floats in the storage `key`; what follows the storage is `place`: offset,
+// Pickle of a float tensor in the storage `key`, followed by `place`: offset,
 // shape and strides.
 inline std::string PickledTensorAt(const std::string& place,
                                    const std::string& key = "0") {

@@ -25,7 +25,7 @@ class InitialStateTest : public ::testing::Test {
     EXPECT_OK(WriteFile(a_, "a state dict"));
     EXPECT_OK(WriteFile(b_, "another state dict"));
   }
-  // What the run has for the generator; empty: nothing.
+  // Initial state that the run has for the generator; empty: none.
   std::string Kept() {
     const auto path = FindInitialState(run_, "generator");
     EXPECT_OK(path.status());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What KeepCheckpoint hands to the disk before it returns. This program's own
-// fsync() and rename() stand before those of the C library and take notes.
+// Order of the system calls of KeepCheckpoint. This program's own fsync() and
+// rename() replace those of the C library and record calls.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -59,7 +59,7 @@ absl::StatusOr<std::vector<NamedTensor>> Parse(const std::string& file) {
   return ParsePickleStream(std::as_bytes(std::span(file)));
 }
 
-// Of the tensor at `offset` in a storage of six floats, row by row.
+// Values, row by row, of the tensor at `offset` in a storage of six floats.
 absl::StatusOr<std::vector<float>> FloatsOf(
     int32_t offset, const std::vector<int32_t>& shape,
     const std::vector<int32_t>& strides) {
@@ -134,7 +134,7 @@ TEST(StateDictTensorsTest, TiedWeightsButNotAnyNumber) {
                        HasSubstr("more than 4 times the file's bytes")));
 }
 
-TEST(StateDictTensorsTest, WhatTensorsCopyIsShort) {
+TEST(StateDictTensorsTest, TensorsCopyOnlyTheirRows) {
   const auto parse = [](const std::string& place, size_t key_bytes) {
     return Parse(FileWith(
         {{"x", PickledTensorAt(place, std::string(key_bytes, 'k'))}}, 0));

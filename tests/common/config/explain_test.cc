@@ -20,11 +20,12 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 TEST(ExplainTest, AFieldHasTypeDefaultAndComment) {
-  EXPECT_EQ(*ExplainField("schedule.lag"),
-            "schedule.lag (int64 in [0, 64]; default 1)\n"
-            "  L: how many rounds the discriminator may trail the generator. 0 "
-            "is the\n"
-            "  synchronous algorithm, 1 lets both sides work all the time.\n");
+  EXPECT_EQ(
+      *ExplainField("schedule.lag"),
+      "schedule.lag (int64 in [0, 64]; default 1)\n"
+      "  L, the number of rounds by which the discriminator may trail the "
+      "generator.\n"
+      "  0 is the synchronous algorithm; 1 keeps both roles busy.\n");
   EXPECT_THAT(*ExplainField("generator.device"),
               StartsWith("generator.device (string; default \"cpu\")\n"));
   EXPECT_THAT(

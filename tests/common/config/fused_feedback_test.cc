@@ -52,7 +52,7 @@ TEST(FusedFeedbackTest, OtherSchedulesAreRefusedWithTheReason) {
                    "them: set schedule.consistency=EXACT");
 }
 
-TEST(FusedFeedbackTest, WhatComparesABatchWantsOneStepARound) {
+TEST(FusedFeedbackTest, LossesThatCompareABatchNeedOneStepARound) {
   const std::string relativistic = "loss=RELATIVISTIC_PAIRED";
   EXPECT_OK(WithFused({relativistic}));
   ExpectFusedFault(

@@ -32,7 +32,7 @@ constexpr absl::string_view kText =
     "  optimizer { group: [{}, {parameters: ''}] }\n"
     "}\n";
 
-// What stands before a fault of `path`.
+// Prefix of a fault of `path`.
 std::string Before(const std::string& path,
                    const std::vector<std::string>& sets = {},
                    absl::string_view text = kText) {
@@ -63,7 +63,7 @@ TEST(LocateFaultsTest, SaysAsMuchOfAPathAsStandsThere) {
   EXPECT_EQ(Before("generator.freeze[x"), "f:2:1");
   EXPECT_EQ(Before("rounds.of.what"), "f:1:1");
   EXPECT_EQ(Before("schedule.lag 100"), "f");
-  EXPECT_EQ(Before("What is no path"), "f");
+  EXPECT_EQ(Before("this is no path"), "f");
   EXPECT_EQ(Before(""), "f");
   EXPECT_EQ(Before("generator", {}, "rounds: {"), "f");
 }
@@ -100,7 +100,7 @@ TEST(LocateFaultsTest, NoMoreThanOneCanRead) {
   EXPECT_THAT(message, ::testing::EndsWith("\nf: and 980 more"));
 }
 
-TEST(LocateFaultsTest, WhatWasSetElsewhereStandsNowhere) {
+TEST(LocateFaultsTest, FieldsSetElsewhereHaveNoLine) {
   EXPECT_EQ(Before("rounds 7", {" rounds = 7"}), "f");
   EXPECT_EQ(Before("generator.freeze[1]", {"generator.freeze=['b']"}), "f");
   EXPECT_EQ(Before("generator.freeze[1]", {"a=1", "generator={}"}), "f");

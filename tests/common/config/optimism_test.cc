@@ -26,7 +26,7 @@ absl::StatusOr<RunConfig> WithOptimism(std::vector<std::string> sets) {
   return ParseRunConfig(kOptimismConfig, "optimism", sets);
 }
 
-// Of the generator and the discriminator in the effective config.
+// Optimism of the generator and the discriminator in the effective config.
 std::pair<double, double> OptimismWith(std::vector<std::string> sets) {
   const auto config = WithOptimism(std::move(sets));
   EXPECT_OK(config.status());

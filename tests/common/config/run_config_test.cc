@@ -104,7 +104,7 @@ TEST(RunConfigTest, FaultsSayWhere) {
 
 TEST(RunConfigTest, TheSmallestConfigIsValid) { EXPECT_OK(With({})); }
 
-// What they match is known where the networks are.
+// Only the networks show whether the patterns match.
 TEST(RunConfigTest, PatternsOfParametersArePartOfTheRun) {
   EXPECT_THAT(With({"generator.freeze=['main.0.*', '']"}),
               Fault("generator.freeze[1] is empty"));
@@ -661,7 +661,7 @@ TEST(RunConfigTest, EffectiveConfigNamesImagesOnce) {
   EXPECT_EQ(effective.data().idx_labels(), "");
   EXPECT_OK(ValidateRunConfig(effective));
   EXPECT_EQ(ImagesPath(effective.data()), "photos");
-  // Nobody has looked at them yet.
+  // The images were not inspected yet.
   EXPECT_EQ(effective.data().channels(), 0);
   EXPECT_EQ(DataShapeOf(effective.data()).image.channels, 3);
   ASSERT_OK_AND_ASSIGN(const RunConfig idx, With({}));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What only another coordinator than ours can show; the rest is in
+// Heartbeats with a coordinator that misbehaves; the other tests are in
 // tests/control_plane/coordinator/control_service_test.cc.
 #include "common/control/heartbeats.h"
 

@@ -11,7 +11,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using Values = std::vector<int>;
 
-TEST(OutsideMajorityTest, NobodyIsWhereAllAreEqual) {
+TEST(OutsideMajorityTest, EqualValuesHaveNoOutsiders) {
   EXPECT_THAT(OutsideMajority(Values{}), IsEmpty());
   EXPECT_THAT(OutsideMajority(Values{7}), IsEmpty());
   EXPECT_THAT(OutsideMajority(Values{7, 7, 7}), IsEmpty());

@@ -95,14 +95,14 @@ TEST_F(MeasureServiceTest, TheServingThreadAnswers) {
   EXPECT_EQ(thread_, serving);
 }
 
-TEST_F(MeasureServiceTest, WhoIsNotAnsweredInTimeGoes) {
-  // Nobody serves.
+TEST_F(MeasureServiceTest, CallsWithoutAnswerMeetTheirDeadline) {
+  // No server runs.
   EXPECT_THAT(CallPrepare("x", absl::Milliseconds(50)),
               StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("")));
   service_.Stop();
 }
 
-TEST_F(MeasureServiceTest, WhoWaitsForATurnIsToldOfTheEnd) {
+TEST_F(MeasureServiceTest, WaitingCallsLearnOfTheEnd) {
   Thread server("serve", [&] { service_.Serve(); });
   absl::Status measured;
   Thread first("first", [&] { measured = CallMeasure(); });

@@ -55,7 +55,7 @@ TEST(NumericsTest, DifferencesNameValuesAndOwners) {
             "not set (a, b)");
 }
 
-TEST(NumericsTest, OfManyOwnersAFewAreNamed) {
+TEST(NumericsTest, MessagesNameAFewOfManyOwners) {
   std::vector<OwnedNumerics> all(10, {"same", {}});
   all[9] = {"other", {{"MKL_A", "1"}}};
   EXPECT_EQ(NumericsDifferences(all),

@@ -124,8 +124,8 @@ TEST_F(WaitBoardTest, AWaitThatIsOnlyObservedIsNamedWithItsRank) {
   EXPECT_EQ(board_.Position().wait(), WorkerPosition::NOTHING);
 }
 
-// What the compute thread says is exact, and lasts.
-TEST_F(WaitBoardTest, WhatIsWrittenDownIsNotObservedAway) {
+// Reports of the compute thread are exact and last.
+TEST_F(WaitBoardTest, ObservationsDoNotReplaceRecordedWaits) {
   WaitForFeedback();
   LetPass(3);
   board_.Observe(DISCRIMINATOR, 0);
@@ -142,7 +142,7 @@ TEST_F(WaitBoardTest, WhatIsWrittenDownIsNotObservedAway) {
   EXPECT_EQ(board_.Position().seconds(), 2);
 }
 
-// What every round takes is not worth a line each time.
+// Waits of every round are not worth a line each time.
 TEST_F(WaitBoardTest, SlowRoundsAreWaitedForInSilence) {
   DoRound(10, 4);
   WaitForFeedback();

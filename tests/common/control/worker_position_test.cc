@@ -53,7 +53,7 @@ std::string FaultOf(const WorkerPosition& position) {
   return std::string(faults.ToStatus().message());
 }
 
-TEST(WorkerPositionTest, WhatCannotBeIsRefused) {
+TEST(WorkerPositionTest, ImpossiblePositionsAreRefused) {
   EXPECT_EQ(FaultOf(WorkerPosition()), "");
   EXPECT_EQ(FaultOf(At(WorkerPosition::GRADIENTS, GENERATOR, 1)), "");
   EXPECT_EQ(FaultOf(At(WorkerPosition::FINISH, GENERATOR, -1)), "");

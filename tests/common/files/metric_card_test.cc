@@ -55,7 +55,7 @@ TEST(MetricCardTest, TextAndJson) {
   EXPECT_FALSE(parsed.at("metrics")[1].contains("sd"));
 }
 
-TEST(MetricCardTest, WhatIsNoCard) {
+TEST(MetricCardTest, InvalidCardsAreRefused) {
   const gandem::testing::TempDir dir;
   EXPECT_THAT(ReadMetricCard(dir / "none.textproto"),
               StatusIs(absl::StatusCode::kNotFound));

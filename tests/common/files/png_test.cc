@@ -149,7 +149,7 @@ TEST(TileImagesTest, ChannelsComeLast) {
   EXPECT_THAT(image.pixels, ElementsAre(0, 128, 255, 0, 128, 255));
 }
 
-TEST(TileImagesTest, OfOtherChannelsSomeAreShown) {
+TEST(TileImagesTest, ImagesWithOtherChannelsShowSomeOfThem) {
   const PixelImage latents =
       TileImages(std::vector<float>{-1, 0, 1, 0.5, -1},
                  {.channels = 5, .height = 1, .width = 1});

@@ -29,7 +29,7 @@ TEST(PrintableTest, OtherLanguagesStay) {
   EXPECT_EQ(Printable("\u00a0x", 100), "\u00a0x");
 }
 
-TEST(PrintableTest, WhatIsTooLongIsCutBetweenCharacters) {
+TEST(PrintableTest, LongTextIsCutBetweenCharacters) {
   EXPECT_EQ(Printable("12345678", 8), "12345678");
   EXPECT_EQ(Printable("123456789", 8), "12345...");
   EXPECT_EQ(Printable("1234\u00fc6789", 8), "1234...");

@@ -34,7 +34,7 @@ TEST(ProtoJsonTest, EveryFieldIsWritten) {
   EXPECT_EQ(json.at("sample_grid"), "samples/7.png");
 }
 
-TEST(ProtoJsonTest, WhatIsWrittenIsReadAgain) {
+TEST(ProtoJsonTest, WrittenMessagesAreReadAgain) {
   RoundMetrics metrics;
   metrics.set_role(DISCRIMINATOR);
   metrics.set_round(int64_t{1} << 60);

@@ -47,7 +47,7 @@ TEST(RotationTest, AMissingFileMovesNothing) {
   EXPECT_EQ(ReadFile(dir / "a.1.log").value(), "older");
 }
 
-TEST(RotationTest, WhoHasTheFileOpenGoesOnInIt) {
+TEST(RotationTest, WritersWithTheFileOpenContinueInIt) {
   const TempDir dir;
   const std::string path = dir / "a.log";
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
@@ -62,7 +62,7 @@ TEST(RotationTest, WhoHasTheFileOpenGoesOnInIt) {
   EXPECT_THAT(names, ElementsAre("a.1.log", "a.log"));
 }
 
-TEST(RotationTest, WhatCannotBeCopiedStays) {
+TEST(RotationTest, FilesThatCannotBeCopiedStay) {
   const TempDir dir;
   EXPECT_THAT(RotateOpenFile(dir / "none.log", 2),
               StatusIs(absl::StatusCode::kNotFound));

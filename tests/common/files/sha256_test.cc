@@ -42,7 +42,7 @@ TEST(Sha256Test, PiecesAreOneText) {
   EXPECT_EQ(hash.Finish(), kOfAbc);
 }
 
-TEST(Sha256Test, OfFiles) {
+TEST(Sha256Test, HashesFiles) {
   gandem::testing::TempDir dir;
   // More than one buffer.
   const std::string contents(3 * (size_t{1} << 20) + 7, 'x');

@@ -57,7 +57,7 @@ TEST_F(ChildProcessTest, TellsTheExitCode) {
   EXPECT_EQ(child.Poll(), std::nullopt);  // told once
 }
 
-TEST_F(ChildProcessTest, WhoDoesNotEndInTimeStillRuns) {
+TEST_F(ChildProcessTest, ChildrenThatDoNotEndInTimeStillRun) {
   ASSERT_OK_AND_ASSIGN(ChildProcess child, Start({"wait"}));
   EXPECT_THAT(child.AwaitEnd(absl::InfinitePast()),
               StatusIs(absl::StatusCode::kDeadlineExceeded));
@@ -126,7 +126,7 @@ TEST_F(ChildProcessTest, ALogThatIsTooLongBecomesAnOlderOne) {
   EXPECT_EQ(FileSize(log_), 0);
   EXPECT_EQ(ReadFile(RotatedName(log_, 1)).value(),
             "of an earlier process\none\n");
-  // What comes then is this child's.
+  // Output from here on is this child's.
   ASSERT_OK(WriteFile(log_, "two\n"));
   EXPECT_EQ(child.LogTail(20), "two\n");
 }
@@ -241,7 +241,7 @@ TEST_F(ChildProcessTest, HasASessionOfItsOwn) {
   EXPECT_NE(getsid(child.pid()), getsid(0));
 }
 
-TEST_F(ChildProcessTest, WhoIgnoresSigtermIsKilled) {
+TEST_F(ChildProcessTest, ChildrenThatIgnoreSigtermAreKilled) {
   ASSERT_OK_AND_ASSIGN(
       ChildProcess child,
       Start({"ignore_term", "touch=" + folder_ / "ready", "wait", "exit=1"}));

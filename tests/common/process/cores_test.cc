@@ -27,7 +27,7 @@ TEST(CoresTest, ListsAndRanges) {
   EXPECT_EQ(CoresText(one), "0");
 }
 
-TEST(CoresTest, WhatIsNoList) {
+TEST(CoresTest, InvalidListsAreRefused) {
   for (const char* text : {"", "a", "1,", "2-1", "-1", "1-2-3", "0-99999"}) {
     EXPECT_THAT(ParseCores(text, kAllowed),
                 StatusIs(absl::StatusCode::kInvalidArgument,

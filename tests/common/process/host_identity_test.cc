@@ -34,7 +34,7 @@ TEST(HostIdentityTest, SaysMoreThanTheName) {
 TEST(HostIdentityDeathTest, ANetworkNamespaceIsAHostOfItsOwn) {
   const auto run = [] {
     const HostIdentity before = ThisHost();
-    // Where that is not allowed, nobody is in another one either.
+    // If namespaces are not allowed, no process is in another one either.
     if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) std::_Exit(0);
     const HostIdentity after = ThisHost();
     std::_Exit(before.name == after.name && before.text != after.text ? 0 : 1);

@@ -42,7 +42,7 @@ TEST(SignalsTest, CallsBackOnItsOwnThread) {
 }
 
 // Both wake up, and who comes second finds nothing: it must not wait for more.
-TEST(SignalsTest, OfTwoThreadsEitherHearsASignal) {
+TEST(SignalsTest, EitherOfTwoThreadsReceivesASignal) {
   BlockSignals({SIGUSR1});
   for (int i = 0; i < 2000; ++i) {
     BoundedQueue<int> seen(10);

@@ -31,7 +31,7 @@ std::vector<int> UpTo(int count) {
   return all;
 }
 
-// Of as many workers as there are numbers.
+// Threads of one worker per number.
 std::map<WorkerKey, int> Threads(const std::vector<int>& numbers) {
   std::map<WorkerKey, int> threads;
   for (const int number : numbers) {
@@ -52,7 +52,7 @@ std::string Plan(const CoreGroup& machine, const std::vector<int>& threads) {
   return text;
 }
 // As where a container hides what a core belongs to.
-TEST(CorePlanTest, WhatHwlocDoesNotSeeIsACoreOfItsOwn) {
+TEST(CorePlanTest, CpusUnknownToHwlocAreSeparateCores) {
   const CoreGroup machine = ReadMachine(std::vector<int>{0, 1, 9}, kFlat);
   ASSERT_EQ(machine.parts.size(), 2);
   EXPECT_EQ(machine.parts[0].parts.size(), 2);
@@ -91,7 +91,7 @@ TEST_F(PlannedMachineTest, CoresThatShareACacheGoTogether) {
   EXPECT_EQ(Plan(caches_, {1, 4, 3}), "7 0-3 4-6");
 }
 
-TEST_F(PlannedMachineTest, WhatIsLeftOverIsSharedOut) {
+TEST_F(PlannedMachineTest, RemainingCoresAreDistributed) {
   EXPECT_EQ(Plan(flat_, {1, 1}), "0-1 2-3");
   EXPECT_EQ(Plan(flat_, {2, 1}), "0-1 2");
   EXPECT_EQ(Plan(two_nodes_, {1, 1}), "0-7 8-15");

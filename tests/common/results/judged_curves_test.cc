@@ -75,7 +75,7 @@ TEST_F(JudgedCurvesTest, SeedAndPlaceDoNotPartFiguresButTheWayOfJudgingDoes) {
   EXPECT_EQ(judged.curves[0].points.size(), 2);  // the most points first
 }
 
-TEST_F(JudgedCurvesTest, OfOneStepTheNewestCardCounts) {
+TEST_F(JudgedCurvesTest, NewestCardOfAStepCounts) {
   MetricCard older = Card(10, 4);
   older.set_unix_seconds(5);
   Write("z", older);
@@ -88,7 +88,7 @@ TEST_F(JudgedCurvesTest, OfOneStepTheNewestCardCounts) {
   EXPECT_EQ(judged.curves[0].points[0].value, 3);
 }
 
-TEST_F(JudgedCurvesTest, WhatIsNoCardIsNamed) {
+TEST_F(JudgedCurvesTest, InvalidCardsAreNamed) {
   ASSERT_OK(WriteFile(dir_.path() + "/bad.textproto", "no card {"));
   ASSERT_OK_AND_ASSIGN(const JudgedCurves judged,
                        ReadJudgedCurves(dir_.path()));

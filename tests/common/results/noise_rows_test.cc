@@ -30,9 +30,9 @@ RoundMetrics NoiseMetrics(Role role, int rank, int64_t round, double signal,
   return metrics;
 }
 
-// What a worker reports goes through metrics.jsonl, and its workers'
-// measurements of a round are one.
-TEST(NoiseRowsTest, FromTheLinesOfMetricsToAScale) {
+// Reports of workers pass through metrics.jsonl, and the measurements of a
+// round by several workers count as one.
+TEST(NoiseRowsTest, MetricsLinesGiveAScale) {
   RoundHistory history;
   for (int64_t round = 0; round < 20; ++round) {
     // Before the first round that counts: another scale.

@@ -118,7 +118,7 @@ TEST(NoiseScaleTest, AgreesWithTheClosedFormForAnyNumberOfWorkers) {
   }
 }
 
-// Of 200 intervals of 95 %, 10 miss on average; 20 would be too many by three
+// On average 10 of 200 intervals of 95 % miss; 20 would be too many by three
 // standard deviations.
 TEST(NoiseScaleTest, TheIntervalHoldsTheTruthAsOftenAsItSays) {
   Quadratic problem(2);

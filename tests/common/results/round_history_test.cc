@@ -29,7 +29,7 @@ RoundMetrics Metrics(Role role, int rank, int64_t epoch, int64_t round) {
   return metrics;
 }
 
-// What the coordinator writes is what is read.
+// The history reads the coordinator's own format.
 TEST(RoundHistoryTest, ReadsWhatTheWorkersReport) {
   RoundMetrics metrics = Metrics(DISCRIMINATOR, 1, 2, 30);
   metrics.set_images(32);
@@ -86,7 +86,7 @@ TEST(RoundHistoryTest, HealthWarningsAreThereOnce) {
   EXPECT_EQ(history.unreadable_lines(), 1);
 }
 
-TEST(RoundHistoryTest, OfARoundThatWasDoneAgainTheHighestEpochCounts) {
+TEST(RoundHistoryTest, HighestEpochOfARepeatedRoundCounts) {
   RoundHistory history;
   for (const int64_t epoch : {1, 3, 2}) {
     RoundMetrics metrics = Metrics(GENERATOR, 0, epoch, 5);
@@ -163,7 +163,7 @@ TEST(RoundHistoryTest, RoundsDoneAgainCountOnceInFewRecords) {
   EXPECT_NEAR(seconds, 70 * 1 + 50 * 2, 1e-9);
 }
 
-TEST(RoundHistoryTest, WhatIsShownOfReadingAheadIsRead) {
+TEST(RoundHistoryTest, ReadAheadFiguresAreRead) {
   RoundMetrics metrics = Metrics(DISCRIMINATOR, 0, 1, 0);
   DataMetrics& data = *metrics.mutable_data();
   data.set_seconds(2);
@@ -212,7 +212,7 @@ TEST(RoundHistoryTest, NumbersThatAreNoIntegersAreNoRecord) {
   }
 }
 
-TEST(RoundHistoryTest, WhatIsNoRecordIsCounted) {
+TEST(RoundHistoryTest, InvalidRecordsAreCounted) {
   const gandem::testing::TempDir dir;
   const std::string line = ProtoJson(Metrics(GENERATOR, 0, 1, 0));
   ASSERT_OK(WriteFile(dir / "metrics.jsonl",

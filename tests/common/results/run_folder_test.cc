@@ -86,7 +86,7 @@ TEST(RunFolderLockTest, ARemovedFileLetsNobodyIn) {
                        HasSubstr("state/lock was removed")));
 }
 
-// What is locked is where the training's state is, whatever its name.
+// The lock belongs to the folder of the training state, whatever its name.
 TEST(RunFolderLockTest, AFolderThatIsMovedStaysLocked) {
   const TempDir dir;
   ASSERT_OK(CreateDirectories(dir / "run"));
@@ -108,7 +108,7 @@ TEST(RunFolderLockTest, NamesAFolderThatCannotBeWritten) {
   EXPECT_THAT(std::string(status.message()), HasSubstr(folder / "file"));
 }
 
-TEST(RunFolderProofTest, WhoSeesTheFolderCanTellIt) {
+TEST(RunFolderProofTest, ReadersOfTheFolderCanProveIt) {
   const TempDir run_dir;
   ASSERT_OK_AND_ASSIGN(const FolderProof proof,
                        RunFolder(run_dir.path()).RenewProof());

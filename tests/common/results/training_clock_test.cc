@@ -48,7 +48,7 @@ TEST(TrainingClockTest, RoundsWithoutARecordTakeAsLongAsTheNext) {
   EXPECT_EQ(clock.At(2).images, 40);
 }
 
-TEST(TrainingClockTest, OfNothingAllIsZero) {
+TEST(TrainingClockTest, EmptyClockReadsZero) {
   RoundHistory history;
   AddClockRound(history, GENERATOR, 0, 1);
   EXPECT_EQ(TrainingClock(history).At(5).images, 0);

@@ -283,7 +283,7 @@ TEST(UnaryCallsTest, AnotherThreadEndsAllForGood) {
   EXPECT_FALSE(calls.WaitUntil(absl::InfiniteFuture()));
 }
 
-TEST(UnaryCallsTest, WhoIsCutOffMayCallAgain) {
+TEST(UnaryCallsTest, CancelledClientsMayCallAgain) {
   UnaryCalls calls("the client leaves");
   int asked = 0;
   FakeControl service([&](grpc::ServerContext& context, StatusReply&) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who may talk to a server: holders of the run's token, and on addresses that
-// other hosts reach only with a certificate of the run. All connections are
-// real ones.
+// Access to a server: clients need the run's token and, on addresses that other
+// hosts reach, a certificate of the run. All connections are real.
 #include <gmock/gmock.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
@@ -132,7 +131,7 @@ void SendRaw(int port, absl::string_view bytes) {
   close(fd);
 }
 
-// What a probe without a token hears of a server; 1 is SERVING.
+// Answer of a server to a health probe without a token; 1 is SERVING.
 absl::StatusOr<std::string> AskHealth(const std::string& address,
                                       const std::string& method,
                                       const std::string& token = "") {
@@ -295,8 +294,8 @@ class TlsTest : public CredentialsOfCallsTest {
     address_ = server_->address();
   }
   void StartServer() { StartServer(OfRun()); }
-  // What another program shows that trusts the server's authority; null: no
-  // certificate. It even knows the token.
+  // Credentials of another program that trusts the server's authority; null: no
+  // certificate. The program even knows the token.
   static grpc::SslCredentialsOptions ByHand(const Certificates& authority,
                                             const Certificates* shown) {
     return {.pem_root_certs = authority.authority_pem(),
@@ -356,9 +355,9 @@ TEST_F(TlsTest, AServerOfAnotherRunIsRefused) {
   EXPECT_EQ(service_.num_calls_, 0);
 }
 
-// Who has listened in has the bytes of a good certificate and of the token, but
-// not the keys of that one connection.
-TEST_F(TlsTest, WhatWasRecordedAndIsSentAgainIsRefused) {
+// An eavesdropper has the bytes of a valid certificate and of the token, but
+// not the keys of that connection.
+TEST_F(TlsTest, ReplayedBytesAreRefused) {
   StartServer();
   ASSERT_OK_AND_ASSIGN(const Address server, ParseAddress(address_));
   const std::string path = sockets_->path() + "/proxy";
@@ -412,7 +411,7 @@ TEST_F(TlsTest, OneSideThatDoesNotEncryptIsToldSo) {
               HasSubstr("nobody answers"));
 }
 
-TEST_F(TlsTest, WhereNobodyListensItSaysSo) {
+TEST_F(TlsTest, ErrorNamesAnAddressWithoutServer) {
   std::string address;
   {
     ASSERT_OK_AND_ASSIGN(const auto server, Serve("127.0.0.1:0"));

@@ -250,8 +250,8 @@ TEST_F(EveryMethodTest, WithoutTheTokenNoneIsCalled) {
   }
 }
 
-// What is refused above is so for want of the token, and for nothing else.
-TEST_F(EveryMethodTest, WithTheTokenAllAreCalled) {
+// The refusals above are due to the missing token only.
+TEST_F(EveryMethodTest, TokenOpensAllMethods) {
   for (const ServiceDescriptor* const service : AllServices()) {
     for (const std::string& address : addresses_[service->full_name()]) {
       ASSERT_OK_AND_ASSIGN(const auto channel, CreateChannel(address, {}));

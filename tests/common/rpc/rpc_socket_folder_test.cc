@@ -44,7 +44,7 @@ class SocketFolderTest : public ::testing::Test {
     if (value == nullptr) return std::nullopt;
     return value;
   }
-  // What a process that was killed leaves: the kernel has dropped its lock.
+  // Folder of a killed process: the kernel has released its lock.
   std::string AbandonedFolder(const std::string& name, mode_t mode = 0700) {
     std::string path = dir_ / name;
     EXPECT_OK(CreateDirectories(path));
@@ -126,7 +126,7 @@ TEST_F(SocketFolderTest, TheLastOneRemovesWhatWasKilledMeanwhile) {
   EXPECT_FALSE(PathExists(abandoned));
 }
 
-TEST_F(SocketFolderTest, WhatMayBeSomebodyElsesStays) {
+TEST_F(SocketFolderTest, FoldersOfOthersStay) {
   const std::string other_name = AbandonedFolder("gandem-sockets-recordings");
   const std::string shared = AbandonedFolder("gandem-sockets-shared", 0755);
   const std::string target = AbandonedFolder("target");

@@ -153,8 +153,8 @@ TEST_F(ChecksumsTest, ARefusalIsNoDamage) {
   EXPECT_THAT(damage_, SizeIs(0));
 }
 
-// Of another release, say.
-TEST_F(ChecksumsTest, WhoSaysNoChecksumIsHeard) {
+// For example a process of another release.
+TEST_F(ChecksumsTest, MessagesWithoutChecksumAreAccepted) {
   Start("");
   grpc::ClientContext context;
   EXPECT_OK(CallIn(context, *stub_->Get(), &Control::Stub::Register,

@@ -27,7 +27,7 @@ TEST(RefusalsTest, ALineASecondSaysHowManyWereLeftOut) {
   EXPECT_EQ(refusals.count(), 1003);
 }
 
-TEST(RefusalsTest, ThoseOfTheProcessAreCounted) {
+TEST(RefusalsTest, RefusalsOfTheProcessAreCounted) {
   const int64_t before = NumRefusals();
   NoteRefusal("a test");
   NoteRefusal("a test");

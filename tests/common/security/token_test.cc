@@ -95,7 +95,7 @@ TEST_F(TokenTest, ADamagedOneIsNamedAndNotReplaced) {
   EXPECT_OK(ReadToken(path_));
 }
 
-TEST_F(TokenTest, WhatIsNoFileOrTooLongIsRefused) {
+TEST_F(TokenTest, MissingAndOversizedFilesAreRefused) {
   EXPECT_THAT(ReadToken(path_), StatusIs(absl::StatusCode::kNotFound));
   ASSERT_OK(CreatePrivateFile(path_, std::string(100'000, '7')));
   EXPECT_THAT(ReadToken(path_), StatusIs(absl::StatusCode::kInvalidArgument,

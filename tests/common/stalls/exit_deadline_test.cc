@@ -26,7 +26,7 @@ TEST(ExitDeadlineDeathTest, EndsAProcessThatIsStuck) {
       ::testing::ExitedWithCode(75), "the disk does not answer\n");
 }
 
-TEST(ExitDeadlineDeathTest, NobodyHasToReadItsWords) {
+TEST(ExitDeadlineDeathTest, ProcessEndsWithoutReaderOfItsMessage) {
   EXPECT_EXIT(
       {
         int ends[2] = {};
@@ -54,7 +54,7 @@ TEST(ExitDeadlineDeathTest, TheEarliestCounts) {
       ::testing::ExitedWithCode(130), "at once\n");
 }
 
-TEST(ExitDeadlineDeathTest, WhoIsDoneEndsAsItLikes) {
+TEST(ExitDeadlineDeathTest, FinishedProcessesKeepTheirExitCode) {
   EXPECT_EXIT(
       {
         const absl::Time start = MonotonicNow();

@@ -27,7 +27,7 @@ TEST(TraceBufferTest, HandsOutInOrder) {
   EXPECT_TRUE(TakeNow(buffer).events.empty());
 }
 
-TEST(TraceBufferTest, WhatDoesNotFitIsDroppedAndCounted) {
+TEST(TraceBufferTest, OverflowIsDroppedAndCounted) {
   TraceBuffer buffer;
   buffer.Open(2);
   for (int i = 0; i < 5; ++i) buffer.Add({.value = i});
@@ -41,8 +41,8 @@ TEST(TraceBufferTest, WhatDoesNotFitIsDroppedAndCounted) {
   EXPECT_EQ(next.dropped, 0);
 }
 
-// Else a writer that wakes up now and then would lose events that it had time
-// for.
+// Otherwise a writer that wakes up occasionally would lose events that it had
+// time for.
 TEST(TraceBufferTest, AHalfFullBufferWaitsForNoDeadline) {
   TraceBuffer buffer;
   buffer.Open(4);

@@ -59,7 +59,7 @@ TEST(TraceListenerTest, ASpanEndsAfterTheFenceOfItsThread) {
   EXPECT_GE(events[1].end_ns, absl::ToUnixNanos(fenced));
 }
 
-TEST(TraceListenerTest, WhatDoesNotFitIsCounted) {
+TEST(TraceListenerTest, OverflowIsCounted) {
   TraceListener listener(/*max_events=*/2);
   for (int i = 0; i < 5; ++i) RecordInstant("instant");
   EXPECT_EQ(listener.Take().size(), 2u);

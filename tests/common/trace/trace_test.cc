@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is recorded, and the files that it becomes.
+// Recorded spans and the files that are written from them.
 #include "common/trace/trace.h"
 
 #include <gmock/gmock.h>
