@@ -92,8 +92,8 @@ void AddEvaluation(CLI::App* command, TrainOptions& options) {
   command
       ->add_option(
           "--evaluate_every", options.evaluate_every,
-          "Rounds between checkpoints to evaluate while the run trains, as "
-          "`gandem watch-eval` does (default: no evaluation)")
+          "Evaluate a checkpoint every this many rounds while the run trains, "
+          "as `gandem watch-eval` does (default: no evaluation)")
       ->check(AtLeastOne());
   command->add_option("--evaluate_cores", options.evaluate_cores,
                       "Cores reserved for evaluation, for example 0-3,6 "

@@ -159,8 +159,8 @@ CLI::App* AddWatch(CLI::App& app, WatchOptions& options) {
       kWatchExamples, options.run_dir);
   command
       ->add_option("--every", options.every,
-                   "Minimum number of rounds between checkpoints to evaluate "
-                   "(default: 1, all of them)")
+                   "Evaluate the first checkpoint at or after every multiple "
+                   "of this many rounds (default: 1, every checkpoint)")
       ->check(AtLeastOne());
   command->add_flag("--once", options.once,
                     "Evaluate the existing checkpoints and exit, without "

@@ -286,7 +286,7 @@ TEST_F(OpenRunTest, ASourceThatLostOrGotAnImageIsAnother) {
     EXPECT_THAT(Prepare(),
                 StatusIs(absl::StatusCode::kFailedPrecondition,
                          AllOf(HasSubstr("data.listing_sha256: "),
-                               HasSubstr("goes on with those that it began"))));
+                               HasSubstr("resumes only with the images that it began"))));
   };
   std::filesystem::remove(folder + "/1.png");
   is_another();

@@ -302,7 +302,7 @@ TEST_F(TrainCommandTest, ASecondCtrlCLeavesAtOnce) {
   ASSERT_TRUE(prints("all workers are ready"));
   child.Signal(SIGINT);
   ASSERT_TRUE(prints("stopping: stopped by Ctrl-C"));
-  ASSERT_TRUE(prints("a second Ctrl-C leaves at once"));
+  ASSERT_TRUE(prints("a second Ctrl-C exits at once"));
   // For a second it is the same one (user_wishes.h).
   std::optional<ProcessEnd> end;
   ASSERT_TRUE(Eventually([&] {
