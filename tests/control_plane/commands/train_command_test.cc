@@ -220,7 +220,7 @@ TEST_F(TrainCommandTest, StopsWithACheckpointAndGoesOn) {
   child.Signal(SIGINT);
   EXPECT_EQ(WaitForEnd(child), kExitResumable) << Output();
   EXPECT_THAT(Output(), AllOf(HasSubstr("stopped by Ctrl-C"),
-                              HasSubstr("the same command goes on")));
+                              HasSubstr("the same command resumes")));
   const int64_t step = NewestStep();
   EXPECT_GE(step, 10);
   EXPECT_EQ(StatusOfRun().at("last_checkpoint_step"), absl::StrCat(step));
@@ -509,7 +509,7 @@ TEST_F(TrainCommandTest, GoesOnWhileNobodyReadsItsOutput) {
   EXPECT_EQ(WaitForEnd(child), kExitResumable) << Output();
   const std::string log = ReadFile(run_dir_ + "/logs/gandem.log").value_or("");
   EXPECT_THAT(log, AllOf(HasSubstr("stopped by Ctrl-C"),
-                         HasSubstr("the same command goes on"),
+                         HasSubstr("the same command resumes"),
                          HasSubstr("nobody read the last ")));
   close(reader);
   close(writer);
