@@ -28,10 +28,10 @@ void AddSets(CLI::App* command, const std::string& help,
 }
 
 void AddData(CLI::App* command, std::string& data) {
-  command->add_option(
-      "--data", data,
-      "Images in place of the recipe's: a folder, a zip, tar shards, Parquet, "
-      "CIFAR, IDX, npz; here, http://, https:// or s3:// (docs/data.md)");
+  command->add_option("--data", data,
+                      "Images to train on in place of the recipe's: a local "
+                      "path, http://, https:// or s3:// of a folder, zip, tar "
+                      "shards, Parquet, CIFAR, IDX or npz (docs/data.md)");
 }
 
 void AddCandidate(CLI::App* command, CLI::Option* plan, int& candidate) {
@@ -54,38 +54,44 @@ void AddCertificates(CLI::App* command, std::string& certificates,
 }
 
 void AddPython(CLI::App* command, std::string& python) {
-  command->add_option("--python", python,
-                      "Interpreter with torch, wherever workers are, for "
-                      "networks of your own [that of $VIRTUAL_ENV]");
+  command->add_option(
+      "--python", python,
+      "Python interpreter that has torch, on every worker's host, for networks "
+      "of your own (default: the one of $VIRTUAL_ENV)");
 }
 
 void AddOwnNetworks(CLI::App* command, std::string& python,
                     bool& accept_changed_code) {
   AddPython(command, python);
-  command->add_flag("--accept_changed_code", accept_changed_code,
-                    "Go on with a network whose Python file has been changed");
+  command->add_flag(
+      "--accept_changed_code", accept_changed_code,
+      "Resume the run although the Python file of its network has changed");
 }
 
 void AddLogFormat(CLI::App* command, std::string& format) {
   command
       ->add_option("--log_format", format,
-                   "Of all processes: text, or json: an object a line")
+                   "Format of the logs of all processes: text, or json for one "
+                   "JSON object per line")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
 }
 
 void AddMachines(CLI::App* command, MachineOptions& machines) {
   command
-      ->add_option("--devices", machines.devices,
-                   "Plan for so many cores, or GPUs [all of this machine]")
+      ->add_option(
+          "--devices", machines.devices,
+          "Number of cores or GPUs to plan for (default: all of this machine)")
       ->check(AtLeastOne());
-  command->add_option("--hosts", machines.hosts,
-                      "Plan for the hosts in this file (docs/planning.md)");
+  command->add_option(
+      "--hosts", machines.hosts,
+      "File that lists the hosts to plan for (docs/planning.md)");
   command->add_option("--memory", machines.memory,
-                      "Of each host, or of each GPU, as in 40GiB");
-  command->add_option("--link", machines.link,
-                      "Between hosts, as in 25Gbit or 25Gbit,20ms; without "
-                      "--hosts each device is a host of its own");
+                      "Memory limit per host (or per GPU), for example 40GiB");
+  command->add_option(
+      "--link", machines.link,
+      "Bandwidth and delay between hosts, for example 25Gbit or 25Gbit,20ms; "
+      "without --hosts every device counts as a host");
 }
 
 }  // namespace gandem

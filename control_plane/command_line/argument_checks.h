@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What several commands' arguments have in common.
+// Options and checks that several commands share.
 //
 // Thread safety: one thread.
 #pragma once
@@ -13,45 +13,47 @@
 
 namespace gandem {
 
-// CLI11's own checks name the limits of a double.
+// Accepts whole numbers from 1 on. CLI11's own checks print the limits of a
+// double in their messages.
 CLI::Validator AtLeastOne();
 
-// An option that is given again for each value.
+inline constexpr char kRecipeHelp[] =
+    "Recipe: a RunConfig as text proto (`gandem explain` lists the fields)";
+
+// Adds an option that is repeated for each value.
 void AddRepeated(CLI::App* command, const std::string& name,
                  const std::string& help, std::vector<std::string>& values);
 
-// --set, again for each field.
+// Adds --set, which is repeated for each field.
 inline constexpr char kSetsHelp[] =
-    "Changes a field of the recipe: path.to.field=value";
+    "Set a field of the recipe: path.to.field=value; repeat for each field";
 void AddSets(CLI::App* command, const std::string& help,
              std::vector<std::string>& sets);
 
-// --data, in place of the recipe's.
 void AddData(CLI::App* command, std::string& data);
 
-// --candidate, which needs the option `plan`, unless it is null.
+// Adds --candidate, which needs the option `plan` unless `plan` is null.
 void AddCandidate(CLI::App* command, CLI::Option* plan, int& candidate);
 
-// --certificates, or --insecure_network.
+// Adds --certificates and --insecure_network, which exclude each other.
 void AddCertificates(CLI::App* command, std::string& certificates,
                      bool& insecure_network);
 
-// --python: see WorkerProgram.
+// Adds --python (see WorkerProgram).
 void AddPython(CLI::App* command, std::string& python);
 
-// --python and --accept_changed_code.
+// Adds --python and --accept_changed_code.
 void AddOwnNetworks(CLI::App* command, std::string& python,
                     bool& accept_changed_code);
 
-// The help of options for Prometheus begins so.
+// Part of the help of --metrics_listen and --metrics_port.
 inline constexpr char kPrometheusHelp[] =
-    "Prometheus reads the run, and whoever else connects "
+    "Prometheus, or anyone else who connects, reads metrics of the run "
     "(docs/how_to/monitoring.md)";
 
-// --log_format, of all processes of a run.
 void AddLogFormat(CLI::App* command, std::string& format);
 
-// --devices, --hosts, --memory and --link.
+// Adds --devices, --hosts, --memory and --link.
 void AddMachines(CLI::App* command, MachineOptions& machines);
 
 }  // namespace gandem

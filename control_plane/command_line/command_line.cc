@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "common/files/nearest.h"
 #include "common/process/exit_code.h"
@@ -37,18 +38,47 @@ constexpr char kExamples[] =
 
 // Commands whose arguments are evaluation_job's.
 constexpr std::pair<const char*, const char*> kEvaluationCommands[] = {
-    {"sample", "Make images with the generator of a run"},
-    {"export", "Write a run's generator for PyTorch without gandem"},
-    {"evaluate", "Judge a generator, or images, by FID and its like"},
+    {"sample", "Generate images with the generator of a run"},
+    {"export",
+     "Export the generator of a run for use in PyTorch without gandem"},
+    {"evaluate",
+     "Estimate FID and related metrics of a generator or of images"},
     {"train-features",
-     "Train a small classifier whose features stand in for an Inception's"},
-    {"models", "List the networks with what they cost, or the layers of one"},
+     "Train a small classifier whose features replace Inception's in metrics"},
+    {"models", "List the networks and their costs, or the layers of one"},
 };
 
-// All commands, in the order of the help, with the places that their arguments
-// go to.
+// Columns of a line of the help, and of the text of an option in it: CLI11
+// begins the text at column 30.
+constexpr size_t kHelpWidth = 100;
+constexpr size_t kHelpTextWidth = kHelpWidth - 30;
+
+// CLI11 2.1 does not break the lines of an option's help.
+class WrappedHelp : public CLI::Formatter {
+ public:
+  std::string make_option_desc(const CLI::Option* option) const override {
+    std::string text;
+    size_t column = 0;
+    const std::string description = option->get_description();
+    for (const absl::string_view word : absl::StrSplit(description, ' ')) {
+      if (column > 0) {
+        const bool fits = column + 1 + word.size() <= kHelpTextWidth;
+        text += fits ? ' ' : '\n';
+        column = fits ? column + 1 : 0;
+      }
+      absl::StrAppend(&text, word);
+      column += word.size();
+    }
+    return text;
+  }
+};
+
+// All commands, in the order of the help, and the options structs that parsing
+// fills.
 struct Parser {
   Parser() {
+    // Commands inherit the formatter when they are added.
+    app.formatter(std::make_shared<WrappedHelp>());
     app.footer(kExamples);
     app.set_version_flag("--version", absl::StrCat("gandem ", GandemVersion()));
     app.require_subcommand(1);
@@ -65,7 +95,7 @@ struct Parser {
     Add(app, AddDoctor);
     dataset.emplace(app);
     planning.emplace(app);
-    // ParseCommandLine hands their arguments on.
+    // ParseCommandLine forwards the arguments of these commands.
     for (const auto& [name, description] : kEvaluationCommands) {
       app.add_subcommand(name, description);
     }
@@ -80,7 +110,8 @@ struct Parser {
                           [options] { return Command(*options); });
   }
 
-  // After parsing. Throws CLI::ParseError where arguments do not go together.
+  // The command that was parsed. Throws CLI::ParseError if its arguments
+  // exclude each other.
   Command Given() const {
     if (const auto given = dataset->Given()) return *given;
     if (const auto given = planning->Given()) return *given;
@@ -94,12 +125,12 @@ struct Parser {
       "separate processes.",
       "gandem"};
   std::vector<std::pair<CLI::App*, std::function<Command()>>> commands;
-  // In the order of the help, and so after some of the above are there.
+  // Created late: the order of creation is the order of the help.
   std::optional<DatasetArguments> dataset;
   std::optional<PlanningArguments> planning;
 };
 
-// Empty: it is one, or a flag.
+// Message for an unknown command; empty if `name` is a command or a flag.
 std::string WhyNoCommand(const CLI::App& app, const std::string& name) {
   if (absl::StartsWith(name, "-")) return "";
   std::vector<std::string> commands;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The command line of `gandem`. Flags say who and where, never how to train:
-// that is the recipe's (style.md 3.7: a test freezes the list).
+// The command line of `gandem`. Flags name files, hosts and addresses; the
+// recipe holds all hyper-parameters (style.md 3.7: a test freezes the flags).
 //
 // Thread safety: one thread.
 #pragma once
@@ -26,36 +26,35 @@
 namespace gandem {
 
 struct TrainOptions {
-  std::string recipe;  // empty: that of the plan
+  std::string recipe;  // empty: the plan's recipe
   PlanFlags plan;
   std::string run_dir;
-  std::string
-      data;  // of any kind, in place of the recipe's; empty: the recipe's
+  std::string data;               // replaces the recipe's unless empty
   std::vector<std::string> sets;  // "path.to.field=value"
-  InitialStates init = {};        // that the networks begin with
+  InitialStates init = {};        // first values of the networks
   bool colocated = false;
   bool external = false;
   std::string listen;          // empty: a unix socket
-  std::string start_by;        // a program that starts workers on other hosts
-  std::string metrics_listen;  // for Prometheus; empty: nowhere
-  std::string certificates;    // empty: the run's
+  std::string start_by;        // program that starts workers on other hosts
+  std::string metrics_listen;  // HOST:PORT for Prometheus; empty: no endpoint
+  std::string certificates;    // empty: the run's own
   bool insecure_network = false;
-  bool bind_cores = true;  // each worker to its own
-  std::string python;  // for networks of the user's own; empty: $VIRTUAL_ENV
+  bool bind_cores = true;  // give each worker its own cores
+  std::string python;      // interpreter; empty: that of $VIRTUAL_ENV
   bool accept_changed_code = false;
   bool trace = false;
   std::string log_format = "text";  // or "json"
   int64_t evaluate_every = 0;       // rounds; 0: no evaluation
-  std::string evaluate_cores;       // empty: those of the training
-  std::string evaluate_args;        // for `gandem evaluate`
+  std::string evaluate_cores;       // empty: the cores of the workers
+  std::string evaluate_args;        // arguments of `gandem evaluate`
 
-  // Workers may be on hosts that have what this one has not.
+  // Whether workers may run on hosts whose hardware and files differ.
   bool elsewhere() const { return external || !start_by.empty(); }
 };
 
 struct StatusOptions {
   std::string run_dir;
-  std::string certificates;  // empty: those that `gandem train` was given
+  std::string certificates;  // empty: the ones that `gandem train` was given
   bool json = false;
 };
 
@@ -67,7 +66,7 @@ struct WatchOptions {
   std::vector<std::string> evaluate_arguments;
 };
 
-// `gandem sample ...` and the like: what evaluation_job gets to see.
+// A command that evaluation_job runs, such as `gandem sample`.
 struct EvaluationOptions {
   std::vector<std::string> arguments;  // the command is the first
 };
@@ -78,14 +77,16 @@ enum class DatasetAction { kShow, kVerify, kPack };
 struct DatasetOptions {
   DatasetAction action = DatasetAction::kShow;
   std::string source;
-  // A list of images to leave out, which verify writes; empty: none.
+  // Path of a list of images to leave out, which `verify` writes; may be empty.
   std::string exclude;
   std::string member;  // data.member
-  // Of show.
-  std::string recipe;       // whose data section says what training sees
-  int64_t image_size = 64;  // where there is no recipe
-  std::string output = "dataset.png";  // of pack: a folder
-  // Of pack.
+
+  // `show` only, except `output`, which names a folder for `pack`.
+  std::string recipe;       // its data section decides how images look
+  int64_t image_size = 64;  // used without a recipe
+  std::string output = "dataset.png";
+
+  // `pack` only.
   int64_t shard_bytes = int64_t{1} << 28;
   int64_t resize = 0;           // 0: images are copied as they are stored
   std::string crop = "CENTER";  // or NONE
@@ -95,7 +96,7 @@ struct ExplainOptions {
   std::string field;  // empty: list all
 };
 
-// Nothing is left to do: help or version was printed, or an error.
+// No command to run: help, the version or an error was printed.
 struct NoCommand {
   int exit_code = 0;
 };
@@ -106,11 +107,11 @@ using Command = std::variant<
     ProfileOptions, PlanOptions, TrialsOptions, LaunchSlurmOptions,
     LaunchKubernetesOptions, DoctorOptions, LogsOptions, ExplainOptions>;
 
-// Help goes to `out`, errors to `err`.
+// Prints help to `out` and errors to `err`.
 Command ParseCommandLine(int argc, const char* const* argv, std::ostream& out,
                          std::ostream& err);
 
-// "command --flag" and "command ARGUMENT" of everything that can be given.
+// All flags and arguments, as "command --flag" and "command ARGUMENT".
 std::vector<std::string> AllFlags();
 
 }  // namespace gandem

@@ -9,7 +9,7 @@ namespace gandem {
 namespace {
 
 constexpr char kDatasetExamples[] =
-    "docs/data.md says what SOURCE may be.\n"
+    "docs/data.md lists the kinds of SOURCE.\n"
     "\n"
     "Examples:\n"
     "  gandem dataset show photos --recipe recipes/dcgan_64.textproto\n"
@@ -20,61 +20,66 @@ constexpr char kDatasetExamples[] =
 }  // namespace
 
 DatasetArguments::DatasetArguments(CLI::App& app) {
-  command_ = app.add_subcommand(
-      "dataset", "Show what a source of images is, read or pack all of it");
+  command_ =
+      app.add_subcommand("dataset", "Inspect, verify or repack a dataset");
   command_->footer(kDatasetExamples);
   command_->require_subcommand(1);
   CLI::App* const show = command_->add_subcommand(
       "show",
-      "Count, classes, sizes, colors, and 64 images as training sees them");
+      "Print counts, classes, sizes and colors, and write a PNG of 64 images");
   verify_ = command_->add_subcommand(
-      "verify", "Read every image and name each that cannot be read");
+      "verify", "Read every image and list the unreadable ones");
   pack_ = command_->add_subcommand(
       "pack", "Write the images into tar shards with an index");
   for (CLI::App* const command : {show, verify_, pack_}) {
-    command->add_option("SOURCE", options_.source, "Images of any kind")
+    command
+        ->add_option("SOURCE", options_.source,
+                     "Dataset: a path or URL (docs/data.md)")
         ->required();
-    command->add_option("--exclude", options_.exclude,
-                        command == verify_
-                            ? "Write those that cannot be read into this "
-                              "list, for data.exclude"
-                            : "List of images to leave out");
+    command->add_option(
+        "--exclude", options_.exclude,
+        command == verify_
+            ? "File to write the list of unreadable images to, for data.exclude"
+            : "File with a list of images to leave out");
     command->add_option("--member", options_.member,
-                        "Image of each WebDataset sample that has several, "
-                        "for example mask.png (data.member)");
+                        "Image to use of each WebDataset sample that has "
+                        "several, for example mask.png (data.member)");
   }
   AddPack();
-  show->add_option("--recipe", options_.recipe,
-                   "Recipe that says how training sees them");
+  show->add_option(
+      "--recipe", options_.recipe,
+      "Recipe whose data section decides how images are resized and cropped");
   show->add_option("--image_size", options_.image_size,
-                   "Height and width without a recipe")
+                   "Height and width in pixels without --recipe")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  show->add_option("-o,--output", options_.output, "PNG of 64 images")
+  show->add_option("-o,--output", options_.output,
+                   "PNG file to write 64 images to")
       ->capture_default_str();
 }
 
 void DatasetArguments::AddPack() {
   pack_
-      ->add_option("-o,--output", options_.output,
-                   "Folder for the shards, new or of this command before: "
-                   "it goes on then")
+      ->add_option(
+          "-o,--output", options_.output,
+          "Folder for the shards; an interrupted pack in it is resumed")
       ->required();
   pack_
       ->add_option("--shard_bytes", options_.shard_bytes,
-                   "Bytes of images in a shard, at most")
+                   "Maximum size of the images in a shard, in bytes")
       ->check(AtLeastOne())
       ->capture_default_str();
   CLI::Option* const resize =
       pack_
           ->add_option("--resize", options_.resize,
-                       "Height and width of all images, as PNG, by Pillow's "
-                       "bicubic kernel [as they are]")
+                       "Height and width, in pixels, to resize all images to, "
+                       "as PNG and with Pillow's bicubic kernel (default: copy "
+                       "images unchanged)")
           ->check(CLI::Range(1, 4096));
   pack_
       ->add_option("--crop", options_.crop,
-                   "What of them is resized. CENTER: the largest square in "
-                   "the middle; NONE: all, stretched")
+                   "Part of an image to resize. CENTER: the largest square in "
+                   "the middle; NONE: the whole image, stretched")
       ->check(CLI::IsMember({"CENTER", "NONE"}))
       ->needs(resize)
       ->capture_default_str();

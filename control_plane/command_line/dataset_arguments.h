@@ -2,9 +2,8 @@
 //
 // The arguments of `gandem dataset`.
 //
-// Owner: the parser of a command line, which calls it while it parses: neither
-// copied nor moved. Thread safety: one thread.
-// Errors: CLI::ParseError.
+// Owner: the parser of the command line, which keeps pointers into it.
+// Thread safety: one thread. Errors: CLI::ParseError.
 #pragma once
 
 #include <optional>
@@ -19,12 +18,12 @@ namespace gandem {
 
 class DatasetArguments {
  public:
-  // Adds the commands to `app`, which outlives this.
+  // Adds the commands to `app`, which must outlive this object.
   explicit DatasetArguments(CLI::App& app);
   DatasetArguments(const DatasetArguments&) = delete;
   DatasetArguments& operator=(const DatasetArguments&) = delete;
 
-  // After parsing. None: another command was given.
+  // The parsed options, or none if another command was given.
   std::optional<DatasetOptions> Given() const;
 
  private:

@@ -12,14 +12,15 @@ namespace gandem {
 namespace {
 
 constexpr char kLaunchExamples[] =
-    "Each has a --help of its own. Examples:\n"
+    "Examples (`gandem launch slurm --help` lists the options):\n"
     "  gandem launch slurm recipes/dcgan_64.textproto --run_dir /nfs/a\n"
     "  gandem launch kubernetes recipes/dcgan_64.textproto --dry_run \\\n"
     "      --image registry.example/gandem:0.1 --pvc shared\n";
 
 constexpr char kLaunchSlurmExamples[] =
-    "Writes RUN_DIR/slurm/job.sbatch and submits it. The same command finds a\n"
-    "job that is at work, and else goes on with the run "
+    "Writes RUN_DIR/slurm/job.sbatch and submits it. If the run has a job "
+    "already,\n"
+    "the command reports it; otherwise it resumes the run "
     "(docs/how_to/slurm.md).\n"
     "\n"
     "Examples:\n"
@@ -28,7 +29,8 @@ constexpr char kLaunchSlurmExamples[] =
     "  gandem launch slurm plan.textproto --run_dir /nfs/b --dry_run\n";
 
 constexpr char kLaunchKubernetesExamples[] =
-    "docs/how_to/kubernetes.md explains what is made, and what to do when.\n"
+    "docs/how_to/kubernetes.md explains the manifests and how to handle "
+    "failures.\n"
     "\n"
     "Examples:\n"
     "  gandem launch kubernetes recipes/dcgan_64.textproto --dry_run \\\n"
@@ -42,14 +44,14 @@ void AddLaunchFlags(CLI::App* command, const std::string& dry_run_help,
                     LaunchFlags& flags) {
   command
       ->add_option("RECIPE", flags.recipe,
-                   "A recipe, or a plan that `gandem plan` has made")
+                   "Recipe, or plan file written by `gandem plan`")
       ->required();
   AddCandidate(command, nullptr, flags.candidate);
   AddSets(command, kSetsHelp, flags.sets);
   command->add_flag("--dry_run", flags.dry_run, dry_run_help);
 }
 
-// Where a cluster chooses the host; `help` says more of the port.
+// Adds --metrics_port. `help` completes "Port where Prometheus reads ..., ".
 CLI::Option* AddMetricsPort(CLI::App* command, const std::string& help,
                             std::optional<int>& port) {
   return command->add_option(
@@ -59,32 +61,35 @@ CLI::Option* AddMetricsPort(CLI::App* command, const std::string& help,
 
 void AddAllocation(CLI::App* command, SlurmAllocation& allocation) {
   AddMetricsPort(command,
-                 "of the job's first node; 0: any, `gandem status` says which",
+                 "on the job's first node; 0 picks a free port, which `gandem "
+                 "status` prints",
                  allocation.metrics_port)
       ->check(CLI::Range(0, 65535));
   AddLogFormat(command, allocation.log_format);
   command->add_flag("--insecure_network", allocation.insecure_network,
                     kInsecureNetworkHelp);
   command
-      ->add_option("--nodes", allocation.nodes,
-                   "Nodes for the whole job [as few as hold the workers]")
+      ->add_option(
+          "--nodes", allocation.nodes,
+          "Number of nodes for the job (default: as few as the workers need)")
       ->check(AtLeastOne());
   command->add_option("--partition", allocation.partition,
-                      "Partition that the job runs in [the cluster's default]");
+                      "Partition to run the job in (default: the cluster's)");
   command->add_option("--account", allocation.account,
-                      "Account that the job is charged to");
-  command->add_option("--time", allocation.time,
-                      "Limit of one stretch, as in 90 (minutes), 8:00:00 or "
-                      "1-12; the job is requeued after it [the partition's]");
+                      "Account to charge the job to");
+  command->add_option(
+      "--time", allocation.time,
+      "Time limit after which the job is requeued and resumes, for example 90 "
+      "(minutes), 8:00:00 or 1-12 (days-hours) (default: the partition's)");
   command
       ->add_option("--gpus_per_worker", allocation.gpus_per_worker,
-                   "GPUs for each worker")
+                   "Number of GPUs per worker")
       ->check(CLI::Range(0, 64))
       ->capture_default_str();
   command
       ->add_option("--signal_seconds", allocation.signal_seconds,
-                   "Seconds between the signal for a checkpoint and the time "
-                   "limit; Slurm may be a minute early")
+                   "Seconds before the time limit at which Slurm sends the "
+                   "signal for a checkpoint; it may be up to a minute early")
       ->check(CLI::Range(10, 65535))
       ->capture_default_str();
 }
@@ -102,13 +107,13 @@ CLI::App* AddLaunchSlurm(CLI::App& launch, LaunchSlurmOptions& options) {
   CLI::App* const command =
       launch.add_subcommand("slurm", "Start a run as a job of Slurm");
   command->footer(kLaunchSlurmExamples);
-  AddLaunchFlags(command, "Print the batch script, write and submit nothing",
+  AddLaunchFlags(command, "Print the batch script; write and submit nothing",
                  options.flags);
   AddData(command, options.flags.data);
   command
       ->add_option("--run_dir", options.run_dir,
-                   "Folder of the run, which all nodes see. An existing run is "
-                   "resumed")
+                   "Run directory on a file system that all nodes share. An "
+                   "existing run is resumed")
       ->required();
   AddOwnNetworks(command, options.python, options.accept_changed_code);
   AddAllocation(command, options.allocation);
@@ -120,39 +125,42 @@ CLI::App* AddLaunchKubernetes(CLI::App& launch,
   CLI::App* const command = launch.add_subcommand(
       "kubernetes", "Start a run on a Kubernetes cluster");
   command->footer(kLaunchKubernetesExamples);
-  AddLaunchFlags(command,
-                 "Print the manifests, or write them to -o, and ask no cluster",
-                 options.flags);
+  AddLaunchFlags(
+      command,
+      "Print the manifests, or write them to -o, without contacting a cluster",
+      options.flags);
   command->add_option("--data", options.flags.data,
-                      "Images in place of the recipe's, as pods see them: "
-                      "/gandem/... is the volume; or a URL");
+                      "Images to train on in place of the recipe's: a path in "
+                      "the pods (/gandem/... is the volume) or a URL");
   command->add_option("-o,--output", options.output,
-                      "Folder for the manifests [NAME-kubernetes]");
-  command->add_option("--name", options.run.name,
-                      "Prefix of the names of all objects [the recipe's name]");
+                      "Folder for the manifests (default: NAME-kubernetes)");
+  command->add_option(
+      "--name", options.run.name,
+      "Prefix of the names of all objects (default: the recipe's name)");
   command
       ->add_option("--namespace", options.run.name_space,
-                   "Namespace of the cluster")
+                   "Namespace to create the objects in")
       ->capture_default_str();
   command
       ->add_option("--image", options.run.image,
-                   "Container image made by scripts/build_container.sh, where "
-                   "the nodes find it")
+                   "Container image made by scripts/build_container.sh, by the "
+                   "name under which the nodes can pull it")
       ->required();
   command->add_option("--pvc", options.run.volume.claim,
                       "PersistentVolumeClaim (ReadWriteMany) for the run "
-                      "folder [with --storage_class NAME-run]");
-  command->add_option("--storage_class", options.run.volume.storage_class,
-                      "Make the claim, of this class; it outlives the run");
+                      "directory (default with --storage_class: NAME-run)");
+  command->add_option(
+      "--storage_class", options.run.volume.storage_class,
+      "Create the claim with this storage class; the claim outlives the run");
   command
       ->add_option("--storage_size", options.run.volume.size,
-                   "Size of the claim that is made")
+                   "Size of the claim that --storage_class creates")
       ->capture_default_str();
   command->add_option(
       "--memory", options.memory,
-      "Memory that each worker asks for and is limited to, as in 4GiB "
-      "[a plan's prediction and a quarter; without a plan none]");
-  AddMetricsPort(command, "of the coordinator's pod, as in 9400",
+      "Memory request and limit of each worker, for example 4GiB (default: "
+      "1.25 times the plan's prediction; without a plan no limit)");
+  AddMetricsPort(command, "on the coordinator's pod, for example 9400",
                  options.run.metrics_port);
   AddLogFormat(command, options.run.log_format);
   return command;

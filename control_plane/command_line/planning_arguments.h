@@ -2,9 +2,8 @@
 //
 // The arguments of `gandem profile`, `plan`, `simulate` and `trials`.
 //
-// Owner: the parser of a command line, which calls it while it parses: neither
-// copied nor moved. Thread safety: one thread.
-// Errors: CLI::ParseError.
+// Owner: the parser of the command line, which keeps pointers into it.
+// Thread safety: one thread. Errors: CLI::ParseError.
 #pragma once
 
 #include <optional>
@@ -22,19 +21,19 @@ namespace gandem {
 
 class PlanningArguments {
  public:
-  // Adds the commands to `app`, which outlives this.
+  // Adds the commands to `app`, which must outlive this object.
   explicit PlanningArguments(CLI::App& app);
   PlanningArguments(const PlanningArguments&) = delete;
   PlanningArguments& operator=(const PlanningArguments&) = delete;
 
-  // Those behind --, for `gandem evaluate`.
+  // Sets the arguments after --, which go to `gandem evaluate`.
   void SetEvaluateArguments(std::vector<std::string> arguments) {
     trials_.evaluate_arguments = std::move(arguments);
   }
-  // After parsing: the command that was given has some.
+  // Whether the parsed command accepts arguments after --.
   bool TakesEvaluateArguments() const;
 
-  // After parsing. None: another command was given.
+  // The parsed options, or none if another command was given.
   std::optional<Command> Given() const;
 
  private:

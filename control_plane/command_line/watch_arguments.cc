@@ -8,9 +8,9 @@ namespace gandem {
 namespace {
 
 constexpr char kLogsExamples[] =
-    "Lines of all processes that gandem train has started, and its own, in "
-    "the\n"
-    "order of time. docs/how_to/monitoring.md explains.\n"
+    "Prints the log lines of `gandem train` and of all processes it has "
+    "started, in\n"
+    "order of time (docs/how_to/monitoring.md).\n"
     "\n"
     "Examples:\n"
     "  gandem logs runs/a --since 10m\n"
@@ -18,9 +18,10 @@ constexpr char kLogsExamples[] =
     "  gandem logs runs/a --role discriminator --rank 1 --json\n";
 
 constexpr char kReportExamples[] =
-    "Several runs are compared with the first one: S (strong scaling) has its\n"
-    "global batch on other numbers of workers, W (weak scaling) its batch per\n"
-    "worker. docs/fleets.md explains the columns.\n"
+    "Several runs are compared with the first one. S (strong scaling): the run "
+    "has\n"
+    "the same global batch; W (weak scaling): the same batch per worker.\n"
+    "docs/fleets.md explains the columns.\n"
     "\n"
     "Examples:\n"
     "  gandem report runs/a\n"
@@ -28,10 +29,10 @@ constexpr char kReportExamples[] =
     "  gandem report runs/a runs/b --html report.html\n";
 
 constexpr char kCompareExamples[] =
-    "Figures are compared that were computed in the same way; runs whose "
-    "recipes\n"
-    "differ in nothing but the seed are one side. docs/evaluation.md explains\n"
-    "the intervals.\n"
+    "Only metrics that were computed in the same way are compared. Runs whose\n"
+    "recipes differ only in the seed form one group. docs/evaluation.md "
+    "explains the\n"
+    "intervals.\n"
     "\n"
     "Examples:\n"
     "  gandem compare runs/a runs/b\n"
@@ -39,17 +40,19 @@ constexpr char kCompareExamples[] =
     "  gandem compare runs/a runs/b --metric KID --checkpoint 5000\n";
 
 constexpr char kWatchExamples[] =
-    "Arguments behind -- are those of `gandem evaluate`. Ends when the last\n"
-    "round of the run is judged; started again it goes on.\n"
+    "Arguments after -- go to `gandem evaluate`. The command ends when the "
+    "last\n"
+    "round of the run is evaluated; the same command resumes after an "
+    "interruption.\n"
     "\n"
     "Examples:\n"
     "  gandem watch-eval runs/a\n"
     "  gandem watch-eval runs/a --every 1000 -- --metric fid,kid --num 10000\n";
 
 constexpr char kDoctorExamples[] =
-    "A line each: ok, warning or FAULT, and what to do about it. Exit codes: "
-    "0\n"
-    "no fault, 78 faults, 2 bad usage.\n"
+    "Prints one line per check: ok, warning or FAULT, and what to do about "
+    "it.\n"
+    "Exit codes: 0 no fault, 2 bad usage, 78 faults.\n"
     "\n"
     "Examples:\n"
     "  gandem doctor recipes/mlp_smoke.textproto --run_dir runs/a\n"
@@ -62,71 +65,74 @@ constexpr char kExplainExamples[] =
     "  gandem explain                  lists all fields of a recipe\n"
     "  gandem explain schedule.lag\n";
 
-// A command on the folder of a run.
+// Adds a command on one run directory.
 CLI::App* AddOnRun(CLI::App& app, const char* name, const char* description,
                    const char* examples, std::string& run_dir) {
   CLI::App* const command = app.add_subcommand(name, description);
   command->footer(examples);
-  command->add_option("RUN_DIR", run_dir, "Folder of the run")->required();
+  command->add_option("RUN_DIR", run_dir, "Run directory")->required();
   return command;
 }
 
-// The same on those of several.
+// Adds a command on several run directories.
 CLI::App* AddOnRuns(CLI::App& app, const char* name, const char* description,
                     const char* examples, std::vector<std::string>& run_dirs) {
   CLI::App* const command = app.add_subcommand(name, description);
   command->footer(examples);
-  command->add_option("RUN_DIR", run_dirs, "Folders of runs")->required();
+  command->add_option("RUN_DIR", run_dirs, "Run directories")->required();
   return command;
 }
 
 }  // namespace
 
 CLI::App* AddStatus(CLI::App& app, StatusOptions& options) {
-  CLI::App* const command =
-      AddOnRun(app, "status", "Show how far a run is, live or not",
-               "Example:\n  gandem status runs/a\n", options.run_dir);
+  CLI::App* const command = AddOnRun(
+      app, "status", "Show the progress of a run, whether it is running or not",
+      "Example:\n  gandem status runs/a\n", options.run_dir);
   command->add_option("--certificates", options.certificates,
-                      "This host's own certificates, where `gandem train` was "
-                      "given others");
+                      "This host's certificates as FOLDER/NAME (default: the "
+                      "ones given to `gandem train`)");
   command->add_flag("--json", options.json, "Print JSON");
   return command;
 }
 
 CLI::App* AddLogs(CLI::App& app, LogsOptions& options) {
   CLI::App* const command = AddOnRun(
-      app, "logs", "Show what all processes of a run say, in the order of time",
+      app, "logs", "Print the logs of all processes of a run in order of time",
       kLogsExamples, options.run_dir);
-  command->add_flag("--follow", options.follow,
-                    "Go on until the run ends, or Ctrl-C");
-  command->add_option("--since", options.since,
-                      "Leave out what is older: 90s, 1h30m, "
-                      "2026-01-31T12:00:00Z or '2026-01-31 12:00:00' [all]");
+  command->add_flag(
+      "--follow", options.follow,
+      "Keep printing new lines until the run ends or you press Ctrl-C");
+  command->add_option(
+      "--since", options.since,
+      "Skip lines older than an age or a time, for example 90s, 1h30m, "
+      "2026-01-31T12:00:00Z or '2026-01-31 12:00:00' (default: print all)");
   command
-      ->add_option("--role", options.role, "Only processes of this role [all]")
+      ->add_option("--role", options.role,
+                   "Print only processes of this role (default: all)")
       ->check(
           CLI::IsMember({"gandem", "generator", "discriminator", "colocated"}));
-  command->add_option("--rank", options.rank, "Only workers of this rank [all]")
-      ->check(CLI::NonNegativeNumber);
   command
-      ->add_option("--level", options.level,
-                   "Only lines of this level, and worse ones")
+      ->add_option("--rank", options.rank,
+                   "Print only workers of this rank (default: all)")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--level", options.level, "Lowest level to print")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
       ->capture_default_str();
-  command->add_flag("--json", options.json, "Print a JSON object a line");
+  command->add_flag("--json", options.json, "Print one JSON object per line");
   return command;
 }
 
 CLI::App* AddReport(CLI::App& app, ReportOptions& options) {
   CLI::App* const command = AddOnRuns(
-      app, "report", "Show where the time of runs goes, and how they scale",
+      app, "report", "Report how runs spend their time and how they scale",
       kReportExamples, options.run_dirs);
   CLI::Option* const json =
       command->add_flag("--json", options.json, "Print JSON");
   command
       ->add_option("--html", options.html,
-                   "Write a page for a browser to this file: samples, losses, "
-                   "quality, times, recipes")
+                   "HTML file to write a page to: samples, losses, quality, "
+                   "times, recipes")
       ->excludes(json);
   return command;
 }
@@ -135,28 +141,30 @@ CLI::App* AddCompare(CLI::App& app, CompareOptions& options) {
   CLI::App* const command =
       AddOnRuns(app, "compare", "Compare the image quality of several runs",
                 kCompareExamples, options.run_dirs);
-  command->add_option(
-      "--metric", options.metric,
-      "Figure to compare, by the beginning of its name [the Frechet "
-      "distance]");
+  command->add_option("--metric", options.metric,
+                      "Metric to compare, by the first letters of its name "
+                      "(default: the Frechet distance)");
   command
       ->add_option("--checkpoint", options.step,
-                   "Step to compare at [the newest that all were judged at]")
+                   "Checkpoint to compare, by its step (default: the newest "
+                   "one that is evaluated in all runs)")
       ->check(CLI::NonNegativeNumber);
   command->add_flag("--json", options.json, "Print JSON");
   return command;
 }
 
 CLI::App* AddWatch(CLI::App& app, WatchOptions& options) {
-  CLI::App* const command =
-      AddOnRun(app, "watch-eval", "Judge a run's checkpoints as they appear",
-               kWatchExamples, options.run_dir);
+  CLI::App* const command = AddOnRun(
+      app, "watch-eval", "Evaluate the checkpoints of a run as they appear",
+      kWatchExamples, options.run_dir);
   command
       ->add_option("--every", options.every,
-                   "Judge one checkpoint in so many rounds [all]")
+                   "Evaluate the first checkpoint at or after every multiple "
+                   "of this many rounds (default: 1, every checkpoint)")
       ->check(AtLeastOne());
   command->add_flag("--once", options.once,
-                    "Judge what there is, do not wait for more");
+                    "Evaluate the existing checkpoints and exit, without "
+                    "waiting for new ones");
   return command;
 }
 
@@ -165,22 +173,23 @@ CLI::App* AddDoctor(CLI::App& app, DoctorOptions& options) {
       "doctor",
       "Check a recipe and the machines for problems before a run starts");
   command->footer(kDoctorExamples);
-  command->add_option("RECIPE", options.recipe,
-                      "Recipe, or plan of `gandem plan`, that is to be run");
+  command->add_option(
+      "RECIPE", options.recipe,
+      "Recipe, or plan file written by `gandem plan`, to check");
   command
       ->add_option("--run_dir", options.run_dir,
-                   "Folder of the run; made if there is none")
+                   "Run directory; it is created if it does not exist")
       ->required();
   AddRepeated(command, "--host",
-              "HOST:PORT of a gandem doctor --listen on another host; again "
-              "for each",
+              "HOST:PORT of a `gandem doctor --listen` on another host; repeat "
+              "for each host",
               options.hosts);
   command->add_option("--listen", options.listen,
-                      "HOST:PORT to answer the others' at; with --host they "
-                      "try the way back to it");
-  command->add_option("--token_file", options.token_file,
-                      "File with the run's token (default: "
-                      "RUN_DIR/state/token)");
+                      "HOST:PORT to answer other hosts at; with --host, the "
+                      "other hosts also connect back to it");
+  command->add_option(
+      "--token_file", options.token_file,
+      "File with the run's token (default: RUN_DIR/state/token)");
   AddCertificates(command, options.certificates, options.insecure_network);
   return command;
 }
@@ -189,8 +198,9 @@ CLI::App* AddExplain(CLI::App& app, ExplainOptions& options) {
   CLI::App* const command =
       app.add_subcommand("explain", "Describe a field of a recipe");
   command->footer(kExplainExamples);
-  command->add_option("FIELD", options.field,
-                      "Path of the field, as in schedule.lag");
+  command->add_option(
+      "FIELD", options.field,
+      "Path of the field, for example schedule.lag (default: list all fields)");
   return command;
 }
 

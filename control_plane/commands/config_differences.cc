@@ -14,7 +14,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// The value in one line; a field that is not there has its default.
+// The value on one line; the default for an absent field.
 std::string ValueText(const Message& message, const FieldDescriptor& field) {
   const Reflection& reflection = *message.GetReflection();
   google::protobuf::TextFormat::Printer printer;
@@ -38,8 +38,8 @@ std::string ValueText(const Message& message, const FieldDescriptor& field) {
   return text + "]";
 }
 
-// A message that is not there has all its defaults, and is compared field by
-// field. But a member of a oneof is there or not.
+// Whether a message field is compared field by field. An absent message
+// compares as its defaults, except a member of a oneof.
 bool IsEntered(const Message& a, const Message& b,
                const FieldDescriptor& field) {
   if (field.message_type() == nullptr || field.is_repeated()) return false;
@@ -68,7 +68,8 @@ void Compare(const Message& a, const Message& b, const std::string& prefix,
   }
 }
 
-// "--set ...=400" where the role's rate would decay to another round; else "".
+// "--set ...=400" if the role's learning rate would now decay until another
+// round, otherwise "".
 std::string OldEndOfDecay(const std::string& role, const RoleConfig& before,
                           const RoleConfig& after) {
   const auto end = [](const RoleConfig& config) {

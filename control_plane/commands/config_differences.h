@@ -12,18 +12,17 @@
 
 namespace gandem {
 
-// Where two configs differ: "generator.batch_size: 64, now 32". Fields with the
-// option may_change (proto/config.proto) may differ.
+// Lists differing fields, for example "generator.batch_size: 64, now 32", but
+// not those with the option may_change (proto/config.proto).
 std::vector<std::string> ConfigDifferences(const RunConfig& old_config,
                                            const RunConfig& new_config);
 
-// Both effective. Where the old one's learning rates decay to another round
-// than the new one's, which is mostly one with more rounds: what to set; else
-// empty.
+// Flags that keep the old decay of the learning rates, as advice to the user.
+// Empty unless the decay would end at another round, mostly because `rounds`
+// grew. Both configs are effective ones.
 std::string DecayHint(const RunConfig& old_config, const RunConfig& new_config);
 
-// What a resume with other numbers of workers means; empty where they are the
-// same.
+// Warns of a resume with other numbers of workers; empty if they are equal.
 std::string WorkersDifference(const RunConfig& old_config,
                               const RunConfig& new_config);
 

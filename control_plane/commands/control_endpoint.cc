@@ -29,13 +29,13 @@ absl::StatusOr<std::unique_ptr<ControlEndpoint>> ControlEndpoint::Open(
   }
   GANDEM_ASSIGN_OR_RETURN(endpoint->server_,
                           StartControlServer({.address = address}, service));
-  // With the port that the system has chosen.
   GANDEM_RETURN_IF_ERROR(
       WriteFileDurably(endpoint->address_file_, endpoint->address() + "\n"));
   return endpoint;
 }
 
-// The file goes first, so that nobody asks a server that has stopped.
+// Removes the file before the server stops, so that no client calls a stopped
+// server.
 ControlEndpoint::~ControlEndpoint() { RemoveAll(address_file_).IgnoreError(); }
 
 }  // namespace gandem

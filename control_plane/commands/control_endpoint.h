@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the Control service of a `gandem train` listens, and where others find
-// that: run_dir/state/control.addr.
+// The server of `gandem train`'s Control service, and the file with its
+// address, run_dir/state/control.addr.
 //
 // Owner: `gandem train`. Thread safety: one thread.
 #pragma once
@@ -22,11 +22,11 @@ class ControlEndpoint {
   struct Options {
     std::string run_dir;      // required
     std::string listen = {};  // HOST:PORT; empty: a unix socket
-    bool external = false;    // whose path stays the same for the next start
+    bool external = false;    // keep the socket's path across restarts
   };
 
-  // `service` outlives this. Errors: those of RpcServer::Start, of a folder
-  // that cannot be written, and INVALID_ARGUMENT for a path that is too long.
+  // `service` must outlive the endpoint. Errors: those of RpcServer::Start and
+  // of writing the file; INVALID_ARGUMENT for a path that is too long.
   static absl::StatusOr<std::unique_ptr<ControlEndpoint>> Open(
       const Options& options, ControlService* service);
   ControlEndpoint(const ControlEndpoint&) = delete;

@@ -86,7 +86,7 @@ std::string SeenText(const DataConfig& data, const ImageStore& store) {
       data.horizontal_flip() ? ", mirrored at random" : "");
 }
 
-// Draws over one line of a terminal; elsewhere nothing.
+// A progress bar on one line of a terminal; prints nothing to other outputs.
 class SurveyProgress {
  public:
   SurveyProgress(int64_t total, std::ostream& err)
@@ -118,7 +118,7 @@ Survey SurveyWithProgress(const ImageStore& store, int64_t most,
                       [&](int64_t done) { progress.Show(done); });
 }
 
-// The recipe's data, or defaults, of this source.
+// The recipe's data section, or defaults, with options.source as the source.
 absl::StatusOr<DataConfig> DataOf(const DatasetOptions& options) {
   DataConfig data;
   if (!options.recipe.empty()) {
@@ -142,20 +142,19 @@ absl::StatusOr<DataConfig> DataOf(const DatasetOptions& options) {
   return data;
 }
 
-// No recipe says what networks want of tensors.
+// Without a recipe, tensors keep their stored shape and scale.
 void TakeAsStored(const ImageStore& store, DataConfig& data) {
   data.set_image_size(store.tensors()->shape.height);
   data.set_tensor_scale(1);
 }
 
-// Names of others, in one line: a terminal obeys the control characters in
-// them.
+// Escapes control characters, which a terminal would obey.
 std::string Shown(absl::string_view text) {
   return Printable(text, std::numeric_limits<int>::max());
 }
 
-// Without the name of the image, which begins with where the source lies: the
-// same source makes the same list everywhere.
+// The reason without the image's name. The name contains the location of the
+// source, and lists must not depend on it.
 std::string ReasonAlone(const ImageStore& store, const UnreadableImage& image) {
   absl::string_view reason = image.reason;
   absl::ConsumePrefix(&reason, absl::StrCat(store.NameOf(image.index), ": "));
@@ -169,8 +168,8 @@ absl::Status WriteExcludeList(const std::string& path, const ImageStore& store,
     if (!image.is_content) {
       return absl::UnavailableError(absl::StrCat(
           "no list was written: ", image.reason,
-          "; that says nothing of the image, and lists depend on the images "
-          "alone: try again"));
+          "; the image itself may be intact. Lists contain damaged images "
+          "only: try again"));
     }
     images.push_back(
         {.key = store.KeyOf(image.index), .reason = ReasonAlone(store, image)});
@@ -178,7 +177,7 @@ absl::Status WriteExcludeList(const std::string& path, const ImageStore& store,
   return WriteFileDurably(path, FormatExcludeList(std::move(images)));
 }
 
-// Until it is done, or a signal comes.
+// Packs until all images are done or a signal arrives.
 absl::StatusOr<PackedImages> PackWithProgress(const ImageStore& store,
                                               const DatasetOptions& options,
                                               std::ostream& err) {
@@ -201,13 +200,13 @@ absl::StatusOr<PackedImages> PackWithProgress(const ImageStore& store,
       });
 }
 
-// What to do after a failed `pack`.
+// Adds the next step to the error of a failed `pack`.
 absl::Status WithWayOn(const absl::Status& status,
                        const DatasetOptions& options) {
   std::string way;
   if (absl::IsCancelled(status) || absl::IsResourceExhausted(status)) {
     way = absl::StrCat("; the shards that are finished stay in '",
-                       options.output, "', the same command goes on");
+                       options.output, "', the same command resumes");
   } else if (IsUnreadable(status)) {
     way = absl::StrCat("; `gandem dataset verify '", ShownUrl(options.source),
                        "' --exclude bad.txt` lists all such images, and ",
@@ -227,11 +226,12 @@ void SayIfTooMany(int64_t left_out, int64_t images, double most,
     return;
   }
   out << "that leaves out more than data.max_excluded, a share of " << most
-      << ": look at them first, and raise it if they may be missed\n";
+      << ": inspect these images, and raise it if training can do without "
+         "them\n";
 }
 
-// Of any shape, as networks would see them, or brought to [-1, 1] where that
-// is not known.
+// A grid of tensors of any shape, divided by their largest magnitude if it
+// exceeds 1.
 absl::StatusOr<PixelImage> TensorSheet(const ImageStore& store) {
   const StoredFormat format = *store.tensors();
   const auto sample_values = static_cast<size_t>(format.shape.NumValues());
@@ -264,7 +264,7 @@ absl::StatusOr<PixelImage> ContactSheet(const OpenedData& opened,
 
 }  // namespace
 
-// A picture in the folder of the images would be one of them, or replace one.
+// A picture in the folder of the images would become an image of the dataset.
 absl::Status CheckOutput(const DatasetOptions& options) {
   if (IsUrl(options.source)) return absl::OkStatus();
   std::error_code error;
@@ -287,7 +287,7 @@ absl::Status ShowDataset(const DatasetOptions& options, std::ostream& out,
   GANDEM_RETURN_IF_ERROR(CheckOutput(options));
   GANDEM_ASSIGN_OR_RETURN(DataConfig data, DataOf(options));
   const double most_excluded = data.max_excluded();
-  data.set_max_excluded(1);  // who looks at images may leave out any
+  data.set_max_excluded(1);  // `show` accepts any number of exclusions
   GANDEM_ASSIGN_OR_RETURN(const OpenedData opened, OpenData(data));
   const std::shared_ptr<const ImageStore>& store = opened.images;
   if (store->tensors().has_value() && options.recipe.empty()) {
@@ -309,14 +309,14 @@ absl::Status ShowDataset(const DatasetOptions& options, std::ostream& out,
   if (!survey.unreadable.empty()) {
     out << survey.unreadable.size() << " cannot be read, such as "
         << Shown(survey.unreadable.front().reason)
-        << "; `gandem dataset verify` names all\n";
+        << "; `gandem dataset verify` lists all of them\n";
   }
   GANDEM_ASSIGN_OR_RETURN(const PixelImage sheet,
                           store->tensors().has_value()
                               ? TensorSheet(*store)
                               : ContactSheet(opened, data));
   GANDEM_RETURN_IF_ERROR(WritePng(options.output, sheet));
-  out << "some of it: " << options.output << "\n";
+  out << "some images: " << options.output << "\n";
   return absl::OkStatus();
 }
 
@@ -324,12 +324,11 @@ absl::StatusOr<int> VerifyDataset(const DatasetOptions& options,
                                   std::ostream& out, std::ostream& err) {
   if (!options.exclude.empty() && PathExists(options.exclude)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("'", options.exclude, "' is there already, and somebody ",
-                     "may have written it: name another file, or remove it"));
+        absl::StrCat("'", options.exclude, "' is there already and is not ",
+                     "overwritten: name another file, or remove it"));
   }
   OpenedSource opened = [&] {
-    // Reading all images may wait for a disk as long as it likes, the first
-    // look may not.
+    // Only opening the source has a time limit, not reading all images.
     const FilePatience patience("gandem dataset");
     return OpenSource(options.source, {.member = options.member});
   }();
@@ -345,7 +344,7 @@ absl::StatusOr<int> VerifyDataset(const DatasetOptions& options,
     out << count << " of " << survey.num_images << " images cannot be read\n";
   }
   SayUnused(*store, out);
-  if (count == 0) return kExitOk;  // a list would name nothing
+  if (count == 0) return kExitOk;
   if (options.exclude.empty()) return kExitUsage;
   GANDEM_RETURN_IF_ERROR(
       WriteExcludeList(options.exclude, *store, survey.unreadable));
@@ -364,7 +363,7 @@ absl::StatusOr<std::shared_ptr<const ImageStore>> OpenToPack(
   data.set_source(options.source);
   data.set_member(options.member);
   data.set_exclude(options.exclude);
-  data.set_max_excluded(1);  // whoever packs has looked at them
+  data.set_max_excluded(1);  // `pack` accepts any number of exclusions
   return OpenImages(data);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `gandem dataset show`, `verify` and `pack`: what a source of images is, and
-// another form of it, before anybody trains on it.
+// `gandem dataset show`, `verify` and `pack` inspect, check and repack a
+// dataset.
 //
 // Owner: main(). Thread safety: one thread, which starts others to read images.
 #pragma once
@@ -14,24 +14,25 @@
 
 namespace gandem {
 
-// Prints count, classes, how images are stored and what training sees of them,
-// and writes options.output: 64 of them in a grid, as training sees them.
-//   errors of OpenSource and OpenDataset, of the recipe, and of writing.
+// Prints the number, classes and stored format of the images and how training
+// sees them. Writes a grid of 64 images to options.output.
+// Errors: those of OpenSource and OpenDataset, of the recipe and of writing.
 absl::Status ShowDataset(const DatasetOptions& options, std::ostream& out,
                          std::ostream& err);
 
-// Reads every image, and prints a line for each that cannot be read. Returns
-// the exit code: 0, or 2 if there is one. With options.exclude writes the list
-// of them there (pipeline/formats/exclude_list.h), and returns 0.
-//   UNAVAILABLE  with options.exclude: it was not an image's content that
-//                failed; nothing is written.
+// Reads every image and prints a line for each unreadable one. Returns the exit
+// code: 0, or 2 if an image is unreadable. With options.exclude, writes the
+// list of unreadable images there (pipeline/formats/exclude_list.h) and
+// returns 0.
+//   UNAVAILABLE  with options.exclude: a read failed for a reason other than
+//                the image's content; nothing is written.
 absl::StatusOr<int> VerifyDataset(const DatasetOptions& options,
                                   std::ostream& out, std::ostream& err);
 
-// Writes the images into shards (pipeline/sources/pack_images.h, which has the
-// errors).
+// Writes the images into shards. Errors: those of
+// pipeline/sources/pack_images.h, and
 //   CANCELLED  SIGINT or SIGTERM, which main() has blocked; the same command
-//              goes on.
+//              resumes.
 absl::Status PackDataset(const DatasetOptions& options, std::ostream& out,
                          std::ostream& err);
 

@@ -20,7 +20,7 @@
 namespace gandem {
 namespace {
 
-// The recipe of the text, or the config if there is no text.
+// Parses the text, or returns the config if the text is empty.
 absl::StatusOr<RunConfig> AsWritten(const RecipeSource& source) {
   if (source.text.empty()) return source.config;
   RunConfig config;
@@ -28,7 +28,7 @@ absl::StatusOr<RunConfig> AsWritten(const RecipeSource& source) {
   return config;
 }
 
-// Whether --data says how many classes a recipe that has classes gets.
+// Whether data.num_classes comes from the images of --data.
 bool TakesClasses(const RecipeSource& recipe) {
   return !recipe.data.empty() &&
          std::ranges::none_of(recipe.sets, [](const std::string& set) {
@@ -36,13 +36,13 @@ bool TakesClasses(const RecipeSource& recipe) {
          });
 }
 
-// --data: the source alone names images then.
+// Makes --data the only source of images.
 absl::Status UseData(const std::string& data, RunConfig& config) {
   if (!IsValidUtf8(data)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--data '", PrintableText(data),
-        "' is not UTF-8, as the text of a config has to be: rename it, or name "
-        "a link to it"));
+        "' is not UTF-8, which a config requires: rename the file, or pass a "
+        "link to it"));
   }
   DataConfig& images = *config.mutable_data();
   images.set_idx_images("");
@@ -53,8 +53,7 @@ absl::Status UseData(const std::string& data, RunConfig& config) {
   return absl::OkStatus();
 }
 
-// Where recipes are: here, installed beside the programs, or in the source that
-// they were built in.
+// Folders with recipes: the current one, the installed one and the source tree.
 std::vector<std::string> RecipeFolders() {
   std::vector<std::string> folders = {"recipes"};
   const absl::StatusOr<std::string> binaries = BinaryFolder();
@@ -65,7 +64,7 @@ std::vector<std::string> RecipeFolders() {
   return folders;
 }
 
-// What somebody means who gives a recipe's name alone.
+// Advice for a recipe that was given by its name without a path.
 std::string HintFor(const std::string& name) {
   for (const std::string& folder : RecipeFolders()) {
     for (const char* const ending : {"", ".textproto"}) {
@@ -73,7 +72,7 @@ std::string HintFor(const std::string& name) {
       if (PathExists(path)) return absl::StrCat("did you mean ", path, "?");
     }
   }
-  return "a recipe is a file, as recipes/mlp_smoke.textproto is";
+  return "a recipe is a file, for example recipes/mlp_smoke.textproto";
 }
 
 }  // namespace

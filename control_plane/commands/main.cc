@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The `gandem` command: the one thing a user starts.
+// The `gandem` program.
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
@@ -60,16 +60,17 @@ namespace {
 
 constexpr absl::Duration kStatusTimeout = absl::Seconds(3);
 
-// Says what went wrong, if anything. Returns the exit code.
+// Prints an error, if any. Returns the exit code.
 int End(const absl::Status& status, const char* command = "gandem") {
-  // Messages hold names of files and texts of servers.
+  // Messages contain file names and server texts, which may not be printable.
   if (!status.ok()) {
     std::cerr << command << ": " << PrintableText(status.message()) << "\n";
   }
   return ExitCodeOf(status);
 }
 
-// Waits so long for SIGINT or SIGTERM, which are blocked. True: one has come.
+// Waits up to `limit` for SIGINT or SIGTERM, which are blocked. True: a signal
+// arrived.
 bool SignalWithin(absl::Duration limit) {
   sigset_t signals;
   sigemptyset(&signals);
@@ -82,7 +83,8 @@ bool SignalWithin(absl::Duration limit) {
 int Run(const NoCommand& command) { return command.exit_code; }
 
 int Run(const TrainOptions& options) {
-  // Before any thread starts; a closed pipe is a failed write, not the end.
+  // Before any thread starts. A closed pipe must fail the write, not end the
+  // process.
   BlockSignals(kTrainSignals);
   BlockSignals({SIGPIPE});
   const auto exit_code = RunTrain(options, STDOUT_FILENO);
@@ -99,7 +101,6 @@ int Run(const StatusOptions& options) {
   return kExitOk;
 }
 
-// Reads files only, so it works beside a training and after it.
 int Run(const ReportOptions& options) {
   const FilePatience patience("gandem report");
   return End(RunReport(options, std::cout), "gandem report");
@@ -154,7 +155,7 @@ int Run(const SimulatePlanOptions& options) {
   return End(SimulatePlan(options, std::cout), "gandem simulate");
 }
 
-// For a command that has blocked SIGINT and SIGTERM, and hears them later.
+// Stops reading at SIGINT or SIGTERM, which the caller has blocked.
 absl::StatusOr<SeenRecipe> SeeRecipeHearing(const ProfileOptions& options) {
   const FilePatience patience("gandem profile");
   const InterruptibleReads reads;
@@ -174,7 +175,7 @@ absl::StatusOr<ProfileRequest> RequestOf(const ProfileOptions& options) {
       request.budget < absl::Seconds(1) || request.budget > absl::Hours(24)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--budget '", options.budget,
-                     "' is no time from 1s to 24h, as in 90s or 5m"));
+                     "' is no time from 1s to 24h, for example 90s or 5m"));
   }
   if (!options.memory.empty()) {
     GANDEM_ASSIGN_OR_RETURN(request.memory_bytes,
@@ -264,7 +265,7 @@ int Run(const DoctorOptions& options) {
 }
 
 int Run(const LogsOptions& options) {
-  // Ctrl-C ends the wait, so that what is held back is still shown.
+  // Ctrl-C ends the wait, and held back lines are still printed.
   BlockSignals({SIGINT, SIGTERM});
   const FilePatience patience("gandem logs");
   const LogsHooks hooks = {
@@ -287,16 +288,17 @@ int Run(const ExplainOptions& options) {
   return kExitOk;
 }
 
-// A reader that has gone (`| head`) has seen what it wanted.
+// Whether the reader is still there: one that left (`| head`) is no error.
 bool SomebodyReads(int fd) {
   pollfd out = {.fd = fd, .events = POLLOUT, .revents = 0};
   return poll(&out, 1, 0) < 0 || (out.revents & POLLERR) == 0;
 }
 
-// What nobody can read is no success. A training is one all the same.
+// Fails a command whose output could not be written. A run of `gandem train`
+// keeps its own exit code.
 int EndOf(const Command& command, int exit_code) {
   if (std::holds_alternative<TrainOptions>(command)) return exit_code;
-  errno = 0;  // of a write before it is not known any more
+  errno = 0;  // the errno of an earlier failed write is lost
   std::cout.flush();
   const bool written =
       std::fflush(stdout) == 0 && std::cout.good() && std::ferror(stdout) == 0;

@@ -34,12 +34,13 @@
 namespace gandem {
 namespace {
 
-// Messages between processes and the config name the folder, as UTF-8.
+// Protobuf messages and the config contain the folder's path, which must be
+// UTF-8.
 absl::Status CheckUtf8(const std::string& run_dir) {
   if (IsValidUtf8(run_dir)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("--run_dir '", absl::CHexEscape(run_dir),
-                   "' is not UTF-8: choose a folder whose path is"));
+                   "' is not UTF-8: choose a folder whose path is UTF-8"));
 }
 
 absl::Status CheckFlags(const TrainOptions& options) {
@@ -71,13 +72,13 @@ absl::StatusOr<std::vector<int>> EvaluateCores(const TrainOptions& options) {
   if (cores.size() == allowed.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--evaluate_cores ", options.evaluate_cores,
-                     " leaves no core to the training"));
+                     " leaves no core for the workers"));
   }
   return cores;
 }
 
-// The workers' machines may have a dataset that this one has not: then all that
-// is looked up in it must be given.
+// If only the workers' machines have the dataset, the config must contain
+// everything that is otherwise read from the dataset.
 absl::Status CheckUnseen(const DataConfig& data) {
   if (!data.exclude().empty() && data.exclude_sha256().empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -91,15 +92,14 @@ absl::Status CheckUnseen(const DataConfig& data) {
   return absl::InvalidArgumentError(absl::StrCat(
       "data.source '", data.source(),
       "' is not on this machine: set data.channels, data.fit, data.crop and ",
-      "data.resize, which are looked up in it otherwise"));
+      "data.resize, which cannot be read from it"));
 }
 
-// The recipe to run, and how.
 struct Choice {
   RecipeSource recipe = {};
-  std::optional<Plan> plan = {};  // whose first candidate is the recipe
+  std::optional<Plan> plan = {};  // its first candidate is the recipe
   bool colocated = false;
-  RunConfig given = {};  // what nobody gave is not set
+  RunConfig given = {};  // fields that were not given are unset
   SeenDataset data = {};
   std::vector<std::string> notices = {};
 };
@@ -120,7 +120,7 @@ absl::StatusOr<Choice> ChooseRecipe(const TrainOptions& options) {
   choice.recipe.name = absl::StrCat("plan '", chosen.name(), "'");
   choice.colocated = IsColocated(chosen);
   if (options.plan.is_auto()) {
-    // What was set when it was planned is in it.
+    // The plan already contains the values of --set and --data.
     std::erase_if(choice.recipe.sets, std::not_fn(IsNoneOfThePlan));
     choice.recipe.data = "";
   }
@@ -145,7 +145,7 @@ absl::Status LoadConfig(bool elsewhere, Choice& choice) {
   return Annotate(KnowOwnNetworks(choice.given), choice.recipe.name);
 }
 
-// As the workers take it.
+// The config that workers get: absolute paths and all defaults.
 EffectiveRunConfig Completed(RunConfig given) {
   MakePathsAbsolute(*given.mutable_data());
   return EffectiveRunConfig::OfValid(given);
@@ -159,20 +159,21 @@ absl::StatusOr<std::string> AbsolutePath(const std::string& path) {
   return resolved;
 }
 
-// What to do about a difference; "" where the fields say all.
+// Advice on a difference between configs; may be empty.
 std::string ResumeHint(const RunConfig& old_config, const RunConfig& config) {
   if (CodeHasChanged(old_config, config)) {
-    return "the file of a network has been changed; --accept_changed_code goes "
-           "on with it as it is now";
+    return "the file of a network has been changed; --accept_changed_code "
+           "resumes with the file as it is now";
   }
   if (old_config.data().listing_sha256() != config.data().listing_sha256()) {
-    return "images of data.source were added, removed or changed: that run "
-           "goes on with those that it began with";
+    return "images of data.source were added, removed or changed: the run "
+           "resumes only with the images that it began with";
   }
   return DecayHint(old_config, config);
 }
 
-// What the user should know of it; mostly nothing.
+// Checks that the run can resume under `config`. Returns a notice for the user,
+// mostly empty.
 absl::StatusOr<std::string> CheckResume(const std::string& run_dir,
                                         const FoundCheckpoint& newest,
                                         const RunConfig& config,
@@ -239,7 +240,7 @@ Coordinator::Options CoordinatorOptions(const std::string& run_dir,
       .heartbeat_timeout = absl::Seconds(control.heartbeat_timeout_seconds()),
       .join_timeout = absl::Seconds(control.join_timeout_seconds()),
       .grace = absl::Seconds(control.grace_seconds()),
-      // Nothing: from the run's own round times.
+      // None: derived from the run's own round times.
       .progress_timeout = control.progress_timeout_seconds() < 0
                               ? std::nullopt
                               : std::optional(absl::Seconds(
@@ -264,13 +265,13 @@ Coordinator::Options CoordinatorOptions(const std::string& run_dir,
           .evaluate_every = options.evaluate_every};
 }
 
-// Cores that the training may use.
+// Number of cores for the workers.
 int TrainingCores(const std::vector<int>& evaluate_cores) {
   const auto cores = CoresWithout(AllowedCores(), evaluate_cores).size();
   return std::min(static_cast<int>(cores), UsableCores());
 }
 
-// Plans now if that was asked for, and says what the plan is.
+// Makes a plan if --plan AUTO asks for it, and adds notices about the plan.
 absl::Status FollowPlan(const TrainOptions& options, const std::string& run_dir,
                         bool begins, int cores, const ProfileMaker& measure,
                         Choice& choice) {
@@ -293,7 +294,7 @@ absl::Status FollowPlan(const TrainOptions& options, const std::string& run_dir,
   return CheckMachineHas(*choice.plan, cores, options.elsewhere());
 }
 
-// The files that workers read, and those that resuming compares with.
+// Writes the files that workers read and that a resume compares with.
 absl::Status WriteRun(const TrainOptions& options, RunSetup& setup) {
   GANDEM_RETURN_IF_ERROR(RecordDataset(setup.run_dir, setup.dataset_contents));
   GANDEM_ASSIGN_OR_RETURN(
@@ -303,7 +304,7 @@ absl::Status WriteRun(const TrainOptions& options, RunSetup& setup) {
   GANDEM_RETURN_IF_ERROR(WriteFileDurably(setup.run_dir + "/config.textproto",
                                           setup.coordinator.config_text));
   if (setup.plan.has_value()) {
-    // With --set and --data.
+    // The config includes --set and --data.
     *setup.plan->mutable_candidates(0)->mutable_config() = *setup.config;
     GANDEM_RETURN_IF_ERROR(KeepPlan(setup.run_dir, *setup.plan));
   }
@@ -372,7 +373,7 @@ absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options,
         stopped_measuring = absl::IsCancelled(profile.status());
         return profile;
       });
-  // It says how to go on, and no images were read.
+  // The error of `measure` says how to resume; no images were read.
   if (stopped_measuring) return setup.status();
   absl::Status prepared = setup.status();
   if (prepared.ok()) prepared = WriteRun(options, *setup);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What has to hold before a run folder may be trained in: it is writable,
-// nobody else uses it, its checkpoints belong to the same config, and the
-// dataset can be read.
+// Opens a run folder for training: checks that it is writable and unused, that
+// its checkpoints belong to the same config, and that the dataset is readable.
 //
 // Owner: `gandem train`, and `gandem doctor` for the checks. Thread safety: one
-// thread. Errors: each says what the user can do.
+// thread. Errors: each message says what the user can do.
 #pragma once
 
 #include <cstdint>
@@ -25,45 +24,43 @@
 
 namespace gandem {
 
-// The compute threads of each worker.
+// Number of compute threads by worker.
 using ThreadsByWorker = std::map<WorkerKey, int>;
 
 struct RunSetup {
   RunLock lock;
-  std::string run_dir;  // absolute; its config.textproto is the effective one
+  std::string run_dir;  // absolute path
   EffectiveRunConfig config;
   bool begins = true;                 // there is no checkpoint yet
-  std::string dataset_contents = {};  // to be recorded; "": nothing is
+  std::string dataset_contents = {};  // hashes to record; may be empty
   WorkerProgram program;
   Coordinator::Options coordinator;
   ThreadsByWorker threads;
-  std::vector<int> evaluate_cores;  // empty: evaluations have none of their own
-  // Its first candidate is what is run; none: the recipe as it stands.
-  std::optional<Plan> plan;
-  // For the user: the plan, on how the run resumes, and what --set drops.
+  std::vector<int> evaluate_cores;  // reserved for evaluations
+  std::optional<Plan> plan;         // its first candidate is run
+  // Lines for the user about the plan, the dataset and the resume.
   std::vector<std::string> notices;
 };
 
-// Checks all that can be checked before workers start. Writes nothing into the
-// folder but its lock; makes the folder if there is none.
-//   INVALID_ARGUMENT     the recipe, flags that do not fit each other, or a
-//                        folder whose path is not UTF-8.
-//   those of CheckDataset (run_dataset.h).
-//   those of files of users' networks (programs/own_networks.h) and of what
-//   runs them (programs/worker_program.h).
-//   those of plans (planner_commands/plan_command.h).
+// Checks everything that can be checked before workers start. Creates the
+// folder if needed and writes only its lock into it.
+//   INVALID_ARGUMENT     a faulty recipe, conflicting flags, or a folder whose
+//                        path is not UTF-8.
+//   the errors of CheckDataset (run_dataset.h), of users' networks
+//   (programs/own_networks.h, programs/worker_program.h) and of plans
+//   (planner_commands/plan_command.h).
 //   ALREADY_EXISTS       another `gandem train` uses the folder.
-//   FAILED_PRECONDITION  its checkpoints are of another config; lists the
-//                        fields that differ; or have more rounds. Or a file
-//                        is where the run needs a folder.
+//   FAILED_PRECONDITION  its checkpoints have another config (lists the fields
+//                        that differ) or more rounds, or a file is in the place
+//                        of a folder.
 //   DATA_LOSS            all its checkpoints are damaged.
 //   the file's error     the folder cannot be written.
-// `measure` is for --plan AUTO.
+// `measure` makes the profile for --plan AUTO.
 absl::StatusOr<RunSetup> CheckRun(const TrainOptions& options,
                                   const ProfileMaker& measure = {});
 
-// Checks the run, then writes what its workers read. Errors: those of CheckRun,
-// and CANCELLED where a signal came meanwhile.
+// Checks the run, then writes the files that its workers read. Errors: those of
+// CheckRun, and CANCELLED if a signal arrives meanwhile.
 absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options,
                                     const ProfileMaker& measure = {});
 

@@ -14,11 +14,12 @@ namespace {
 
 constexpr int64_t kMaxPathBytes = 8192;
 
-// In place of the certificates' path where there are none. No path is relative.
+// Written in place of the certificates' path for --insecure_network. It cannot
+// be a path, because paths in the file are absolute.
 constexpr char kInsecure[] = "insecure_network";
 
-// The file that names what the running `gandem train` uses in place of its own
-// certificates: the path of others, or kInsecure. Absent: nothing.
+// The file with the path of the certificates that replace the run's, or
+// kInsecure. Absent if the run uses its own certificates.
 std::string NotePath(const std::string& run_dir) {
   return run_dir + "/state/control.certificates";
 }

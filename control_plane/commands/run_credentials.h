@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The credentials of a run: the secrets in RUN_DIR/state, and what `gandem
-// train` was told to use in place of the run's certificates, which it notes in
-// the run folder for `gandem status`.
+// The credentials of a run: the secrets in RUN_DIR/state, and the certificates
+// that the user of `gandem train` chose instead, whose path it writes to the
+// run folder for `gandem status`.
 //
 // Owner: `gandem train`; `gandem status` reads. Thread safety: one thread.
 // Errors: those of ReadToken, Certificates::Load and of files.
@@ -18,18 +18,17 @@
 
 namespace gandem {
 
-// Makes the secrets that the run does not have yet, and sets the credentials of
-// this process. `certificates` is as Certificates::Load takes it; empty: those
-// of the run.
+// Creates missing secrets of the run, and sets the credentials of this process.
+// `certificates`: see Certificates::Load; empty: the run's own.
 absl::Status TakeRunCredentials(const std::string& run_dir,
                                 const std::string& certificates,
                                 bool insecure_network);
 
-// What a worker of this `gandem train` gets to see them: arguments of it.
+// Arguments that tell a worker of this `gandem train` which credentials to use.
 std::vector<std::string> CredentialFlags();
 
-// Those of a run that a `gandem train` works on. Empty `certificates`: those
-// that it was given.
+// Loads credentials to call the running `gandem train` of a run folder. Empty
+// `certificates`: the ones that `gandem train` was given.
 absl::StatusOr<std::shared_ptr<const Credentials>> CredentialsOfRun(
     const std::string& run_dir, const std::string& certificates);
 

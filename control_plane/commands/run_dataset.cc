@@ -21,12 +21,11 @@
 namespace gandem {
 namespace {
 
-// A path of the dataset.
 struct DataPath {
   const char* field;
   const std::string& (DataConfig::*get)() const;
   std::string* (DataConfig::*mutable_path)();
-  bool is_source;  // of any kind, not an IDX file
+  bool is_source;  // any kind of dataset, not only an IDX file
 };
 
 constexpr DataPath kDataPaths[] = {
@@ -41,7 +40,6 @@ constexpr DataPath kDataPaths[] = {
     {"data.exclude", &DataConfig::exclude, &DataConfig::mutable_exclude, false},
 };
 
-// A URL stays as it is.
 std::string AbsoluteOrUrl(const std::string& path) {
   return IsUrl(path) ? path : AbsoluteName(path);
 }
@@ -52,10 +50,10 @@ absl::Status WithWayToMakeIt(const absl::Status& status,
   if (!absl::IsNotFound(status) || IsUrl(ImagesPath(data))) return status;
   return absl::NotFoundError(absl::StrCat(
       status.message(),
-      " (where a script makes the images, the recipe's first lines name it)"));
+      " (if a script makes the images, the recipe's first lines name it)"));
 }
 
-// Writes down which list it is, if the config does not say it.
+// Sets data.exclude_sha256 if the config lacks it.
 absl::Status KnowExcludeList(DataConfig& data) {
   if (data.exclude().empty() || !data.exclude_sha256().empty()) {
     return absl::OkStatus();
@@ -175,7 +173,7 @@ absl::Status TakeMovedDataset(const std::string& run_dir,
   GANDEM_ASSIGN_OR_RETURN(const std::string recorded,
                           ReadFile(RecordPath(run_dir), kMaxTextProtoBytes));
   const absl::StatusOr<std::string> contents = DatasetContents(data, seen);
-  // With --external the workers' machines may have it, and this one not.
+  // With --external, only the workers' machines may have the dataset.
   if (absl::IsNotFound(contents.status())) return absl::OkStatus();
   GANDEM_RETURN_IF_ERROR(contents);
   if (*contents != recorded) return absl::OkStatus();

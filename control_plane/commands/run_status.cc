@@ -102,7 +102,7 @@ absl::StatusOr<StatusReply> GetRunStatus(const std::string& run_dir,
   absl::StrAppend(files.mutable_detail(), "`gandem train` (", run.Trainer(),
                   ") works on this folder but does not answer (",
                   reply.status().message(),
-                  "): it starts, leaves or hangs; ask again, or see ", run_dir,
+                  "): it starts, exits or hangs; try again, or see ", run_dir,
                   "/logs/gandem.log");
   return files;
 }

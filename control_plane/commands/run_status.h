@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How far a run is, asked from its running `gandem train`, or read from its
-// files when there is none.
+// The progress of a run, from its running `gandem train` or, without one, from
+// its files.
 //
 // Thread safety: any thread.
 #pragma once
@@ -15,17 +15,16 @@
 
 namespace gandem {
 
-// Asks the running `gandem train` until `deadline`, then the files; where there
-// is one that does not answer, the state is UNREACHABLE (or FINISHED, by its
-// files) and the detail says why.
+// Asks the running `gandem train` until `deadline`, then reads the files. If
+// `gandem train` does not answer, the state is UNREACHABLE (or FINISHED,
+// according to the files) and the detail gives the reason.
 // `certificates`: see CredentialsOfRun.
 //   NOT_FOUND  the folder holds no run.
-//   DATA_LOSS  its checkpoints are all damaged.
+//   DATA_LOSS  all its checkpoints are damaged.
 absl::StatusOr<StatusReply> GetRunStatus(const std::string& run_dir,
                                          const std::string& certificates,
                                          absl::Time deadline);
 
-// For people, several lines.
 std::string RunStatusText(const std::string& run_dir,
                           const StatusReply& status);
 std::string RunStatusJson(const StatusReply& status);

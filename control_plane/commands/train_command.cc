@@ -45,10 +45,10 @@ namespace gandem {
 namespace {
 
 constexpr absl::Duration kLoopInterval = absl::Milliseconds(50);
-// When a run is over, workers have this long to leave, and as long again after
-// SIGTERM; less if control.grace_seconds is less.
+// At the end of a run, workers have this long to exit, and the same time again
+// after SIGTERM; less if control.grace_seconds is less. Chosen.
 constexpr absl::Duration kMaxLeaveTime = absl::Seconds(10);
-// From a second Ctrl-C, or the end of the run, to that of the process.
+// From a second Ctrl-C, or the end of the run, to the end of the process.
 constexpr absl::Duration kMaxEndTime = absl::Seconds(10);
 constexpr absl::Duration kMetricsErrorInterval = absl::Minutes(1);
 constexpr int kExitAtOnce = 128 + SIGINT;
@@ -66,30 +66,30 @@ class TrainCommand {
 
  private:
   absl::Status Start();
-  // Or says how to start them, with --external.
+  // With --external, prints the commands that start the workers.
   absl::Status StartWorkers();
   void OnMetrics(const HeartbeatRequest& request, int64_t first_round);
-  // One turn: processes, time, signals, and what there is to show.
+  // One turn of the loop: child processes, timers, signals and output.
   void Turn();
-  // Shares the cores of this host among several workers on it.
+  // Divides the cores of this host among its workers.
   void PlaceWorkers(Launcher::Options& options);
   absl::Status StartWatcher();
-  // With --metrics_listen.
   absl::Status StartMonitoring();
-  // What `gandem status` is told.
+  // Adds what the coordinator does not know.
   StatusReply CompleteStatus(StatusReply reply) const;
-  // Until the last checkpoint is judged; false: the user wants to leave.
+  // Waits until the last checkpoint is evaluated. False: the user wants to
+  // exit.
   bool LetWatcherFinish();
-  // Until the workers are gone; false: the user wants to leave at once.
+  // Waits until the workers have exited. False: the user wants to exit at once.
   bool LetWorkersLeave(const RunOutcome& outcome);
   bool WaitUntilGone(absl::Duration time);
-  // Called by the thread of the signals.
+  // Called on the signal thread.
   void OnSignal(int signal);
-  // The disk of the run folder may hold up what there is to do until then.
+  // Ends the process after `time`, even if the run folder's disk hangs.
   void EndWithin(absl::Duration time, int exit_code) {
     end_.Set(time, exit_code,
              absl::StrCat("gandem: it has not ended in time, the disk of ",
-                          setup_.run_dir, " may not answer: leaving"));
+                          setup_.run_dir, " may not answer: exiting"));
   }
   void Say(const std::string& line);
   void Say(const std::vector<std::string>& lines) {
@@ -113,7 +113,7 @@ class TrainCommand {
   absl::Mutex mu_;
   int64_t metrics_epoch_ ABSL_GUARDED_BY(mu_) = 0;
   NewRecords new_records_ ABSL_GUARDED_BY(mu_);
-  ExitDeadline end_;  // outlives what may be held up
+  ExitDeadline end_;  // outlives the members that a disk may hold up
   // In order of construction; each uses those above it.
   std::unique_ptr<MetricsWriter> metrics_;
   std::unique_ptr<Coordinator> coordinator_;
@@ -284,7 +284,7 @@ void TrainCommand::Turn() {
   Say(coordinator_->Tick());
   if (wishes_.interrupted() && !coordinator_->outcome().has_value() &&
       !std::exchange(told_of_second_, true)) {
-    Say("this ends with a checkpoint; a second Ctrl-C leaves at once, without "
+    Say("this ends with a checkpoint; a second Ctrl-C exits at once, without "
         "one");
   }
   if (watcher_.has_value()) Say(watcher_->Poll());
@@ -310,8 +310,8 @@ void TrainCommand::Turn() {
 
 void TrainCommand::OnSignal(int signal) {
   wishes_.OnSignal(signal);
-  // Grace may begin a second time, a commit may have as long again, and workers
-  // are told to leave in three ways.
+  // The grace period may begin a second time, a commit may take as long again,
+  // and workers are told to exit in three ways.
   EndWithin(wishes_.at_once() ? kMaxEndTime
                               : 3 * setup_.coordinator.epoch.grace +
                                     3 * kMaxLeaveTime + kMaxEndTime,
@@ -333,7 +333,7 @@ bool TrainCommand::LetWorkersLeave(const RunOutcome& outcome) {
       std::min(kMaxLeaveTime, setup_.coordinator.epoch.grace);
   bool gone = WaitUntilGone(time);
   if (!gone && launcher_.has_value() && !wishes_.at_once()) {
-    Say("some workers do not leave: sending them SIGTERM");
+    Say("some workers do not exit: sending them SIGTERM");
     launcher_->SignalAll(SIGTERM);
     gone = WaitUntilGone(time);
   }
@@ -367,7 +367,7 @@ absl::StatusOr<int> TrainCommand::Run() {
   } else if (outcome.exit_code == kExitResumable) {
     Say(coordinator_->Status().last_checkpoint_step() == 0
             ? "the same command begins again"
-            : "the same command goes on from there");
+            : "the same command resumes from there");
   }
   EndWithin(kMaxEndTime, outcome.exit_code);
   return outcome.exit_code;
@@ -381,7 +381,7 @@ absl::StatusOr<int> RunTrain(const TrainOptions& options, int out) {
                                               const std::string& folder) {
         return MeasureProfile(recipe, options.python, folder);
       }));
-  // Before threads start; the workers inherit it.
+  // Before threads start, so that threads and workers inherit the cores.
   if (!setup.evaluate_cores.empty()) {
     GANDEM_RETURN_IF_ERROR(
         RunOnCores(CoresWithout(AllowedCores(), setup.evaluate_cores)));

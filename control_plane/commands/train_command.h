@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `gandem train`: hosts the Control service, starts the workers, shows the
-// progress and ends with the run. The order of shutdown: the workers leave (or
-// are made to), the server stops, the last metrics are written, the lock goes.
+// `gandem train` hosts the Control service, starts the workers, shows progress
+// and ends with the run. Order of shutdown: the workers exit (or are killed),
+// the server stops, the last metrics are written, the lock is released.
 //
 // Owner: main(). Thread safety: the main thread, with the signals of
 // kTrainSignals blocked in all threads.
@@ -20,8 +20,8 @@ namespace gandem {
 inline constexpr std::initializer_list<int> kTrainSignals = {SIGINT, SIGTERM,
                                                              SIGHUP};
 
-// Returns the exit code. Progress goes to the descriptor `out`; nobody has to
-// read it.
+// Returns the exit code. Prints progress to the descriptor `out` without
+// waiting for its reader.
 absl::StatusOr<int> RunTrain(const TrainOptions& options, int out);
 
 }  // namespace gandem

@@ -33,8 +33,8 @@ void AppendParts(const std::string& text, std::vector<std::string>& arguments) {
   }
 }
 
-// Lets evaluation_job say what it thinks of the arguments, which takes seconds.
-// Files that they name are not looked at.
+// Has evaluation_job check the arguments, which takes seconds. It does not open
+// the files that the arguments name.
 absl::Status CheckArguments(const TrainingWatcher::Options& options) {
   if (options.arguments.empty()) return absl::OkStatus();
   GANDEM_ASSIGN_OR_RETURN(
@@ -47,7 +47,7 @@ absl::Status CheckArguments(const TrainingWatcher::Options& options) {
                              MonotonicNow() + kCheckLimit);
   if (absl::IsDeadlineExceeded(said.status())) {
     return absl::DeadlineExceededError(
-        absl::StrCat("evaluation_job has not judged --evaluate_args within ",
+        absl::StrCat("evaluation_job has not checked --evaluate_args within ",
                      absl::FormatDuration(kCheckLimit)));
   }
   GANDEM_RETURN_IF_ERROR(said);
@@ -89,7 +89,7 @@ std::vector<std::string> TrainingWatcher::TakeLines() {
   if (!fd.ok()) return {};
   const absl::Cleanup close_file = [&fd] { close(*fd); };
   std::string text = ReadAt(*fd, path, read_, FileSize(path)).value_or("");
-  // A line that is being written comes with the next call.
+  // Leave an unfinished line to the next call.
   const size_t written = text.rfind('\n');
   if (written == std::string::npos) return {};
   read_ += static_cast<int64_t>(written) + 1;
@@ -107,7 +107,7 @@ std::vector<std::string> TrainingWatcher::Poll() {
   if (end->exit_code != kExitOk) {
     lines.push_back(absl::StrCat(
         "the evaluation of checkpoints ", end->description,
-        "; the training goes on. `gandem watch-eval` judges what is left"));
+        "; the training goes on. `gandem watch-eval` evaluates the rest"));
   }
   return lines;
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The `gandem watch-eval` that `gandem train --evaluate_every` starts beside
-// the workers. It dies with the training's process; if it fails, the training
-// goes on.
+// the workers. It dies with `gandem train`; if it fails, training continues.
 //
 // Owner: `gandem train`. Thread safety: one thread, which must live as long as
 // the child may (common/process/child_process.h).
@@ -28,13 +27,13 @@ class TrainingWatcher {
     std::string python = {};      // see WorkerProgram
   };
 
-  //   INVALID_ARGUMENT   evaluation_job refuses the arguments; with its words.
-  //   DEADLINE_EXCEEDED  it has not answered for minutes.
-  //   those of ChildProcess::Start.
+  //   INVALID_ARGUMENT   evaluation_job refuses the arguments; quotes its
+  //                      message.
+  //   DEADLINE_EXCEEDED  evaluation_job has not answered within minutes.
+  //   the errors of ChildProcess::Start.
   static absl::StatusOr<TrainingWatcher> Start(const Options& options);
 
-  // Lines to show since the last call. Never waits. A log that is too long is
-  // rotated.
+  // Returns new lines of the child's log and rotates a long log. Never waits.
   std::vector<std::string> Poll();
 
   bool running() const { return running_; }

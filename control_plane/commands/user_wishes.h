@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the user wants of a command that runs for long, told by signals: the
-// first asks the run to stop at a checkpoint, a second Ctrl-C ends it at once.
-// What wraps a command often passes one Ctrl-C on twice, to the process and to
-// its group (`timeout -s INT`): the same within kSameWish is the same one.
+// Requests of the user by signals: the first signal asks the run to stop at a
+// checkpoint, a second Ctrl-C ends it at once. Wrappers such as
+// `timeout -s INT` often pass one Ctrl-C on twice, to the process and to its
+// group, so a repetition within kSameWish does not count.
 //
 // Owner: the command. Thread safety: any thread.
 #pragma once
@@ -46,7 +46,7 @@ class UserWishes {
     AwaitUntil(&mu_, absl::Condition(&news_), deadline);
     news_ = false;
   }
-  // Empty: go on.
+  // Empty: no request to stop.
   std::string stop_reason() {
     absl::MutexLock lock(&mu_);
     return stop_reason_;
@@ -63,7 +63,7 @@ class UserWishes {
  private:
   absl::Mutex mu_;
   bool news_ ABSL_GUARDED_BY(mu_) = false;
-  // By the first Ctrl-C; infinite future: there was none.
+  // Time of the first Ctrl-C; infinite future: none yet.
   absl::Time interrupted_at_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();
   bool at_once_ ABSL_GUARDED_BY(mu_) = false;
   std::string stop_reason_ ABSL_GUARDED_BY(mu_);

@@ -23,6 +23,7 @@ namespace {
 
 constexpr absl::Duration kLookInterval = absl::Milliseconds(200);
 constexpr int kEvaluationTailLines = 10;
+
 class WatchCommand {
  public:
   WatchCommand(const WatchOptions& options, std::string program, int64_t rounds,
@@ -48,7 +49,7 @@ class WatchCommand {
   }
 
   const WatchOptions options_;
-  const std::string program_;  // `gandem`, which knows where evaluation_job is
+  const std::string program_;  // path of `gandem`
   const std::string log_;
   EvaluationSnapshots snapshots_;
   FILE* const out_;
@@ -85,7 +86,7 @@ absl::Status WatchCommand::OnEnd(int64_t step, const ProcessEnd& end) {
   const std::string text = absl::StrCat(
       "the evaluation of step ", step, " ", end.description, "; its log is ",
       log_, " and ends with\n", child_->LogTail(kEvaluationTailLines));
-  // The same arguments would fail with the next checkpoint, too.
+  // The same arguments would fail for every checkpoint.
   if (end.exit_code == kExitUsage) return absl::InvalidArgumentError(text);
   if (end.exit_code == kExitOk) {
     GANDEM_RETURN_IF_ERROR(ShowCard(step));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `gandem watch-eval`: judges a run's checkpoints as they appear, one after the
-// other, each by a process of its own (`evaluation_job evaluate`), and prints
-// a line for each. A checkpoint that is due is kept at once in
-// RUN/evaluation/snapshots (hard links), so that the training may prune it. All
-// that it knows is in files: killed at any time and started again it goes on.
+// `gandem watch-eval` evaluates the checkpoints of a run as they appear, one
+// after the other, each in its own process (`evaluation_job evaluate`), and
+// prints a line for each. It links a due checkpoint into
+// RUN/evaluation/snapshots at once, so that training may prune the original.
+// All its state is in files, so it can be killed and restarted at any time.
 //
 // Owner: main(). Thread safety: the main thread.
 #pragma once
@@ -16,7 +16,8 @@
 
 namespace gandem {
 
-// The lines go to `out`, what does not end the command to standard error.
+// Prints results to `out` and failures that do not end the command to standard
+// error.
 absl::Status RunWatch(const WatchOptions& options, FILE* out);
 
 }  // namespace gandem

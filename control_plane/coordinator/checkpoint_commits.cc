@@ -17,7 +17,8 @@ namespace {
 
 constexpr int64_t kMaxFiles = 1000;
 
-// A name that stays inside the checkpoint's folder and is not ours.
+// Whether the name stays inside the checkpoint's folder and is no file of the
+// coordinator.
 bool IsShardName(const std::string& name) {
   return !name.empty() && name.size() <= 255 && name[0] != '.' &&
          name.find('/') == std::string::npos &&

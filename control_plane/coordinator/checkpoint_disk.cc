@@ -62,7 +62,7 @@ std::vector<std::string> CheckpointDisk::TidyUp(
                              const absl::Status& done) {
     if (!done.ok()) notes.push_back(absl::StrCat(what, done.message()));
   };
-  if (!committed.ok()) {  // Gives the space back, on a full disk above all.
+  if (!committed.ok()) {  // free the space, above all on a full disk
     note("",
          RemoveAll(PendingCheckpointPath(run_dir_, job.step, job.run_epoch)));
     return notes;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The coordinator's work on the checkpoints of a run folder: it commits those
-// whose shards are all reported, keeps what is to be evaluated, and prunes.
+// The coordinator's disk work for checkpoints: commits complete ones, links
+// those that are due for evaluation, and prunes.
 //
-// Owner: the coordinator, which calls it without its own lock: a disk may be
-// slow. Thread safety: any thread.
+// Owner: the coordinator, which calls it without its own lock because a disk
+// may be slow. Thread safety: any thread.
 #pragma once
 
 #include <cstdint>
@@ -24,17 +24,17 @@ namespace gandem {
 
 class CheckpointDisk {
  public:
-  // Above 0, `evaluate_every` keeps checkpoints that are due to be evaluated
-  // before they may be pruned (evaluation_snapshots.h). `rounds`: of the run.
+  // An `evaluate_every` above 0 keeps checkpoints that are due for evaluation
+  // (evaluation_snapshots.h). `rounds`: length of the run.
   CheckpointDisk(CheckpointPruner::Options options, int64_t evaluate_every,
                  int64_t rounds);
 
-  // `manifest` is that of the checkpoint, without its step and files. Errors:
-  // those of CommitCheckpoint, and why the job is given up.
+  // `manifest` lacks only the step, the epoch and the files. Errors: those of
+  // CommitCheckpoint, and the reason why the job is given up.
   absl::Status Commit(const CheckpointCommits::Job& job,
                       CheckpointManifest manifest) ABSL_LOCKS_EXCLUDED(mu_);
-  // Called after the last try, which ended with `committed`: removes what is
-  // not needed any more. Returns failures and findings for the operator.
+  // Removes files that are not needed any more, after the last try ended with
+  // `committed`. Returns failures and findings for the operator.
   std::vector<std::string> TidyUp(const CheckpointCommits::Job& job,
                                   const absl::Status& committed)
       ABSL_LOCKS_EXCLUDED(mu_);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The coordinator as a gRPC service, and what other commands ask it. What
-// arrives was sent by any process that can reach the socket: the coordinator
-// checks it.
+// The coordinator as a gRPC service, and the client for other commands. Any
+// process that reaches the socket can send requests, so the coordinator checks
+// them.
 //
-// Owner: `gandem train`; it outlives the server that it is registered with.
-// Thread safety: gRPC's threads call. Errors: proto/control.proto.
+// Owner: `gandem train`; the service must outlive its server.
+// Thread safety: called on gRPC's threads. Errors: proto/control.proto.
 #pragma once
 
 #include <cstdint>
@@ -25,15 +25,15 @@ namespace gandem {
 class ControlService final : public Control::Service {
  public:
   struct Observer {
-    // Gets heartbeats with metrics that the coordinator accepted, and the first
-    // round of the run epoch; calls may overlap.
+    // Receives accepted heartbeats with metrics, and the first round of the run
+    // epoch. Calls may overlap.
     std::function<void(const HeartbeatRequest&, int64_t first_round)>
         on_metrics = nullptr;
     // Adds what the coordinator does not know (images/s ...).
     std::function<void(StatusReply&)> complete_status = nullptr;
   };
 
-  // `coordinator` outlives this.
+  // `coordinator` must outlive the service.
   ControlService(Coordinator* coordinator, Observer observer)
       : coordinator_(coordinator), observer_(std::move(observer)) {}
 
@@ -53,7 +53,7 @@ class ControlService final : public Control::Service {
                       StatusReply* reply) override;
 
  private:
-  // Of a worker's call, if it arrived whole.
+  // Calls `method` unless a field of the request is unknown or damaged.
   template <typename Request, typename Reply>
   grpc::Status Answer(
       grpc::ServerContext& context, const Request& request,
@@ -64,16 +64,17 @@ class ControlService final : public Control::Service {
   const Observer observer_;
 };
 
-// Of a request. The largest is a heartbeat with all the metrics that one may
-// bring.
+// Limit for one request, in bytes. The largest request is a heartbeat with the
+// maximum number of metrics.
 inline constexpr int kMaxControlRequestBytes = 128 << 10;
 
-// `service` outlives the server. Errors: those of RpcServer::Start.
+// `service` must outlive the server. Errors: those of RpcServer::Start.
 absl::StatusOr<std::unique_ptr<RpcServer>> StartControlServer(
     RpcServer::Options options, ControlService* service);
 
-// How far a run is. From any thread. Null `credentials`: those of the process.
-//   UNAVAILABLE, DEADLINE_EXCEEDED  nobody answers at `address`.
+// Asks the coordinator at `address` for the status of its run. Any thread. Null
+// `credentials`: the process's own.
+//   UNAVAILABLE, DEADLINE_EXCEEDED  no answer from `address`.
 absl::StatusOr<StatusReply> QueryStatus(
     absl::string_view address, std::shared_ptr<const Credentials> credentials,
     absl::Time deadline);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Effects of the epoch machine, and the launcher's calls; the workers' calls
+// The effects of the epoch machine and the launcher's calls. The workers' calls
 // are in coordinator_calls.cc.
 #include "control_plane/coordinator/coordinator.h"
 
@@ -21,8 +21,8 @@ namespace {
 constexpr absl::Duration kLongestEventGap = absl::Seconds(5);
 constexpr absl::Duration kShortestEventGap = absl::Milliseconds(500);
 
-// After the process was asleep, no worker may count as dead or stuck before
-// there was time to hear it again.
+// After this process has slept, workers get time to be heard again before they
+// count as dead or stuck.
 absl::Duration LongestGap(const EpochOptions& options) {
   absl::Duration shortest_timeout = options.heartbeat_timeout;
   if (options.progress_timeout > absl::ZeroDuration()) {
@@ -97,7 +97,7 @@ absl::StatusOr<EpochBegun> Coordinator::StartEpoch(const EpochStart& start) {
                             RunFolder(options_.run_dir).NewestCheckpoint());
     next.set_first_round(newest.step);
     next.set_rollbacks(newest.manifest.rollbacks());
-    // Since that checkpoint the run may have gone back to it before.
+    // The run may have rolled back to this checkpoint before.
     if (start.rolls_back || counters_.first_round() == newest.step) {
       next.set_rollbacks(std::max(next.rollbacks(), counters_.rollbacks()) +
                          (start.rolls_back ? 1 : 0));
@@ -121,8 +121,8 @@ absl::StatusOr<EpochBegun> Coordinator::StartEpoch(const EpochStart& start) {
 }
 
 void Coordinator::BeginRounds() {
-  // Every member has joined this run epoch: none writes checkpoints of an older
-  // one any more, and none writes for this one yet.
+  // Every member has joined this run epoch, so none writes to checkpoints of an
+  // older one, and none has begun to write for this one.
   const absl::Status removed = RemovePending(options_.run_dir);
   if (!removed.ok()) Tell({std::string(removed.message())});
   GANDEM_FAILPOINT("coordinator.after_join");
@@ -197,7 +197,7 @@ void Coordinator::RequestStop(const std::string& reason) {
 }
 
 std::vector<std::string> Coordinator::Tick() {
-  CommitAll();  // what is tried again
+  CommitAll();  // retries failed commits
   absl::MutexLock lock(&mu_);
   Apply(TimePassed());
   return std::exchange(news_, {});

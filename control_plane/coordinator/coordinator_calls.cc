@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The workers' calls, and what their requests may hold, whoever sent them:
-// bounds of their numbers, and of texts that are logged, printed and stored.
-// Bounds that depend on the places are in joining.h and checkpoint_commits.h.
+// The workers' calls, and limits for the numbers and texts in their requests,
+// which any process may have sent. Limits that depend on the places are in
+// joining.h and checkpoint_commits.h.
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -22,7 +22,7 @@
 namespace gandem {
 namespace {
 
-// Bytes of a text that is longer are cut.
+// Limits of texts, in bytes; longer texts are cut.
 constexpr size_t kMaxVersion = 64;
 constexpr size_t kMaxFailure = 4096;
 constexpr size_t kMaxHost = 255;
@@ -39,7 +39,7 @@ bool IsOf(const RoundMetrics& metrics, WorkerKey worker) {
   return has_role && metrics.rank() == worker.rank;
 }
 
-// A host's name is compared later, so it is refused rather than changed.
+// Refuses a long host name instead of cutting it, because it is compared later.
 absl::Status CheckRegistration(const RegisterRequest& request, int64_t rounds) {
   Faults faults("registration");
   if (request.holds_state()) {
@@ -117,7 +117,7 @@ absl::StatusOr<const Place*> Coordinator::Speaker(int64_t incarnation) {
 
 absl::Status Coordinator::CheckCaller(const Place& place,
                                       const RegisterRequest& request) {
-  // Who has shown nothing is told nothing; the operator is.
+  // The caller has proved nothing yet, so only the operator learns the version.
   if (request.binary_version() != options_.binary_version) {
     TellRefusal(absl::StrCat(
         ToString(place.key), " on ", request.host(), " is of gandem '",
@@ -217,7 +217,7 @@ absl::StatusOr<JoinReply> Coordinator::Join(const JoinRequest& request) {
   GANDEM_RETURN_IF_ERROR(CheckJoin(members, *place, request));
   GANDEM_RETURN_IF_ERROR(CheckProof(*place, request, proof_, options_.run_dir));
   if (machine_.phase() == EpochMachine::Phase::kGathering) {
-    // What AUTO has become is on disk before a round depends on it.
+    // The choices for AUTO must be on disk before a round depends on them.
     RunCounters next = counters_;
     if (CountChoices(request, next)) {
       GANDEM_RETURN_IF_ERROR(WriteCounters(next));

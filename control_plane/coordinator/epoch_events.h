@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The input and the output of EpochMachine: what can happen to a run, and what
-// is to be done about it. Plain values.
+// The input and the output of EpochMachine: events of a run, and their effects.
+// Plain values.
 #pragma once
 
 #include <cstdint>
@@ -22,29 +22,30 @@ namespace gandem {
 
 // How the next run epoch starts.
 struct EpochStart {
-  // From what its members hold in memory; otherwise from the newest checkpoint.
+  // From the state in the members' memory instead of the newest checkpoint.
   bool from_memory = false;
-  bool rolls_back = false;  // The run continues with other noise.
+  bool rolls_back = false;  // after divergence: continue with other noise
 };
 
-// What the owner of the machine does after an event, in this order.
+// Actions for the owner of the machine after an event, in this order.
 struct EpochEffects {
   std::vector<std::string> news = {};  // for the operator
-  // All members have joined: nobody writes checkpoints of an older epoch.
+  // All members have joined, so no worker writes to an older epoch's
+  // checkpoints.
   bool rounds_begin = false;
-  // Keep the last good checkpoint; LastGoodMarked is the answer.
+  // Keep the last good checkpoint, then send LastGoodMarked.
   bool mark_last_good = false;
-  // Count a run epoch on disk; EpochBegun or EpochFailed is the answer.
+  // Count a run epoch on disk, then send EpochBegun or EpochFailed.
   std::optional<EpochStart> start = {};
-  // What the sender of the event is told.
+  // Answer to the sender of the event.
   absl::Status verdict = {};
 };
 
 struct EpochBegun {
   EpochStart start;
   int64_t run_epoch = 0;
-  // Of a start from a checkpoint: the rounds that it has, and how often the run
-  // has gone back because it diverged.
+  // If the start is from a checkpoint: its number of rounds, and the number of
+  // rollbacks of the run after divergence.
   int64_t first_round = 0;
   int64_t rollbacks = 0;
 };
@@ -52,7 +53,7 @@ struct EpochFailed {
   absl::Status why;
 };
 struct LastGoodMarked {
-  absl::StatusOr<int64_t> step;  // NOT_FOUND: there is no good checkpoint.
+  absl::StatusOr<int64_t> step;  // NOT_FOUND: no good checkpoint
 };
 
 // The launcher has started a process.
@@ -60,10 +61,10 @@ struct ProcessStarted {
   WorkerKey key;
   int64_t pid = 0;
 };
-// A process asks for its place. If the effects start an epoch, the event is to
-// be repeated after that. The verdict is the answer:
-//   UNAVAILABLE          not yet; the process asks again.
-//   FAILED_PRECONDITION  the place is another process's, or the run is over.
+// A process registers for its place. If the effects start an epoch, repeat the
+// event afterwards. The verdict is the answer:
+//   UNAVAILABLE          not yet; the process tries again.
+//   FAILED_PRECONDITION  another process has the place, or the run is over.
 struct WorkerCame {
   RegisterRequest request;
 };
@@ -71,7 +72,7 @@ struct WorkerAdmitted {
   RegisterRequest request;
   int64_t incarnation = 0;
 };
-// The worker is ready. The verdict is that of TakeJoin().
+// The worker is ready. The verdict comes from TakeJoin().
 struct WorkerJoined {
   WorkerKey key;
   JoinRequest request;
@@ -86,22 +87,22 @@ struct WorkerDied {
   int exit_code = kExitInternal;
   bool process_is_gone = false;
   bool was_reaped = false;  // by the launcher
-  absl::Duration kill_after =
-      absl::ZeroDuration();  // unless it is gone by then
-  // The states of its fleet differ: what is in memory must not be used.
+  // Time for the process to exit before it is killed.
+  absl::Duration kill_after = absl::ZeroDuration();
+  // The states of its fleet differ, so state in memory must not be used.
   bool states_differ = false;
 };
-struct WorkerLeaves {  // It has been told that the run is over.
+struct WorkerLeaves {  // The worker knows that the run is over.
   WorkerKey key;
 };
 
-// The verdict is that of CheckpointCommits::Add().
+// The verdict comes from CheckpointCommits::Add().
 struct ShardReported {
   WorkerKey key;
   ShardReport report;
 };
-// The work on a job has ended. Verdict UNAVAILABLE: it is tried again later;
-// otherwise CheckpointSettled follows.
+// A commit has ended. Verdict UNAVAILABLE: it is tried again later; otherwise
+// CheckpointSettled follows.
 struct CheckpointWritten {
   CheckpointCommits::Job job;
   absl::Status done;
@@ -114,7 +115,7 @@ struct CheckpointSettled {
 struct StopWanted {
   std::string reason;
 };
-struct TimePassed {};  // Happens several times a second.
+struct TimePassed {};  // several times a second
 
 using EpochEvent =
     std::variant<EpochBegun, EpochFailed, LastGoodMarked, ProcessStarted,

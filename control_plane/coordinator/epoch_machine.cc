@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The states of a run and all transitions between them. How workers,
-// checkpoints and time bring them about is in epoch_machine_events.cc.
+// The states of a run and all transitions between them. The events that cause
+// transitions are handled in epoch_machine_events.cc.
 #include "control_plane/coordinator/epoch_machine.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace gandem {
 namespace {
 
-// The others wait for a worker as long as it may take to join.
+// Limit of the wait before a restart, because the other workers wait as well.
 constexpr absl::Duration kLongestRestartWait = absl::Seconds(60);
 
 }  // namespace
@@ -35,7 +35,8 @@ EpochMachine::EpochMachine(EpochOptions options, const RunCounters& earlier)
 EpochEffects EpochMachine::On(const EpochEvent& event, absl::Time now) {
   now_ = now;
   std::visit([this](const auto& it) { Handle(it); }, event);
-  // One at a time: a death belongs to the epoch that the one before has begun.
+  // Handle one death at a time: each may begin an epoch that the next belongs
+  // to.
   while (!deaths_.empty() && !commits_.is_busy() &&
          !effects_.start.has_value() && !effects_.mark_last_good) {
     const WorkerDied death = std::move(deaths_.front());
@@ -46,7 +47,7 @@ EpochEffects EpochMachine::On(const EpochEvent& event, absl::Time now) {
 }
 
 void EpochMachine::Start(EpochStart start) {
-  if (starting_.has_value()) {  // Both have happened.
+  if (starting_.has_value()) {  // combine both reasons for a start
     start.from_memory &= starting_->start.from_memory;
     start.rolls_back |= starting_->start.rolls_back;
   } else {
@@ -76,7 +77,7 @@ void EpochMachine::Handle(const EpochBegun& begun) {
   phase_ = Phase::kGathering;
   phase_since_ = now_;
   members_.BeginEpoch(begun.run_epoch, begun.start.from_memory, now_);
-  if (begun.start.from_memory) return;  // Seal() decides where it starts.
+  if (begun.start.from_memory) return;  // Seal() decides the first round
   changes_.clear();
   first_round_ = begun.first_round;
   rollbacks_ = begun.rollbacks;
@@ -166,7 +167,7 @@ bool EpochMachine::TakeProcess(Place& place, const WorkerDied& death) {
   }
   place.incarnation = 0;
   place.joined = false;
-  place.waiting_since = now_;  // for whoever comes next
+  place.waiting_since = now_;  // for the next process
   if (place.pid != 0 && !death.process_is_gone) {
     place.death_handled = true;
     place.kill_at = now_ + death.kill_after;
@@ -177,7 +178,7 @@ bool EpochMachine::TakeProcess(Place& place, const WorkerDied& death) {
 void EpochMachine::HandleDeath(const WorkerDied& death) {
   Place& place = At(death.key);
   const bool was_in_epoch = members_.IsInEpoch(place);
-  // A process that dies of the end of an epoch has been counted with it.
+  // The death of a process because of an epoch's end is counted already.
   const bool is_aftermath =
       place.incarnation != 0 && !was_in_epoch && death.process_is_gone;
   const bool is_missed = was_in_epoch || (GathersMemory() && place.is_member);
@@ -191,7 +192,7 @@ void EpochMachine::HandleDeath(const WorkerDied& death) {
   } else if (phase_ == Phase::kStopping) {
     EndResumable(absl::StrCat(what, " while the run was stopping"));
   } else if (!is_aftermath && !SpendRestart(place)) {
-    // What cannot be read is for the user to mend.
+    // The user has to repair an unreadable folder.
     const bool is_unreadable =
         death.exit_code == kExitDamaged && !death.states_differ;
     EndFailed(is_unreadable ? kExitUsage : kExitInternal,
@@ -200,15 +201,15 @@ void EpochMachine::HandleDeath(const WorkerDied& death) {
     HandleLoss(place, death);
   } else if (phase_ == Phase::kGathering && !GathersMemory() &&
              restarts_.StartAt(place.key) > now_) {
-    StartFromCheckpoint(what);  // The others may wait for it all their time.
+    StartFromCheckpoint(what);  // the other workers may wait for it forever
   } else {
     Tell(what);
   }
 }
 
 void EpochMachine::HandleLoss(Place& place, const WorkerDied& death) {
-  // Not even the memory of the majority counts where states differ: it has
-  // summed up gradients of the worker that is at fault.
+  // If states differ, even the majority's memory is unusable: it contains
+  // gradients of the faulty worker.
   if (options_.elastic && !death.states_differ) {
     place.is_member = false;
     if (CanReform()) return Reform(place.key, death.why);
@@ -280,7 +281,7 @@ void EpochMachine::Stop(const std::string& reason) {
     Tell(absl::StrCat("stopping: ", reason));
     return;
   }
-  // Workers that have not come back yet may hold rounds worth a checkpoint.
+  // Workers that have not registered again may hold rounds worth a checkpoint.
   const bool anybody = std::ranges::any_of(
       members_.places(), [](const Place& p) { return p.incarnation != 0; });
   if (!GathersMemory() || !anybody) EndResumable(reason);
@@ -291,7 +292,7 @@ void EpochMachine::Advance() {
   if (phase_ == Phase::kStopping && stopping_.DecideCut(members_.places())) {
     Tell(absl::StrCat("all workers stop after round ", *stopping_.cut() + 1));
   }
-  // What is being committed may be what the end waits for.
+  // The end may wait for the checkpoint that is being committed.
   if (commits_.is_busy()) return;
   auto outcome = stopping_.Judge(members_.places(), commits_);
   if (outcome.has_value()) End(*std::move(outcome));

@@ -4,22 +4,22 @@
 //
 //   gathering <-> running -> stopping -> over
 //
-//   gathering  A run epoch has begun: its workers register and join.
+//   gathering  A run epoch has begun; its workers register and join.
 //   running    All members have joined and compute rounds.
 //   stopping   All workers pause; the checkpoint at the cut ends the run.
-//   over       outcome() says how the run ended.
+//   over       outcome() holds the result of the run.
 //
 // A death starts the next epoch from the newest complete checkpoint. In an
-// elastic run whose two roles both have workers left, it starts from what these
-// hold in memory: the fleets re-form. They do so again when the worker is back.
-// The members of such an epoch register again, but get no answer until all of
-// them have done so or are lost: only then are their positions known, and the
-// round that all have completed. While stopping, a death ends the run.
+// elastic run in which both roles still have workers, the epoch starts from
+// their state in memory instead: the fleets re-form, and again when the worker
+// returns. The members of such an epoch register again, but get no answer until
+// all of them have registered or are lost: only then are their positions known,
+// and the round that all have completed. While stopping, a death ends the run.
 //
-// The machine knows no lock, no file and no clock: On() takes an event and its
-// time, and returns what is to be done. A start is asked for and has happened
-// when EpochBegun arrives; on a full disk it is asked for again for as long as
-// the grace of a stop. Deaths wait until no checkpoint is being committed.
+// The machine uses no lock, file or clock: On() takes an event and its time,
+// and returns the actions to take. A start is requested by an effect and
+// complete with EpochBegun; on a full disk it is requested again until the
+// grace period has passed. Deaths wait until no checkpoint is being committed.
 //
 // Owner: the coordinator. Thread safety: one thread at a time.
 #pragma once
@@ -46,40 +46,40 @@ namespace gandem {
 
 struct EpochOptions {
   int64_t rounds = 0;  // required, >= 1
-  // A checkpoint can be taken after multiples of so many rounds only; a divisor
-  // of rounds.
+  // Checkpoints are possible only at multiples of this number of rounds, a
+  // divisor of `rounds`.
   int64_t rounds_to_agreement = 1;
   std::vector<WorkerKey> workers = {};  // required
-  // Workers come by themselves; without it the launcher's are the only ones.
+  // The launcher starts no workers; they connect by themselves.
   bool external = false;
-  bool elastic = false;  // BOUNDED: a fleet goes on without a dead worker.
+  bool elastic = false;  // BOUNDED: a fleet continues without a dead worker
   absl::Duration heartbeat_timeout = absl::Seconds(60);
   absl::Duration join_timeout = absl::Seconds(120);
   absl::Duration grace = absl::Seconds(30);
   // See ProgressWatch::Options.
   std::optional<absl::Duration> progress_timeout = absl::ZeroDuration();
   int restart_budget = 5;
-  int max_rollbacks = 0;  // of a run that diverges; 0: it ends
+  int max_rollbacks = 0;  // after divergence; 0: divergence ends the run
 };
 
 class EpochMachine {
  public:
   enum class Phase { kGathering, kRunning, kStopping, kOver };
-  // What the launcher is to do now.
+  // Processes for the launcher to start and to kill.
   struct Wishes {
     std::vector<WorkerKey> start;
     std::vector<WorkerKey> kill;
   };
 
-  // `earlier` is what earlier coordinators of the run have counted. The first
-  // event is EpochBegun.
+  // `earlier`: the counters of earlier coordinators of the run. The first event
+  // must be EpochBegun.
   EpochMachine(EpochOptions options, const RunCounters& earlier);
 
-  // `now` never goes back.
+  // `now` must not decrease.
   EpochEffects On(const EpochEvent& event, absl::Time now);
 
-  // The place of the process with this incarnation, which is thereby alive.
-  // Errors: those of Membership::Speaker.
+  // Notes that the process with this incarnation is alive, and returns its
+  // place. Errors: those of Membership::Speaker.
   absl::StatusOr<const Place*> Hear(int64_t incarnation, absl::Time now);
   Wishes TakeWishes(absl::Time now);
   // The next checkpoint to commit; CheckpointWritten reports the result.
@@ -98,7 +98,7 @@ class EpochMachine {
   absl::Status OverError() const;
 
  private:
-  // A start that has been asked for and has not happened yet.
+  // A start that was requested and has not happened yet.
   struct Starting {
     EpochStart start;
     absl::Time next_try = absl::InfiniteFuture();
@@ -106,7 +106,7 @@ class EpochMachine {
   };
   static constexpr absl::Duration kDiskRetryInterval = absl::Seconds(1);
 
-  // When a fleet last got beyond a sum of all its ranks.
+  // When a fleet last completed a sum over all its ranks.
   struct FleetSign {
     int64_t sums = 0;  // in units of rounds_to_agreement
     absl::Time time = absl::InfinitePast();
@@ -135,7 +135,7 @@ class EpochMachine {
   void Reform(WorkerKey key, const std::string& what);
   absl::Status Seal();
   void Stop(const std::string& reason);
-  // Looks whether all are paused, at the cut, or finished.
+  // Checks whether all workers are paused, at the cut, or finished.
   void Advance();
   void End(RunOutcome outcome);
   void EndFailed(int exit_code, const std::string& what);
@@ -159,10 +159,10 @@ class EpochMachine {
   absl::Time LastSign(const Place& place) const;
   std::string PatienceText() const;
 
-  // The members' memory may be what the next epoch starts from.
+  // Whether the next epoch can start from the members' memory.
   bool CanReform() const;
-  // The members of an epoch that starts from memory come back; IsReforming:
-  // none of them has been told its position yet.
+  // Whether the members of an epoch that starts from memory are registering
+  // again. IsReforming: none of them has got its position yet.
   bool GathersMemory() const {
     return phase_ == Phase::kGathering &&
            members_.source() != Membership::Source::kCheckpoint;
@@ -175,7 +175,7 @@ class EpochMachine {
   void Tell(std::string news) { effects_.news.push_back(std::move(news)); }
 
   const EpochOptions options_;
-  // Of the event that is being handled.
+  // The time and the effects of the current event.
   absl::Time now_;
   EpochEffects effects_;
 
@@ -189,13 +189,14 @@ class EpochMachine {
   int64_t first_round_ = 0;
   int64_t rollbacks_ = 0;
   std::optional<Starting> starting_;
-  std::deque<WorkerDied> deaths_;  // that wait for the commits, or for a start
-  // The states of a role's workers differed at a checkpoint, as the text says.
+  std::deque<WorkerDied> deaths_;  // wait for commits or for a start
+  // Set if the states of a role's workers differed at a checkpoint; the text
+  // describes how.
   std::optional<std::pair<CheckpointCommits::Parting, std::string>> parting_;
-  // Why the fleets re-form: which workers are lost or back.
+  // Why the fleets re-form: the workers that are lost or back.
   std::vector<std::pair<WorkerKey, std::string>> changes_;
   std::map<Role, FleetSign> fleet_signs_;  // of the epoch
-  std::string diverged_;  // how, until the last good checkpoint is marked
+  std::string diverged_;  // set until the last good checkpoint is marked
 };
 
 }  // namespace gandem

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What workers, checkpoints and time bring; the transitions are in
+// Events of workers, checkpoints and time; the transitions are in
 // epoch_machine.cc.
 #include <algorithm>
 
@@ -127,7 +127,7 @@ void EpochMachine::Handle(const WorkerLeaves& leaves) {
 
 EpochMachine::Wishes EpochMachine::TakeWishes(absl::Time now) {
   Wishes wishes;
-  // Fleets that re-form need nobody else to begin.
+  // Fleets that re-form begin without further workers.
   const bool needs_all = phase_ == Phase::kGathering && !GathersMemory();
   const bool may_grow = phase_ == Phase::kRunning && options_.elastic;
   const bool starts = !options_.external && (needs_all || may_grow);
@@ -156,11 +156,11 @@ void EpochMachine::Handle(const ShardReported& reported) {
   effects_.verdict =
       commits_.Add(static_cast<int>(index), reported.report).status();
   if (effects_.verdict.ok()) return;
-  // Without it there would be no checkpoint, and nobody would know why.
+  // A refused report means that there is no checkpoint; report the reason.
   Tell(absl::StrCat(ToString(reported.key), "'s ", effects_.verdict.message()));
 }
 
-// The checkpoint that ends the run is tried again.
+// Only the commit of the checkpoint that ends the run is tried again.
 void EpochMachine::Handle(const CheckpointWritten& written) {
   CheckpointCommits::Job job = written.job;
   if (!DiskMayRecover(written.done) || job.step != stopping_.goal() ||
@@ -189,7 +189,7 @@ void EpochMachine::Handle(const CheckpointSettled& settled) {
     stopping_.NoteFailure(text);
     Tell(absl::StrCat(text, ". ", commits_.NewestText()));
   }
-  // A checkpoint that a parting has spoiled does not end the run.
+  // A checkpoint with differing states does not end the run.
   if (!parting_.has_value()) Advance();
   if (commits_.is_busy() || !parting_.has_value()) return;
   HandleParting(parting_->first, parting_->second);
@@ -247,7 +247,7 @@ void EpochMachine::Handle(const TimePassed& /*passed*/) {
     if (deaths_.empty() && phase_ == Phase::kRunning) CheckProgress();
     if (deaths_.empty() && phase_ <= Phase::kRunning) CheckJoins();
   }
-  // A commit that is under way has as long again: its disk may be slow.
+  // A running commit gets the same time again, because its disk may be slow.
   const absl::Time latest = commits_.is_busy() ? now_ - options_.grace : now_;
   if (phase_ != Phase::kOver && stopping_.IsLate(latest)) {
     EndResumable(absl::StrCat("the workers did not reach a checkpoint within ",
@@ -257,8 +257,8 @@ void EpochMachine::Handle(const TimePassed& /*passed*/) {
 }
 
 // Heartbeats of many workers on a busy machine can be late by more than the
-// timeout. No rank of a fleet gets beyond a sum that another one has not added
-// to, so the rounds of one are signs of life of all.
+// timeout. A rank completes a sum only with all others, so its rounds are signs
+// of life of the whole fleet.
 absl::Time EpochMachine::LastSign(const Place& place) const {
   const auto fleet = fleet_signs_.find(place.key.role);
   if (fleet == fleet_signs_.end() || !members_.IsInEpoch(place) ||
@@ -314,7 +314,7 @@ void EpochMachine::CheckJoins() {
         now_ - phase_since_ < kMeasuringJoins * options_.join_timeout) {
       place.waiting_since = now_;
     }
-    // Others are awaited while they are being started.
+    // Workers that are not members count only while they are being started.
     const bool is_awaited = place.is_member || place.pid != 0;
     if (is_awaited && !place.joined &&
         now_ - place.waiting_since > options_.join_timeout) {

@@ -57,7 +57,7 @@ StatusReply StatusOf(const EpochMachine& machine, absl::Time now) {
         place.incarnation == 0
             ? committed_step
             : std::max(committed_step, place.progress.completed_rounds());
-    // A newcomer to fleets that re-form takes over the others' state.
+    // A new worker in fleets that re-form takes over the state of the others.
     const bool counts = place.is_member &&
                         (place.incarnation != 0 ||
                          members.source() == Membership::Source::kCheckpoint);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How far a run is, and what each of its workers does.
+// The progress of a run and of each worker.
 //
-// Thread safety: pure function of a machine that does not change meanwhile.
+// Thread safety: the machine must not change during the call.
 #pragma once
 
 #include "absl/time/time.h"
@@ -11,7 +11,7 @@
 
 namespace gandem {
 
-// All that the machine knows; `now` is as of EpochMachine::On.
+// `now` is the time of the machine's clock, as for EpochMachine::On.
 StatusReply StatusOf(const EpochMachine& machine, absl::Time now);
 
 }  // namespace gandem

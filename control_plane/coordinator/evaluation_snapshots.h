@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The checkpoints of a run that wait to be evaluated, in
-// RUN/evaluation/snapshots: hard links, safe from pruning. The training keeps
-// what is due before it prunes, and the watcher keeps what it finds; both by
-// the same rule.
+// Checkpoints that wait to be evaluated: hard links in
+// RUN/evaluation/snapshots, which pruning does not touch. `gandem train` links
+// the due ones before it prunes, and `gandem watch-eval` links the ones that it
+// finds, by the same rule.
 //
 // Owner: the coordinator, and `gandem watch-eval`. Thread safety: one thread.
 // Errors: those of common/files/file.h.
@@ -21,36 +21,36 @@
 
 namespace gandem {
 
-// Which checkpoints of a run are evaluated, and in which order: the first at or
-// after each multiple of `every` rounds, and that of the last round. It knows
-// no files and no processes.
+// Decides which checkpoints are evaluated: the first one at or after each
+// multiple of `every` rounds, and the one of the last round, in ascending
+// order. Uses no files and no processes.
 class EvaluationQueue {
  public:
-  // Tries of one checkpoint before it is given up.
+  // Failed evaluations of a checkpoint before it is skipped.
   static constexpr int kTries = 3;
 
-  // every >= 1; `rounds` of the whole run.
+  // every >= 1; `rounds`: length of the whole run.
   EvaluationQueue(int64_t every, int64_t rounds)
       : every_(every), rounds_(rounds) {}
 
-  // A card of this step is there, made in this way or in another: of its
-  // multiple no later step is judged.
+  // Records that `step` has a metric card, so that no later step of the same
+  // multiple is evaluated.
   void Know(int64_t step);
 
-  // Those of `steps` (any order) that are to be judged and were not seen yet,
-  // ascending. The caller keeps them, then calls Add for each that it got.
+  // Returns the steps among `steps` (any order) that are due and not queued
+  // yet. The caller links their checkpoints and calls Add for each link.
   std::set<int64_t> Due(std::span<const int64_t> steps) const;
   void Add(int64_t step);
 
   bool IsWaiting(int64_t step) const { return waiting_.contains(step); }
-  // The oldest that waits; none: nothing to do.
+  // The oldest waiting step, if any.
   std::optional<int64_t> Next() const;
-  // Next() was judged, or is not to be tried again.
+  // Removes `step` from the queue for good.
   void Finish(int64_t step);
-  // Next() failed for a reason that may pass. Whether it stays in the queue.
+  // Counts a failure that may be temporary. False: `step` left the queue.
   bool Retry(int64_t step);
 
-  // The checkpoint of the last round is finished.
+  // Whether the checkpoint of the last round is finished.
   bool complete() const { return finished_.contains(rounds_); }
 
  private:
@@ -64,22 +64,20 @@ class EvaluationQueue {
 
 class EvaluationSnapshots {
  public:
-  // Every `every` rounds of `rounds`. Looks at the cards
-  // that the run has.
+  // `every` and `rounds` as for EvaluationQueue. Reads the run's metric cards.
   EvaluationSnapshots(const std::string& run_dir, int64_t every,
                       int64_t rounds);
 
-  // Keeps the run's checkpoints that are due and puts them, and those that were
-  // kept before, into the queue. `committed`: the only one that is new since
-  // the last call, so that the others need not be listed again.
+  // Links the run's due checkpoints, and queues them and earlier links.
+  // `committed`: the only checkpoint that is new since the last call, which
+  // saves listing the others.
   absl::Status KeepDue(std::optional<int64_t> committed = {});
 
-  // What KeepDue() by another `every` has left.
+  // Removes links that KeepDue() made for another value of `every`.
   absl::Status RemoveStale();
 
   EvaluationQueue& queue() { return queue_; }
   std::string PathOf(int64_t step) const;
-  // It was judged, or given up.
   absl::Status Remove(int64_t step);
 
  private:
@@ -88,7 +86,7 @@ class EvaluationSnapshots {
   const std::string run_dir_;
   const std::string folder_;
   EvaluationQueue queue_;
-  bool all_are_kept_ = false;  // of those that were due at the last call
+  bool all_are_kept_ = false;  // by the last KeepDue()
 };
 
 }  // namespace gandem

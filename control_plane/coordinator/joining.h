@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a worker tells when it is ready, and what it learns about the others.
+// The join of a worker: it reports its address, its numerics and its choices,
+// and learns the addresses of the others.
 //
 // Owner: the coordinator calls these. Thread safety: one thread at a time.
 #pragma once
@@ -16,37 +17,36 @@
 
 namespace gandem {
 
-// INVALID_ARGUMENT: an address that a worker in this place must tell is
-// missing, or one that nobody uses is there.
+// INVALID_ARGUMENT: a required address of a worker in this place is missing, or
+// an unused one is present.
 absl::Status CheckJoin(const Membership& members, const Place& place,
                        const JoinRequest& request);
 
-// INVALID_ARGUMENT: the worker does not see `run_dir`, so that none of its
-// files would ever be in a checkpoint.
+// INVALID_ARGUMENT: the worker does not see `run_dir`, so its files would not
+// be in any checkpoint.
 absl::Status CheckProof(const Place& place, const JoinRequest& request,
                         const FolderProof& proof, const std::string& run_dir);
 
-// The worker is ready. Those that can no longer be reached by a worker on
-// another host are not any more: they learn it when they ask again.
-//   INVALID_ARGUMENT  this one cannot be reached, and is not ready.
+// Marks the worker as ready. Workers on other hosts that a unix socket cannot
+// reach are not ready any more; they learn it from their next call.
+//   INVALID_ARGUMENT  this worker cannot be reached, and is not ready.
 absl::Status TakeJoin(Membership& members, Place& place,
                       const JoinRequest& request);
 
-// What AUTO has become in a role, by its newest word, stands in `counters`.
-// False: it did before.
+// Writes the role's choices for AUTO to `counters`. False: they were there.
 bool CountChoices(const JoinRequest& request, RunCounters& counters);
 
-// The numerics of the members, and which members have which.
+// The distinct numerics of the members, with the members that have them.
 std::vector<WorkerNumerics> MemberNumerics(const Membership& members);
-// What may make bits differ between the members, or from those that `before`
-// had, the workers that wrote the checkpoint that they start from. Empty: none.
+// Warns if bits may differ between the members, or from `before`, the workers
+// that wrote the checkpoint that the members start from. Empty: no warning.
 std::string WarnOfMachines(const std::vector<WorkerNumerics>& before,
                            const Membership& members);
 
-// Where the discriminators are, and the others of the worker's fleet.
+// Adds the addresses of the discriminators and of the worker's fleet.
 void AddOthers(const Membership& members, const Place& place, JoinReply& reply);
 
-// The worker's position in its fleet, and the fleets' sizes.
+// Sets the worker's position in its fleet and the sizes of the fleets.
 void SetPosition(const Membership& members, const Place& place,
                  RegisterReply& reply);
 

@@ -61,7 +61,7 @@ Membership::Membership(std::vector<WorkerKey> workers,
   for (const WorkerKey key : workers) places_.emplace_back().key = key;
   for (const PlaceIncarnation& known : earlier.places()) {
     Place* const place = Find({known.role(), known.rank()});
-    if (place == nullptr) continue;  // the run had more workers
+    if (place == nullptr) continue;  // the run had more workers before
     place->newest = known.incarnation();
     place->registered_from = known.registered_from();
   }
@@ -97,7 +97,7 @@ absl::Status Membership::CheckFence(const Place& place, int64_t incarnation,
       incarnation == place.registered_from) {
     return absl::OkStatus();
   }
-  // Whether an earlier coordinator had declared it dead is not known here.
+  // Deaths that an earlier coordinator declared are unknown here.
   const bool may_be_dead = keeps_state && place.newest_is_ours;
   const bool is_newest = place.newest == 0 || incarnation == place.newest;
   if (is_newest && !may_be_dead) return absl::OkStatus();

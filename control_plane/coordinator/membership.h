@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who holds the places of a run, and who takes part in its run epoch.
+// The places of a run, the processes that hold them, and the members of the run
+// epoch.
 //
-// A place belongs to the process of the newest incarnation that registered for
-// it: the fence, which older processes do not pass. An epoch that starts from a
-// checkpoint has all places as members. One that starts from what its members
-// hold in memory is open until all of them have come back or are lost; the seal
-// then fixes who they are and the round that all have completed.
+// A place belongs to the process with the newest incarnation that registered
+// for it; this fence keeps older processes out. An epoch that starts from a
+// checkpoint has all places as members. An epoch that starts from its members'
+// memory is open until all of them have registered again or are lost; Seal()
+// then fixes the members and the round that all have completed.
 //
-// Owner: the coordinator. Thread safety: one thread at a time. It knows neither
-// files nor clocks.
+// Owner: the coordinator. Thread safety: one thread at a time. Uses no files
+// and no clock.
 #pragma once
 
 #include <cstdint>
@@ -29,68 +30,66 @@ namespace gandem {
 
 struct Place {
   WorkerKey key;
-  // The launcher's view; 0: no process.
+  // The launcher's process; 0: none.
   int64_t pid = 0;
-  bool death_handled = false;  // of this process
+  bool death_handled = false;  // the death of process `pid`
   absl::Time kill_at = absl::InfiniteFuture();
-  // The worker's own. incarnation 0: nobody may speak for this place.
+  // The worker's incarnation; 0: no process may speak for this place.
   int64_t incarnation = 0;
-  // The last that was given to a process of this place, by any coordinator; 0:
-  // none is known. All others are refused: incarnations are random, the order
-  // is that in which they were given.
+  // The newest incarnation given to this place by any coordinator; 0: unknown.
+  // All others are refused. Incarnations are random and have no order.
   int64_t newest = 0;
-  bool newest_is_ours = false;  // this coordinator has given it
-  int64_t registered_from = 0;  // that its process had before; 0: none
-  int64_t epoch = 0;            // that it registered for
+  bool newest_is_ours = false;  // given by this coordinator
+  int64_t registered_from = 0;  // earlier incarnation of its process; 0: none
+  int64_t epoch = 0;            // epoch that it registered for
   bool joined = false;
   bool told_to_leave = false;
-  std::string host = {};           // its name
+  std::string host = {};           // host name
   std::string host_identity = {};  // see HostIdentityOf
   Numerics numerics = {};
   int64_t reported_pid = 0;
   std::string exchange_address = {};
-  FleetMember member = {};         // where others of its role find it
-  ComputeChoice compute = {};      // as it has joined
-  HeartbeatRequest progress = {};  // the newest one, without metrics
+  FleetMember member = {};         // its address for its fleet
+  ComputeChoice compute = {};      // from its join
+  HeartbeatRequest progress = {};  // newest heartbeat, without metrics
   RoundMetrics last_metrics = {};
   absl::Time waiting_since = absl::InfinitePast();  // to join the epoch
   absl::Time last_seen = absl::InfinitePast();
-  // Takes part in the epoch. Only elastic runs have workers that do not.
+  // Takes part in the epoch; false is possible only in elastic runs.
   bool is_member = true;
-  // What it has said since the fleets began to re-form.
+  // The rest is from its registration since the fleets began to re-form.
   bool is_back = false;
   bool holds_state = false;
   int64_t held_rounds = 0;
 };
 
-// Two workers of one identity reach each other's unix sockets.
+// Workers with equal identities reach each other's unix sockets.
 const std::string& HostIdentityOf(const RegisterRequest& request);
 
-// A positive number that nobody can guess: who names it is who was given it.
+// A positive, unguessable number: only the process that got it can name it.
 int64_t RandomIncarnation();
 
-// It goes to who registers.
+// Notes in `counters` that the registering process got `incarnation`.
 void CountIncarnation(const RegisterRequest& request, int64_t incarnation,
                       RunCounters& counters);
 
 // "generator 0 on node7"
 std::string NameWithHost(const Place& place);
 
-// What the worker waits for, with the time since its last heartbeat.
+// The worker's position, with its waiting time extended to `now`.
 WorkerPosition PositionAt(const Place& place, absl::Time now);
 
 class Membership {
  public:
-  // From what the epoch starts.
+  // The state that the epoch starts from.
   enum class Source {
     kCheckpoint,
-    kMemory,        // of its members, who are known
-    kMemoryIsOpen,  // they come back, and none has been told its position yet
+    kMemory,        // the members' memory; the members are fixed
+    kMemoryIsOpen,  // the members' memory; they are still registering
   };
 
-  // Nobody is there. `earlier` counts the incarnations that earlier
-  // coordinators have given, whose epoch this is, and knows the newest of each
-  // place.
+  // Begins without processes. `earlier`: the counters of earlier coordinators,
+  // with the run epoch and the newest incarnation of each place.
   Membership(std::vector<WorkerKey> workers, const RunCounters& earlier);
 
   // Sorted by role and rank.
@@ -102,45 +101,46 @@ class Membership {
   // Null: the run has no such place.
   Place* Find(WorkerKey key);
   const Place* Find(WorkerKey key) const;
-  // Of the process that may use this incarnation.
-  //   INVALID_ARGUMENT     it is no incarnation.
-  //   NOT_FOUND            an earlier coordinator may have given it: the fence
+  // The place of the process that may use this incarnation.
+  //   INVALID_ARGUMENT     the number is no incarnation.
+  //   NOT_FOUND            an earlier coordinator may have given it; the fence
   //                        decides when its process registers again.
-  //   FAILED_PRECONDITION  it was superseded or declared dead.
+  //   FAILED_PRECONDITION  the process was superseded or declared dead.
   absl::StatusOr<Place*> Speaker(int64_t incarnation);
-  // Whether who had `incarnation` may register for the place.
-  //   FAILED_PRECONDITION  another process has since, or, if its memory would
-  //                        count (`keeps_state`), it was declared dead.
+  // Checks that the process that had `incarnation` may register for the place.
+  //   FAILED_PRECONDITION  another process has registered since. Or, if the
+  //                        process wants to keep its memory (`keeps_state`), it
+  //                        was declared dead.
   absl::Status CheckFence(const Place& place, int64_t incarnation,
                           bool keeps_state) const;
-  // Whether its process has registered for this epoch.
+  // Whether the place's process has registered for this epoch.
   bool IsInEpoch(const Place& place) const {
     return place.incarnation != 0 && place.epoch == run_epoch_;
   }
-  // Whether its process speaks of this epoch, which it has registered for.
+  // Whether the process has registered for this epoch and `run_epoch` is it.
   bool IsCurrent(const Place& place, int64_t run_epoch) const {
     return run_epoch == run_epoch_ && IsInEpoch(place);
   }
 
-  // Nobody has registered for it yet. `from_memory`: the members stay.
+  // Begins an epoch without registrations. `from_memory`: the members stay.
   void BeginEpoch(int64_t run_epoch, bool from_memory, absl::Time now);
-  // The process gets the place, with `incarnation` and at `first_round`.
+  // Gives the place to the process, with `incarnation` and at `first_round`.
   void Admit(Place& place, const RegisterRequest& request, int64_t incarnation,
              int64_t first_round, absl::Time now);
-  // The round that the epoch starts from; members are known from now on.
-  //   UNAVAILABLE  names the members that have not come back.
+  // Fixes the members and returns the round that the epoch starts from.
+  //   UNAVAILABLE  names the members that have not registered again.
   //   NOT_FOUND    no member of a role holds its state.
   absl::StatusOr<int64_t> Seal();
 
   // The rank of the member at `position` of its fleet, if there is one.
   std::optional<int> RankAt(Role role, int position) const;
-  // Members of the role, or all.
+  // Number of members of the role, or of both roles.
   int NumMembers(std::optional<Role> role = std::nullopt) const;
   bool AllJoined() const;
 
  private:
   std::vector<Place> places_;
-  const bool has_earlier_;  // incarnations, of earlier coordinators
+  const bool has_earlier_;  // earlier coordinators gave incarnations
   int64_t run_epoch_;
   Source source_ = Source::kCheckpoint;
 };

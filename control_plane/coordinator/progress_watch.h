@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a run still makes progress, and who holds it up when it does not. A
-// worker whose heartbeats come may hang all the same: on a mount that does not
-// answer, a device, a connection between two workers. Then no worker finishes a
-// round any more, and what each of them waits for is a graph: the one at the
-// end of its chains, who waits for nobody, is the suspect.
+// Detects that a run makes no progress, and finds the worker that holds it up.
+// A worker that sends heartbeats may still hang: on a mount, a device or a
+// connection. Then no worker finishes a round any more. Who waits for whom is a
+// graph; the worker at the end of its chains waits for no one and is the
+// suspect.
 //
-// Owner: the coordinator. Thread safety: one thread at a time. It knows no
-// clock.
+// Owner: the coordinator. Thread safety: one thread at a time. Uses no clock.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +26,9 @@ class ProgressWatch {
  public:
   struct Options {
     int64_t rounds = 0;  // of the run
-    // At most so long without a round of any worker; zero: no limit. Nothing:
-    // 60 s, or 20 times the longest time between two rounds of late.
+    // Maximum time without a completed round of any worker; zero: no limit.
+    // None: 60 s, or 20 times the longest recent time between two rounds if
+    // that is longer.
     std::optional<absl::Duration> timeout = absl::ZeroDuration();
   };
   struct Worker {
@@ -43,15 +43,15 @@ class ProgressWatch {
 
   explicit ProgressWatch(const Options& options) : options_(options) {}
 
-  // A run epoch's rounds begin.
+  // The rounds of a run epoch begin.
   void BeginEpoch(absl::Time now);
-  // What passed since the last Judge or Skip does not count: nobody looked, or
-  // the coordinator itself held the run up.
+  // Ignores the time since the last Judge or Skip, in which nothing was checked
+  // or the coordinator itself held the run up.
   void Skip(absl::Time now);
-  // Call it several times a second, with all workers of the epoch. Ten times as
-  // long is allowed until each has finished a round of the epoch, and while one
-  // waits for a checkpoint; no time counts while the coordinator holds a worker
-  // back, or when all rounds are done.
+  // Call it several times a second with all workers of the epoch. The limit is
+  // ten times as long until each worker has finished a round of the epoch, and
+  // while a worker waits for a checkpoint. Time does not count while the
+  // coordinator holds a worker back, or when all rounds are done.
   std::optional<Stall> Judge(std::span<const Worker> workers, absl::Time now);
 
  private:
@@ -62,19 +62,19 @@ class ProgressWatch {
   bool NoteRounds(std::span<const Worker> workers);
 
   const Options options_;
-  absl::Time judged_;                      // the last Judge or Skip
-  absl::Time last_done_;                   // a round, as far as time counts
-  absl::Duration used_;                    // of what is allowed
+  absl::Time judged_;                      // last Judge or Skip
+  absl::Time last_done_;                   // end of the last round
+  absl::Duration used_;                    // counted time since last_done_
   bool was_slow_part_ = true;              // at some time since the last round
-  int64_t completed_ = 0;                  // by all workers together
-  std::map<WorkerKey, int64_t> at_begin_;  // completed rounds; of the epoch
+  int64_t completed_ = 0;                  // rounds, summed over workers
+  std::map<WorkerKey, int64_t> at_begin_;  // rounds when the epoch began
   std::deque<absl::Duration> gaps_;        // between rounds, the newest last
 };
 
-// The worker that waits for nobody and is awaited by others, at the end of the
-// chains of waiting workers. Of several, and where all wait for each other, the
-// one with the fewest rounds, then the one that has been there longest.
-// `workers` is not empty.
+// The worker at the end of the chains of waiting workers, which waits for no
+// other worker. If there are several, or all wait for each other: the one with
+// the fewest rounds, then the one that has been at its position longest.
+// `workers` must not be empty.
 WorkerKey FindSuspect(std::span<const ProgressWatch::Worker> workers,
                       int64_t rounds);
 

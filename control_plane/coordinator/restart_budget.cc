@@ -10,7 +10,7 @@ namespace {
 
 constexpr absl::Duration kSecondWait = absl::Seconds(1);
 constexpr int kMaxDoublings = 30;
-// Of new rounds, for a restart that is given back.
+// Time of new rounds that gives one restart back.
 constexpr absl::Duration kTimePerRestart = absl::Hours(1);
 
 }  // namespace
@@ -24,7 +24,7 @@ absl::Duration RestartBudget::Wait(int in_a_row) const {
 
 bool RestartBudget::Spend(WorkerKey key, absl::Time now) {
   ++total_;
-  // One that dies a second time in a tick was started in between.
+  // A worker that dies twice in a tick was restarted in between.
   if (!in_tick_.insert(key).second) in_tick_ = {key};
   if (in_tick_.size() == 1) ++spent_;
   ++without_progress_;
@@ -46,7 +46,7 @@ void RestartBudget::NoteRounds(WorkerKey key, int64_t first_round,
   completed_ = completed;
   without_progress_ = 0;
   if (counted_until_.has_value()) {
-    // A machine that slept did no rounds meanwhile.
+    // Limits the credit for a time in which the machine slept.
     worked_ += std::min(now - *counted_until_, kTimePerRestart);
   }
   counted_until_ = now;

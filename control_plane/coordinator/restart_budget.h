@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How often workers may be started again, and when. The first time at once,
-// then after 1 s, 2 s, 4 s and so on; a worker that completes a round of its
-// own beyond all before starts over. A run has a budget of restarts. An hour of
-// rounds that had not been completed before gives one back, so a run of weeks
-// may lose a worker now and then, and a crash loop ends. Workers that are found
-// dead in one tick of the coordinator are one restart: a machine that was lost,
-// or one that was too busy.
+// Limits how often and how soon workers are restarted. The first restart is
+// immediate, later ones wait for 1 s, 2 s, 4 s and so on; a worker that
+// completes a round beyond all earlier ones resets its wait. A run has a budget
+// of restarts. Each hour of new rounds gives one restart back, so that a run of
+// weeks survives occasional deaths while a crash loop ends. Workers found dead
+// in one tick of the coordinator count as one restart, because their machine
+// was lost or overloaded.
 //
-// Owner: the coordinator. Thread safety: one thread at a time. It knows no
-// clock.
+// Owner: the coordinator. Thread safety: one thread at a time. Uses no clock.
 #pragma once
 
 #include <cstdint>
@@ -32,18 +31,18 @@ class RestartBudget {
 
   explicit RestartBudget(const Options& options) : options_(options) {}
 
-  // A worker has died. False: the budget is used up.
+  // Counts the death of a worker. False: the budget is used up.
   bool Spend(WorkerKey key, absl::Time now);
-  // Deaths from now on are another restart than those before.
+  // Later deaths count as another restart.
   void EndTick() { in_tick_.clear(); }
-  // The worker has completed `completed` rounds since the start of the run; it
-  // began at `first_round`.
+  // Notes that the worker, which began at `first_round`, has completed
+  // `completed` rounds since the start of the run.
   void NoteRounds(WorkerKey key, int64_t first_round, int64_t completed,
                   absl::Time now);
 
-  // Its next process may start from then on.
+  // Earliest start time of the worker's next process.
   absl::Time StartAt(WorkerKey key) const;
-  // Deaths that were counted, given back or not.
+  // Restarts counted so far, including the ones given back.
   int total() const { return total_; }
   int left() const { return options_.restarts - spent_; }
   // "the budget of 5 restarts is used up ..."
@@ -52,7 +51,7 @@ class RestartBudget {
  private:
   struct Deaths {
     int in_a_row = 0;
-    int64_t rounds = 0;  // that the run had completed at the last one
+    int64_t rounds = 0;  // completed by the run at the last death
     absl::Time start_at = absl::InfinitePast();
   };
 
@@ -62,12 +61,12 @@ class RestartBudget {
   std::map<WorkerKey, Deaths> deaths_;
   int total_ = 0;
   int spent_ = 0;
-  std::set<WorkerKey> in_tick_;  // have died in this tick
+  std::set<WorkerKey> in_tick_;  // workers that died in this tick
   int without_progress_ = 0;     // deaths since the last new round
-  int64_t completed_ = 0;        // by any worker, ever
-  // Since when new rounds are being completed.
+  int64_t completed_ = 0;        // most rounds of any worker so far
+  // Time up to which worked_ is counted; none while no new rounds complete.
   std::optional<absl::Time> counted_until_;
-  absl::Duration worked_;  // towards the next restart that is given back
+  absl::Duration worked_;  // towards the next restart to give back
 };
 
 }  // namespace gandem

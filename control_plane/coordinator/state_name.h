@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the states of proto/control.proto are called in what people read:
-// "running".
+// Names of the states of proto/control.proto for people, such as "running".
 #pragma once
 
 #include <string>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a run ends. To stop, every worker is told to pause; the cut is the last
-// round that any of them has started, or the next one at which a checkpoint can
-// be taken; all run exactly to it, and the checkpoint there ends the run. Else
-// the last round's does.
+// The end of a run. To stop early, every worker is told to pause. The cut is
+// the last round that any worker has started, or the next round at which a
+// checkpoint is possible. All workers run exactly to the cut, and the
+// checkpoint there ends the run. Otherwise the checkpoint of the last round
+// ends it.
 //
 // Owner: the coordinator. Thread safety: one thread at a time.
 #pragma once
@@ -22,7 +23,6 @@
 
 namespace gandem {
 
-// How a run ended.
 struct RunOutcome {
   StatusReply::State state = StatusReply::UNKNOWN;  // one of the last three
   int exit_code = kExitOk;
@@ -31,9 +31,8 @@ struct RunOutcome {
   bool is_known_to_all = false;
 };
 
-// All rounds are done.
 RunOutcome FinishedOutcome(int64_t rounds);
-// The same command goes on from the newest checkpoint.
+// For a run that the same command resumes from the newest checkpoint.
 RunOutcome ResumableOutcome(const std::string& why,
                             const CheckpointCommits& commits);
 
@@ -41,39 +40,39 @@ class Stopping {
  public:
   struct Options {
     int64_t rounds = 0;  // required, >= 1
-    // A checkpoint can be taken after multiples of so many rounds only.
+    // Checkpoints are possible only at multiples of this number of rounds.
     int64_t rounds_to_agreement = 1;
-    // From the wish to stop to its checkpoint.
+    // Maximum time from the request to stop to its checkpoint.
     absl::Duration grace = absl::Seconds(30);
   };
 
   explicit Stopping(const Options& options) : options_(options) {}
 
-  // Somebody wants the run to stop. The grace starts with the first wish, and
-  // once more when a run `begins` to stop that could not before.
+  // Requests a stop. The grace period starts with the first request, and again
+  // when the run `begins` to stop later because it could not before.
   void Request(const std::string& reason, bool begins, absl::Time now);
-  const std::string& reason() const { return reason_; }  // empty: no wish
+  const std::string& reason() const { return reason_; }  // empty: no request
   bool IsLate(absl::Time now) const {
     return !reason_.empty() && now > deadline_;
   }
 
-  // All members have paused: decides the cut. True once.
+  // Decides the cut once all members have paused. True the first time.
   bool DecideCut(const std::vector<Place>& places);
   std::optional<int64_t> cut() const { return cut_; }
-  // The checkpoint that ends the run has so many rounds.
+  // Number of rounds of the checkpoint that ends the run.
   int64_t goal() const {
     return cut_.has_value() ? *cut_ + 1 : options_.rounds;
   }
 
-  // How the run ends now that all members have done their part, if they have.
+  // The outcome, if all members have done their part.
   std::optional<RunOutcome> Judge(const std::vector<Place>& places,
                                   const CheckpointCommits& commits) const;
 
-  // What Detail() tells of a run that goes on.
+  // Sets the text that Detail() returns while the run continues.
   void NoteFailure(std::string failure) { last_failure_ = std::move(failure); }
   const std::string& Detail() const;
 
-  // The first outcome stays.
+  // Sets the outcome; later calls change nothing.
   void End(RunOutcome outcome);
   const std::optional<RunOutcome>& outcome() const { return outcome_; }
 

@@ -58,7 +58,7 @@ class ResumeTest(harness.RunTest):
         self.assertEqual(run.wait(), 75, run.text())
         self.assertIn("There is no checkpoint yet", run.text())
         self.assertIn("the same command begins again", run.text())
-        self.assertNotIn("goes on from there", run.text())
+        self.assertNotIn("resumes from there", run.text())
 
     def test_nothing_to_do(self):
         self.train("done", sets=["rounds=10"])

@@ -283,10 +283,12 @@ TEST_F(OpenRunTest, ASourceThatLostOrGotAnImageIsAnother) {
   options_.data = folder;
   TrainFor(10);
   const auto is_another = [this] {
-    EXPECT_THAT(Prepare(),
-                StatusIs(absl::StatusCode::kFailedPrecondition,
-                         AllOf(HasSubstr("data.listing_sha256: "),
-                               HasSubstr("goes on with those that it began"))));
+    EXPECT_THAT(
+        Prepare(),
+        StatusIs(
+            absl::StatusCode::kFailedPrecondition,
+            AllOf(HasSubstr("data.listing_sha256: "),
+                  HasSubstr("resumes only with the images that it began"))));
   };
   std::filesystem::remove(folder + "/1.png");
   is_another();

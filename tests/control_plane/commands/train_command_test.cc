@@ -220,7 +220,7 @@ TEST_F(TrainCommandTest, StopsWithACheckpointAndGoesOn) {
   child.Signal(SIGINT);
   EXPECT_EQ(WaitForEnd(child), kExitResumable) << Output();
   EXPECT_THAT(Output(), AllOf(HasSubstr("stopped by Ctrl-C"),
-                              HasSubstr("the same command goes on")));
+                              HasSubstr("the same command resumes")));
   const int64_t step = NewestStep();
   EXPECT_GE(step, 10);
   EXPECT_EQ(StatusOfRun().at("last_checkpoint_step"), absl::StrCat(step));
@@ -302,7 +302,7 @@ TEST_F(TrainCommandTest, ASecondCtrlCLeavesAtOnce) {
   ASSERT_TRUE(prints("all workers are ready"));
   child.Signal(SIGINT);
   ASSERT_TRUE(prints("stopping: stopped by Ctrl-C"));
-  ASSERT_TRUE(prints("a second Ctrl-C leaves at once"));
+  ASSERT_TRUE(prints("a second Ctrl-C exits at once"));
   // For a second it is the same one (user_wishes.h).
   std::optional<ProcessEnd> end;
   ASSERT_TRUE(Eventually([&] {
@@ -509,7 +509,7 @@ TEST_F(TrainCommandTest, GoesOnWhileNobodyReadsItsOutput) {
   EXPECT_EQ(WaitForEnd(child), kExitResumable) << Output();
   const std::string log = ReadFile(run_dir_ + "/logs/gandem.log").value_or("");
   EXPECT_THAT(log, AllOf(HasSubstr("stopped by Ctrl-C"),
-                         HasSubstr("the same command goes on"),
+                         HasSubstr("the same command resumes"),
                          HasSubstr("nobody read the last ")));
   close(reader);
   close(writer);
