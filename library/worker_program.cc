@@ -52,12 +52,12 @@ int Refuse(const char* program, const std::string& why) {
 std::string Usage(const std::string& name) {
   std::vector<std::string> names;
   for (const OwnProgram& program : kOwnPrograms) names.push_back(program.name);
-  const auto nearest = Nearest(name, names);
+  const std::string guess = DidYouMean(name, names);
   return absl::StrCat(
       name.empty() ? "no program is named"
                    : absl::StrCat("there is no program '", name, "'"),
-      nearest ? absl::StrCat("; did you mean '", *nearest, "'?") : "",
-      ". The first argument is one of ", absl::StrJoin(names, ", "),
+      guess.empty() ? "" : "; ", guess, ". The first argument is one of ",
+      absl::StrJoin(names, ", "),
       "; `gandem` gives it where GANDEM_WORKER names this program");
 }
 

@@ -7,6 +7,8 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <span>
 
 #include "absl/strings/ascii.h"
@@ -17,6 +19,7 @@
 #include "common/check.h"
 #include "common/config/field_ranges.h"
 #include "common/files/field_names.h"
+#include "common/files/nearest.h"
 #include "proto/config.pb.h"
 
 namespace gandem {
@@ -126,21 +129,66 @@ std::string Fields(const std::string& path, const Descriptor& type) {
   return text;
 }
 
+// "schedule.lag (int64 in [0, 64]; default 1)". `changes`: the field, or a
+// message around it, may change when a run is resumed.
+std::string Heading(const std::string& path, const FieldDescriptor& field,
+                    bool changes) {
+  const std::string default_value = DefaultOf(field);
+  return absl::StrCat(
+      path, " (", TypeOf(field),
+      default_value.empty() ? "" : absl::StrCat("; default ", default_value),
+      changes ? "; may change when a run is resumed" : "", ")\n");
+}
+
+// The first sentence of the comment on the field, or else on its type.
+std::string Summary(const FieldDescriptor& field) {
+  std::string text = CommentOf(field, "");
+  if (text.empty() && field.message_type() != nullptr) {
+    text = CommentOf(*field.message_type(), "");
+  }
+  if (text.empty() && field.enum_type() != nullptr) {
+    text = CommentOf(*field.enum_type(), "");
+  }
+  std::ranges::replace(text, '\n', ' ');
+  return text.substr(0, text.find(". "));
+}
+
+// Appends every field below `type`. The fields of a message that has occurred
+// before are not repeated: `first_paths` has where it was.
+void AppendReference(const Descriptor& type, const std::string& prefix,
+                     bool changes,
+                     std::map<const Descriptor*, std::string>& first_paths,
+                     std::string& text) {
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor& field = *type.field(i);
+    const std::string path = prefix + field.name();
+    const bool field_changes =
+        changes || field.options().GetExtension(may_change);
+    absl::StrAppend(&text, Heading(path, field, field_changes), "    ",
+                    Summary(field), ".\n");
+    if (field.message_type() == nullptr) continue;
+    const auto [first, is_new] =
+        first_paths.try_emplace(field.message_type(), path);
+    if (is_new) {
+      AppendReference(*field.message_type(), path + ".", field_changes,
+                      first_paths, text);
+    } else if (field.message_type()->field_count() > 0) {
+      absl::StrAppend(&text, "    Has the fields of ", first->second, ".\n");
+    }
+  }
+}
+
 std::string Explain(const std::string& path) {
   const Descriptor* type = &CommentedRunConfig();
   const FieldDescriptor* field = nullptr;
-  bool changes = false;  // also where a message around the field may change
+  bool changes = false;
   for (const absl::string_view name : absl::StrSplit(path, '.')) {
     field = type->FindFieldByName(std::string(name));
     type = field->message_type();
     changes |= field->options().GetExtension(may_change);
   }
-  const std::string default_value = DefaultOf(*field);
-  std::string text = absl::StrCat(
-      path, " (", TypeOf(*field),
-      default_value.empty() ? "" : absl::StrCat("; default ", default_value),
-      changes ? "; may change when a run is resumed" : "", ")\n",
-      CommentOf(*field, "  "));
+  std::string text =
+      absl::StrCat(Heading(path, *field, changes), CommentOf(*field, "  "));
   if (type != nullptr) absl::StrAppend(&text, Fields(path, *type));
   if (field->enum_type() != nullptr) {
     absl::StrAppend(&text, Values(*field->enum_type()));
@@ -148,8 +196,21 @@ std::string Explain(const std::string& path) {
   return text;
 }
 
-// The deepest message that a wrong path leads to says what it has.
+// A name alone may be that of any field. Of a longer path, the deepest message
+// that it leads to lists its fields.
 absl::Status NotFound(absl::string_view path) {
+  if (!absl::StrContains(path, '.')) {
+    std::set<std::string> names;
+    for (const std::string& field : AllFields()) {
+      names.insert(field.substr(field.rfind('.') + 1));
+    }
+    const std::string guess =
+        DidYouMean(path, std::vector<std::string>(names.begin(), names.end()));
+    if (!guess.empty()) {
+      return absl::NotFoundError(
+          absl::StrCat("no field '", path, "'; ", guess));
+    }
+  }
   const Descriptor* type = RunConfig::descriptor();
   for (const absl::string_view name : absl::StrSplit(path, '.')) {
     const FieldDescriptor* const field =
@@ -170,6 +231,14 @@ absl::Status NotFound(absl::string_view path) {
 
 std::vector<std::string> AllFields() {
   return FieldPaths(*RunConfig::descriptor());
+}
+
+std::string ExplainAllFields() {
+  std::map<const Descriptor*, std::string> first_paths;
+  std::string text;
+  AppendReference(CommentedRunConfig(), "", /*changes=*/false, first_paths,
+                  text);
+  return text;
 }
 
 absl::StatusOr<std::string> ExplainField(absl::string_view path) {

@@ -17,9 +17,13 @@ namespace gandem {
 // Dotted paths of all fields of a RunConfig, in the order of the file.
 std::vector<std::string> AllFields();
 
+// The reference of a recipe: each field with type, range, default and the first
+// sentence of its comment.
+std::string ExplainAllFields();
+
 // Several lines about the field with this path ("schedule.lag"). The end of a
 // path ("lag") is enough; then all fields that have it are explained.
-//   NOT_FOUND  no field, with the nearest one.
+//   NOT_FOUND  no field; names the nearest ones.
 absl::StatusOr<std::string> ExplainField(absl::string_view path);
 
 }  // namespace gandem

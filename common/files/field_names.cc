@@ -22,12 +22,10 @@ using google::protobuf::FieldDescriptor;
 std::string Suggest(absl::string_view name,
                     const std::vector<std::string>& candidates,
                     absl::string_view what) {
-  const std::optional<std::string> nearest = Nearest(name, candidates);
-  const std::string list =
-      absl::StrCat(what, ": ", absl::StrJoin(candidates, ", "));
-  if (!nearest.has_value()) return list;
-  return absl::StrCat("did you mean '", *nearest, "'?",
-                      what == "values" ? " " + list : "");
+  const std::string guess = DidYouMean(name, candidates);
+  if (!guess.empty() && what == "fields") return guess;
+  return absl::StrCat(guess, guess.empty() ? "" : " ", what, ": ",
+                      absl::StrJoin(candidates, ", "));
 }
 
 std::string SuggestValue(absl::string_view name, const EnumDescriptor& type) {

@@ -2,7 +2,7 @@
 #include "common/files/nearest.h"
 
 #include <algorithm>
-#include <vector>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -30,20 +30,37 @@ size_t EditDistance(absl::string_view a, absl::string_view b) {
   return row[b.size()];
 }
 
-// A far guess does not help.
-std::optional<std::string> Nearest(absl::string_view name,
-                                   std::span<const std::string> candidates) {
+std::vector<std::string> Nearest(absl::string_view name,
+                                 std::span<const std::string> candidates) {
   const std::string wanted = absl::AsciiStrToLower(name);
-  size_t best = std::max<size_t>(1, name.size() / 3) + 1;
-  std::optional<std::string> nearest;
+  // A guess that is farther away does not help.
+  const size_t farthest = std::max<size_t>(1, name.size() / 3);
+  std::vector<std::pair<size_t, std::string>> near;
   for (const std::string& candidate : candidates) {
     const size_t distance =
         EditDistance(wanted, absl::AsciiStrToLower(candidate));
-    if (distance >= best) continue;
-    best = distance;
-    nearest = candidate;
+    if (distance <= farthest) near.push_back({distance, candidate});
   }
-  return nearest;
+  std::ranges::stable_sort(near, {}, &std::pair<size_t, std::string>::first);
+  std::vector<std::string> names;
+  for (auto& [distance, candidate] : near) {
+    if (names.size() < 3) names.push_back(std::move(candidate));
+  }
+  return names;
+}
+
+std::string DidYouMean(absl::string_view name,
+                       std::span<const std::string> candidates) {
+  const std::vector<std::string> names = Nearest(name, candidates);
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    absl::StrAppend(&text,
+                    i == 0                  ? "did you mean "
+                    : i + 1 == names.size() ? " or "
+                                            : ", ",
+                    "'", names[i], "'");
+  }
+  return text.empty() ? "" : absl::StrCat(text, "?");
 }
 
 std::string WhyNoFlag(std::span<const char* const> arguments,
@@ -60,11 +77,9 @@ std::string WhyNoFlag(std::span<const char* const> arguments,
     }
     std::vector<std::string> names;
     for (const KnownFlag& flag : flags) names.push_back(flag.name);
-    const std::optional<std::string> nearest = Nearest(name, names);
-    return absl::StrCat("there is no flag ", name,
-                        nearest.has_value()
-                            ? absl::StrCat("; did you mean ", *nearest, "?")
-                            : "; --help lists those that there are");
+    const std::string guess = DidYouMean(name, names);
+    return absl::StrCat("there is no flag ", name, "; ",
+                        guess.empty() ? "--help lists the flags" : guess);
   }
   return "";
 }

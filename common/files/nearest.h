@@ -5,7 +5,6 @@
 // Thread safety: pure functions.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,10 +18,14 @@ namespace gandem {
 // the other (optimal string alignment).
 size_t EditDistance(absl::string_view a, absl::string_view b);
 
-// The candidate with the smallest distance, ignoring case, if that is at most a
-// third of the name (and at least 1); the first of several.
-std::optional<std::string> Nearest(absl::string_view name,
-                                   std::span<const std::string> candidates);
+// At most three candidates whose distance, ignoring case, is at most a third of
+// the name (and at least 1); the nearest first.
+std::vector<std::string> Nearest(absl::string_view name,
+                                 std::span<const std::string> candidates);
+
+// "did you mean 'lag' or 'log'?"; empty if no candidate is near.
+std::string DidYouMean(absl::string_view name,
+                       std::span<const std::string> candidates);
 
 // A flag of a command line, for suggestions. A parser that counts arguments
 // first would report a missing argument instead of an unknown flag.
@@ -31,7 +34,7 @@ struct KnownFlag {
   bool takes_value = true;
 };
 
-// "there is no flag --run-dir; did you mean --run_dir?" of the first one.
+// "there is no flag --run-dir; did you mean '--run_dir'?" of the first one.
 // Empty: `flags` has them all. `arguments` end before "--".
 std::string WhyNoFlag(std::span<const char* const> arguments,
                       std::span<const KnownFlag> flags);

@@ -138,12 +138,11 @@ std::string WhyNoCommand(const CLI::App& app, const std::string& name) {
     commands.push_back(command->get_name());
     if (commands.back() == name) return "";
   }
-  const std::optional<std::string> nearest = Nearest(name, commands);
+  const std::string guess = DidYouMean(name, commands);
   return absl::StrCat(
       "gandem: there is no command '", name, "'; ",
-      nearest.has_value()
-          ? absl::StrCat("did you mean '", *nearest, "'?")
-          : absl::StrCat("there are ", absl::StrJoin(commands, ", ")),
+      guess.empty() ? absl::StrCat("there are ", absl::StrJoin(commands, ", "))
+                    : guess,
       "\n");
 }
 

@@ -62,8 +62,9 @@ constexpr char kDoctorExamples[] =
 
 constexpr char kExplainExamples[] =
     "Examples:\n"
-    "  gandem explain                  lists all fields of a recipe\n"
-    "  gandem explain schedule.lag\n";
+    "  gandem explain                 prints the reference of all fields\n"
+    "  gandem explain schedule.lag    prints all about one field\n"
+    "  gandem explain learning_rate   prints every field of this name\n";
 
 // Adds a command on one run directory.
 CLI::App* AddOnRun(CLI::App& app, const char* name, const char* description,
@@ -196,11 +197,11 @@ CLI::App* AddDoctor(CLI::App& app, DoctorOptions& options) {
 
 CLI::App* AddExplain(CLI::App& app, ExplainOptions& options) {
   CLI::App* const command =
-      app.add_subcommand("explain", "Describe a field of a recipe");
+      app.add_subcommand("explain", "Describe the fields of a recipe");
   command->footer(kExplainExamples);
   command->add_option(
       "FIELD", options.field,
-      "Path of the field, for example schedule.lag (default: list all fields)");
+      "Path or name of a field, for example schedule.lag (default: all)");
   return command;
 }
 

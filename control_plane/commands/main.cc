@@ -278,7 +278,7 @@ int Run(const LogsOptions& options) {
 
 int Run(const ExplainOptions& options) {
   if (options.field.empty()) {
-    for (const std::string& field : AllFields()) std::cout << field << "\n";
+    std::cout << ExplainAllFields();
     return kExitOk;
   }
   const auto text = ExplainField(options.field);

@@ -197,11 +197,12 @@ absl::Status NoSuchFamily(const std::string& name) {
   for (const auto* const family : NetworkFamilies()) {
     names.push_back(family->name());
   }
-  const auto nearest = Nearest(name, names);
+  const std::string guess = DidYouMean(name, names);
   return absl::InvalidArgumentError(absl::StrCat(
       "there is no family '", name, "'; ",
-      nearest ? absl::StrCat("did you mean '", *nearest, "'?")
-              : absl::StrCat("expected one of ", absl::StrJoin(names, ", "))));
+      guess.empty()
+          ? absl::StrCat("expected one of ", absl::StrJoin(names, ", "))
+          : guess));
 }
 
 std::string LayerTables(const Summaries& summaries) {

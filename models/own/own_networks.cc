@@ -35,11 +35,11 @@ absl::Status NoSuchNetworks(const std::string& name) {
         "own. Start `gandem` with GANDEM_WORKER=PATH of the program that has ",
         "them (docs/library.md)"));
   }
-  const auto nearest = Nearest(name, names);
+  const std::string guess = DidYouMean(name, names);
   return absl::InvalidArgumentError(absl::StrCat(
       "network.own.name '", name, "': this program has no networks of that ",
-      "name; ", nearest ? absl::StrCat("did you mean '", *nearest, "'? ") : "",
-      "It has ", absl::StrJoin(names, ", ")));
+      "name; ", guess, guess.empty() ? "" : " ", "It has ",
+      absl::StrJoin(names, ", ")));
 }
 
 absl::StatusOr<const OwnNetworks*> FindNetworks(const std::string& name) {

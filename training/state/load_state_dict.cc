@@ -152,9 +152,8 @@ class StateDictFit {
   static std::string Hint(const std::string& name,
                           const std::vector<std::string>& candidates,
                           absl::string_view lead) {
-    const std::optional<std::string> nearest = Nearest(name, candidates);
-    if (!nearest.has_value()) return "";
-    return absl::StrCat(" (", lead, *nearest, ")");
+    const std::vector<std::string> near = Nearest(name, candidates);
+    return near.empty() ? "" : absl::StrCat(" (", lead, near.front(), ")");
   }
 
   const FileTensors file_;

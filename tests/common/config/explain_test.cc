@@ -17,6 +17,7 @@ using ::gandem::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 TEST(ExplainTest, AFieldHasTypeDefaultAndComment) {
@@ -52,6 +53,19 @@ TEST(ExplainTest, AMessageListsItsFields) {
             HasSubstr("\n  samples.num_images = 64\n")));
 }
 
+TEST(ExplainTest, TheReferenceHasEveryFieldInOneSentence) {
+  EXPECT_THAT(
+      ExplainAllFields(),
+      AllOf(StartsWith("name (string; default \"unnamed\"; may change when a "
+                       "run is resumed)\n    Short name of the run, shown in "
+                       "logs and reports.\n"),
+            HasSubstr("\nschedule.lag (int64 in [0, 64]; default 1)\n"),
+            HasSubstr("\ngenerator.optimizer.adam.beta1 (double in [0, 1]; "),
+            HasSubstr("\n    Has the fields of generator.\n"),
+            Not(HasSubstr("\ndiscriminator.optimizer.adam.beta1")),
+            Not(HasSubstr("\n    .\n"))));
+}
+
 TEST(ExplainTest, TheEndOfAPathIsEnough) {
   EXPECT_EQ(*ExplainField("lag"), *ExplainField("schedule.lag"));
   EXPECT_THAT(
@@ -66,6 +80,10 @@ TEST(ExplainTest, UnknownFieldsComeWithTheNearest) {
               StatusIs(absl::StatusCode::kNotFound,
                        "no field 'schedule.lagg': ScheduleConfig has no "
                        "'lagg' (did you mean 'lag'?)"));
+  EXPECT_THAT(ExplainField("learning_rat"),
+              StatusIs(absl::StatusCode::kNotFound,
+                       "no field 'learning_rat'; did you mean "
+                       "'learning_rate'?"));
   EXPECT_THAT(ExplainField("schedule.lag.x"),
               StatusIs(absl::StatusCode::kNotFound,
                        HasSubstr("goes on after a plain value")));

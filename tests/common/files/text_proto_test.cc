@@ -21,6 +21,7 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
 auto Fails(const std::string& message) {
@@ -346,11 +347,14 @@ TEST(NearestTest, CountsEdits) {
 
 TEST(NearestTest, TakesTheNearestThatIsNearEnough) {
   const std::vector<std::string> names = {"lag", "rounds", "rounds_"};
-  EXPECT_EQ(Nearest("round", names), "rounds");
-  EXPECT_EQ(Nearest("ROUNDS", names), "rounds");
-  EXPECT_EQ(Nearest("la", names), "lag");
-  EXPECT_EQ(Nearest("zzz", names), std::nullopt);
-  EXPECT_EQ(Nearest("", names), std::nullopt);
+  EXPECT_THAT(Nearest("round", names), ElementsAre("rounds"));
+  EXPECT_THAT(Nearest("ROUNDS", names), ElementsAre("rounds", "rounds_"));
+  EXPECT_THAT(Nearest("la", names), ElementsAre("lag"));
+  EXPECT_THAT(Nearest("zzz", names), IsEmpty());
+  EXPECT_THAT(Nearest("", names), IsEmpty());
+  EXPECT_EQ(DidYouMean("la", names), "did you mean 'lag'?");
+  EXPECT_EQ(DidYouMean("ROUNDS", names), "did you mean 'rounds' or 'rounds_'?");
+  EXPECT_EQ(DidYouMean("zzz", names), "");
 }
 
 TEST(Utf8Test, FindsTheFirstBadByte) {

@@ -37,12 +37,12 @@ TEST_F(CommandLineTest, AFlagThatThereIsNotIsNamedFirst) {
     const char* says;
   } kCases[] = {
       {{"train", "r", "--run-dir", "q"},
-       "gandem train: there is no flag --run-dir; did you mean --run_dir?"},
+       "gandem train: there is no flag --run-dir; did you mean '--run_dir'?"},
       {{"train", "r", "--run_dir", "q", "--colocate", "3"},
-       "there is no flag --colocate; did you mean --colocated?"},
+       "there is no flag --colocate; did you mean '--colocated'?"},
       {{"launch", "slurm", "r", "--run_dri=q"},
        "gandem launch slurm: there is no flag --run_dri; did you mean "
-       "--run_dir?"},
+       "'--run_dir'?"},
       {{"status", "q", "--frobnicate"},
        "gandem status: there is no flag --frobnicate; --help lists"},
       // The value of a flag is none.
