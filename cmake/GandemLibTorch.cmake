@@ -48,7 +48,10 @@ if(NOT GANDEM_CUDA STREQUAL "OFF")
     message(FATAL_ERROR "GANDEM_CUDA=ON, LibTorch ${_torch}: ${_why}.")
   endif()
 endif()
-message(STATUS "LibTorch: ${_torch}, CUDA: ${GANDEM_CUDA_FOUND}")
+file(STRINGS ${_torch}/include/torch/headeronly/version.h GANDEM_TORCH_VERSION
+     REGEX "^ *\"[0-9.]+\"")
+string(REGEX MATCH "[0-9.]+" GANDEM_TORCH_VERSION "${GANDEM_TORCH_VERSION}")
+message(STATUS "LibTorch: ${_torch} ${GANDEM_TORCH_VERSION}, CUDA: ${GANDEM_CUDA_FOUND}")
 
 set(_links ${CMAKE_BINARY_DIR}/torch_include)
 file(MAKE_DIRECTORY ${_links})

@@ -16,7 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "common/files/nearest.h"
 #include "common/process/exit_code.h"
-#include "common/version.h"
+#include "control_plane/command_line/build_info.h"
 #include "control_plane/command_line/command_arguments.h"
 #include "control_plane/command_line/dataset_arguments.h"
 #include "control_plane/command_line/planning_arguments.h"
@@ -80,7 +80,7 @@ struct Parser {
     // Commands inherit the formatter when they are added.
     app.formatter(std::make_shared<WrappedHelp>());
     app.footer(kExamples);
-    app.set_version_flag("--version", absl::StrCat("gandem ", GandemVersion()));
+    app.set_version_flag("--version", BuildInfo());
     app.require_subcommand(1);
     Add(app, AddTrain);
     Add(app, AddCoordinate);

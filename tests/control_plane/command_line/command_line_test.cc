@@ -547,7 +547,9 @@ TEST_F(CommandLineTest, HelpHasExamples) {
 
 TEST_F(CommandLineTest, Version) {
   EXPECT_EQ(ExitCode(Parse({"--version"})), kExitOk);
-  EXPECT_THAT(out_.str(), ::testing::MatchesRegex("gandem [0-9.]+\n"));
+  EXPECT_THAT(out_.str(),
+              ::testing::MatchesRegex("gandem [0-9.]+ \\(commit [0-9a-z]+, "
+                                      "LibTorch [0-9a-z.+]+\\)\n"));
 }
 
 }  // namespace
