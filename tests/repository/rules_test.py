@@ -197,6 +197,27 @@ class FilesTest(Tree):
         self.expect_fault(rules.signs, "extras/a/README.md", "0 lines")
 
 
+class PlainEnglishTest(Tree):
+    def test_openings_without_a_subject(self):
+        for name, line in [("a.h", "  // Of the parts of either role."),
+                           ("a.h", "  int done;  // Those that fit."),
+                           ("a.cc", 'Add("--splits", "Of the score");'),
+                           ("a_test.cc", "TEST(A, WhoKnowsNobodyIsRefused) {"),
+                           ("a.py", '    """What is left."""'),
+                           ("CMakeLists.txt", "# Where it lies.")]:
+            self.write(name, f"{line}\n")
+            self.expect_fault(rules.plain_english, f"{name}:1", line.strip())
+            (self.root / name).unlink()
+
+    def test_sentences(self):
+        self.write("a.h", "// Extracts the parts, whatever they are.\n"
+                          "// The images that fit are those of the file\n"
+                          "// Of Mice and Men.\n")
+        self.write("a.cc", 'Add("Waits; "\n    "Of course");\n'
+                           'TEST(A, WhateverFitsIsTaken) {\n')
+        self.assertEqual(self.faults(rules.plain_english), [])
+
+
 class CitationsTest(Tree):
     def setUp(self):
         super().setUp()
