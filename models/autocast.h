@@ -4,13 +4,14 @@
 // forward pass the factors of convolutions and matrix products are cast to a
 // 16-bit type, parameters stay float32.
 //
-// A network that was wrapped takes and gives float32 like any other, so nobody
-// who calls it has to know:
+// A wrapped network takes and returns float32 like any other, so its callers
+// need no change:
 //
 //   discriminator = WithAutocast(discriminator, at::kBFloat16);
 //
-// What has to stay in float32 inside (spectral norm) opens a FullPrecision, and
-// who differentiates a pass twice (a gradient penalty) a SecondOrderScope.
+// Code that has to stay in float32 inside a pass (spectral norm) opens a
+// FullPrecision. Code that differentiates a pass twice (a gradient penalty)
+// opens a SecondOrderScope.
 //
 // Thread safety: autocast is a state of the calling thread. Errors: Torch
 // exceptions.
@@ -57,11 +58,11 @@ class FullPrecision {
   const c10::impl::ExcludeDispatchKeyGuard exclude_;
 };
 
-// For passes whose gradient is differentiated again: on a CPU networks that
-// were wrapped do not cast until the end of the scope. On CPUs with AMX some
-// 16-bit convolutions whose kernel is as large as the image, and padded, are
-// plainly wrong (seen with LibTorch 2.11: by more than the result's norm), and
-// second derivatives are made of these.
+// For passes whose gradient is differentiated again. On a CPU, wrapped networks
+// do not cast until the end of the scope. On CPUs with AMX, some padded 16-bit
+// convolutions whose kernel is as large as the image are wrong by more than the
+// norm of the result (seen with LibTorch 2.11), and second derivatives consist
+// of such convolutions.
 class SecondOrderScope {
  public:
   SecondOrderScope();

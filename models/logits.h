@@ -33,7 +33,7 @@ class Logits {
   }
 
   const std::vector<at::Tensor>& outputs() const { return outputs_; }
-  // Of a network that has one output.
+  // The logits of a network that has one output.
   const at::Tensor& One() const {
     GANDEM_CHECK(outputs_.size() == 1);
     return outputs_.front();

@@ -9,8 +9,8 @@
 //         &NetworkConfig::dcgan);
 //   }
 //
-// What the family refuses is in common/config/network_check.h, which needs no
-// LibTorch, so that a run's config is refused before a worker starts.
+// common/config/network_check.h checks the options of a family. The check needs
+// no LibTorch, so that a run's config is refused before a worker starts.
 //
 // Owner: the registry. Thread safety: never changes after construction.
 // Errors: Torch exceptions.

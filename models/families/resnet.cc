@@ -113,7 +113,7 @@ at::Tensor ResnetGenerator::forward(const at::Tensor& noise_NZ,
                                     ForwardMode mode) {
   const at::Tensor of_class =
       ClassCondition(condition, noise_NZ.scalar_type(), mode);
-  // What the linear layer and then each stage get of the noise.
+  // The noise for the linear layer, then for each stage.
   const size_t parts = options_.plan.generator.size();
   std::vector<at::Tensor> noise(parts);
   switch (options_.noise) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What networks are made of: one tensor in, one out, and a mode that says what
-// may be read and changed. Parameters start as constants; initialize.h draws
-// them. Nothing here uses Torch's own random numbers.
+// The layers that networks are made of. A layer takes a tensor and a mode,
+// which says what the pass may read and change, and returns a tensor.
+// Parameters start as constants; initialize.h draws them. Nothing here uses
+// Torch's own random numbers.
 //
 // Owner: the network that registered it. Thread safety: one compute thread.
 // Errors: Torch exceptions.

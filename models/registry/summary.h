@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a network consists of and what one image costs, found by watching the
+// The layers of a network and the cost of one image, found by watching the
 // operators of an evaluating pass over one image. A layer appears where it
 // runs.
 //
@@ -8,9 +8,9 @@
 //                  batches of matrices (attention), and nothing else: norms,
 //                  activations and spectral norm's own products are not
 //                  counted. FLOPs are twice that.
-//   activations    outputs of the layers below, 4 bytes a value: what training
-//                  keeps for its backward pass, but for what some activations
-//                  and residual sums add
+//   activations    outputs of the layers below, 4 bytes a value: the memory
+//                  that training keeps for its backward pass, except what
+//                  some activations and residual sums add
 //
 // Owner: the caller. Thread safety: one compute thread.
 // Errors: Torch exceptions.

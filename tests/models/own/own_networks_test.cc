@@ -290,7 +290,7 @@ TEST_F(OwnNetworksTest, RefusesNamesThatStandTwiceOrAreNone) {
   EXPECT_THAT(SetOwnNetworks({{.name = "c"}}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("'c': make_generator and")));
-  // Those that were there are there still.
+  // The networks that were set before are still there.
   EXPECT_OK(MakeGenerator(Plain(), SquareImages(1, 4)).status());
 }
 

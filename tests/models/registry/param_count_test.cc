@@ -46,7 +46,7 @@ struct Rule {
 };
 
 const Rule kRules[] = {
-    // What is not here.
+    // Networks that gandem does not have.
     {"info=", "", "InfoGAN"},
     {"head=(MH|MD)|aux=|head=AC", "", "class heads of other models"},
     {"ACGAN head", "", "class heads of other models"},

@@ -79,7 +79,7 @@ TEST_F(TrainingHealthTest, ParametersThatStayAreNamedOnce) {
   EXPECT_THAT(since_, ElementsAre(kHealthFirstRound));
 }
 
-TEST_F(TrainingHealthTest, WhatMovesLateHasMoved) {
+TEST_F(TrainingHealthTest, ParametersThatMoveLateAreNotNamed) {
   Run(24);
   MoveAll();
   Run(100);

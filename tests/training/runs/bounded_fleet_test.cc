@@ -36,10 +36,10 @@ std::string BoundedFleetCellName(
 
 class BoundedFleetTest : public ::testing::TestWithParam<BoundedFleetCell> {};
 
-// What every worker has said after each of its rounds.
+// The metrics that every worker reported, one entry for each of its rounds.
 using RoundsOf = std::map<std::pair<Role, int>, std::vector<RoundMetrics>>;
 
-// A run of 8 rounds in which every worker comes to its end.
+// Runs 8 rounds and expects that every worker completes them.
 RoundsOf RunBounded(RunConfig config) {
   config.set_rounds(8);
   config.mutable_schedule()->set_consistency(ScheduleConfig::BOUNDED);

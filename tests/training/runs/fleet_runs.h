@@ -21,12 +21,12 @@ void SetWorkers(int generators, int discriminators, RunConfig& config);
 // Decoupled. Expects that it succeeds.
 SavedStates Train(const RunConfig& config, uint64_t delay_seed = 3);
 
-// What a rank saved last.
+// The state that a rank saved last.
 const std::vector<NamedTensor>& Final(const SavedStates& states,
                                       const std::string& role, int rank);
 
-// Relative L2 distance of the worst tensor with a fraction. One that is 0 but
-// for rounding is compared with 1: biases before batch norm never move.
+// Relative L2 distance of the worst tensor with a fraction. A tensor that is 0
+// except for rounding is compared with 1: biases before batch norm never move.
 double Distance(const std::vector<NamedTensor>& a,
                 const std::vector<NamedTensor>& b);
 

@@ -398,7 +398,8 @@ INSTANTIATE_TEST_SUITE_P(
             sync { batch_norm: true interval: 2 }
           })",
                   .rounds = 8},
-        // What belongs to an image, in micro-batches of two batches.
+        // Augmentations and penalties, which belong to images, in micro-batches
+        // of two batches.
         Algorithm{.name = "EverySecondBatchOfAugmentedImages",
                   .text = R"(
           data { image_size: 8 }

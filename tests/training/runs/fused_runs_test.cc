@@ -258,7 +258,7 @@ TEST(FusedRunsTest, OneBackwardPassEqualsTwo) {
   }
 }
 
-// What a generator waits for is phi_t: the lag that is reported, too.
+// The reported lag is that of phi_t, the version that the generator waits for.
 TEST(FusedRunsTest, ReportsALagOfOne) {
   const TempDir folder;
   const RunConfig config = FusedConfig("mlp", 2, folder);

@@ -106,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(
                                          ScheduleConfig::IMAGE_GRADIENT),
                        ::testing::Values("Adam")),
     ResumeCellName);
-// What was asked before a cut was answered before it.
+// A request that was sent before a cut was also answered before the cut.
 INSTANTIATE_TEST_SUITE_P(
     Fused, ResumeTest,
     ::testing::Combine(::testing::Values("mlp", "sndcgan"),

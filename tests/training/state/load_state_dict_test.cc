@@ -51,7 +51,7 @@ class LoadStateDictTest : public ::testing::Test {
 
   gandem::testing::TempDir dir_;
   const std::string path_ = dir_ / "given.safetensors";
-  // Of a layer with spectral norm, and of batch norm and dropout.
+  // The state of a layer with spectral norm, of batch norm and of dropout.
   TensorsByName state_ = {
       {"linear.weight", at::zeros({2, 3})},
       {"linear.weight_u", at::zeros({2})},
@@ -139,7 +139,7 @@ TEST_F(LoadStateDictTest, FilesOfTorchSaveAreRead) {
   }
 }
 
-TEST_F(LoadStateDictTest, WhatIsNoStateDictIsRefused) {
+TEST_F(LoadStateDictTest, FilesWithoutAStateDictAreRefused) {
   ASSERT_OK(WriteFile(path_, "import os"));
   EXPECT_THAT(LoadStateDict(path_, state_).status(),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path_)));
