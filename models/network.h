@@ -52,7 +52,8 @@ inline constexpr absl::string_view kImageMeanSuffix = "w_avg";
 
 class Generator : public torch::nn::Module {
  public:
-  // noise_NZ: [N, noise_dim()]; returns images_NCHW, in (-1, 1) but for R3GAN.
+  // noise_NZ: [N, noise_dim()]. Returns images_NCHW, in (-1, 1) except for
+  // R3GAN.
   virtual at::Tensor forward(const at::Tensor& noise_NZ,
                              const Condition& condition, ForwardMode mode) = 0;
   virtual int64_t noise_dim() const = 0;

@@ -28,8 +28,8 @@ namespace gandem {
 
 class NetworkConfig;  // proto/config.proto
 
-// First values of weights; biases are 0 and normalization's weights 1 but where
-// something else is said (initialize.h has the details).
+// First values of weights. Biases are 0 and normalization's weights 1 unless a
+// comment below says otherwise (initialize.h has the details).
 enum class WeightInit {
   kUniformFanIn,  // uniform in +-1/sqrt(fan in), biases too
   kNormal,        // N(0, 0.02); normalization's N(1, 0.02)

@@ -30,7 +30,7 @@ class DiscriminatorHead {
   struct Options {
     Kind kind = Kind::kPlain;
     int64_t features = 0;       // C; required, >= 1
-    int64_t num_classes = 0;    // K; required but for kPlain
+    int64_t num_classes = 0;    // K; required except for kPlain
     int64_t embedding_dim = 0;  // E; required for kContrastive
     bool logit_bias = true;
     LayerStyle style = {};  // spectral norm

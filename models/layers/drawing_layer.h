@@ -61,8 +61,8 @@ class Dropout : public DrawingLayer {
                           ForwardMode mode) override;
 
  private:
-  // A tensor of the shape of `input`: 0 with probability `rate`, else
-  // 1 / (1 - rate).
+  // A tensor of the shape of `input`. A value is 0 with probability `rate` and
+  // 1 / (1 - rate) otherwise.
   at::Tensor DrawMask(const at::Tensor& input, const at::Tensor& place) const;
 
   const double rate_;

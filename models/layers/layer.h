@@ -24,8 +24,8 @@ class Layer : public torch::nn::Module {
  public:
   virtual at::Tensor forward(const at::Tensor& input, ForwardMode mode) = 0;
 
-  // With what a conditional layer is told of each image: [N, A], or labels_N.
-  // Layers that are not conditional ignore it.
+  // `condition` holds numbers for each image, [N, A], or labels_N. Layers that
+  // are not conditional ignore `condition`.
   virtual at::Tensor ForwardGiven(const at::Tensor& input,
                                   const at::Tensor& /*condition*/,
                                   ForwardMode mode) {
@@ -39,7 +39,7 @@ class Layer : public torch::nn::Module {
   virtual double first_bias() const { return 0; }
 };
 
-// A layer that makes use of what it is told.
+// A layer that uses the condition of ForwardGiven.
 class ConditionalLayer : public Layer {
  public:
   at::Tensor forward(const at::Tensor& input, ForwardMode mode) final {
@@ -64,7 +64,7 @@ class Sequence : public Layer {
   Sequence& Add(Function function);
 
   at::Tensor forward(const at::Tensor& input, ForwardMode mode) override;
-  // Every entry is told the same.
+  // Every entry gets the same condition.
   at::Tensor ForwardGiven(const at::Tensor& input, const at::Tensor& condition,
                           ForwardMode mode) override;
 
@@ -99,10 +99,10 @@ at::Tensor Upsample(at::Tensor input_NCHW);
 at::Tensor UpsampleBilinear(at::Tensor input_NCHW);
 // Mean over 2 x 2.
 at::Tensor Downsample(at::Tensor input_NCHW);
-// Twice the height and width, and half of them, by the kernel [1, 3, 3, 1] in
-// both directions, with zeros beyond the edges: each is the other's transpose,
-// but for a factor of 4 (upfirdn2d of StyleGAN2 with the filter [1, 2, 1] of
-// R3GAN).
+// Double or halve the height and width by the kernel [1, 3, 3, 1] in both
+// directions, with zeros beyond the edges. Each function is the transpose of
+// the other, except for a factor of 4 (upfirdn2d of StyleGAN2 with the filter
+// [1, 2, 1] of R3GAN).
 at::Tensor SmoothUpsample(at::Tensor input_NCHW);
 at::Tensor SmoothDownsample(at::Tensor input_NCHW);
 // The same kernel at the same size, on images that are larger by `padding` (1

@@ -64,8 +64,8 @@ at::Tensor WeighedLinear(const at::Tensor& input, const at::Tensor& weight,
                          const at::Tensor& bias);
 // `values`, of which row i was computed of parameters for image i alone.
 at::Tensor WeighedRows(const at::Tensor& values);
-// A parameter for each of `images` images: itself where that makes no
-// difference, else [images, ...].
+// A parameter for each of `images` images: [images, ...], or the parameter
+// itself if that makes no difference.
 at::Tensor WeighedCopies(const at::Tensor& parameter, int64_t images);
 
 }  // namespace gandem

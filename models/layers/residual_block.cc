@@ -93,8 +93,9 @@ std::shared_ptr<Layer> DiscriminatorBlock::MakeNorm(int64_t channels) const {
   return nullptr;
 }
 
-// Averaging before or after the convolution is the same up to rounding, but for
-// a norm between them: each block does as the code that it follows.
+// Averaging before or after the convolution is the same up to rounding, unless
+// a norm is between them. Each block uses the order of the code that it
+// follows.
 at::Tensor DiscriminatorBlock::Shortcut(const at::Tensor& input_NCHW,
                                         ForwardMode mode) {
   if (!shortcut_) return input_NCHW;

@@ -34,8 +34,8 @@ namespace gandem {
 
 class NetworkConfig;  // proto/config.proto
 
-// `config` is what the registry made the network from. Draws are in double, so
-// float32 and float64 networks get the same values but for rounding.
+// `config` is the config that the registry made the network from. Draws are in
+// double, so float32 and float64 networks get the same values up to rounding.
 void InitializeParameters(Generator& generator, const NetworkConfig& config,
                           uint64_t seed);
 void InitializeParameters(Discriminator& discriminator,

@@ -85,7 +85,7 @@ TEST(DropoutTest, ASaltChangesTheMasksAndNoState) {
   EXPECT_TRUE(at::equal(MaskAt(*dropout, place), mask));
 }
 
-// A critic, or a run that goes on, has the masks of the original.
+// A critic, or a resumed run, has the masks of the original.
 TEST(DropoutTest, TheBufferIsAllThatMasksDependOn) {
   Dropout one(kRate);
   Dropout other(kRate);

@@ -220,7 +220,7 @@ TEST_F(OwnNetworksTest, FirstValuesAreTheConstructorsByTheSeed) {
   };
   const at::Tensor one = values(1);
   EXPECT_GE(one.item<float>(), 1);  // drawn, not zero
-  torch::manual_seed(99);           // by nobody else's draws
+  torch::manual_seed(99);           // of no effect on values
   torch::rand({7});
   EXPECT_TRUE(at::equal(values(1), one));
   EXPECT_FALSE(at::equal(values(2), one));

@@ -186,7 +186,7 @@ class Painter : public Generator {
   at::Tensor bias_;
 };
 
-// Counts the images that show another condition than the one it is told.
+// Counts the images that show another condition than the one that is given.
 class ConditionsReader : public Discriminator {
  public:
   struct Counts {

@@ -81,7 +81,7 @@ TEST_F(GradientScalerTest, AnOverflowIsSkippedAndHalvesTheScale) {
 }
 
 // Clipping and the reported norm are those of the true gradient.
-// A role that skips every update would else be trained to the end of its run.
+// Without a limit, a role that skips every update would run to the end.
 TEST_F(GradientScalerTest, SkippingHasAnEnd) {
   GradientScaler scaler({.initial_scale = 65536});
   int skipped = 0;

@@ -283,8 +283,8 @@ TEST(OptimizerTest, WithoutAFamilyItIsAdam) {
   EXPECT_TRUE(at::equal(none.kernel, adam.kernel));
 }
 
-// PyTorch's parameter groups: each parameter moves as if it were alone, with
-// its own rate.
+// As in PyTorch's parameter groups, each parameter moves as in an optimizer of
+// its own, with its own rate.
 TEST(OptimizerTest, AGroupIsAnOptimizerOfItsOwn) {
   for (const std::string family :
        {"adam { beta1: 0.5 weight_decay: 0.1 }", "adamw { weight_decay: 0.1 }",

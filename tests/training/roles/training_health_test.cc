@@ -27,7 +27,7 @@ class TrainingHealthTest : public ::testing::Test {
                   {{"moves", moves_}, {"stays", stays_}, {"rests", rests_}});
   }
 
-  // So many rounds; `change` makes what is special of each.
+  // Runs `rounds` rounds. `change` edits the metrics of each round.
   void Run(int64_t rounds,
            const std::function<void(RoundMetrics& metrics)>& change = nullptr) {
     for (int64_t i = 0; i < rounds; ++i, ++round_) {

@@ -35,7 +35,7 @@ using gandem::testing::Train;
 
 constexpr int64_t kRoundSteps = 2;  // of the discriminator
 
-// Keeps the images that it is given. Nobody judges them.
+// Keeps the images of the generator. No discriminator judges the images.
 class KeptImages : public GeneratorExchange {
  public:
   absl::Status PutImages(const ImageBatch& batch, absl::Time) override {

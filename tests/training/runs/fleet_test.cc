@@ -187,7 +187,7 @@ TEST(FleetsTest, SharesOfAllRanksAreTheState) {
   }
 }
 
-// Whoever wrote a checkpoint, any fleets go on from it.
+// Fleets of any size resume from a checkpoint of other fleets.
 TEST(FleetsTest, OtherFleetsGoOnFromACheckpoint) {
   const gandem::testing::TempDir folder;
   RunConfig config =

@@ -179,8 +179,8 @@ TEST(FleetTortureTest, TwoForwardsWithBatchNormThenOneBackward) {
       });
 }
 
-// The same for the vectors of the power iteration, which every rank iterates
-// twice in a step and which nobody may average.
+// The same holds for the vectors of the power iteration, which every rank
+// iterates twice in a step and no rank averages.
 TEST(FleetTortureTest, TwoForwardsWithSpectralNormThenOneBackward) {
   ExpectRanksEqualOne(
       FleetTortureNetwork("sndcgan { width: 2 }"), [](Rank& rank, int step) {
