@@ -26,8 +26,8 @@
 
 namespace gandem {
 
-// How a thread casts on a kind of device; a backward pass that computes a part
-// of the forward pass again has to do it the same way.
+// The way in which a thread casts on a kind of device. A backward pass that
+// computes a part of the forward pass again has to cast in the same way.
 struct AutocastState {
   at::DeviceType device = at::kCPU;
   bool enabled = false;
@@ -74,9 +74,10 @@ class SecondOrderScope {
   const bool before_;
 };
 
-// The same network, parameters, buffers and their names included, whose forward
-// pass casts to `dtype` (kBFloat16 or kHalf) and returns float32. Both share
-// all tensors; conversions of type or device have been done before.
+// Returns the same network, including parameters, buffers and their names, with
+// a forward pass that casts to `dtype` (kBFloat16 or kHalf) and returns
+// float32. Both networks share all tensors. Convert the type or device of a
+// network before this call.
 std::shared_ptr<Generator> WithAutocast(std::shared_ptr<Generator> network,
                                         at::ScalarType dtype);
 std::shared_ptr<Discriminator> WithAutocast(

@@ -26,7 +26,7 @@ class Logits {
   // Most have one output: a tensor is as good.
   // NOLINTNEXTLINE(google-explicit-constructor)
   Logits(at::Tensor output) : outputs_{std::move(output)} {}
-  // At least one.
+  // `outputs` has at least one element.
   explicit Logits(std::vector<at::Tensor> outputs)
       : outputs_(std::move(outputs)) {
     GANDEM_CHECK(!outputs_.empty());

@@ -45,9 +45,9 @@ struct Condition {
   }
 };
 
-// How the names of buffers end that follow the mean of something over the
-// images of a step (StyleGAN2's mean style). In a fleet that is the mean over
-// the images of all ranks.
+// Suffix of the names of buffers that follow a mean over the images of a step
+// (StyleGAN2's mean style). In a fleet, the mean is over the images of all
+// ranks.
 inline constexpr absl::string_view kImageMeanSuffix = "w_avg";
 
 class Generator : public torch::nn::Module {
@@ -58,8 +58,9 @@ class Generator : public torch::nn::Module {
                              const Condition& condition, ForwardMode mode) = 0;
   virtual int64_t noise_dim() const = 0;
 
-  // From now on evaluating passes move all styles towards their mean, the more
-  // the smaller `psi` is; 1: not at all. False: the network has no styles.
+  // Makes evaluating passes move all styles towards their mean. A smaller `psi`
+  // moves them further; 1 does not move them. Returns false if the network has
+  // no styles.
   virtual bool TruncateStyles(double /*psi*/) { return false; }
   // Makes evaluating passes draw the noise of noise inputs as training passes
   // do, or (false) take constant noise. Returns false if the network has no

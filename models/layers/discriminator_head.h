@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a discriminator's features to its verdict, in three forms:
+// The last layers of a discriminator, from features to verdict, in three forms:
 //   kPlain        logit = linear(h)
 //   kProjection   logit = linear(h) + <embedding(y), h>
 //                 (Miyato and Koyama 2018, "cGANs with projection

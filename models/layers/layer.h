@@ -60,7 +60,8 @@ class Sequence : public Layer {
   using Function = at::Tensor (*)(at::Tensor input);
 
   Sequence& Add(std::shared_ptr<Layer> layer);
-  // Not the first entry, because it may overwrite what it gets.
+  // The function must not be the first entry, because it may overwrite its
+  // input.
   Sequence& Add(Function function);
 
   at::Tensor forward(const at::Tensor& input, ForwardMode mode) override;
@@ -72,9 +73,9 @@ class Sequence : public Layer {
   at::Tensor ForwardEach(const at::Tensor& input,
                          std::span<const at::Tensor> conditions,
                          ForwardMode mode);
-  // From now on drops what its blocks compute inside and computes it again in
-  // the backward pass (recompute.h). A block is an entry that has layers of its
-  // own. Returns how many there are.
+  // Makes passes drop the intermediate results of blocks and compute them again
+  // in the backward pass (recompute.h). A block is an entry that has layers of
+  // its own. Returns the number of blocks.
   int RecomputeBlocks();
 
  private:
@@ -105,8 +106,8 @@ at::Tensor Downsample(at::Tensor input_NCHW);
 // [1, 2, 1] of R3GAN).
 at::Tensor SmoothUpsample(at::Tensor input_NCHW);
 at::Tensor SmoothDownsample(at::Tensor input_NCHW);
-// The same kernel at the same size, on images that are larger by `padding` (1
-// or 2) zeros at every edge: 3 rows and columns get lost.
+// Applies the same kernel without a change of scale, after `padding` (1 or 2)
+// zeros are added at every edge. The kernel removes 3 rows and columns.
 at::Tensor SmoothBlur(const at::Tensor& input_NCHW, int64_t padding);
 // Sum over height and width: NCHW -> NC.
 at::Tensor SumPool(at::Tensor input_NCHW);

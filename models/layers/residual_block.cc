@@ -69,7 +69,7 @@ DiscriminatorBlock::DiscriminatorBlock(const Options& options)
 at::Tensor DiscriminatorBlock::forward(const at::Tensor& input_NCHW,
                                        ForwardMode mode) {
   at::Tensor x = input_NCHW;
-  // Not in place: the shortcut reads the input.
+  // This ReLU is not in place: the shortcut reads the input.
   if (!options_.first) x = at::relu(Normalized(norm1_, x, mode));
   const bool rectified = options_.rectified_shortcut && !options_.first;
   const at::Tensor shortcut = Shortcut(rectified ? x : input_NCHW, mode);

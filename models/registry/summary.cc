@@ -194,7 +194,8 @@ class Tracer {
 
   static thread_local Tracer* current_;  // callbacks are plain functions
 
-  // By the storage of their parameters, buffers and what is derived of them.
+  // Layers by the storage of their parameters and buffers, and of tensors that
+  // are derived from these.
   std::map<const void*, LayerSummary> known_;
   std::vector<at::Tensor> derived_;
   std::vector<LayerSummary> owners_;  // modules with parameters, in their order

@@ -35,8 +35,8 @@ struct LayerSummary {
 };
 
 struct NetworkSummary {
-  // In the order in which they run, then those ("parameters") that no operator
-  // of a layer works with.
+  // Layers in the order in which they run, then the rest ("parameters"), which
+  // no operator of a layer works with.
   std::vector<LayerSummary> layers = {};
   int64_t parameters = 0;  // of the whole network
   int64_t buffers = 0;

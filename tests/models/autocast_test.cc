@@ -29,7 +29,7 @@ double ErrorOfRounding(const at::Tensor& a, const at::Tensor& b) {
   return ((a - b).norm() / b.norm()).item<double>();
 }
 
-// By type: what products are cast to.
+// The parameter is the type that products are cast to.
 class AutocastTest : public ::testing::TestWithParam<at::ScalarType> {
  protected:
   void SetUp() override {

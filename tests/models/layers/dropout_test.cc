@@ -64,7 +64,7 @@ TEST(DropoutTest, StepsAndPurposesHaveMasksOfTheirOwn) {
       mask));
 }
 
-// After a rollback, that is; a network may hold the layer at any depth.
+// A rollback sets a salt. A network may hold the layer at any depth.
 TEST(DropoutTest, ASaltChangesTheMasksAndNoState) {
   const auto dropout = std::make_shared<Dropout>(kRate);
   const auto inner = std::make_shared<torch::nn::Module>();

@@ -225,7 +225,7 @@ const Rule* FindRule(const std::string& key) {
   return nullptr;
 }
 
-// Not counted in the reference: none.
+// The number in a column; nullopt if the reference did not count it.
 std::optional<int64_t> Number(const Row& row, const char* column) {
   int64_t value = 0;
   if (!absl::SimpleAtoi(row.at(column), &value)) return std::nullopt;

@@ -140,7 +140,7 @@ TEST(SummaryTest, ANetworkWithoutValuesHasTheSameNumbers) {
       break;
     }
   }
-  // It ends with its scope.
+  // ShapesOnly ends with its scope.
   EXPECT_TRUE(torch::zeros({1}).is_cpu());
 }
 

@@ -125,7 +125,7 @@ TEST_F(ChooseComputeTest, ANewRunGetsOneOfTheCandidates) {
   }
 }
 
-// With the first candidate only when there is no time for more.
+// With no time for more, only the first candidate is measured.
 TEST_F(ChooseComputeTest, TimeIsLimited) {
   ASSERT_OK_AND_ASSIGN(const ComputeChoice choice,
                        FastestCompute(ChosenPlan(config_, GENERATOR),

@@ -515,7 +515,7 @@ TEST(GradientSynchronizerTest, ShortWireTypesRoundAllRanksAlike) {
   }
 }
 
-// As with NCCL, which cannot reach the memory of the host.
+// NCCL, for example, cannot reach the memory of the host.
 TEST(GradientSynchronizerTest, TensorsAndChecksumsMayTravelApart) {
   for (const Mode mode : {Mode::kAccumulate, Mode::kAverageState}) {
     const GradientSynchronizer::Options options = {

@@ -217,7 +217,7 @@ TEST_P(SyncBatchNormTest, SecondDerivativesEqualFiniteDifferences) {
   EXPECT_LT(Difference(found, numeric),
             1e-6 * numeric.abs().max().item<double>());
 
-  // And PyTorch's own second derivative of one layer.
+  // The result also equals PyTorch's own second derivative of one layer.
   const auto one = NewLayer();
   at::Tensor leaf = all.clone().requires_grad_(true);
   const auto whole =

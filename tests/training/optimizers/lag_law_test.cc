@@ -90,7 +90,8 @@ double GrowthOf(const RunConfig& config) {
     if (round == kTurn) {
       start = std::hypot(generator.value(), discriminator.value());
     }
-    // Both see theta_t; with lag 0 the critic is that of this round's end.
+    // Both players see theta_t. With lag 0 the critic is the version at the end
+    // of this round.
     const double images = generator.value();
     for (const DiscriminatorOp& op : DiscriminatorRound(schedule, 0, 1)) {
       if (op.kind != DiscriminatorOp::Kind::kUpdate) continue;

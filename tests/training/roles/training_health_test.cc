@@ -48,7 +48,7 @@ class TrainingHealthTest : public ::testing::Test {
     stays_ += 1;
     rests_ += 1;
   }
-  // In the rounds that are measured.
+  // Sets the measurements in the rounds that are measured.
   void RunMeasured(int64_t rounds, double gradient, double spread) {
     Run(rounds, [=](RoundMetrics& metrics) {
       if (!TrainingHealth::MeasuresImages(metrics.round())) return;

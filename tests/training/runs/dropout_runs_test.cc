@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which masks the passes of a run have: a mask belongs to an image of a step,
-// whoever computes it and in however many passes (design.md section 5).
+// Masks of the passes of a run. A mask belongs to an image of a step, whichever
+// worker computes it and in however many passes (design.md section 5).
 #include <gtest/gtest.h>
 
 #include <algorithm>

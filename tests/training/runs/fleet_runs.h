@@ -13,7 +13,8 @@
 
 namespace gandem::testing {
 
-// In float64, where the order of sums costs 1e-16 a step; batches of 7.
+// Returns `config` in float64, where the order of sums costs 1e-16 a step, with
+// batches of 7.
 RunConfig Float64(RunConfig config);
 
 void SetWorkers(int generators, int discriminators, RunConfig& config);

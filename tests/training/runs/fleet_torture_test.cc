@@ -174,7 +174,8 @@ TEST(FleetTortureTest, TwoForwardsWithBatchNormThenOneBackward) {
       FleetTortureNetwork("dcgan { width: 2 }"), [](Rank& rank, int step) {
         const at::Tensor real = rank.Logits(Images(0.1 + step));
         const at::Tensor generated = rank.Logits(Images(0.7 + step));
-        // Both logits in one loss: no part of it could go backward before.
+        // One loss has both logits, so no backward pass can run before both
+        // forward passes.
         return at::softplus(generated - real).sum() / kFleetTortureBatch;
       });
 }

@@ -603,7 +603,7 @@ INSTANTIATE_TEST_SUITE_P(
                           .fused_in_one_pass = true},
             .fused = true}),
     OracleCaseName);
-// As much as in ADA_START and so on of the script.
+// The values of ADA_START and the other ADA constants of the script.
 constexpr AugmentOptions kOracleAda = {
     .ada = AdaOptions{
         .target = 0.2, .p = 0.5, .interval = 2, .images_to_full = 50}};

@@ -68,7 +68,7 @@ absl::Status RunColocated(const RunPlan& plan, const RoleSetup& setup) {
   return RunRoles(roles, {});
 }
 
-// As the workers would: a compute thread each, gRPC between the roles.
+// A run like that of workers: a compute thread each, gRPC between the roles.
 class DecoupledRun {
  public:
   DecoupledRun(const RunPlan& plan, const RoleSetup& setup,

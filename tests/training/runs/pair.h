@@ -36,7 +36,7 @@ struct PairOptions {
   // The choices that replace AUTO, if the config has it.
   ComputeChoice generator_choice = {};
   ComputeChoice discriminator_choice = {};
-  // At least 0: stop after this round, as at a cut.
+  // The round after which the run stops, as at a cut; -1: no stop.
   int64_t cut = -1;
   // True: every rank saves its share of the state, as workers do. False: each
   // rank saves the whole state, so that the ranks can be compared.
@@ -62,7 +62,7 @@ RunConfig SmallConfig(const std::string& family, const std::string& folder);
 void ExpectSame(const std::map<std::string, std::vector<NamedTensor>>& a,
                 const std::map<std::string, std::vector<NamedTensor>>& b,
                 const std::string& what);
-// They are states after the same rounds, too.
+// The states must be of the same rounds, too.
 void ExpectSame(const SavedStates& a, const SavedStates& b);
 
 // Names of the tensors that differ in any bit, or exist in one only.

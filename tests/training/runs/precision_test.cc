@@ -29,7 +29,7 @@ using gandem::testing::TempDir;
 
 using Precision = RoleConfig::Precision;
 
-// How one role computes; the other has its own.
+// Precision and layout of one role.
 struct Style {
   Precision precision;
   MemoryLayout layout;

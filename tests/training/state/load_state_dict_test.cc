@@ -132,7 +132,7 @@ TEST_F(LoadStateDictTest, FilesOfTorchSaveAreRead) {
        {"state_dict_zip.pth", "state_dict_stream.pth"}) {
     const std::string golden = std::string(std::getenv("GANDEM_SOURCE_DIR")) +
                                "/tests/goldens/" + name;
-    // Their tensors are not those of this network, and are listed.
+    // The tensors of the file are not those of this network, and are listed.
     EXPECT_THAT(LoadStateDict(golden, state_).status(),
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          HasSubstr("the network has no such tensor")));
