@@ -91,8 +91,8 @@ AutocastState AutocastState::Current(at::DeviceType device) {
 AutocastScope::AutocastScope(const AutocastState& state)
     : before_(AutocastState::Current(state.device)),
       cached_before_(at::autocast::is_autocast_cache_enabled()) {
-  // Without the cache of cast parameters: a cast made under NoGradGuard would
-  // be found again by a pass that needs its gradient.
+  // Disables the cache of cast parameters: a pass that needs gradients would
+  // otherwise reuse a cast that was made under NoGradGuard.
   at::autocast::set_autocast_cache_enabled(false);
   at::autocast::set_autocast_dtype(state.device, state.dtype);
   at::autocast::set_autocast_enabled(state.device, state.enabled);

@@ -4,13 +4,14 @@
 // forward pass the factors of convolutions and matrix products are cast to a
 // 16-bit type, parameters stay float32.
 //
-// A network that was wrapped takes and gives float32 like any other, so nobody
-// who calls it has to know:
+// A wrapped network takes and returns float32 like any other, so its callers
+// need no change:
 //
 //   discriminator = WithAutocast(discriminator, at::kBFloat16);
 //
-// What has to stay in float32 inside (spectral norm) opens a FullPrecision, and
-// who differentiates a pass twice (a gradient penalty) a SecondOrderScope.
+// Code that has to stay in float32 inside a pass (spectral norm) opens a
+// FullPrecision. Code that differentiates a pass twice (a gradient penalty)
+// opens a SecondOrderScope.
 //
 // Thread safety: autocast is a state of the calling thread. Errors: Torch
 // exceptions.
@@ -25,8 +26,8 @@
 
 namespace gandem {
 
-// How a thread casts on a kind of device; a backward pass that computes a part
-// of the forward pass again has to do it the same way.
+// The way in which a thread casts on a kind of device. A backward pass that
+// computes a part of the forward pass again has to cast in the same way.
 struct AutocastState {
   at::DeviceType device = at::kCPU;
   bool enabled = false;
@@ -57,11 +58,11 @@ class FullPrecision {
   const c10::impl::ExcludeDispatchKeyGuard exclude_;
 };
 
-// For passes whose gradient is differentiated again: on a CPU networks that
-// were wrapped do not cast until the end of the scope. On CPUs with AMX some
-// 16-bit convolutions whose kernel is as large as the image, and padded, are
-// plainly wrong (seen with LibTorch 2.11: by more than the result's norm), and
-// second derivatives are made of these.
+// For passes whose gradient is differentiated again. On a CPU, wrapped networks
+// do not cast until the end of the scope. On CPUs with AMX, some padded 16-bit
+// convolutions whose kernel is as large as the image are wrong by more than the
+// norm of the result (seen with LibTorch 2.11), and second derivatives consist
+// of such convolutions.
 class SecondOrderScope {
  public:
   SecondOrderScope();
@@ -73,9 +74,10 @@ class SecondOrderScope {
   const bool before_;
 };
 
-// The same network, parameters, buffers and their names included, whose forward
-// pass casts to `dtype` (kBFloat16 or kHalf) and returns float32. Both share
-// all tensors; conversions of type or device have been done before.
+// Returns the same network, including parameters, buffers and their names, with
+// a forward pass that casts to `dtype` (kBFloat16 or kHalf) and returns
+// float32. Both networks share all tensors. Convert the type or device of a
+// network before this call.
 std::shared_ptr<Generator> WithAutocast(std::shared_ptr<Generator> network,
                                         at::ScalarType dtype);
 std::shared_ptr<Discriminator> WithAutocast(

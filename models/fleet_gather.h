@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a network can know of the images that other workers of its role have in
-// their passes: a row of numbers from each. training/ implements it over a
-// collective.
+// Shares a row of numbers about the images of a pass among the workers of a
+// role, so that a network can use the rows of all workers. training/ implements
+// it over a collective.
 //
 // Owner: shared by the layers that use it. It outlives the graphs of their
 // passes. Thread safety: one compute thread.
-// Errors: an exception, and then there is no way on: the ranks have parted.
+// Errors: an exception, after which the ranks are out of step and cannot
+// continue.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What networks that are not made of our layers say of themselves: those of
-// users, in C++ (own/) and in Python (families/network_host.h). A network says
-// it by deriving from these.
+// Interfaces of networks that are not made of gandem's layers: networks of
+// users, in C++ (own/) and in Python (families/network_host.h). A network
+// derives from the interfaces that apply to it.
 //
 // Owner: none. Thread safety, errors: the network's.
 #pragma once
@@ -12,8 +12,8 @@
 
 namespace gandem {
 
-// First values are the network's own affair: registry/initialize.h leaves them
-// to it.
+// A network that draws its own first values: registry/initialize.h leaves them
+// to the network.
 class DrawsFirstValues {
  public:
   virtual ~DrawsFirstValues() = default;
@@ -27,18 +27,18 @@ class HasForeignLayers {
  public:
   virtual ~HasForeignLayers() = default;
   // Why schedule.fused_backward ONE_PASS is not exact, a clause; empty if each
-  // image has one logit, on which no other image has a say.
+  // image has one logit, which depends on no other image.
   virtual std::string WhyTwoPasses() const = 0;
 };
 
-// Batch norm is not ours (layers/batch_norm.h). Standing statistics are
-// gathered in it.
+// A network whose batch norm is not gandem's (layers/batch_norm.h). The network
+// gathers standing statistics in its own batch norm.
 class GathersStatistics {
  public:
   virtual ~GathersStatistics() = default;
-  // Batch norm has seen no batch. From now on its running statistics are the
-  // mean over the batches of passes in kTrain, each of the same weight.
-  // False: no layer has running statistics, and nothing has changed.
+  // Makes batch norm forget all batches. From then on its running statistics
+  // are the mean over the batches of passes in kTrain, each of the same weight.
+  // Returns false, and changes nothing, if no layer has running statistics.
   virtual bool GatherStatisticsAfresh() = 0;
 };
 

@@ -26,14 +26,14 @@ class Logits {
   // Most have one output: a tensor is as good.
   // NOLINTNEXTLINE(google-explicit-constructor)
   Logits(at::Tensor output) : outputs_{std::move(output)} {}
-  // At least one.
+  // `outputs` has at least one element.
   explicit Logits(std::vector<at::Tensor> outputs)
       : outputs_(std::move(outputs)) {
     GANDEM_CHECK(!outputs_.empty());
   }
 
   const std::vector<at::Tensor>& outputs() const { return outputs_; }
-  // Of a network that has one output.
+  // The logits of a network that has one output.
   const at::Tensor& One() const {
     GANDEM_CHECK(outputs_.size() == 1);
     return outputs_.front();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What training/ knows about a network. Images are NCHW float in [-1, 1].
+// The interface of networks for training/. Images are NCHW float in [-1, 1].
 //
 // Owner: a worker. Thread safety: one compute thread.
 // Errors: Torch exceptions.
@@ -17,7 +17,8 @@
 
 namespace gandem {
 
-// What a forward pass may read and change (design.md sections 3 and 4).
+// The state that a forward pass may read and change (design.md sections 3 and
+// 4).
 enum class ForwardMode {
   // Batch statistics, recorded; spectral norm iterates once.
   kTrain,
@@ -29,45 +30,49 @@ enum class ForwardMode {
   kEvaluate,
 };
 
-// What a network is told besides noise or an image. A network takes from it
-// what it was made for (registry.h) and ignores the rest.
+// Inputs of a network besides noise or an image. A network uses the inputs that
+// it was made for (registry.h) and ignores the rest.
 struct Condition {
   at::Tensor labels_N = {};     // int64, in [0, num_classes)
   at::Tensor images_NCHW = {};  // paired images: the input that is translated
-  // Which images the rows are, for layers that draw (dropout). Every pass of
-  // training has one of its own.
+  // Identifies the images of the rows, for layers that draw (dropout). Every
+  // training pass has its own place.
   DrawPlace place = {};
 
-  // The same at another place.
+  // The same condition at another place.
   Condition At(const DrawPlace& other) const {
     return {.labels_N = labels_N, .images_NCHW = images_NCHW, .place = other};
   }
 };
 
-// How the names of buffers end that follow the mean of something over the
-// images of a step (StyleGAN2's mean style). In a fleet that is the mean over
-// the images of all ranks.
+// Suffix of the names of buffers that follow a mean over the images of a step
+// (StyleGAN2's mean style). In a fleet, the mean is over the images of all
+// ranks.
 inline constexpr absl::string_view kImageMeanSuffix = "w_avg";
 
 class Generator : public torch::nn::Module {
  public:
-  // noise_NZ: [N, noise_dim()]; returns images_NCHW, in (-1, 1) but for R3GAN.
+  // noise_NZ: [N, noise_dim()]. Returns images_NCHW, in (-1, 1) except for
+  // R3GAN.
   virtual at::Tensor forward(const at::Tensor& noise_NZ,
                              const Condition& condition, ForwardMode mode) = 0;
   virtual int64_t noise_dim() const = 0;
 
-  // From now on evaluating passes move all styles towards their mean, the more
-  // the smaller `psi` is; 1: not at all. False: the network has no styles.
+  // Makes evaluating passes move all styles towards their mean. A smaller `psi`
+  // moves them further; 1 does not move them. Returns false if the network has
+  // no styles.
   virtual bool TruncateStyles(double /*psi*/) { return false; }
-  // From now on evaluating passes draw the noise of noise inputs as training
-  // passes do, or (false) take a constant one. False: it has no noise inputs.
+  // Makes evaluating passes draw the noise of noise inputs as training passes
+  // do, or (false) take constant noise. Returns false if the network has no
+  // noise inputs.
   virtual bool SetNoiseInputs(bool /*random*/) { return false; }
 };
 
-// What a discriminator says of a batch.
+// The outputs of a discriminator for a batch.
 struct Verdict {
   Logits logits;
-  // Unit length; only of networks with a class head (ContraGAN, ReACGAN).
+  // Unit length. Only networks with a class head have them (ContraGAN,
+  // ReACGAN).
   at::Tensor embeddings_NE = {};
   at::Tensor proxies_KE = {};  // one for each class
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What gandem uses of LibTorch in most sources, precompiled once: a third of
-// torch/torch.h, which costs every file 4 s more. Who needs the rest (torch::nn
-// layers, torch::optim, TorchScript) includes it.
+// The part of LibTorch that most sources of gandem use, precompiled once: a
+// third of torch/torch.h, which costs every file 4 s more. A file that needs
+// the rest (torch::nn layers, torch::optim, TorchScript) includes it.
 #pragma once
 
 #include <ATen/Parallel.h>

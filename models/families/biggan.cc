@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BigGAN and BigGAN-deep (Brock et al. 2019) on resnet.h: the generator's norms
-// are told a shared embedding of the label and a part of the noise (deep: all
-// of it), spectral norm and self-attention in both networks (models.md 3.2
-// to 3.5, 3.7). ContraGAN (Kang and Park 2020) and ReACGAN (Kang et al. 2021)
-// are its generator and a discriminator with head: CONTRASTIVE.
+// BigGAN and BigGAN-deep (Brock et al. 2019) on resnet.h. The generator's norms
+// get a shared embedding of the label and a part of the noise (BigGAN-deep: all
+// of the noise). Both networks have spectral norm and self-attention (models.md
+// 3.2 to 3.5, 3.7). ContraGAN (Kang and Park 2020) and ReACGAN (Kang et al.
+// 2021) combine BigGAN's generator with a discriminator that has head:
+// CONTRASTIVE.
 //
-// 32 to 1024 pixels; 1024 continues the channels of 512, nobody has published
-// it. BigGAN-deep: 32, 128, 256.
+// BigGAN has sizes from 32 to 1024 pixels. 1024 continues the channels of 512
+// and is unpublished. BigGAN-deep has 32, 128 and 256.
 #include "models/families/family.h"
 #include "models/families/resnet.h"
 #include "proto/config.pb.h"

@@ -9,8 +9,8 @@
 //         &NetworkConfig::dcgan);
 //   }
 //
-// What the family refuses is in common/config/network_check.h, which needs no
-// LibTorch, so that a run's config is refused before a worker starts.
+// common/config/network_check.h checks the options of a family. The check needs
+// no LibTorch, so that a run's config is refused before a worker starts.
 //
 // Owner: the registry. Thread safety: never changes after construction.
 // Errors: Torch exceptions.
@@ -28,8 +28,8 @@ namespace gandem {
 
 class NetworkConfig;  // proto/config.proto
 
-// First values of weights; biases are 0 and normalization's weights 1 but where
-// something else is said (initialize.h has the details).
+// First values of weights. Biases are 0 and normalization's weights 1 unless a
+// comment below says otherwise (initialize.h has the details).
 enum class WeightInit {
   kUniformFanIn,  // uniform in +-1/sqrt(fan in), biases too
   kNormal,        // N(0, 0.02); normalization's N(1, 0.02)

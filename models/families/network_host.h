@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where networks of the family `python` come from: a program in which Python
-// runs says so once (python_worker/), all others cannot make them. Torch's and
-// our own folders thus need nothing of Python.
+// The maker of networks of the family `python`. A program in which Python runs
+// sets it once (python_worker/); other programs cannot make such networks.
+// models/ thus does not depend on Python.
 //
 // Owner: the program. Thread safety: set before networks are made, from one
 // thread; then never changes. Errors: Torch exceptions.

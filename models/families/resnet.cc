@@ -16,7 +16,7 @@ using ResnetNoise = ResnetOptions::Noise;
 
 static_assert(SelfAttention::kChannelDivisor == kAttentionChannelDivisor);
 
-// How much each of two parts, if it is there, adds to a condition.
+// Sizes of the two parts of a condition: class and noise. A part may be absent.
 int64_t ClassDim(const ResnetOptions& options) {
   return options.class_dim > 0 ? options.class_dim : options.num_classes;
 }
@@ -58,8 +58,8 @@ ResnetGenerator::ResnetGenerator(const ResnetOptions& options)
                  first * options_.plan.smallest * options_.plan.smallest,
                  style));
   if (options_.class_dim > 0) {
-    // Without spectral norm, even where all other layers have it: it would
-    // cripple the generator (models.md 2.4).
+    // The embedding has no spectral norm, even if all other layers have it:
+    // spectral norm would cripple the generator (models.md 2.4).
     shared_ = register_module(
         "shared",
         std::make_shared<Embedding>(Embedding::Options{
@@ -113,7 +113,7 @@ at::Tensor ResnetGenerator::forward(const at::Tensor& noise_NZ,
                                     ForwardMode mode) {
   const at::Tensor of_class =
       ClassCondition(condition, noise_NZ.scalar_type(), mode);
-  // What the linear layer and then each stage get of the noise.
+  // The noise for the linear layer, then for each stage.
   const size_t parts = options_.plan.generator.size();
   std::vector<at::Tensor> noise(parts);
   switch (options_.noise) {

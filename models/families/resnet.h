@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The residual networks of SNGAN, SAGAN, BigGAN and BigGAN-deep, which differ
-// in channels, in what the generator's norms are told of the class and of the
-// noise, in attention, and in the discriminator's head. Families (sngan.cc,
-// sagan.cc, biggan.cc) fill in the options.
+// in channels, in the class and noise inputs of the generator's norms, in
+// attention, and in the discriminator's head. Families (sngan.cc, sagan.cc,
+// biggan.cc) fill in the options.
 //
 //   G: linear, blocks with attention, batch norm, ReLU, conv3x3, tanh
 //   D: [conv3x3 if bottleneck,] blocks with attention, ReLU, sum or mean over
@@ -31,7 +31,7 @@
 namespace gandem {
 
 struct ResnetOptions {
-  // What the noise goes into.
+  // The layers that the noise goes into.
   enum class Noise {
     kLinear,      // the first layer
     kChunks,      // equal parts: the first layer, then one for each block
@@ -43,21 +43,24 @@ struct ResnetOptions {
   int64_t num_classes = 0;       // 0: not conditional
   bool mixing_shortcut = false;  // bottleneck_block.h
 
-  // Of the generator.
+  // Options of the generator.
   Noise noise = Noise::kLinear;
   int64_t class_dim = 0;   // of the blocks' shared embedding; 0: one-hot
   bool per_class = false;  // norms embed the label themselves; kLinear only
   Sequence::Function upsample = &Upsample;  // not if plan.bottleneck
-  LayerStyle style = {};                    // but for what conditions need
+  LayerStyle style = {};                    // except what conditions need
 
-  // Of the discriminator.
-  // Hidden layers of a block are as wide as its input, but for the first block,
-  // whose input has three channels (traps.md 4). Otherwise as its output.
+  // Options of the discriminator.
+  //
+  // True: hidden layers of a block are as wide as the block's input, except in
+  // the first block, whose input has three channels (traps.md 4). False: as
+  // wide as the block's output.
   bool thin = false;
   bool mean_pool = false;  // otherwise sums (traps.md 16)
   // Norm, eps and shortcut of all blocks.
   DiscriminatorBlock::Options block = {};
-  // But for features, classes and style; plain without classes.
+  // Kind and options of the head. The network sets features, num_classes and
+  // style, and makes the head plain if there are no classes.
   DiscriminatorHead::Options head = {};
 };
 
@@ -71,7 +74,7 @@ class ResnetGenerator : public Generator {
 
  private:
   void AddStages(const LayerStyle& style);
-  // What norms are told of the class; undefined: nothing.
+  // The class input of the norms; undefined: none.
   at::Tensor ClassCondition(const Condition& condition, at::ScalarType dtype,
                             ForwardMode mode);
 

@@ -76,7 +76,7 @@ BottleneckDiscriminatorBlock::BottleneckDiscriminatorBlock(
 
 at::Tensor BottleneckDiscriminatorBlock::forward(const at::Tensor& input,
                                                  ForwardMode mode) {
-  // Not in place: a raw shortcut reads the input, too.
+  // This ReLU is not in place: a raw shortcut reads the input, too.
   const at::Tensor activated = at::relu(input);
   at::Tensor x = convolutions_[0]->forward(activated, mode);
   x = convolutions_[1]->forward(Relu(x), mode);

@@ -8,7 +8,8 @@
 namespace gandem {
 namespace {
 
-// From a condition to a number for each feature: gain and bias are one each.
+// Makes a map from a condition to a number for each feature. Gain and bias have
+// one map each.
 std::shared_ptr<Layer> MakeMap(int64_t num_features, const LayerStyle& style) {
   if (style.per_class) {
     return std::make_shared<Embedding>(

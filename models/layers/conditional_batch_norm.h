@@ -26,10 +26,10 @@ namespace gandem {
 
 class ConditionalBatchNorm : public ConditionalLayer {
  public:
-  // With style.condition_dim >= 1: A, or the number of classes.
+  // style.condition_dim is A, or the number of classes, and at least 1.
   ConditionalBatchNorm(int64_t num_features, const LayerStyle& style);
 
-  // A bug without a condition.
+  // `condition` must be defined.
   at::Tensor ForwardGiven(const at::Tensor& input, const at::Tensor& condition,
                           ForwardMode mode) override;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a discriminator's features to its verdict, in three forms:
+// The last layers of a discriminator, from features to verdict, in three forms:
 //   kPlain        logit = linear(h)
 //   kProjection   logit = linear(h) + <embedding(y), h>
 //                 (Miyato and Koyama 2018, "cGANs with projection
@@ -30,7 +30,7 @@ class DiscriminatorHead {
   struct Options {
     Kind kind = Kind::kPlain;
     int64_t features = 0;       // C; required, >= 1
-    int64_t num_classes = 0;    // K; required but for kPlain
+    int64_t num_classes = 0;    // K; required except for kPlain
     int64_t embedding_dim = 0;  // E; required for kContrastive
     bool logit_bias = true;
     LayerStyle style = {};  // spectral norm

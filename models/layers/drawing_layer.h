@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layers that draw: dropout here, and others (noise inputs). What it draws for
-// an image is a function of the layer's key and of the image's place
+// Layers that draw: dropout here, and others (noise inputs). A draw for an
+// image is a function of the layer's key and of the image's place
 // (Condition::place). The key is a buffer that InitializeParameters draws and
-// nothing changes, so a copy of the network (a critic, a resumed run) draws the
-// same, and ranks and micro-batches draw what one pass over the whole batch
-// would.
+// nothing changes. A copy of the network (a critic, a resumed run) therefore
+// draws the same, and ranks and micro-batches draw the same as one pass over
+// the whole batch.
 //
 // Owner: a network. Thread safety: one compute thread.
 // Errors: Torch exceptions.
@@ -19,10 +19,11 @@
 
 namespace gandem {
 
-// How the names of all keys end.
+// Suffix of the names of all keys.
 inline constexpr absl::string_view kDrawKeySuffix = "_key";
 
-// What a layer that draws is told of a pass: where its images are.
+// The place of a pass's images (Condition::place) as a tensor for layers that
+// draw.
 at::Tensor PlaceOf(const Condition& condition);
 
 class DrawingLayer : public ConditionalLayer {
@@ -37,8 +38,8 @@ class DrawingLayer : public ConditionalLayer {
  protected:
   explicit DrawingLayer(const std::string& key_name);
 
-  // Of row `row` of a pass at `place`, which is of PlaceOf. Undefined: a
-  // default Condition's.
+  // The stream of row `row` of a pass at `place`, a result of PlaceOf. An
+  // undefined `place` stands for that of a default Condition.
   PhiloxStream StreamOf(const at::Tensor& place, int64_t row) const;
 
  private:
@@ -55,20 +56,21 @@ class Dropout : public DrawingLayer {
  public:
   explicit Dropout(double rate);  // [0, 1)
 
-  // input: [N, ...]; place: that of PlaceOf. Undefined: a default Condition's.
+  // input: [N, ...]; place: as in StreamOf.
   at::Tensor ForwardGiven(const at::Tensor& input, const at::Tensor& place,
                           ForwardMode mode) override;
 
  private:
-  // A tensor of the shape of `input`: 0 with probability `rate`, else
-  // 1 / (1 - rate).
+  // A tensor of the shape of `input`. A value is 0 with probability `rate` and
+  // 1 / (1 - rate) otherwise.
   at::Tensor DrawMask(const at::Tensor& input, const at::Tensor& place) const;
 
   const double rate_;
 };
 
-// What the layers of `network` draw from now on is that of other keys; 0: of
-// their own. No part of its state, as keys are: who copies it says it again.
+// Makes the layers of `network` draw as with other keys, or, if `salt` is 0,
+// with their own keys. Unlike keys, the salt is no part of the network's state:
+// set it again on a copy.
 void SaltDraws(torch::nn::Module& network, uint64_t salt);
 
 }  // namespace gandem

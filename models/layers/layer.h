@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What networks are made of: one tensor in, one out, and a mode that says what
-// may be read and changed. Parameters start as constants; initialize.h draws
-// them. Nothing here uses Torch's own random numbers.
+// The layers that networks are made of. A layer takes a tensor and a mode,
+// which says what the pass may read and change, and returns a tensor.
+// Parameters start as constants; initialize.h draws them. Nothing here uses
+// Torch's own random numbers.
 //
 // Owner: the network that registered it. Thread safety: one compute thread.
 // Errors: Torch exceptions.
@@ -23,8 +24,8 @@ class Layer : public torch::nn::Module {
  public:
   virtual at::Tensor forward(const at::Tensor& input, ForwardMode mode) = 0;
 
-  // With what a conditional layer is told of each image: [N, A], or labels_N.
-  // Layers that are not conditional ignore it.
+  // `condition` holds numbers for each image, [N, A], or labels_N. Layers that
+  // are not conditional ignore `condition`.
   virtual at::Tensor ForwardGiven(const at::Tensor& input,
                                   const at::Tensor& /*condition*/,
                                   ForwardMode mode) {
@@ -38,7 +39,7 @@ class Layer : public torch::nn::Module {
   virtual double first_bias() const { return 0; }
 };
 
-// A layer that makes use of what it is told.
+// A layer that uses the condition of ForwardGiven.
 class ConditionalLayer : public Layer {
  public:
   at::Tensor forward(const at::Tensor& input, ForwardMode mode) final {
@@ -59,11 +60,12 @@ class Sequence : public Layer {
   using Function = at::Tensor (*)(at::Tensor input);
 
   Sequence& Add(std::shared_ptr<Layer> layer);
-  // Not the first entry, because it may overwrite what it gets.
+  // The function must not be the first entry, because it may overwrite its
+  // input.
   Sequence& Add(Function function);
 
   at::Tensor forward(const at::Tensor& input, ForwardMode mode) override;
-  // Every entry is told the same.
+  // Every entry gets the same condition.
   at::Tensor ForwardGiven(const at::Tensor& input, const at::Tensor& condition,
                           ForwardMode mode) override;
 
@@ -71,9 +73,9 @@ class Sequence : public Layer {
   at::Tensor ForwardEach(const at::Tensor& input,
                          std::span<const at::Tensor> conditions,
                          ForwardMode mode);
-  // From now on drops what its blocks compute inside and computes it again in
-  // the backward pass (recompute.h). A block is an entry that has layers of its
-  // own. Returns how many there are.
+  // Makes passes drop the intermediate results of blocks and compute them again
+  // in the backward pass (recompute.h). A block is an entry that has layers of
+  // its own. Returns the number of blocks.
   int RecomputeBlocks();
 
  private:
@@ -98,14 +100,14 @@ at::Tensor Upsample(at::Tensor input_NCHW);
 at::Tensor UpsampleBilinear(at::Tensor input_NCHW);
 // Mean over 2 x 2.
 at::Tensor Downsample(at::Tensor input_NCHW);
-// Twice the height and width, and half of them, by the kernel [1, 3, 3, 1] in
-// both directions, with zeros beyond the edges: each is the other's transpose,
-// but for a factor of 4 (upfirdn2d of StyleGAN2 with the filter [1, 2, 1] of
-// R3GAN).
+// Double or halve the height and width by the kernel [1, 3, 3, 1] in both
+// directions, with zeros beyond the edges. Each function is the transpose of
+// the other, except for a factor of 4 (upfirdn2d of StyleGAN2 with the filter
+// [1, 2, 1] of R3GAN).
 at::Tensor SmoothUpsample(at::Tensor input_NCHW);
 at::Tensor SmoothDownsample(at::Tensor input_NCHW);
-// The same kernel at the same size, on images that are larger by `padding` (1
-// or 2) zeros at every edge: 3 rows and columns get lost.
+// Applies the same kernel without a change of scale, after `padding` (1 or 2)
+// zeros are added at every edge. The kernel removes 3 rows and columns.
 at::Tensor SmoothBlur(const at::Tensor& input_NCHW, int64_t padding);
 // Sum over height and width: NCHW -> NC.
 at::Tensor SumPool(at::Tensor input_NCHW);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the layers of one network have in common, and layers in that style.
+// Options that the layers of one network share, and functions that make layers
+// with these options.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -17,9 +18,10 @@ struct LayerStyle {
   bool spectral_norm = false;
   double spectral_norm_eps = 1e-12;
   double init_gain = 1;  // layer.h
-  // Above 0: conditional batch norm (conditional_batch_norm.h) in place of
-  // batch norm, of A numbers, or of so many classes. With spectral_norm its
-  // linear maps have it too.
+  // If above 0, conditional batch norm (conditional_batch_norm.h) replaces
+  // batch norm. Its condition consists of this many numbers (A), or, if
+  // per_class, it is one of this many classes. With spectral_norm, its linear
+  // maps have spectral norm too.
   int64_t condition_dim = 0;
   bool per_class = false;
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weights of images in the gradients of parameters, and only there. Of a
-// forward pass in their scope, the backward pass from sum_i logit_i gives
+// Weights of images in the gradients of parameters, and only there. After a
+// forward pass in the scope of the weights, the backward pass from sum_i
+// logit_i gives
 //
 //   to parameters  sum_i weight_i * d(logit_i)/d(parameter)
 //   to images      d(logit_i)/d(image_i), as without weights
@@ -19,11 +20,11 @@
 //   weights_N.copy_(...);  // they may depend on the logits
 //   verdict.logits.One().sum().backward();
 //
-// Every layer with a parameter uses the functions below. Outside of a scope
-// they are the plain ones.
+// Every layer with a parameter uses the functions below. Outside of a scope the
+// functions ignore weights.
 //
-// Thread safety: a scope is of the calling thread; the graph belongs to the
-// thread that made it, as Torch's. Errors: Torch exceptions.
+// Thread safety: a scope belongs to the calling thread, and the graph to the
+// thread that made it, as in Torch. Errors: Torch exceptions.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -40,7 +41,7 @@ class ParameterWeightsScope {
   ParameterWeightsScope(const ParameterWeightsScope&) = delete;
   ParameterWeightsScope& operator=(const ParameterWeightsScope&) = delete;
 
-  // Of the innermost scope; undefined: none.
+  // The weights of the innermost scope; undefined: none.
   static const at::Tensor& Current();
 
  private:
@@ -63,8 +64,8 @@ at::Tensor WeighedLinear(const at::Tensor& input, const at::Tensor& weight,
                          const at::Tensor& bias);
 // `values`, of which row i was computed of parameters for image i alone.
 at::Tensor WeighedRows(const at::Tensor& values);
-// A parameter for each of `images` images: itself where that makes no
-// difference, else [images, ...].
+// A parameter for each of `images` images: [images, ...], or the parameter
+// itself if that makes no difference.
 at::Tensor WeighedCopies(const at::Tensor& parameter, int64_t images);
 
 }  // namespace gandem

@@ -47,8 +47,8 @@ class StoredVectors {
   std::vector<std::pair<at::Tensor, at::Tensor>> vectors_;
 };
 
-// In the graph in place of all that is inside of the block. Its inputs are the
-// block's, then the block's parameters.
+// Node that replaces the inside of a block in the graph. Its inputs are those
+// of the block, then the block's parameters.
 class RecomputeNode : public torch::autograd::Node {
  public:
   RecomputeNode(std::shared_ptr<torch::nn::Module> block,

@@ -69,7 +69,7 @@ DiscriminatorBlock::DiscriminatorBlock(const Options& options)
 at::Tensor DiscriminatorBlock::forward(const at::Tensor& input_NCHW,
                                        ForwardMode mode) {
   at::Tensor x = input_NCHW;
-  // Not in place: the shortcut reads the input.
+  // This ReLU is not in place: the shortcut reads the input.
   if (!options_.first) x = at::relu(Normalized(norm1_, x, mode));
   const bool rectified = options_.rectified_shortcut && !options_.first;
   const at::Tensor shortcut = Shortcut(rectified ? x : input_NCHW, mode);
@@ -93,8 +93,9 @@ std::shared_ptr<Layer> DiscriminatorBlock::MakeNorm(int64_t channels) const {
   return nullptr;
 }
 
-// Averaging before or after the convolution is the same up to rounding, but for
-// a norm between them: each block does as the code that it follows.
+// Averaging before or after the convolution is the same up to rounding, unless
+// a norm is between them. Each block uses the order of the code that it
+// follows.
 at::Tensor DiscriminatorBlock::Shortcut(const at::Tensor& input_NCHW,
                                         ForwardMode mode) {
   if (!shortcut_) return input_NCHW;

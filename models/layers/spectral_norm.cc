@@ -9,7 +9,8 @@
 namespace gandem {
 namespace {
 
-// Until initialization draws them: a frozen pass must never divide by 0.
+// First value of a vector until initialization draws it: a frozen pass must
+// never divide by 0.
 at::Tensor ConstantUnitVector(int64_t size) {
   return torch::full({size}, 1.0 / std::sqrt(static_cast<double>(size)));
 }

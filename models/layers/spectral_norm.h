@@ -29,8 +29,8 @@ class SpectralNorm {
     double eps = 1e-12;   // smallest norm that a vector is divided by
   };
 
-  // Registers the buffers weight_u [rows] and weight_v [columns] in `owner`:
-  // constant unit vectors until somebody sets them.
+  // Registers the buffers weight_u [rows] and weight_v [columns] in `owner`.
+  // The buffers are constant unit vectors until the caller sets them.
   SpectralNorm(torch::nn::Module& owner, const at::Tensor& weight,
                Options options);
 

@@ -29,7 +29,7 @@ class WeightedLayer : public Layer {
   WeightedLayer(at::IntArrayRef weight_shape, int64_t row_dim, bool bias,
                 bool spectral_norm, double spectral_norm_eps);
 
-  // What the forward pass multiplies by.
+  // The weight that the forward pass multiplies by.
   at::Tensor EffectiveWeight(ForwardMode mode);
   const at::Tensor& bias() const { return bias_; }  // undefined: none
 

@@ -132,8 +132,8 @@ void CheckNetworkMade(const torch::nn::Module* made, const std::string& name) {
   }
 }
 
-// What both roles' networks share. `Base` is our Generator or Discriminator,
-// `Own` the user's.
+// The code that both roles' networks share. `Base` is gandem's Generator or
+// Discriminator, `Own` is the user's.
 template <typename Base, typename Own>
 class AdaptedNetwork : public Base, public DrawsFirstValues {
  public:

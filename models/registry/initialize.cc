@@ -173,8 +173,8 @@ class Initializer {
   uint64_t tensor_;  // number of the next one
 };
 
-// Whether the network has taken its first values itself. Tensor number
-// `first_tensor` is its only draw.
+// Returns whether the network has drawn its own first values. Its seed is the
+// draw of tensor number `first_tensor`, the only draw of gandem's.
 template <typename Network>
 bool DrawsItself(Network& network, uint64_t seed, uint64_t first_tensor) {
   auto* const own = dynamic_cast<DrawsFirstValues*>(&network);

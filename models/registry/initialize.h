@@ -7,10 +7,10 @@
 // i of a generator's tensor comes from the stream (seed, kInit, n, i), and of a
 // discriminator's from (seed, kInit, 2^32 + n, i).
 //
-// What the values are is the family's choice (WeightInit in family.h): fans
-// count a weight as [size(0), rest], orthogonal means orthonormal rows or
-// columns of that matrix, biases are 0 unless said, normalization starts with
-// weight 1 and bias 0. A one-dimensional weight is normalization's.
+// The family chooses the values (WeightInit in family.h): fans count a weight
+// as [size(0), rest], orthogonal means orthonormal rows or columns of that
+// matrix, biases are 0 unless said, normalization starts with weight 1 and bias
+// 0. A one-dimensional weight belongs to normalization.
 //
 // Spectral norm's u and v are random unit vectors, then iterated 15 times as in
 // torch.nn.utils.parametrizations: where lag >= 1 the first critic is phi_0,
@@ -34,8 +34,8 @@ namespace gandem {
 
 class NetworkConfig;  // proto/config.proto
 
-// `config` is what the registry made the network from. Draws are in double, so
-// float32 and float64 networks get the same values but for rounding.
+// `config` is the config that the registry made the network from. Draws are in
+// double, so float32 and float64 networks get the same values up to rounding.
 void InitializeParameters(Generator& generator, const NetworkConfig& config,
                           uint64_t seed);
 void InitializeParameters(Discriminator& discriminator,

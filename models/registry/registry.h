@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a NetworkConfig to a network, on the CPU in float32. Parameters are
+// Makes networks from a NetworkConfig, on the CPU in float32. Parameters are
 // constants until InitializeParameters (initialize.h) or a checkpoint sets
-// them; a second call makes the twin that a critic or an average needs.
+// them. A second call makes the twin that a critic or an average needs.
 //
 // Owner: the caller. Thread safety: any thread.
 // Errors: INVALID_ARGUMENT lists every field that is out of range, or says that
@@ -23,7 +23,7 @@ namespace gandem {
 
 class NetworkConfig;  // proto/config.proto
 
-// In the order of NetworkConfig's fields, without `own`.
+// All families in the order of NetworkConfig's fields, without `own`.
 std::span<const NetworkFamily> AllFamilies();
 
 // Null: `config` has no family, or networks of the user's own

@@ -29,8 +29,8 @@ void CallOnMeta(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   op.callBoxed(stack);
 }
 
-// What LibTorch computes shapes of in Python only: the operators that
-// evaluating passes of gandem's networks need.
+// Operators whose shapes LibTorch computes in Python only, as far as evaluating
+// passes of gandem's networks need them.
 at::Tensor ConvolutionShape(const at::Tensor& input, const at::Tensor& weight,
                             const std::optional<at::Tensor>& /*bias*/,
                             at::IntArrayRef stride, at::IntArrayRef padding,

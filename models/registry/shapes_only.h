@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Networks without values, for those who only count: tensors that are created
-// while a ShapesOnly lives are on LibTorch's meta device. They have shapes and
-// types but no memory, and a pass over them computes shapes only.
+// Networks without values, for code that only counts parameters and operations.
+// Tensors that are created while a ShapesOnly lives are on LibTorch's meta
+// device: they have shapes and types but no memory, and a pass over them
+// computes shapes only.
 //
 //   const auto generator = [&] {
 //     const ShapesOnly shapes;

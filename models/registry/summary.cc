@@ -150,7 +150,7 @@ class Tracer {
     if (name == "aten::bmm") {
       summary_.multiply_adds += output.numel() * inputs[0].size(2);
     } else if (name == kAttention) {
-      // Of queries with keys, and of what comes of it with values.
+      // Products of queries with keys, and of the results with values.
       summary_.multiply_adds +=
           (inputs[0].numel() + output.numel()) * inputs[1].size(-2);
     } else if (name == "aten::div" || name == "aten::to" ||
@@ -161,8 +161,8 @@ class Tracer {
     }
   }
 
-  // Spectral norm, weight norm and conversions: the layer computes with what
-  // comes of its parameter.
+  // For spectral norm, weight norm and conversions: the layer computes with a
+  // tensor that is derived from its parameter.
   void Derive(const at::Tensor& from, const at::Tensor& to) {
     const auto found = known_.find(StorageOf(from));
     if (found == known_.end()) return;
@@ -194,7 +194,8 @@ class Tracer {
 
   static thread_local Tracer* current_;  // callbacks are plain functions
 
-  // By the storage of their parameters, buffers and what is derived of them.
+  // Layers by the storage of their parameters and buffers, and of tensors that
+  // are derived from these.
   std::map<const void*, LayerSummary> known_;
   std::vector<at::Tensor> derived_;
   std::vector<LayerSummary> owners_;  // modules with parameters, in their order
@@ -204,7 +205,7 @@ class Tracer {
 
 thread_local Tracer* Tracer::current_ = nullptr;
 
-// Where the network is: on the meta device there is nothing to compute.
+// The device of the network: on the meta device there is nothing to compute.
 at::Device DeviceOf(const torch::nn::Module& network) {
   const std::vector<at::Tensor> parameters = network.parameters();
   return parameters.empty() ? at::Device(at::kCPU)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a network consists of and what one image costs, found by watching the
+// The layers of a network and the cost of one image, found by watching the
 // operators of an evaluating pass over one image. A layer appears where it
 // runs.
 //
@@ -8,9 +8,9 @@
 //                  batches of matrices (attention), and nothing else: norms,
 //                  activations and spectral norm's own products are not
 //                  counted. FLOPs are twice that.
-//   activations    outputs of the layers below, 4 bytes a value: what training
-//                  keeps for its backward pass, but for what some activations
-//                  and residual sums add
+//   activations    outputs of the layers below, 4 bytes a value: the memory
+//                  that training keeps for its backward pass, except what
+//                  some activations and residual sums add
 //
 // Owner: the caller. Thread safety: one compute thread.
 // Errors: Torch exceptions.
@@ -35,8 +35,8 @@ struct LayerSummary {
 };
 
 struct NetworkSummary {
-  // In the order in which they run, then those ("parameters") that no operator
-  // of a layer works with.
+  // Layers in the order in which they run, then the rest ("parameters"), which
+  // no operator of a layer works with.
   std::vector<LayerSummary> layers = {};
   int64_t parameters = 0;  // of the whole network
   int64_t buffers = 0;

@@ -29,7 +29,7 @@ double ErrorOfRounding(const at::Tensor& a, const at::Tensor& b) {
   return ((a - b).norm() / b.norm()).item<double>();
 }
 
-// By type: what products are cast to.
+// The parameter is the type that products are cast to.
 class AutocastTest : public ::testing::TestWithParam<at::ScalarType> {
  protected:
   void SetUp() override {
@@ -100,7 +100,7 @@ TEST_P(AutocastTest, GradientsOfParametersAreFloat) {
   }
 }
 
-// What was multiplied is what the backward pass multiplies.
+// The backward pass multiplies the same values as the forward pass.
 TEST_P(AutocastTest, ParameterWeightsOfOneChangeNoBit) {
   const auto gradients = [&](const at::Tensor& weights_N) {
     const auto discriminator = MakeDiscriminatorTwin();
@@ -124,7 +124,8 @@ TEST_P(AutocastTest, ParameterWeightsOfOneChangeNoBit) {
   }
 }
 
-// Where AMX is wrong, by more than their norm.
+// Without the scope, CPUs with AMX can be wrong by more than the norm of the
+// result (autocast.h).
 TEST_P(AutocastTest, SecondDerivativesOnACpuAreThoseOfFloat) {
   const auto gradients = [](const auto& network) {
     const at::Tensor leaf = Waves({4, 1, 32, 32}, 0.37).set_requires_grad(true);

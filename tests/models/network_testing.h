@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tests of networks are made of: configs, shapes, inputs, and counts.
+// Helpers for tests of networks: configs, shapes, inputs, and counts.
 //
 // Thread safety: pure functions.
 #pragma once

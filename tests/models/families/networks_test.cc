@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every family promises about forward modes (network.h).
+// Promises of every family about forward modes (network.h).
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 

@@ -183,7 +183,8 @@ TEST(ResnetTest, HierarchicalNoiseGoesToItsBlock) {
   network->to(torch::kFloat64);
   InitializeParameters(*network, config, 7);
   {
-    // Only the last block listens to its part, the end of the condition.
+    // Only the last block depends on its part of the noise, the end of the
+    // condition.
     const torch::NoGradGuard no_grad;
     for (auto& item : network->named_parameters()) {
       const std::string& name = item.key();

@@ -64,7 +64,7 @@ TEST(DropoutTest, StepsAndPurposesHaveMasksOfTheirOwn) {
       mask));
 }
 
-// After a rollback, that is; a network may hold the layer at any depth.
+// A rollback sets a salt. A network may hold the layer at any depth.
 TEST(DropoutTest, ASaltChangesTheMasksAndNoState) {
   const auto dropout = std::make_shared<Dropout>(kRate);
   const auto inner = std::make_shared<torch::nn::Module>();
@@ -85,7 +85,7 @@ TEST(DropoutTest, ASaltChangesTheMasksAndNoState) {
   EXPECT_TRUE(at::equal(MaskAt(*dropout, place), mask));
 }
 
-// A critic, or a run that goes on, has the masks of the original.
+// A critic, or a resumed run, has the masks of the original.
 TEST(DropoutTest, TheBufferIsAllThatMasksDependOn) {
   Dropout one(kRate);
   Dropout other(kRate);

@@ -47,7 +47,7 @@ TEST_P(LayerNormTest, IsItsDefinition) {
       at::allclose(layer_.forward(x, ForwardMode::kTrain), want, 0, 1e-12));
 }
 
-// What batch norm cannot promise (traps.md 7).
+// Batch norm cannot promise this (traps.md 7).
 TEST_P(LayerNormTest, NoImageSeesAnotherOne) {
   const at::Tensor x = Ramp({2, kChannels, 4, 5}, 0.7);
   const at::Tensor both = layer_.forward(x, ForwardMode::kTrain);

@@ -220,7 +220,7 @@ TEST_F(OwnNetworksTest, FirstValuesAreTheConstructorsByTheSeed) {
   };
   const at::Tensor one = values(1);
   EXPECT_GE(one.item<float>(), 1);  // drawn, not zero
-  torch::manual_seed(99);           // by nobody else's draws
+  torch::manual_seed(99);           // of no effect on values
   torch::rand({7});
   EXPECT_TRUE(at::equal(values(1), one));
   EXPECT_FALSE(at::equal(values(2), one));
@@ -290,7 +290,7 @@ TEST_F(OwnNetworksTest, RefusesNamesThatStandTwiceOrAreNone) {
   EXPECT_THAT(SetOwnNetworks({{.name = "c"}}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("'c': make_generator and")));
-  // Those that were there are there still.
+  // The networks that were set before are still there.
   EXPECT_OK(MakeGenerator(Plain(), SquareImages(1, 4)).status());
 }
 

@@ -46,7 +46,7 @@ struct Rule {
 };
 
 const Rule kRules[] = {
-    // What is not here.
+    // Networks that gandem does not have.
     {"info=", "", "InfoGAN"},
     {"head=(MH|MD)|aux=|head=AC", "", "class heads of other models"},
     {"ACGAN head", "", "class heads of other models"},
@@ -122,7 +122,7 @@ const Rule kRules[] = {
     {"/big_resnet/.*attn=none", "biggan { attention: false }"},
     {"/big_resnet/", "biggan {}"},
 
-    // SAGAN. Where norms are told the class by embeddings these have no
+    // SAGAN. If norms get the class by embeddings, the embeddings have no
     // spectral norm.
     {"^StudioGAN/.*/resnet/.*attn=[1-9]", "sagan {}"},
     {"^SAGAN-TF/", "sagan { attention_size: 32 }"},
@@ -168,9 +168,8 @@ const Rule kRules[] = {
     {"^IWGAN/.*gan_cifar_resnet.*/D/", "sngan { norm: NONE pool: MEAN }"},
     {"^IWGAN/.*gan_64x64.*/resnet/", "wgan_gp {}"},
 
-    // StyleGAN2: resampling kernels, which are among its buffers, are no
-    // buffers
-    // here. 10 and 1000 classes are told by c_dim.
+    // StyleGAN2. Resampling kernels are buffers there and none here. c_dim
+    // gives the number of classes, 10 or 1000.
     {"^SG3/.*c_dim=10 ", "stylegan2 { mapping_layers: 2 block: PLAIN }", "", 3,
      Buffers::kOwn, 10},
     {"^SG3/.*cbase=16384.*c_dim=1000 ", "stylegan2 { channel_base: 16384 }", "",
@@ -226,7 +225,7 @@ const Rule* FindRule(const std::string& key) {
   return nullptr;
 }
 
-// Not counted in the reference: none.
+// The number in a column; nullopt if the reference did not count it.
 std::optional<int64_t> Number(const Row& row, const char* column) {
   int64_t value = 0;
   if (!absl::SimpleAtoi(row.at(column), &value)) return std::nullopt;

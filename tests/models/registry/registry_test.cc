@@ -212,7 +212,7 @@ TEST(RegistryTest, FamilyIsRequired) {
   }
 }
 
-// What only the family itself can tell.
+// Faults that only the family itself can find.
 TEST(RegistryTest, FamiliesCheckTheirOptions) {
   const struct {
     const char* config;

@@ -140,11 +140,11 @@ TEST(SummaryTest, ANetworkWithoutValuesHasTheSameNumbers) {
       break;
     }
   }
-  // It ends with its scope.
+  // ShapesOnly ends with its scope.
   EXPECT_TRUE(torch::zeros({1}).is_cpu());
 }
 
-// What networks of users may consist of, beside the families' layers.
+// A network of layers that users may choose, beside the families' layers.
 class OfWaves : public Discriminator {
  public:
   OfWaves() {

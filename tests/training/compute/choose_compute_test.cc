@@ -26,7 +26,7 @@ using gandem::testing::TempDir;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Of a role of `config`.
+// The network plan of a role of `config`.
 NetworkPlan ChosenPlan(const RunConfig& config, Role role) {
   return MakeRunPlan(EffectiveRunConfig::OfValid(config)).role(role).network;
 }
@@ -125,7 +125,7 @@ TEST_F(ChooseComputeTest, ANewRunGetsOneOfTheCandidates) {
   }
 }
 
-// With the first candidate only when there is no time for more.
+// With no time for more, only the first candidate is measured.
 TEST_F(ChooseComputeTest, TimeIsLimited) {
   ASSERT_OK_AND_ASSIGN(const ComputeChoice choice,
                        FastestCompute(ChosenPlan(config_, GENERATOR),
@@ -148,8 +148,9 @@ TEST_F(ChooseComputeTest, AResumeKeepsTheChoice) {
   }
 }
 
-// No measurement either; a checkpoint knows better.
-TEST_F(ChooseComputeTest, WhatTheRunBeganWithStays) {
+// An earlier choice makes a measurement unnecessary, and a checkpoint overrides
+// the earlier choice.
+TEST_F(ChooseComputeTest, AnEarlierChoiceIsKept) {
   const NetworkPlan plan = ChosenPlan(config_, DISCRIMINATOR);
   const ComputeChoice before = Choice(RoleConfig::TF32, CHANNELS_LAST);
   ASSERT_OK_AND_ASSIGN(ComputeChoice choice, ChooseCompute(plan, "", before));
@@ -189,7 +190,7 @@ TEST_F(ChooseComputeTest, RefusesADamagedChoice) {
   }
 }
 
-// What a role saves is what a later start reads, and training depends on it.
+// A role saves the choice, a later start reads it, and training depends on it.
 TEST_F(ChooseComputeTest, RolesSaveAndFollowTheChoice) {
   std::map<std::string, std::vector<NamedTensor>> by_choice[2];
   const ComputeChoice choices[] = {Choice(RoleConfig::FLOAT32, NCHW),

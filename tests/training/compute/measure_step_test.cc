@@ -26,7 +26,7 @@ RunConfig MeasureStepConfig() {
   return config;
 }
 
-// Of a role of `config`.
+// The network plan of a role of `config`.
 NetworkPlan MeasuredPlan(const RunConfig& config, Role role) {
   return MakeRunPlan(EffectiveRunConfig::OfValid(config)).role(role).network;
 }
@@ -62,8 +62,8 @@ TEST_P(MeasureStepTest, PeakIsThatOfTensors) {
   EXPECT_LT(cost->peak_bytes, 3.5 * 4 * weights);
 }
 
-// Of layers without convolutions: where a CPU cannot multiply 16 bits, these
-// need more memory for less.
+// The network has no convolutions: on a CPU that cannot multiply 16-bit
+// numbers, convolutions need more memory in 16 bits than in 32.
 TEST_P(MeasureStepTest, HalfOfTheBitsNeedLessMemory) {
   RunConfig config = MeasureStepConfig();
   MlpConfig& network = *RoleOf(config).mutable_network()->mutable_mlp();

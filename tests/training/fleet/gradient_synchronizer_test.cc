@@ -515,7 +515,7 @@ TEST(GradientSynchronizerTest, ShortWireTypesRoundAllRanksAlike) {
   }
 }
 
-// As with NCCL, which cannot reach the memory of the host.
+// NCCL, for example, cannot reach the memory of the host.
 TEST(GradientSynchronizerTest, TensorsAndChecksumsMayTravelApart) {
   for (const Mode mode : {Mode::kAccumulate, Mode::kAverageState}) {
     const GradientSynchronizer::Options options = {
@@ -590,7 +590,7 @@ TEST_P(Sizes, AverageAfterEveryStepOfSgdEqualsTheSumOfGradients) {
 
 // Local Adam, written down by hand: two networks that go their own way for
 // `interval` steps and then meet, with their moments, at the weighted mean.
-// Its first `done` operations come back, then the other rank is lost.
+// The first `done` operations succeed, then the other rank is lost.
 class EndingCollective : public Collective {
  public:
   int rank() const override { return 0; }
@@ -607,7 +607,7 @@ class EndingCollective : public Collective {
   Ticket last_ = 0;
 };
 
-// BOUNDED goes on from what a worker has then.
+// After a failed average, BOUNDED continues from the worker's own state.
 TEST(GradientSynchronizerTest, AnAverageThatEndsHalfwayChangesNothing) {
   const at::Tensor first = torch::ones({4}, at::kDouble);
   const at::Tensor second = torch::ones({5}, at::kDouble);
@@ -620,7 +620,8 @@ TEST(GradientSynchronizerTest, AnAverageThatEndsHalfwayChangesNothing) {
               StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_TRUE(at::equal(first, torch::ones({4}, at::kDouble)));
   EXPECT_TRUE(at::equal(second, torch::ones({5}, at::kDouble)));
-  // What comes back is taken over: here its own values, weighted.
+  // If all operations succeed, the average takes their results: here the rank's
+  // own values, weighted.
   collective.done = 2;
   EXPECT_OK(average.Finish(absl::Now()));
   EXPECT_TRUE(at::equal(first, torch::full({4}, 0.5, at::kDouble)));

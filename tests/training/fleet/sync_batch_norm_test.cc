@@ -132,7 +132,7 @@ TEST_P(SyncBatchNormTest, EqualsOneLayerThatSeesAllImages) {
     }
     std::vector<at::Tensor> gradients;
     for (const at::Tensor& slice : slices) gradients.push_back(slice.grad());
-    // Of numbers near 1e4 there are 12 digits behind the point.
+    // Doubles near 1e4 have 12 digits after the decimal point.
     EXPECT_LT(Difference(at::cat(gradients), all.grad()), 1e-9);
     for (const char* name : {"weight", "bias"}) {
       at::Tensor sum = torch::zeros({kChannels}, torch::kFloat64);
@@ -217,7 +217,7 @@ TEST_P(SyncBatchNormTest, SecondDerivativesEqualFiniteDifferences) {
   EXPECT_LT(Difference(found, numeric),
             1e-6 * numeric.abs().max().item<double>());
 
-  // And PyTorch's own second derivative of one layer.
+  // The result also equals PyTorch's own second derivative of one layer.
   const auto one = NewLayer();
   at::Tensor leaf = all.clone().requires_grad_(true);
   const auto whole =

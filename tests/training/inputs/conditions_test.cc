@@ -119,7 +119,7 @@ TEST_F(OpenLabelsTest, UniformOrAsOftenAsInTheDataset) {
   expect(counts(DataConfig::AS_REAL_BATCH, Purpose::kSample), as_dataset);
 }
 
-TEST_F(OpenLabelsTest, ThoseOfTheRealImagesInTheirPlaces) {
+TEST_F(OpenLabelsTest, GeneratedImagesTakeTheLabelsOfTheRealBatch) {
   const DataOrder order(kSeed, kImages);
   for (const auto& [noise, batch] :
        {std::pair{Purpose::kGeneratorNoise, int64_t{8}},
@@ -133,8 +133,8 @@ TEST_F(OpenLabelsTest, ThoseOfTheRealImagesInTheirPlaces) {
   }
 }
 
-// data.order is that of the real images here, too.
-TEST_F(OpenLabelsTest, ThoseOfTheRealImagesInAnotherOrder) {
+// data.order also decides which real images the labels come from.
+TEST_F(OpenLabelsTest, LabelsOfTheRealBatchFollowDataOrder) {
   plan_.files.set_order(DataConfig::SHARDS);
   plan_.files.set_shuffle_window(16);
   const DataOrder order(kSeed, ImageUnits{.size = kImages, .window = 16});
@@ -164,7 +164,7 @@ at::Tensor PixelsOf(const at::Tensor& labels_N) {
       .expand({-1, 1, 2, 2});
 }
 
-// What an image of that condition looks like.
+// The image that shows `condition`.
 at::Tensor Shown(const Condition& condition) {
   return condition.images_NCHW.defined() ? condition.images_NCHW
                                          : PixelsOf(condition.labels_N);
@@ -186,7 +186,7 @@ class Painter : public Generator {
   at::Tensor bias_;
 };
 
-// Counts the images that show another condition than the one it is told.
+// Counts the images that show another condition than the one that is given.
 class ConditionsReader : public Discriminator {
  public:
   struct Counts {

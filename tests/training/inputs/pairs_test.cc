@@ -78,8 +78,8 @@ class SampledNumbers : public PairsNumbers {
   }
 };
 
-// What is drawn for a real image is drawn for the pair of the generated one in
-// its place.
+// The pair of a generated image gets the same draws as the real image in its
+// place.
 TEST(PairReaderTest, ReadsPairsAsTheSamplesOfTheRun) {
   const PairReader reader(PairsPlan(), std::make_shared<SampledNumbers>(),
                           Compute{});

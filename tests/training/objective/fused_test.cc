@@ -159,7 +159,7 @@ TEST_F(FusedTest, JudgingLeavesTheDiscriminatorsGradientsAlone) {
   }
 }
 
-// In float32: from the sum of the logits wherever the logit is, from the
+// The sum of the logits keeps the digits of float32 at any logit, the
 // discriminator's loss as far as its slope allows.
 TEST(FusedPassTest, OnePassKeepsTheDigitsOfFloat32) {
   const auto critic = std::make_shared<LinearCritic>(

@@ -94,7 +94,8 @@ TEST(LossesTest, PairedL1IsAddedToTheGradient) {
   EXPECT_FALSE(gradient.requires_grad());
 }
 
-// A pair stays a pair: of all losses only these see who is next to whom.
+// A pair stays a pair: only these losses depend on which real and generated
+// logits are paired.
 TEST(LossesTest, PairsAndAverages) {
   const at::Tensor real = LogitsOf({1, -2});
   const at::Tensor generated = LogitsOf({0.5, 3});

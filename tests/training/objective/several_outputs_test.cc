@@ -29,7 +29,7 @@ std::vector<at::Tensor> BothOutputs(const at::Tensor& images_NCHW) {
               x.mean({1, 2, 3}).view({-1, 1, 1}).pow(3)};
 }
 
-// With output `which`, or with both where that is -1.
+// A discriminator with output `which`, or with both outputs if `which` is -1.
 class TwoOutputs : public Discriminator {
  public:
   explicit TwoOutputs(int which) : which_(which) {}

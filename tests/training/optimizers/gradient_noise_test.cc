@@ -105,7 +105,7 @@ TEST_F(GradientNoiseMeterTest, TheScaleOfALossIsTakenOut) {
   EXPECT_DOUBLE_EQ(Found()[0].small_square(), 25);
 }
 
-TEST_F(GradientNoiseMeterTest, WhatIsNotFiniteIsLeftOut) {
+TEST_F(GradientNoiseMeterTest, NonFiniteGradientsAreLeftOut) {
   meter_.BeginStep(true, 4);
   Backward(GradientNoise::REAL,
            Images({std::numeric_limits<double>::infinity(), 0}));

@@ -80,8 +80,7 @@ TEST_F(GradientScalerTest, AnOverflowIsSkippedAndHalvesTheScale) {
   EXPECT_EQ(scaler.skipped(), 3);
 }
 
-// Clipping and the reported norm are those of the true gradient.
-// A role that skips every update would else be trained to the end of its run.
+// Without a limit, a role that skips every update would run to the end.
 TEST_F(GradientScalerTest, SkippingHasAnEnd) {
   GradientScaler scaler({.initial_scale = 65536});
   int skipped = 0;
@@ -98,6 +97,7 @@ TEST_F(GradientScalerTest, SkippingHasAnEnd) {
   EXPECT_EQ(Parameter(0), 0);
 }
 
+// Clipping and the reported norm are those of the true gradient.
 TEST_F(GradientScalerTest, UnscalesBeforeItClips) {
   GradientScaler scaler({.initial_scale = 4});
   network_.parameters()[0].mutable_grad() = torch::tensor({12.0F, 0.0F, 0.0F});

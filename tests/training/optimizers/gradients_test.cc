@@ -66,7 +66,7 @@ TEST_F(GradientsTest, EqualsPyTorch) {
   EXPECT_TRUE(at::allclose(ours, parameter.grad(), 1e-6, 0));
 }
 
-// Their squares leave the range of float32.
+// The squares of these gradients leave the range of float32.
 TEST_F(GradientsTest, LargeGradientsHaveANormAndAreClipped) {
   network_.parameters()[0].mutable_grad() = torch::tensor({3e30F, 0.0F});
   network_.parameters()[1].mutable_grad() = torch::tensor({0.0F, -4e30F});

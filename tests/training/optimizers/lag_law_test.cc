@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a lag does to a game, and optimism to that (docs/optimizers.md): in
-// min_x max_y x * y the distance to the solution grows in a round by
+// The effect of a lag on a game, and of optimism on that effect
+// (docs/optimizers.md). In min_x max_y x * y, the distance to the solution
+// grows in a round by
 //
 //   (L - a_G - a_D / R + m_G + m_D / R) / 2 * eta_G eta_D R
 //
-// m = beta / (1 - beta) that of a mean of gradients. Here with the operations
-// of the real schedule, in their order, and the real optimizers.
+// where m = beta / (1 - beta) is the delay of a mean of gradients. The tests
+// use the operations of the real schedule, in their order, and the real
+// optimizers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -88,7 +90,8 @@ double GrowthOf(const RunConfig& config) {
     if (round == kTurn) {
       start = std::hypot(generator.value(), discriminator.value());
     }
-    // Both see theta_t; with lag 0 the critic is that of this round's end.
+    // Both players see theta_t. With lag 0 the critic is the version at the end
+    // of this round.
     const double images = generator.value();
     for (const DiscriminatorOp& op : DiscriminatorRound(schedule, 0, 1)) {
       if (op.kind != DiscriminatorOp::Kind::kUpdate) continue;

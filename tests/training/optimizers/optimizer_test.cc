@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all optimizers have in common; their numbers are checked by
-// optimizer_golden_test.cc.
+// Properties that all optimizers share. optimizer_golden_test.cc checks their
+// numbers.
 #include "training/optimizers/optimizer.h"
 
 #include <gmock/gmock.h>
@@ -144,8 +144,9 @@ INSTANTIATE_TEST_SUITE_P(
                       "lion {}", "adam { beta1: 0.5 } optimism: 1",
                       "adabelief {} optimism: 1 lookahead { period: 2 }"));
 
-// What LibTorch's foreach operations compute elsewhere than on the CPU equals
-// the fused loop. Parameters with gaps in memory take that way here as well.
+// LibTorch's foreach operations, which devices other than the CPU use, compute
+// the same as the fused loop. Parameters with gaps in memory use the foreach
+// operations on the CPU as well.
 class BothWaysTest : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(BothWaysTest, ForeachEqualsTheLoop) {
@@ -245,7 +246,7 @@ TEST(OptimizerTest, TheRateFollowsTheBatchSize) {
               2, 1e-12);
 }
 
-// Of a resumed run as well: the schedule counts all updates.
+// The schedule counts all updates, also those before the run was resumed.
 TEST(OptimizerTest, AResumedScheduleGoesOn) {
   const std::string config =
       "adam { beta1: 0.5 } rate_schedule { shape: COSINE }";
@@ -282,8 +283,8 @@ TEST(OptimizerTest, WithoutAFamilyItIsAdam) {
   EXPECT_TRUE(at::equal(none.kernel, adam.kernel));
 }
 
-// PyTorch's parameter groups: each parameter moves as if it were alone, with
-// its own rate.
+// As in PyTorch's parameter groups, each parameter moves as in an optimizer of
+// its own, with its own rate.
 TEST(OptimizerTest, AGroupIsAnOptimizerOfItsOwn) {
   for (const std::string family :
        {"adam { beta1: 0.5 weight_decay: 0.1 }", "adamw { weight_decay: 0.1 }",

@@ -23,8 +23,8 @@ TEST(ImageMeterTest, AddsUpMicroBatches) {
   }
   RoundMetrics metrics;
   meter.Report(metrics);
-  // Of 6 images, of which these are 3: squares 25, 0 and 144 of a sixth of the
-  // gradients of each image's own loss.
+  // The batch has 6 images, of which these are 3, with squared gradients 25, 0
+  // and 144. Each gradient is a sixth of that of the image's own loss.
   EXPECT_NEAR(metrics.image_gradient_norm(), 6 * std::sqrt(169.0 / 3), 1e-4);
   // Squares of the differences from the first: 1, and 1 and 4.
   EXPECT_NEAR(metrics.image_spread(), std::sqrt(6.0 / 4), 1e-6);

@@ -27,7 +27,7 @@ class TrainingHealthTest : public ::testing::Test {
                   {{"moves", moves_}, {"stays", stays_}, {"rests", rests_}});
   }
 
-  // So many rounds; `change` makes what is special of each.
+  // Runs `rounds` rounds. `change` edits the metrics of each round.
   void Run(int64_t rounds,
            const std::function<void(RoundMetrics& metrics)>& change = nullptr) {
     for (int64_t i = 0; i < rounds; ++i, ++round_) {
@@ -48,7 +48,7 @@ class TrainingHealthTest : public ::testing::Test {
     stays_ += 1;
     rests_ += 1;
   }
-  // In the rounds that are measured.
+  // Sets the measurements in the rounds that are measured.
   void RunMeasured(int64_t rounds, double gradient, double spread) {
     Run(rounds, [=](RoundMetrics& metrics) {
       if (!TrainingHealth::MeasuresImages(metrics.round())) return;
@@ -79,7 +79,7 @@ TEST_F(TrainingHealthTest, ParametersThatStayAreNamedOnce) {
   EXPECT_THAT(since_, ElementsAre(kHealthFirstRound));
 }
 
-TEST_F(TrainingHealthTest, WhatMovesLateHasMoved) {
+TEST_F(TrainingHealthTest, ParametersThatMoveLateAreNotNamed) {
   Run(24);
   MoveAll();
   Run(100);

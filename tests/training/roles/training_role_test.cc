@@ -64,7 +64,7 @@ TEST(RoundTimerTest, CommunicationIsExposedWhereSomebodyWaitsForIt) {
                .busy = absl::Seconds(100),
                .waited = absl::Seconds(50)};
   RoundTimer timer(&fleet);
-  // 0.4 s while the backward pass goes on.
+  // The fleet is busy for 0.4 s during the backward pass.
   fleet.now.busy += absl::Seconds(0.4);
   // A forward pass waits 0.2 s for statistics of all ranks.
   fleet.now.busy += absl::Seconds(0.2);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BOUNDED with several workers per role: whatever each rank of a fleet has
-// received, used again or dropped, all make the same updates, and nobody waits
-// for somebody who waits.
+// BOUNDED with several workers per role: all ranks of a fleet make the same
+// updates, whatever each rank has received, used again or dropped, and there is
+// no deadlock.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -36,10 +36,10 @@ std::string BoundedFleetCellName(
 
 class BoundedFleetTest : public ::testing::TestWithParam<BoundedFleetCell> {};
 
-// What every worker has said after each of its rounds.
+// The metrics that every worker reported, one entry for each of its rounds.
 using RoundsOf = std::map<std::pair<Role, int>, std::vector<RoundMetrics>>;
 
-// A run of 8 rounds in which every worker comes to its end.
+// Runs 8 rounds and expects that every worker completes them.
 RoundsOf RunBounded(RunConfig config) {
   config.set_rounds(8);
   config.mutable_schedule()->set_consistency(ScheduleConfig::BOUNDED);

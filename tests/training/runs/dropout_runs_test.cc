@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which masks the passes of a run have: a mask belongs to an image of a step,
-// whoever computes it and in however many passes (design.md section 5).
+// Masks of the passes of a run. A mask belongs to an image of a step, whichever
+// worker computes it and in however many passes (design.md section 5).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ using gandem::testing::Train;
 
 constexpr int64_t kRoundSteps = 2;  // of the discriminator
 
-// Keeps the images that it is given. Nobody judges them.
+// Keeps the images of the generator. No discriminator judges the images.
 class KeptImages : public GeneratorExchange {
  public:
   absl::Status PutImages(const ImageBatch& batch, absl::Time) override {
@@ -61,7 +61,7 @@ class KeptImages : public GeneratorExchange {
   std::map<int64_t, std::vector<std::byte>> images;  // by index in the round
 };
 
-// Translates equal inputs: what differs between images is the masks' doing.
+// Translates equal inputs, so that only the masks make images differ.
 RunConfig TranslatesEqualInputs(const TempDir& folder) {
   RunConfig config = gandem::testing::SmallConfig("pix2pix", folder.path());
   constexpr int kSide = 64;
@@ -79,7 +79,7 @@ RunConfig TranslatesEqualInputs(const TempDir& folder) {
   return config;
 }
 
-// Of the first round, by index.
+// The FRESH images of the first round, by index.
 std::map<int64_t, std::vector<std::byte>> FreshImages(const RunConfig& config,
                                                       int64_t rollbacks) {
   KeptImages kept;
@@ -111,7 +111,7 @@ TEST(DropoutRunsTest, NoTwoFreshImagesOfARoundShareAMask) {
   }
 }
 
-// Else a run would diverge at the same round again.
+// With the same masks, a run would diverge at the same round again.
 TEST(DropoutRunsTest, ARollbackGoesOnWithOtherMasks) {
   const TempDir folder;
   const RunConfig config = TranslatesEqualInputs(folder);

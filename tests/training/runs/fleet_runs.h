@@ -13,7 +13,8 @@
 
 namespace gandem::testing {
 
-// In float64, where the order of sums costs 1e-16 a step; batches of 7.
+// Returns `config` in float64, where the order of sums costs 1e-16 a step, with
+// batches of 7.
 RunConfig Float64(RunConfig config);
 
 void SetWorkers(int generators, int discriminators, RunConfig& config);
@@ -21,12 +22,12 @@ void SetWorkers(int generators, int discriminators, RunConfig& config);
 // Decoupled. Expects that it succeeds.
 SavedStates Train(const RunConfig& config, uint64_t delay_seed = 3);
 
-// What a rank saved last.
+// The state that a rank saved last.
 const std::vector<NamedTensor>& Final(const SavedStates& states,
                                       const std::string& role, int rank);
 
-// Relative L2 distance of the worst tensor with a fraction. One that is 0 but
-// for rounding is compared with 1: biases before batch norm never move.
+// Relative L2 distance of the worst tensor with a fraction. A tensor that is 0
+// except for rounding is compared with 1: biases before batch norm never move.
 double Distance(const std::vector<NamedTensor>& a,
                 const std::vector<NamedTensor>& b);
 

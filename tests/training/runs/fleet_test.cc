@@ -164,7 +164,7 @@ Tensors Together(const std::map<std::string, Tensors>& files,
   return all;
 }
 
-// With older critics, an average, and moments.
+// The state includes older critics, an average, and moments.
 TEST(FleetsTest, SharesOfAllRanksAreTheState) {
   const gandem::testing::TempDir folder;
   RunConfig config = gandem::testing::SmallConfig("dcgan", folder.path());
@@ -187,7 +187,7 @@ TEST(FleetsTest, SharesOfAllRanksAreTheState) {
   }
 }
 
-// Whoever wrote a checkpoint, any fleets go on from it.
+// Fleets of any size resume from a checkpoint of other fleets.
 TEST(FleetsTest, OtherFleetsGoOnFromACheckpoint) {
   const gandem::testing::TempDir folder;
   RunConfig config =
@@ -267,7 +267,7 @@ TEST(FleetsTest, RanksPartBetweenAveragesAndAgreeAtThem) {
     EXPECT_GT(drift[role], 1e-8);
     EXPECT_LT(drift[role], 1e-1);
   }
-  // It is another algorithm than summing the gradients.
+  // Averaging is another algorithm than summing the gradients.
   RunConfig sums = config;
   for (RoleConfig* role :
        {sums.mutable_generator(), sums.mutable_discriminator()}) {
@@ -398,7 +398,8 @@ INSTANTIATE_TEST_SUITE_P(
             sync { batch_norm: true interval: 2 }
           })",
                   .rounds = 8},
-        // What belongs to an image, in micro-batches of two batches.
+        // Augmentations and penalties, which belong to images, in micro-batches
+        // of two batches.
         Algorithm{.name = "EverySecondBatchOfAugmentedImages",
                   .text = R"(
           data { image_size: 8 }
@@ -518,8 +519,8 @@ INSTANTIATE_TEST_SUITE_P(
             micro_batch: 3
           })",
                   .rounds = 4},
-        // Both look at all images of a batch; what DRAGAN looks at is
-        // augmented.
+        // Both penalties use all images of a batch, and DRAGAN uses augmented
+        // images.
         Algorithm{.name = "DraganOfAugmentedImages", .text = R"(
           data { image_size: 8 }
           penalties { dragan: 1 }
@@ -540,7 +541,7 @@ INSTANTIATE_TEST_SUITE_P(
             network { mlp { hidden: 8 } }
             micro_batch: 3
           })"},
-        // Both look at all images of a batch.
+        // Both penalties use all images of a batch.
         Algorithm{.name = "DraganAndLecam", .text = R"(
           data { image_size: 8 }
           penalties {
@@ -578,7 +579,7 @@ TEST_P(SyncedGeneratorTest, EqualsOneWorkerPerRole) {
   const SavedStates fleet = Train(config);
   ExpectClose(fleet, one, 1e-8);
   ExpectRanksAgree(fleet, config);
-  // Without it a rank has statistics of its own.
+  // Without sync.batch_norm, a rank has statistics of its own.
   generator.mutable_sync()->set_batch_norm(false);
   EXPECT_GT(Distance(Final(Train(config), "generator", 0),
                      Final(one, "generator", 0)),

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is known to break when GANs are trained with data-parallel wrappers that
-// were made for one network, one forward and one backward pass, each as a test
-// of its own: ranks against one rank, or bits of ranks against each other.
+// Features that are known to break when GANs are trained with data-parallel
+// wrappers that were made for one network, one forward and one backward pass.
+// Each has a test of its own, which compares ranks with one rank, or the bits
+// of ranks with each other.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -173,13 +174,14 @@ TEST(FleetTortureTest, TwoForwardsWithBatchNormThenOneBackward) {
       FleetTortureNetwork("dcgan { width: 2 }"), [](Rank& rank, int step) {
         const at::Tensor real = rank.Logits(Images(0.1 + step));
         const at::Tensor generated = rank.Logits(Images(0.7 + step));
-        // Both logits in one loss: no part of it could go backward before.
+        // One loss has both logits, so no backward pass can run before both
+        // forward passes.
         return at::softplus(generated - real).sum() / kFleetTortureBatch;
       });
 }
 
-// The same for the vectors of the power iteration, which every rank iterates
-// twice in a step and which nobody may average.
+// The same holds for the vectors of the power iteration, which every rank
+// iterates twice in a step and no rank averages.
 TEST(FleetTortureTest, TwoForwardsWithSpectralNormThenOneBackward) {
   ExpectRanksEqualOne(
       FleetTortureNetwork("sndcgan { width: 2 }"), [](Rank& rank, int step) {
@@ -250,7 +252,7 @@ TEST(FleetTortureTest, PenaltyAndBfloat16) {
             0.2 * effect);
 }
 
-// What the ranks sum and update has 32 bits, whatever the passes compute in.
+// Ranks sum and update in 32 bits, whatever the passes compute in.
 TEST(FleetTortureTest, PenaltyInBfloat16IsSummedInFloat32) {
   const NetworkConfig config = FleetTortureNetwork("sndcgan { width: 2 }");
   const Fleet fleet = MakeInProcessFleet(2, {});

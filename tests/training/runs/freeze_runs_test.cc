@@ -61,7 +61,7 @@ RunConfig FrozenConfig(const std::string& family, const TempDir& folder) {
   return config;
 }
 
-// Those whose names begin with `prefix`, without it.
+// The tensors whose names begin with `prefix`, with the prefix removed.
 std::vector<NamedTensor> WithPrefix(const std::vector<NamedTensor>& tensors,
                                     const std::string& prefix) {
   std::vector<NamedTensor> found;
@@ -73,7 +73,7 @@ std::vector<NamedTensor> WithPrefix(const std::vector<NamedTensor>& tensors,
   return found;
 }
 
-// Parameters of the first layer stay, of the second move.
+// Parameters of the first layer stay, parameters of the second move.
 void ExpectFrozen(const std::vector<NamedTensor>& first,
                   const std::vector<NamedTensor>& last) {
   const auto differ = [&](const std::string& name) {

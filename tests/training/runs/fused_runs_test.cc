@@ -179,8 +179,8 @@ INSTANTIATE_TEST_SUITE_P(
       return info.param.name;
     });
 
-// Without batch norm, spectral norm and dropout a training pass is a frozen
-// one; real images that are judged are those of the step.
+// Without batch norm, spectral norm and dropout, a training pass equals a
+// frozen pass. The judged real images are those of the step.
 TEST(FusedRunsTest, WithoutBuffersItIsImageGradientAtLagOne) {
   const TempDir folder;
   for (const std::string text :
@@ -218,8 +218,8 @@ TEST(FusedRunsTest, WithBatchNormTheGeneratorIsTheSame) {
             1e-8);
 }
 
-// With spectral norm it is another run: its iteration comes before the images
-// are judged.
+// With spectral norm the runs differ: the power iteration comes before the
+// images are judged.
 TEST(FusedRunsTest, WithSpectralNormItIsNot) {
   const TempDir folder;
   RunConfig config =
@@ -232,8 +232,8 @@ TEST(FusedRunsTest, WithSpectralNormItIsNot) {
             1e-6);
 }
 
-// After several updates by Adam; a single pass is compared in
-// tests/training/objective/fused_test.cc.
+// The test compares runs after several updates by Adam.
+// tests/training/objective/fused_test.cc compares a single pass.
 TEST(FusedRunsTest, OneBackwardPassEqualsTwo) {
   for (const std::string family : {"mlp", "sndcgan", "mlp_classes"}) {
     for (const std::string text :
@@ -258,7 +258,7 @@ TEST(FusedRunsTest, OneBackwardPassEqualsTwo) {
   }
 }
 
-// What a generator waits for is phi_t: the lag that is reported, too.
+// The reported lag is that of phi_t, the version that the generator waits for.
 TEST(FusedRunsTest, ReportsALagOfOne) {
   const TempDir folder;
   const RunConfig config = FusedConfig("mlp", 2, folder);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What whole runs say of their training's health.
+// The health of training as whole runs report it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

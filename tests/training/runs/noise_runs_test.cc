@@ -29,7 +29,7 @@ using gandem::testing::SetWorkers;
 using gandem::testing::SmallConfig;
 using gandem::testing::TempDir;
 
-// By role, rank and round.
+// Gradient noise by role, rank and round.
 using NoiseByRound =
     std::map<std::tuple<Role, int, int64_t>, std::vector<GradientNoise>>;
 

@@ -100,7 +100,7 @@ TEST_P(ObjectiveRunsTest, AllWaysOfRunningAgree) {
                  colocated.at(kObjectiveRunsRounds), "the other feedback mode");
     }
   }
-  // And the objective is not without effect on either network.
+  // The objective changes both networks.
   ASSERT_OK_AND_ASSIGN(const SavedStates plain,
                        RunPair(Config(modes.front(), ""), {}));
   for (const auto& [file, tensors] : first.at(kObjectiveRunsRounds)) {
@@ -192,8 +192,7 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Values(1), ::testing::Values(true)),
     ObjectiveRunsCellName);
 
-// Both sides read the inputs for themselves; dropout has one layer at this
-// size.
+// Both roles read the inputs separately. Dropout has one layer at this size.
 INSTANTIATE_TEST_SUITE_P(
     Translation, ObjectiveRunsTest,
     ::testing::Combine(::testing::Values(Objective{"paired_l1", "pix2pix",

@@ -101,7 +101,7 @@ NetworkConfig NetworkOf(const std::string& name, bool generator) {
   return network;
 }
 
-// What cases with frozen parameters have in common.
+// The role config of cases with frozen parameters.
 RoleConfig FrozenRole(const std::string& network, bool generator) {
   const std::string text =
       network == "mlp"
@@ -373,7 +373,7 @@ class OracleRun {
     auto optimizer = NewOptimizer(DISCRIMINATOR, *network);
     auto synchronizer =
         NewSynchronizer(discriminator_fleet_, rank, *network, *optimizer);
-    // Of a step of either role: their batches are of one size.
+    // `step` may be a step of either role: their batches are of one size.
     const RealImageSource real_images =
         [this, rank](int64_t step, absl::Time) -> absl::StatusOr<RealImages> {
       const at::Tensor pool =
@@ -603,7 +603,7 @@ INSTANTIATE_TEST_SUITE_P(
                           .fused_in_one_pass = true},
             .fused = true}),
     OracleCaseName);
-// As much as in ADA_START and so on of the script.
+// The values of ADA_START and the other ADA constants of the script.
 constexpr AugmentOptions kOracleAda = {
     .ada = AdaOptions{
         .target = 0.2, .p = 0.5, .interval = 2, .images_to_full = 50}};

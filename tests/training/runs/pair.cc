@@ -68,7 +68,7 @@ absl::Status RunColocated(const RunPlan& plan, const RoleSetup& setup) {
   return RunRoles(roles, {});
 }
 
-// As the workers would: a compute thread each, gRPC between the roles.
+// A run like that of workers: a compute thread each, gRPC between the roles.
 class DecoupledRun {
  public:
   DecoupledRun(const RunPlan& plan, const RoleSetup& setup,
@@ -92,7 +92,7 @@ class DecoupledRun {
         }
       }
     }
-    // The first cause, not what others ran into.
+    // The first failure, not the later ones that it caused.
     absl::MutexLock lock(&mu_);
     return first_failure_;
   }
@@ -101,7 +101,8 @@ class DecoupledRun {
   struct Worker {
     int rank = 0;
     std::unique_ptr<ExchangeEnds> ends;
-    // Of its role: what it uses of `ends`, with delays.
+    // The exchange of the worker's role: the part of `ends` that it uses, with
+    // delays.
     std::unique_ptr<GeneratorExchange> generator;
     std::unique_ptr<DiscriminatorExchange> discriminator;
     std::unique_ptr<Collective> fleet;

@@ -19,7 +19,7 @@
 
 namespace gandem::testing {
 
-// What was saved: by completed rounds, then by file name.
+// Saved tensors by completed rounds, then by file name.
 using SavedStates =
     std::map<int64_t, std::map<std::string, std::vector<NamedTensor>>>;
 
@@ -29,16 +29,17 @@ struct PairOptions {
   uint64_t delay_seed = 1;
   // Decoupled: how long one wait lasts before a role looks around.
   absl::Duration poll = absl::Milliseconds(100);
-  // Start after so many rounds from the files in this folder.
+  // Start after `first_round` rounds, from the files in the folder
+  // `resume_from`.
   int64_t first_round = 0;
   std::string resume_from = {};
-  // What AUTO has become, where the config has it.
+  // The choices that replace AUTO, if the config has it.
   ComputeChoice generator_choice = {};
   ComputeChoice discriminator_choice = {};
-  // At least 0: stop after this round, as at a cut.
+  // The round after which the run stops, as at a cut; -1: no stop.
   int64_t cut = -1;
-  // As workers do: every rank saves its share of the state. Without it each
-  // saves all of it, so that they can be compared.
+  // True: every rank saves its share of the state, as workers do. False: each
+  // rank saves the whole state, so that the ranks can be compared.
   bool saves_shares = false;
   // Called at the end of each round of a role; decoupled: on its thread.
   std::function<void(const RoundMetrics&)> report = {};
@@ -61,7 +62,7 @@ RunConfig SmallConfig(const std::string& family, const std::string& folder);
 void ExpectSame(const std::map<std::string, std::vector<NamedTensor>>& a,
                 const std::map<std::string, std::vector<NamedTensor>>& b,
                 const std::string& what);
-// They are states after the same rounds, too.
+// The states must be of the same rounds, too.
 void ExpectSame(const SavedStates& a, const SavedStates& b);
 
 // Names of the tensors that differ in any bit, or exist in one only.

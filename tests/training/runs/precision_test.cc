@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whole runs in 16-bit precision: decoupled equals colocated and both feedback
-// modes agree bit for bit, overflows are skipped, a resumed run goes on, and
-// a recipe trains.
+// modes agree bit for bit, overflows are skipped, a run is resumed, and a
+// recipe trains.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ using gandem::testing::TempDir;
 
 using Precision = RoleConfig::Precision;
 
-// How one role computes; the other has its own.
+// Precision and layout of one role.
 struct Style {
   Precision precision;
   MemoryLayout layout;

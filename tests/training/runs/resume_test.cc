@@ -76,7 +76,7 @@ TEST_P(ResumeTest, AnyCutThenResumeEqualsTheWholeRun) {
     const std::string what = absl::StrCat("cut at round ", cut);
     ASSERT_OK_AND_ASSIGN(const SavedStates stopped,
                          RunPair(config, {.decoupled = true, .cut = cut}));
-    // Both sides run exactly to the cut.
+    // Both roles run exactly to the cut.
     ASSERT_EQ(stopped.rbegin()->first, cut + 1);
     ExpectSame(stopped.at(cut + 1), whole.at(cut + 1), what);
 
@@ -106,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(
                                          ScheduleConfig::IMAGE_GRADIENT),
                        ::testing::Values("Adam")),
     ResumeCellName);
-// What was asked before a cut was answered before it.
+// A request that was sent before a cut was also answered before the cut.
 INSTANTIATE_TEST_SUITE_P(
     Fused, ResumeTest,
     ::testing::Combine(::testing::Values("mlp", "sndcgan"),

@@ -24,7 +24,8 @@ RecipeLosses TrainRecipe(const TrainRecipeOptions& options) {
       "generator.network.sndcgan.width=8",
       "discriminator.network.sndcgan.width=8", "data.max_images=10000",
       "samples.every_rounds=0", "checkpoint.every_rounds=0",
-      // As it would be after some updates: it falls from 65536 first.
+      // The loss scale falls from 65536 to about this value in the first
+      // updates.
       "generator.loss_scale.initial=1024",
       "discriminator.loss_scale.initial=1024",
       "generator.precision=" + precision,

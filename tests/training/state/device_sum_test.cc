@@ -12,7 +12,7 @@ namespace {
 
 at::Tensor Number(double value) { return torch::full({}, value, at::kFloat); }
 
-// In double: 1e17 swallows what was added to it before.
+// The sum is a double, in which 1e17 absorbs the numbers added before it.
 TEST(DeviceSumTest, AddsInTheOrderInWhichNumbersCame) {
   DeviceSum sum(0.25);
   sum.Add(Number(0.5));

@@ -51,7 +51,7 @@ class LoadStateDictTest : public ::testing::Test {
 
   gandem::testing::TempDir dir_;
   const std::string path_ = dir_ / "given.safetensors";
-  // Of a layer with spectral norm, and of batch norm and dropout.
+  // The state of a layer with spectral norm, of batch norm and of dropout.
   TensorsByName state_ = {
       {"linear.weight", at::zeros({2, 3})},
       {"linear.weight_u", at::zeros({2})},
@@ -132,14 +132,14 @@ TEST_F(LoadStateDictTest, FilesOfTorchSaveAreRead) {
        {"state_dict_zip.pth", "state_dict_stream.pth"}) {
     const std::string golden = std::string(std::getenv("GANDEM_SOURCE_DIR")) +
                                "/tests/goldens/" + name;
-    // Their tensors are not those of this network, and are listed.
+    // The tensors of the file are not those of this network, and are listed.
     EXPECT_THAT(LoadStateDict(golden, state_).status(),
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          HasSubstr("the network has no such tensor")));
   }
 }
 
-TEST_F(LoadStateDictTest, WhatIsNoStateDictIsRefused) {
+TEST_F(LoadStateDictTest, FilesWithoutAStateDictAreRefused) {
   ASSERT_OK(WriteFile(path_, "import os"));
   EXPECT_THAT(LoadStateDict(path_, state_).status(),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path_)));

@@ -69,8 +69,8 @@ TEST_P(StateDictFileTest, TruncatedAnywhere) {
   }
 }
 
-// No byte that somebody changes may do more than that: fail, or give other
-// tensors.
+// A changed byte makes reading fail or gives other tensors, and does no other
+// harm.
 TEST_P(StateDictFileTest, ChangedBytesDoNoHarm) {
   ASSERT_OK_AND_ASSIGN(const std::string bytes, ReadFile(Golden()));
   int failed = 0;

@@ -62,7 +62,7 @@ TEST(StateShardTest, RanksShareTheBytes) {
   EXPECT_THAT(seen, ElementsAre("held", "m.large", "m.number", "m.small"));
 }
 
-// Of all tensors, also of those that another rank saves.
+// The checksums cover all tensors, also those that another rank saves.
 TEST(StateShardTest, AllRanksChecksumTheWholeState) {
   const auto checksums = [](int rank, int ranks, const at::Tensor& large,
                             int held) {
@@ -114,7 +114,7 @@ std::string StateShardText(TensorSnapshot& snapshot, const std::string& path) {
   return ReadFile(path).value_or("");
 }
 
-// What changes in updates only is not copied before the next one.
+// A tensor that changes in updates only is not copied before the next update.
 TEST(StateShardTest, ASnapshotIsTheStateOfItsTime) {
   const testing::TempDir folder;
   const at::Tensor weight = torch::arange(6.0).reshape({2, 3}).t();

@@ -28,7 +28,7 @@ TEST(StoredValuesTest, AreAFloatCopy) {
     std::optional<NamedTensor> stored =
         Stored(torch::arange(6.0).view({2, 3}).to(type), dtype);
     const std::optional<at::Tensor> values = FloatValuesOf(*stored);
-    // It outlives what it was made of.
+    // The values outlive the stored tensor.
     stored.reset();
     ASSERT_TRUE(values.has_value()) << type;
     EXPECT_EQ(values->scalar_type(), at::kFloat);
