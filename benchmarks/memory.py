@@ -50,7 +50,7 @@ def peak_bytes(pid):
 
 
 def gpu_bytes(device):
-    """What of "cuda:N", the system's N, is not free, of all that use it."""
+    """Bytes of "cuda:N", the system's N, that all processes together use."""
     text = subprocess.run(
         ["nvidia-smi", "--query-gpu=memory.used",
          "--format=csv,noheader,nounits", "-i", device.removeprefix("cuda:")],

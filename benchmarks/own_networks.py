@@ -77,8 +77,8 @@ class Pair:
                 f"{network['noise_dim']}"]
 
 
-# What a pass of the discriminator costs beside one of the generator: about as
-# much, or at least about twice as much.
+# Pairs of networks. A pass of the discriminator costs about as much as one of
+# the generator, or at least about twice as much.
 PAIRS = {
     "dcgan 64, equal": Pair("dcgan_64", 30, 64),
     "sngan 64, equal": Pair("sngan_64", 20, 32),
@@ -144,7 +144,7 @@ def runs_of(args, pair):
 
 
 def processor_seconds():
-    """Of the processes that have ended."""
+    """Processor time of the processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

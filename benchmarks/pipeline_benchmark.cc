@@ -106,8 +106,8 @@ void DecodeBare(const std::string& bytes, std::vector<uint8_t>& pixels) {
   jpeg_destroy_decompress(&jpeg);
 }
 
-// Of one thread, in processor time: images/s while `one` does image after
-// image.
+// Images per second of processor time on one thread, while `one` processes
+// image after image.
 double RateOfCore(double seconds, int64_t images, auto&& one) {
   const std::clock_t begin = std::clock();
   int64_t done = 0;

@@ -54,7 +54,7 @@ PLACEMENTS = {
     "1 + 2 threads": placed(1, 2),
     "2 + 1 threads": placed(2, 1),
     "2 + 2 threads": placed(2, 2),
-    # What libgomp does where nobody says how to wait.
+    # The behavior of libgomp when no wait policy is set.
     "2 + 2 threads, spinning": placed(2, 2, env={"GOMP_SPINCOUNT": "300000"}),
     "2 + 2 threads, nice generator": placed(2, 2, nice="generator_worker"),
     "2 + 2 threads, nice discriminator":

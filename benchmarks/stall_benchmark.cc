@@ -155,7 +155,7 @@ Taken Take(Prefetcher& prefetcher, const StallOptions& options) {
     const absl::Time asked = absl::Now();
     const auto batch = prefetcher.Next(MonotonicNow() + kLongestWait);
     GANDEM_CHECK_OK(batch.status());
-    // Of a wait that began in the warm-up the part behind it.
+    // A wait that began in the warm-up counts only from the end of the warm-up.
     const double waited =
         absl::ToDoubleSeconds(absl::Now() - std::max(asked, counts_from));
     // The trainer computes elsewhere: on an accelerator.

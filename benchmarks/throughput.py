@@ -148,7 +148,7 @@ def records_of(run_dir):
 
 
 def children(pid):
-    """Of a process, those that it has now."""
+    """Child processes that a process has now."""
     try:
         text = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text()
     except OSError:
@@ -157,7 +157,7 @@ def children(pid):
 
 
 def arguments(description, json_path, repetitions=0):
-    """What all scripts that measure runs take."""
+    """Arguments that all scripts that measure runs take."""
     parser = argparse.ArgumentParser(
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -211,7 +211,7 @@ def speed_and_waits(records):
 
 
 def pytorch_gan(python, network, rounds, flags):
-    """What pytorch_gan.py prints."""
+    """Output of pytorch_gan.py."""
     command = [python, SOURCE / "benchmarks" / "pytorch_gan.py",
                "--batch", BATCH, "--rounds", rounds, "--warm_up", WARM_UP,
                "--threads", 2, *flags]
@@ -223,7 +223,7 @@ def pytorch_gan(python, network, rounds, flags):
 
 
 class Place:
-    """Where runs are measured: on the CPU, or on a GPU."""
+    """The place where runs are measured: on the CPU, or on a GPU."""
 
     def __init__(self, device, fast):
         self.device, self.fast = device, fast
@@ -244,7 +244,7 @@ class Place:
                                  rounds, flags))
 
     def sets(self, name):
-        """Of a trainer with this name."""
+        """Settings of a trainer with this name."""
         if self.device == "cpu":
             return FAST if self.fast else []
         return [*of_both_roles(f"device={self.device}",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What reading remote files, and making images of stored ones, has cost this
-// process so far: for metrics and `gandem status`.
+// Costs so far, in this process, of reading remote files and of making images
+// from stored ones: for metrics and `gandem status`.
 //
 // Owner: the process. Thread safety: atomic each; read at any time.
 #pragma once

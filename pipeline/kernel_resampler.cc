@@ -143,8 +143,8 @@ PixelImage KernelResampler::Apply(const PixelImage& image) const {
   return ResizeHeight(ResizeWidth(image));
 }
 
-// Of kByteBlock rows, whose bytes lie beside each other in `across`: a weight
-// is for all of them.
+// Resizes the width of kByteBlock rows at once. Their bytes lie beside each
+// other in `across`, so that one weight applies to all of them.
 struct KernelResampler::WidthLoop {
   const std::vector<Taps>& columns;
   int64_t channels;

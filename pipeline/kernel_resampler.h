@@ -18,7 +18,8 @@
 
 namespace gandem {
 
-// Of Pillow, with its constants: bicubic with a = -0.5, Lanczos with a = 3.
+// Kernels of Pillow, with its constants: bicubic with a = -0.5, Lanczos with a
+// = 3.
 enum class ResizeKernel { kBox, kBilinear, kBicubic, kLanczos };
 
 class KernelResampler {

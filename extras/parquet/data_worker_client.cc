@@ -78,7 +78,7 @@ absl::StatusOr<std::string> DataWorkerClient::Call(const DataFrame& request,
     }
     broken_ = false;
     if (frame.kind == answer) return std::move(received.payload);
-    // Where the file could not be read, that is what went wrong.
+    // If the file could not be read, that error is the cause.
     if (!file_fault_.ok()) return file_fault_;
     return absl::Status(CodeOf(frame.first),
                         Printable(received.payload, kMaxFailureBytes));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What reading ahead did: by intervals for the controller, and from one record
-// of metrics to the next.
+// Measurements of reading ahead: by intervals for the controller, and from one
+// record of metrics to the next.
 //
 // Owner: prefetcher.h. Thread safety: none; its owner's lock.
 #pragma once

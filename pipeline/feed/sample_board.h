@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where each sample of a run's coming batches is: to be fetched, fetched,
-// finished. What may begin next, when a batch is complete, and how much memory
-// all that takes; no thread and no clock of its own.
+// State of each sample of a run's coming batches: to be fetched, fetched,
+// finished. The board tells which work may begin next, when a batch is
+// complete, and how much memory all samples take. It has no thread and no clock
+// of its own.
 //
 // Samples have positions: 0 is the first of the first batch, and batch b holds
 // [b * batch_samples, (b + 1) * batch_samples). They begin in this order, end
@@ -59,8 +60,8 @@ class SampleBoard {
   struct Work {
     int64_t first = 0;
     int64_t count = 1;
-    // Of count 1. Not set: nothing of this dataset has to be waited for, so
-    // they are fetched by whoever finishes them.
+    // Set only if `count` is 1. Not set: the dataset never waits for data, so
+    // the thread that finishes samples also fetches them.
     std::optional<KeptSample> stored = {};
     std::shared_ptr<float> pixels = nullptr;  // of the sample `first`
   };
@@ -95,13 +96,13 @@ class SampleBoard {
   // Only if CanTake(). A failure is sticky.
   absl::StatusOr<Batch> Take();
 
-  // Of the [begin, end) of a wait for the next batch: until when that was a
-  // wait for fetches. What follows is one for finishing.
+  // Splits the wait [begin, end) for the next batch: until the returned time it
+  // was a wait for fetches, from then on for finishing.
   absl::Time FetchedAt(absl::Time begin, absl::Time end) const;
 
-  // One sample is there, so that it is known what they are like.
+  // Whether one sample is fetched, so that the size of samples is known.
   bool has_begun() const { return usual_bytes_.has_value(); }
-  // Nothing has to be fetched: all is in memory.
+  // Whether all data is in memory, so that nothing has to be fetched.
   bool in_memory() const { return in_memory_; }
   int64_t taken() const { return taken_; }  // samples
   int64_t fetching() const { return fetching_; }

@@ -67,8 +67,8 @@ struct JpegErrors {
   std::longjmp(errors->back, 1);
 }
 
-// Of warnings, those that mean that pixels are missing are errors: libjpeg
-// would paint them gray.
+// Treats warnings about missing pixels as errors: libjpeg would paint the
+// pixels gray.
 void JudgeJpegMessage(j_common_ptr jpeg, int level) {
   if (level >= 0) return;  // no warning
   const int code = jpeg->err->msg_code;
@@ -132,7 +132,7 @@ int TimesPart(int a, int b) {
   return ((product >> 8) + product) >> 8;
 }
 
-// Of Adobe's kind: 255 is no ink.
+// Converts CMYK of Adobe's kind, in which 255 is no ink.
 void CmykToRgb(PixelImage& image) {
   const uint8_t* from = image.pixels.data();
   uint8_t* to = image.pixels.data();

@@ -89,7 +89,7 @@ class CsvLines {
     }
     return std::vector<std::string>();
   }
-  // Where the last one began, from 1 on.
+  // Line on which the last record began, from 1 on.
   int64_t line() const { return line_; }
 
  private:

@@ -33,7 +33,7 @@ class NpzReader {
                                         int64_t max_array_bytes = int64_t{16}
                                                                   << 30);
 
-  // Of all members, sorted, without ".npy".
+  // Names of all members, sorted, without ".npy".
   std::vector<std::string> names() const;
   bool Has(const std::string& name) const;
   // The first names, for messages: "a, b, c and 12 others".

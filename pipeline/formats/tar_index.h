@@ -45,9 +45,10 @@ struct IndexedFile {
 
 struct TarIndex {
   std::vector<IndexedFile> files = {};  // rising offsets
-  // Of the labels from 0 on, where they have names.
+  // Names of the labels from 0 on, if they have names.
   std::vector<std::string> class_names = {};
-  // Of the archive before the index. Of what ParseTarIndex returns not set.
+  // Size and checksum of the archive before the index. ParseTarIndex does not
+  // set them.
   int64_t archive_bytes = 0;
   uint32_t archive_crc32c = 0;
 };

@@ -62,7 +62,7 @@ class ZipReader {
                                         int64_t size) const;
 
  private:
-  // Where the member's compressed bytes begin.
+  // Offset of the member's compressed bytes.
   absl::StatusOr<int64_t> BeginOf(const ZipMember& member) const;
   explicit ZipReader(std::shared_ptr<const RandomAccessFile> file)
       : file_(std::move(file)) {}

@@ -166,7 +166,8 @@ void HttpClient::Transfer::Prepare(const HttpRequest& request,
   Set(CURLOPT_PROTOCOLS_STR, "http,https");
   Set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
   Set(CURLOPT_NOSIGNAL, 1L);
-  // Else the end of a request waits for its name to be resolved.
+  // Without this option, the end of a request waits for its name to be
+  // resolved.
   Set(CURLOPT_QUICK_EXIT, 1L);
   Set(CURLOPT_FOLLOWLOCATION, 0L);
   Set(CURLOPT_USERAGENT, "gandem");

@@ -212,7 +212,7 @@ absl::Status RemoteFile::Changed(absl::string_view what) const {
                    "): start again, on files that stay as they are"));
 }
 
-// Of a server that does not give parts.
+// A file of a server that does not send parts, held in memory.
 class WholeFile : public RandomAccessFile {
  public:
   WholeFile(RemoteStore& store, std::string name, PagedString bytes)
@@ -255,12 +255,12 @@ absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenWhole(
   return std::make_shared<const WholeFile>(store, name, std::move(answer.body));
 }
 
-// Of the first block.
+// Checks the answer to the request for the first block.
 absl::Status CheckFirstAnswer(const std::string& name,
                               const HttpAnswer& answer) {
   const auto& range = answer.headers.range;
   if (answer.status != 206 || !range.has_value() || range->first != 0) {
-    return absl::OkStatus();  // said by who opens it: it stays like that
+    return absl::OkStatus();  // the caller reports it: a retry does not help
   }
   const int64_t expected = std::min(kBlockBytes, range->total);
   if (std::ssize(answer.body) == expected) return absl::OkStatus();

@@ -29,7 +29,7 @@ class RemoteStore;
 
 inline constexpr int64_t kBlockBytes = int64_t{1} << 20;
 
-// What makes two answers parts of one file.
+// Version of a file. Two answers with the same version are parts of one file.
 struct FileVersion {
   std::string etag = {};           // empty: the server names none
   std::string last_modified = {};  // empty: neither

@@ -33,7 +33,7 @@ class RemoteLocation {
   explicit RemoteLocation(Url url) : url_(std::move(url)) {}
 
   const Url& url() const { return url_; }
-  // Where the server redirects to; empty: not known, or nowhere.
+  // URL that the server redirects to; empty: not known, or no redirect.
   std::string target() const {
     absl::MutexLock lock(&mu_);
     return target_;
@@ -65,8 +65,8 @@ struct RemoteRange {
   std::string query = {};  // of a list of S3
   // "If-Match: ..." and the like; not shown to who redirects.
   std::vector<std::string> conditions = {};
-  // What an answer of 200 or 206 has to fulfill, if set. UNAVAILABLE: it makes
-  // no sense, and some more tries may bring one that does.
+  // Check of an answer of 200 or 206, if set. UNAVAILABLE: the answer makes no
+  // sense, and another try may bring one that does.
   std::function<absl::Status(const HttpAnswer& answer)> check = {};
 };
 

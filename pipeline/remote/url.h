@@ -38,8 +38,8 @@ std::string UrlText(const Url& url);
 // For messages: without query and fragment. A path stays as it is.
 std::string ShownUrl(absl::string_view path_or_url);
 
-// What tells of which kind a file is by the end of its name: without query and
-// fragment. A path stays as it is.
+// The part whose end tells the kind of a file: without query and fragment. A
+// path stays as it is.
 absl::string_view NamePart(absl::string_view path_or_url);
 
 // Percent-encoding (RFC 3986 section 2.1) of all but unreserved characters, and

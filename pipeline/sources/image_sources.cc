@@ -183,7 +183,7 @@ absl::StatusOr<SourceLook> LookAtTensors(const ImageStore& source) {
   return look;
 }
 
-// What is said of all images of a source.
+// Describes the shape and the values of the images of a source.
 std::string AppearanceText(const ImageStore& source, const SourceLook& look) {
   if (source.tensors().has_value()) {
     const StoredFormat format = *source.tensors();

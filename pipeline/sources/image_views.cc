@@ -71,7 +71,7 @@ class FewerImages : public ImageView {
       hash.Update(absl::StrCat("image ", kept_[i], " ", stored.size(), " "));
       hash.Update(stored);
       if (!stored.empty()) continue;
-      // Where nothing is stored, the pixels are in memory.
+      // If nothing is stored, the pixels are in memory.
       GANDEM_ASSIGN_OR_RETURN(const DecodedImage image, Decode(i, stored));
       hash.Update(std::as_bytes(std::span(image.pixels.pixels)));
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the samples of one shard of tensors lie: a .safetensors or an .npy
+// Places of the samples in one shard of tensors: a .safetensors or an .npy
 // file, told apart by the first bytes. Only headers and labels are read.
 //
 // Owner: values. Thread safety: pure functions, but for reading.

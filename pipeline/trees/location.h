@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a source of images lies: a path or a URL as somebody named it, looked
-// at once. All kinds of sources tell by it whether it is one of theirs
-// (sources/source_kind.h), and open it.
+// Location of a source of images: a path or a URL as the user named it, looked
+// at once. Each kind of source uses it to tell whether the source is of this
+// kind (sources/source_kind.h), and to open it.
 //
 // Owner: values. Thread safety: pure functions, except for looking at files.
 #pragma once

@@ -227,7 +227,7 @@ TEST(ShardOrderTest, FrozenValues) {
               ElementsAre(13, 12, 5, 6, 14, 7, 1, 11, 8, 0, 9, 10, 3, 2, 4));
 }
 
-// What is needed at a time is in few units.
+// The images of a window are in few units.
 TEST(ShardOrderTest, AWindowHasFewUnits) {
   const ImageUnits units = UnitsOf(std::vector<int64_t>(50, 100), 200);
   const DataOrder order(1, units);

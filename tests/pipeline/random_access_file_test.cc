@@ -62,7 +62,7 @@ TEST_F(RandomAccessFileTest, AFileThatGotShorter) {
                        HasSubstr("had 10 bytes and has 4 now")));
 }
 
-TEST_F(RandomAccessFileTest, WhatIsNoFile) {
+TEST_F(RandomAccessFileTest, PathsThatAreNoFilesAreRejected) {
   EXPECT_THAT(OpenLocalFile(dir_ / "none"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
   EXPECT_THAT(

@@ -170,7 +170,7 @@ TEST_F(SharedCacheTest, AFailureIsNotKept) {
   EXPECT_EQ(Get(cache, 1), "1111111111");
 }
 
-TEST_F(SharedCacheTest, WhoIsStoppedLeavesTheBlockToTheOthers) {
+TEST_F(SharedCacheTest, AStoppedReaderLeavesTheBlockToTheOthers) {
   BlockCache cache(kBlockOfTen);
   absl::Notification stopped;
   std::atomic<bool> started = false;

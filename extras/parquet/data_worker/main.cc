@@ -16,7 +16,7 @@
 namespace gandem {
 namespace {
 
-// What a row group takes when it is read: its bytes in the file, decompressed,
+// Memory that reading a row group takes: its bytes in the file, decompressed,
 // and in memory for gandem, with room to spare.
 constexpr rlim_t kMaxMemoryBytes = rlim_t{4} << 30;
 constexpr rlim_t kMaxFileBytes = kMaxPayloadBytes + (rlim_t{1} << 20);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a data_worker that a hostile file took over may answer: frames, indexes
+// Answers of a data_worker that a hostile file has taken over: frames, indexes
 // and images of any bytes.
 #include <cstddef>
 #include <cstdint>

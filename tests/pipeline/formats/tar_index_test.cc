@@ -120,11 +120,11 @@ TEST_F(TarIndexTest, DamageIsFound) {
     bad[at] ^= 1;
     expect_damaged(bad);
   }
-  // Of another archive: the same end, and less before it.
+  // The index of another archive: the same end, and less before it.
   expect_damaged(good.substr(512));
 }
 
-TEST(ParseTarIndexTest, WhatDoesNotFitIsRefused) {
+TEST(ParseTarIndexTest, MismatchedIndexesAreRefused) {
   const auto parse = [](const std::string& lines) {
     return ParseTarIndex("gandem tar index 1\n" + lines, 4096).has_value();
   };

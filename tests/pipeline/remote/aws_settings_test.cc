@@ -88,7 +88,7 @@ TEST_F(AwsSettingsTest, Profiles) {
   EXPECT_TRUE(settings.key.empty());
 }
 
-TEST_F(AwsSettingsTest, WhatIsIncomplete) {
+TEST_F(AwsSettingsTest, IncompleteSettingsAreRejected) {
   variables_["AWS_PROFILE"] = "typo";
   EXPECT_THAT(Read(), StatusIs(absl::StatusCode::kInvalidArgument,
                                HasSubstr("'typo'")));

@@ -192,7 +192,7 @@ TEST_F(RemoteStoreTest, OneThatNeverMakesSenseEndsTheRead) {
                              HasSubstr("6 tries"))));
 }
 
-TEST_F(RemoteStoreTest, WhatFailsForGoodFailsAtOnce) {
+TEST_F(RemoteStoreTest, PermanentFailuresFailAtOnce) {
   struct Case {
     int status;
     absl::StatusCode code;
@@ -310,7 +310,7 @@ TEST_F(RemoteStoreTest, RedirectsThatAreNotFollowed) {
   }
 }
 
-TEST_F(RemoteStoreTest, WhatIsNoFile) {
+TEST_F(RemoteStoreTest, AnswersThatAreNoFilesAreRejected) {
   HttpServer server([&](const HttpCall& call) {
     if (call.target == "/page") {
       return HttpAnswerText(200, "Content-Type: text/html\r\n",

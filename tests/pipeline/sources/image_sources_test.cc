@@ -122,7 +122,8 @@ TEST_F(ImageSourcesTest, SubfoldersAndTheOrderOfNames) {
   for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(Bytes(*data, i)[0], i);
 }
 
-// What Pillow's convert("RGB") makes of every kind of file.
+// The goldens are the results of Pillow's convert("RGB") for every kind of
+// file.
 TEST_F(ImageSourcesTest, PlainImagesAreThoseOfPillow) {
   const auto goldens = gandem::testing::ImageGoldens();
   int files = 0;
@@ -174,7 +175,7 @@ TEST_F(ImageSourcesTest, OtherFormatsAndNothingAtAll) {
                                      HasSubstr("no such file or folder")));
 }
 
-// What numpy.savez writes.
+// The file is as numpy.savez writes it.
 TEST_F(ImageSourcesTest, AnArrayThatIsStoredAsItIs) {
   const PixelImage noise = NoiseImage(1, 30, 20, 1);  // five of 6 x 20
   WriteNpz(
@@ -455,7 +456,7 @@ TEST_F(SameImagesTest, LabelsByFolderOrCsv) {
                     HasSubstr("labels.csv has no label for '3.png'")));
 }
 
-TEST_F(SameImagesTest, WhatIsNoFileInAFolderIsNamed) {
+TEST_F(SameImagesTest, SpecialFilesInAFolderAreNamed) {
   const std::string png = PngBytes(images_[0]);
   WriteTree(dir_ / "pipe", {{"1.png", png}, {".hidden/2.png", "x"}});
   ASSERT_EQ(mkfifo(std::string(dir_ / "pipe/.hidden/3.png").c_str(), 0600), 0);

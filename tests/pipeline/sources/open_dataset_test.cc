@@ -152,7 +152,7 @@ TEST_F(OpenDatasetTest, OpenPairsReadsBothFiles) {
                                  "3 images and 2")));
 }
 
-// What a config leaves open is found out.
+// The source determines the settings that a config leaves open.
 TEST_F(OpenDatasetTest, ASourceSaysWhatTheConfigDoesNot) {
   WriteTree(dir_ / "photos", {{"a/1.png", PngBytes(NoiseImage(3, 10, 20, 1))},
                               {"b/2.png", PngBytes(NoiseImage(1, 9, 9, 2))}});
@@ -172,7 +172,7 @@ TEST_F(OpenDatasetTest, ASourceSaysWhatTheConfigDoesNot) {
             (ImageShape{.channels = 3, .height = 8, .width = 8}));
   EXPECT_THAT(ReadDatasetLabels(config)->labels, ElementsAre(0, 1));
 
-  // What it does say stays.
+  // The settings of the config stay.
   resolved.set_channels(1);
   resolved.set_fit(PAD);
   resolved.set_crop(DataConfig::NONE);
@@ -205,8 +205,8 @@ DataConfig OrderOf(const StoredImages& images, const std::string& source,
   return config;
 }
 
-// What is needed next is at hand: of blocks half of the memory, of row groups a
-// quarter, and a quarter of these is for a window.
+// The pieces that are needed next are at hand: blocks take half of the memory,
+// row groups a quarter, and a quarter of these is for a window.
 TEST(ResolveOrderTest, WindowsFitIntoWhatIsKept) {
   const std::string url = "https://example.org/s-{0..9}.tar";
   const StoredImages tar(1000, false);
@@ -243,7 +243,7 @@ TEST(ResolveOrderTest, FilesOfThisMachineHaveTheGlobalOrder) {
   EXPECT_EQ(AdviceOnWindow(fits, OrderOf(fits, "a.parquet")), "");
 }
 
-TEST(ResolveOrderTest, WhatIsSetStaysAndIsWarnedOf) {
+TEST(ResolveOrderTest, GivenSettingsStayWithAWarning) {
   const StoredImages tar(1000, false);
   const std::string url = "https://example.org/s-{0..9}.tar";
   DataConfig given;

@@ -51,7 +51,7 @@ class PackImagesTest : public ::testing::Test {
     return PackImages(**store, options_,
                       [](int64_t) { return absl::OkStatus(); });
   }
-  // Of the folder that was packed into.
+  // Contents of the files in the folder that was packed into, by name.
   std::map<std::string, std::string> Contents(const std::string& folder) {
     std::map<std::string, std::string> contents;
     const std::vector<std::string> names = *ListDirectory(folder);
@@ -223,7 +223,7 @@ TEST_F(PackImagesTest, ImagesInMemoryBecomePng) {
             (*OpenSource(dir_ / "bin"))->Read(4)->pixels);
 }
 
-TEST_F(PackImagesTest, WhatChangedIsNoticedWhenItIsRead) {
+TEST_F(PackImagesTest, ChangedBytesAreNoticedWhenTheyAreRead) {
   options_.shard_bytes = 1 << 20;
   ASSERT_OK(Pack(dir_ / "photos"));
   const std::string path = options_.folder + "/shard-000000.tar";
