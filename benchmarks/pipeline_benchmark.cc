@@ -85,7 +85,7 @@ std::string MadeUpJpeg(int64_t side, uint32_t seed) {
   return text;
 }
 
-// Nothing but libjpeg-turbo, as it decodes if nobody asks for anything.
+// Decodes with libjpeg-turbo alone and its default options.
 void DecodeBare(const std::string& bytes, std::vector<uint8_t>& pixels) {
   jpeg_error_mgr errors;
   jpeg_decompress_struct jpeg;

@@ -79,7 +79,8 @@ ALLOCATORS = {
 
 
 def is_installed(placement):
-    """The loader complains of a library that is missing, and goes on."""
+    """Whether the libraries are there: the loader complains of a missing
+    library and continues."""
     done = subprocess.run(["true"], env={**os.environ, **placement["env"]},
                           capture_output=True, timeout=60)
     return not done.stderr

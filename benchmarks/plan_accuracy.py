@@ -108,7 +108,7 @@ class Bench:
         self.args, self.folder, self.recipe = args, folder, recipe
         self.path = throughput.SOURCE / "recipes" / f"{recipe}.textproto"
         self.profile = (args.profiles or folder) / f"{recipe}.textproto"
-        # Of all that is measured here.
+        # Settings of all runs here.
         self.sets = [*args.set, *throughput.of_both_roles(
             f"device={args.device}")]
 
@@ -158,7 +158,7 @@ class Bench:
             flags)
         if "--plan" in flags:
             command.remove(str(self.path))
-        # To ask a GPU takes a core for a while.
+        # Asking a GPU takes a core for a while.
         on_gpu = self.args.device != "cpu"
         peaks = memory.watch(command, look_seconds=1 if on_gpu else 0.1,
                              device=self.args.device)

@@ -41,7 +41,7 @@ RESULTS = SOURCE / "docs" / "quality.json"
 PICTURE = SOURCE / "docs" / "images" / "quality.png"
 BATCH = 64
 ROUNDS = 1600
-EVERY = 200  # rounds between judged checkpoints
+EVERY = 200  # rounds between evaluated checkpoints
 NUM = 5000  # generated images that a checkpoint is judged by
 WIDTH = 16
 SPEED_ROUNDS = 150
@@ -111,7 +111,7 @@ OPTIMISTIC = [Setting(lag, 0.5, optimism=1) for lag in (0, 1)]
 OPTIMISTIC.append(Setting(1, 0.5, optimism=1, feedback="FUSED"))
 # The recipe's own beta1 first, then what `gandem plan` chooses beside a lag.
 MATCHED = [lag_matched(lag, beta1) for beta1 in (0.5, 0) for lag in (2, 4)]
-# As much optimism as LAG_MATCHED has, more or all of it in one role.
+# The optimism of LAG_MATCHED, more or all of it in one role.
 UNEVEN = [Setting(4, 0.5, optimism=pair)
           for pair in ((4, 0), (0, 4), (3, 1), (1, 3))]
 # Whether they close the rest of a lag of 4, and whether that is the lag's.

@@ -64,8 +64,8 @@ std::optional<PipelineSetting> ParseHeld(const std::string& text) {
   return held;
 }
 
-// Memory of this process that lies in RAM, but for files: pages of programs
-// that are used for the first time are none of the images.
+// Memory of this process that lies in RAM, without files: pages of programs
+// that are used for the first time do not belong to the images.
 int64_t ResidentBytes() {
   int64_t pages = 0;
   int64_t resident = 0;
@@ -118,7 +118,7 @@ class MemoryWatch {
   Thread thread_;
 };
 
-// In the second half of a pause nothing is left to do.
+// Nothing is left to do in the second half of a pause.
 nlohmann::json Pause(double seconds) {
   absl::SleepFor(absl::Seconds(seconds / 2));
   const double cpu = CpuSeconds();

@@ -26,7 +26,7 @@ import tempfile
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 BATCH = 64
 
-# `network`: what pytorch_gan.py is told. `sets`: of the recipe.
+# `network`: arguments of pytorch_gan.py. `sets`: settings of the recipe.
 RECIPES = {
     "dcgan_64": {"rounds": 30, "sets": [],
                  "network": {"network": "dcgan", "size": 64, "width": 64,
@@ -40,8 +40,8 @@ RECIPES = {
                             "network": {"network": "sndcgan", "size": 32,
                                         "width": 64, "noise_dim": 128,
                                         "loss": "HINGE"}},
-    # Without batch norm in the discriminator; one step of each network in a
-    # round, and narrow enough for two cores.
+    # The discriminator has no batch norm. A round has one step of each network,
+    # and the networks are narrow enough for two cores.
     "sngan_64": {"rounds": 20,
                  "sets": ["schedule.discriminator_steps_per_round=1",
                           "generator.batch_size=64",
@@ -50,7 +50,7 @@ RECIPES = {
                  "network": {"network": "sngan", "size": 64, "width": 16,
                              "noise_dim": 128, "loss": "HINGE"}},
 }
-# In place of the above on a GPU, where there is room for the whole width.
+# Replacements on a GPU, where there is room for the whole width.
 ON_GPU = {
     "sngan_64": {"sets": ["schedule.discriminator_steps_per_round=1",
                           "generator.batch_size=64"],
@@ -96,7 +96,7 @@ PYTORCH = {
     "PyTorch REUSED, compiled": ["--channels_last", "--compile"],
     "PyTorch fused, channels_last": ["--fused", "--channels_last"],
 }
-# In place of the above on a GPU.
+# Replacements on a GPU.
 GANDEM_ON_GPU = {
     "colocated L0 REUSED": (True, sets(0)),
     "colocated L1 FUSED": (True, sets(1, feedback="FUSED")),
@@ -170,7 +170,7 @@ def arguments(description, json_path, repetitions=0):
 
 
 def train(binaries, recipe, rounds, colocated, assignments, flags=()):
-    """The records of metrics.jsonl of a run of so many measured rounds."""
+    """The records of metrics.jsonl of a run of `rounds` measured rounds."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="gandem-bench-"))
     try:
         subprocess.run(

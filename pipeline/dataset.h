@@ -10,7 +10,7 @@
 //   std::vector<float> pixels(images->shape().NumValues());
 //   absl::StatusOr<int64_t> label = images->Read(7, pixels);
 //
-// Owner: whoever holds it; a transform owns what it wraps.
+// Owner: the holder; a transform owns what it wraps.
 // Thread safety: immutable after construction; Read from any thread.
 #pragma once
 

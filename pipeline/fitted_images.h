@@ -59,7 +59,8 @@ class FittedImages : public Dataset {
   }
 
   absl::StatusOr<StoredSample> Fetch(int64_t index) const override;
-  // Without `key` a random crop is that of the middle, and nothing is mirrored.
+  // Without `key` a random crop is the square in the middle, and nothing is
+  // mirrored.
   absl::StatusOr<int64_t> Finish(int64_t index, const StoredView& stored,
                                  std::optional<SampleKey> key,
                                  std::span<float> out) const override;
@@ -106,7 +107,7 @@ SampleDraw DrawOf(const SampleKey& key);
 // Swaps left and right.
 void Mirror(ImageShape shape, std::span<float> values_CHW);
 
-// As Pillow's convert("L") and convert("RGB").
+// Converts colors as Pillow's convert("L") and convert("RGB") do.
 PixelImage WithChannels(PixelImage image, int64_t channels);
 
 // The largest square at `place`, in [0, 1), of the way along the longer side;

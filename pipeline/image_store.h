@@ -3,7 +3,7 @@
 // Stored images by index, of any size and color, before anything is done to
 // them. sources/ implements it; fitted_images.h makes a Dataset of it.
 //
-// Owner: whoever holds it.
+// Owner: the holder.
 // Thread safety: immutable after it was opened; all functions from any thread.
 // Errors: name the file, and the entry of an archive.
 #pragma once
@@ -51,7 +51,7 @@ struct SourceInfo {
   // Set where the images are tensors (tensor_samples.h is for these); Decode
   // makes a picture of one then, for people.
   std::optional<StoredFormat> tensors = {};
-  std::vector<int64_t> labels = {};  // of each image, not negative; or none
+  std::vector<int64_t> labels = {};  // one per image, not negative; or none
   // Names of the labels from 0 on, if the source has names; otherwise empty.
   std::vector<std::string> class_names = {};
   // Why labels that were found are not used, so that there are none; else "".
@@ -99,8 +99,8 @@ class ImageStore {
   //   INVALID_ARGUMENT  it is of a kind that is not read.
   virtual absl::StatusOr<DecodedImage> Decode(
       int64_t index, absl::string_view stored) const = 0;
-  // The same as ImageReading::kPlain (formats/image_decoder.h), where the
-  // format knows a difference.
+  // Decodes as ImageReading::kPlain (formats/image_decoder.h) if the format has
+  // a difference.
   virtual absl::StatusOr<DecodedImage> DecodePlain(
       int64_t index, absl::string_view stored) const {
     return Decode(index, stored);

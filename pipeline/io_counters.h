@@ -13,7 +13,7 @@ namespace gandem {
 
 struct IoCounters {
   std::atomic<int64_t> requests = 0;  // of remote files, retries included
-  std::atomic<int64_t> bytes = 0;     // that arrived
+  std::atomic<int64_t> bytes = 0;     // bytes that arrived
   std::atomic<int64_t> retries = 0;
   std::atomic<int64_t> cache_hits = 0;  // blocks that lay in data.cache_dir
   std::atomic<int64_t> cache_misses = 0;

@@ -34,7 +34,7 @@ constexpr int kWeightBits = 22;  // weights are in units of 2^-22
   }
 }
 
-// The same rows with `to` bytes each in place of `from`.
+// Returns the same rows with `to` bytes each in place of `from`.
 std::vector<uint8_t> WithRowBytes(const std::vector<uint8_t>& rows,
                                   int64_t from, int64_t to) {
   const int64_t count = static_cast<int64_t>(rows.size()) / from;

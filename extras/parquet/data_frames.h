@@ -61,7 +61,7 @@ absl::StatusOr<DataFrame> DecodeDataFrame(absl::string_view bytes);
 
 struct RowGroupSize {
   int64_t rows = 0;
-  int64_t bytes = 0;  // of its images in the file, as the file says
+  int64_t bytes = 0;  // bytes of its images, as the file says
 };
 
 // Properties of a shard that are known before any of its images is read.
@@ -75,8 +75,8 @@ struct OpenedShard {
   bool labels_are_texts = false;
   std::vector<std::string> class_names = {};
   std::vector<RowGroupSize> row_groups = {};
-  std::vector<int64_t> labels = {};     // of each row, or none
-  std::vector<std::string> paths = {};  // of each row, or none
+  std::vector<int64_t> labels = {};     // one per row, or none
+  std::vector<std::string> paths = {};  // one per row, or none
 
   int64_t rows() const;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which Parquet files a path stands for:
+// Parquet files that a path stands for:
 //
 //   train.parquet                          a file, whatever it is called
 //   train-{00000..00004}-of-00005.parquet  several

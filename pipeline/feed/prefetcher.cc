@@ -23,8 +23,8 @@ namespace {
 
 constexpr absl::Duration kUpdateInterval = absl::Milliseconds(100);
 
-// For samples that wait: the trainer has a batch, and the memory of the one
-// before it is kept.
+// Memory for waiting samples: the trainer has a batch, and the memory of the
+// batch before it is kept.
 int64_t BytesToWait(const Prefetcher::Options& options, int64_t sample_values) {
   const int64_t batch = options.StepImages() * sample_values *
                         static_cast<int64_t>(sizeof(float));

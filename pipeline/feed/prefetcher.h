@@ -75,7 +75,7 @@ class Prefetcher {
     // Threads that finish samples: cores that the trainer leaves free, at least
     // 1, at most 1024.
     int max_workers = 1;
-    // In place of what the controller decides: for measurements.
+    // Setting to use in place of the controller's: for measurements.
     std::optional<PipelineSetting> held = {};
     Clock* clock = Clock::Real();
 
@@ -145,7 +145,7 @@ class Prefetcher {
   const DataOrder order_;
 
   ByteChunks chunks_;               // of samples that wait
-  std::atomic<bool> stop_ = false;  // of fetches that wait for a network
+  std::atomic<bool> stop_ = false;  // stops fetches that wait for a network
   absl::Mutex mu_;
   SampleBoard board_ ABSL_GUARDED_BY(mu_);
   FeedMeter meter_ ABSL_GUARDED_BY(mu_);

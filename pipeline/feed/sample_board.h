@@ -10,12 +10,12 @@
 // in any, and batches are taken in order.
 //
 // Memory: until it is finished, a sample counts with its stored bytes; while it
-// is being fetched, with the most that samples of late had (so the
-// first is fetched alone). Those of the next `finished_ahead` count with their
-// part of a batch, too, from when they begin; the others stay as they are
-// stored. A batch's memory is made when its first sample is finished, so up to
-// one batch more is taken than what counts. The batch that is taken next begins
-// whatever it needs.
+// is being fetched, with the most bytes of recent samples (so the first is
+// fetched alone). The next `finished_ahead` samples also count with their part
+// of a batch from when they begin; the others stay as they are stored. A
+// batch's memory is made when its first sample is finished, so up to one batch
+// more is taken than what counts. The batch that is taken next begins whatever
+// it needs.
 //
 // Owner: prefetcher.h. Thread safety: none; its owner's lock.
 // Errors: the failure of the sample with the lowest position, in its batch's
@@ -63,7 +63,7 @@ class SampleBoard {
     // Set only if `count` is 1. Not set: the dataset never waits for data, so
     // the thread that finishes samples also fetches them.
     std::optional<KeptSample> stored = {};
-    std::shared_ptr<float> pixels = nullptr;  // of the sample `first`
+    std::shared_ptr<float> pixels = nullptr;  // pixels of the sample `first`
   };
   struct Batch {
     std::shared_ptr<float> pixels = nullptr;  // aligned to 64 bytes
@@ -132,7 +132,7 @@ class SampleBoard {
   // There is memory for `stored_bytes` more, and for the finished samples up to
   // `position`.
   bool HasRoom(int64_t position, int64_t stored_bytes) const;
-  void TakeRoom(int64_t position);  // of finished samples, up to it
+  void TakeRoom(int64_t position);  // of finished samples, up to `position`
   // Samples from `next_` on that one call may finish.
   int64_t RunLength() const;
   float* PixelsOf(int64_t position, OpenBatch& open);
@@ -147,7 +147,7 @@ class SampleBoard {
   std::map<int64_t, KeptSample> fetched_;  // not begun to be finished
   std::deque<OpenBatch> open_;             // the first is taken next
   int64_t stored_bytes_ = 0;               // of all that are not finished
-  std::optional<int64_t> usual_bytes_;  // of a stored sample, at most of late
+  std::optional<int64_t> usual_bytes_;  // most bytes of a recent stored sample
   bool in_memory_ = false;
   std::optional<std::pair<int64_t, absl::Status>> failed_;  // lowest position
 };

@@ -237,7 +237,7 @@ int ExifOrientation(absl::string_view marker) {
 PixelImage Upright(PixelImage image, int orientation) {
   GANDEM_CHECK(orientation >= 1 && orientation <= 8);
   if (orientation == 1) return image;
-  // Which way row 0 and column 0 of the stored image lie: Exif's table.
+  // Exif's table: the directions of row 0 and column 0 of the stored image.
   const bool turned = orientation >= 5;
   const bool from_right = orientation == 2 || orientation == 3 ||
                           orientation == 7 || orientation == 8;

@@ -39,14 +39,14 @@ absl::StatusOr<NpyLayout> ParseNpyLayout(absl::string_view begin);
 // shorter.
 inline constexpr int64_t kNpyStartBytes = (1 << 16) + 16;
 
-// The same for a file of `file_bytes` bytes, which must be the size of the
-// array.
+// Parses the start of a file of `file_bytes` bytes, which must be the size of
+// the array.
 absl::StatusOr<NpyLayout> ParseNpyStart(absl::string_view start,
                                         uint64_t file_bytes);
 
 struct NpyHeader {
   std::string text;         // all that stands before the data
-  uint64_t data_bytes = 0;  // that have to follow, row-major
+  uint64_t data_bytes = 0;  // bytes that have to follow, row-major
 };
 
 //   INVALID_ARGUMENT  bfloat16, which numpy does not have; a bad shape.

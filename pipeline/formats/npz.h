@@ -84,7 +84,7 @@ class NpzWriter {
 
   FileWriter file_;
   uint64_t position_ = 0;
-  uint64_t missing_bytes_ = 0;  // of the array that was begun
+  uint64_t missing_bytes_ = 0;  // bytes that the current array lacks
   std::vector<ZipMember> members_;
 };
 

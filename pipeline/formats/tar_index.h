@@ -62,8 +62,8 @@ absl::Status AddTarIndex(const TarIndex& index, TarWriter& tar);
 absl::StatusOr<std::optional<TarIndex>> ReadTarIndex(
     const RandomAccessFile& file);
 
-// Its text, up to the last line; nullopt: it is damaged, or names what is not
-// within the first `archive_bytes` of the archive.
+// Parses an index up to its last line; nullopt: it is damaged, or names a file
+// that is not within the first `archive_bytes` of the archive.
 std::optional<TarIndex> ParseTarIndex(absl::string_view text,
                                       int64_t archive_bytes);
 

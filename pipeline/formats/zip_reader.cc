@@ -22,7 +22,7 @@
 namespace gandem {
 namespace {
 
-// In bytes: fixed parts of the records.
+// Sizes of the fixed parts of the records, in bytes.
 constexpr size_t kLocalBytes = 30;
 constexpr size_t kCentralBytes = 46;
 constexpr size_t kEndBytes = 22;
@@ -77,7 +77,7 @@ struct Directory {
   uint64_t members = 0;
 };
 
-// From the record at the archive's end, of which `tail` are the last bytes.
+// Reads the record at the archive's end, of which `tail` are the last bytes.
 absl::StatusOr<Directory> FindDirectory(const RandomAccessFile& file,
                                         absl::string_view tail) {
   const std::string signature = zip::Pack(zip::kEndSignature);

@@ -15,7 +15,7 @@
 // Metadata services of instances and containers, credential_process and SSO are
 // not asked: `aws configure export-credentials` makes variables of them.
 //
-// Owner: values. Thread safety: pure functions, but for reading files.
+// Owner: values. Thread safety: pure functions, except for reading files.
 #pragma once
 
 #include <string>

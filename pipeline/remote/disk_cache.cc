@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
 constexpr char kBlockMagic[] = "gdmblk1 ";
 constexpr size_t kBlockHeader = sizeof(kBlockMagic) - 1 + 8 + 1;
 constexpr char kHalfWritten[] = ".tmp";
-constexpr std::time_t kHalfWrittenSeconds = 3600;  // nobody writes so long
+constexpr std::time_t kHalfWrittenSeconds = 3600;  // no write takes so long
 constexpr std::time_t kUsedAgainSeconds = 60;      // use is noted this often
 // How full a folder is after something was removed.
 constexpr double kTrimmedTo = 0.9;
@@ -139,7 +139,7 @@ absl::Status DiskCache::WriteBlock(const std::string& path,
                    number.fetch_add(1), kHalfWritten);
   const absl::Status written =
       WriteFile(temporary, absl::StrCat(HeaderOf(block), block));
-  // Not synced: a block that a crash cuts is fetched again.
+  // The file is not synced: a block that a crash cuts is fetched again.
   if (written.ok() && rename(temporary.c_str(), path.c_str()) == 0) {
     return absl::OkStatus();
   }

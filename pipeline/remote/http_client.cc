@@ -53,7 +53,7 @@ HttpFailure FailureOf(CURLcode code) {
   }
 }
 
-// As curl and OpenSSL have it; libcurl itself does not look.
+// The same file as curl and OpenSSL use; libcurl itself does not look for it.
 std::string AuthoritiesFile() {
   for (const char* const name : {"CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
     const char* const value = std::getenv(name);
@@ -222,7 +222,7 @@ size_t HttpClient::Transfer::AddBody(absl::string_view bytes) {
   const size_t most = status == 206   ? static_cast<size_t>(wanted_)
                       : status == 200 ? static_cast<size_t>(max_body_)
                                       : kMaxErrorBody;
-  // Growing it step by step would leave room that nobody uses.
+  // Growing the body step by step would leave unused room.
   if (status == 206 && answer_.body.empty()) answer_.body.reserve(most);
   const size_t room = most - std::min(most, answer_.body.size());
   answer_.body.append(bytes.data(), std::min(room, bytes.size()));

@@ -39,7 +39,7 @@ struct HttpRequest {
   std::vector<std::string> headers = {};  // "Name: value"
   bool use_netrc = true;
   AwsKey key = {};          // empty: not signed
-  std::string region = {};  // of the signature
+  std::string region = {};  // region of the signature
 };
 
 struct HttpLimits {
@@ -57,7 +57,7 @@ enum class HttpFailure {
   kNone,
   kNetwork,    // no connection, a lost one, silence, a name that has no address
   kTruncated,  // the connection ended before the body
-  kCertificate,  // not who it says it is
+  kCertificate,  // the server is not the one that was asked
   kUnusable,     // an address that is none, a protocol that is not spoken
   kCancelled,    // stopped by read_stop.h
 };
@@ -83,7 +83,7 @@ struct HttpHeaders {
 
 struct HttpAnswer {
   HttpFailure failure = HttpFailure::kNone;
-  std::string problem = {};  // of a failure, for people
+  std::string problem = {};  // description of a failure, for people
   int status = 0;
   HttpHeaders headers = {};
   // At most what was asked for; of an error the beginning.

@@ -65,8 +65,8 @@ class RemoteFile : public RandomAccessFile {
   int64_t BytesOf(int64_t block) const {
     return std::min(kBlockBytes, version_.size - block * kBlockBytes);
   }
-  // Without the query, which may be a signature; empty: what the server says
-  // does not tell two files or versions apart.
+  // Name without the query, which may be a signature; empty: the headers do not
+  // tell two files or versions apart.
   std::string DiskName() const {
     const Url& url = location_->url();
     if (version_.etag.empty() &&

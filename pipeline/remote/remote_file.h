@@ -6,7 +6,7 @@
 // request, by If-Match or If-Unmodified-Since, and compared with each answer:
 // all that is ever read of it is of one version.
 //
-// Owner: shared by who reads. Thread safety: any thread.
+// Owner: shared by the readers. Thread safety: any thread.
 // Errors: those of RemoteReader, and
 //   DATA_LOSS         the file was changed while it was read, or ends
 //                     early.

@@ -59,7 +59,7 @@ class RemoteStore {
   // was found changed.
   absl::StatusOr<std::shared_ptr<const RandomAccessFile>> Open(
       absl::string_view url);
-  // So that Open asks for it again.
+  // Makes Open ask for the file again.
   void Forget(const Url& url);
 
   // The objects of S3 whose keys begin with that of `url`, in no order;
@@ -67,7 +67,7 @@ class RemoteStore {
   // lists.
   absl::StatusOr<std::vector<S3Object>> List(const Url& url, size_t most);
 
-  // For remote_file.h.
+  // Parts for remote_file.h.
   RemoteReader& reader() { return reader_; }
   BlockCache& blocks() { return blocks_; }
   std::shared_ptr<DiskCache> disk() const;  // nullptr: none

@@ -56,7 +56,7 @@ class RetryTimer {
     return begin < deadline_ ? std::optional(begin) : std::nullopt;
   }
 
-  int tries() const { return tries_; }  // that failed
+  int tries() const { return tries_; }  // failed tries
 
  private:
   const absl::Time deadline_;

@@ -32,10 +32,10 @@ bool IsUrl(absl::string_view name);
 //                     without a bucket.
 absl::StatusOr<Url> ParseUrl(absl::string_view url);
 
-// For requests; of s3 "s3://bucket/key".
+// URL for requests; for S3 "s3://bucket/key".
 std::string UrlText(const Url& url);
 
-// For messages: without query and fragment. A path stays as it is.
+// URL for messages: without query and fragment. A path stays as it is.
 std::string ShownUrl(absl::string_view path_or_url);
 
 // The part whose end tells the kind of a file: without query and fragment. A

@@ -34,7 +34,7 @@ class EncodedStore : public ImageStore {
     return DecodeAs(ImageReading::kPlain, index, stored);
   }
 
-  // The same for the same files in a folder, an archive or Parquet.
+  // The hash is the same for the same files in a folder, an archive or Parquet.
   absl::StatusOr<std::string> ContentHash() const final {
     Sha256 hash;
     for (int64_t i = 0; i < size(); ++i) {

@@ -36,7 +36,7 @@ namespace {
 constexpr int64_t kLookedAt = 64;  // images of a source that tell its kind
 constexpr size_t kMaxShownReason = 1000;  // bytes
 
-// By its name, or as POSIX.1-1988 says.
+// Recognizes a tar by its name, or by the magic of POSIX.1-1988.
 bool IsTar(const Location& at) {
   constexpr size_t kMagicAt = 257;
   return at.HasEnding(".tar") || (std::ssize(at.start) == kTarBlockBytes &&

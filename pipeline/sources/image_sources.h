@@ -5,7 +5,7 @@
 // alike. A new kind is a pair of files that makes an ImageStore, its test and
 // its row.
 //
-// Thread safety: pure functions, but for reading files.
+// Thread safety: pure functions, except for reading files.
 #pragma once
 
 #include <cstdint>

@@ -208,7 +208,7 @@ CropPlace CropOf(DataConfig::Crop crop) {
   return CropPlace::kAll;
 }
 
-// As in ImageUnits; `config` is resolved.
+// Window as in ImageUnits; `config` is resolved.
 int64_t WindowOf(const DataConfig& config) {
   return config.order() == DataConfig::SHARDS ? config.shuffle_window() : 0;
 }

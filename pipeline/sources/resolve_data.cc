@@ -29,7 +29,7 @@ absl::Status CheckFormats(const ImageStore& source) {
   return absl::OkStatus();
 }
 
-// Not looked up where the config says it.
+// Whether the images have to be inspected: not where the config has the values.
 bool NeedsLook(const ImageStore& source, const DataConfig& config) {
   return source.tensors().has_value()
              ? !config.has_tensor_scale()

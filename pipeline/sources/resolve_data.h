@@ -2,7 +2,7 @@
 //
 // Settings of the images that a config leaves open and the images determine.
 //
-// Owner, thread safety: pure functions, but for reading images.
+// Owner, thread safety: pure functions, except for reading images.
 // Errors: those of reading them, with what to do.
 #pragma once
 
@@ -28,8 +28,8 @@ class DataConfig;
 //                     where data.tensor_scale is not set.
 absl::Status ResolveData(const ImageStore& source, DataConfig& config);
 
-// The same, and what the source is (DescribeSource): reads the same images for
-// both.
+// Resolves the config and describes the source (DescribeSource): reads the same
+// images for both.
 absl::StatusOr<std::string> ResolveAndDescribe(const ImageStore& source,
                                                DataConfig& config);
 

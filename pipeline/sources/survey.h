@@ -32,8 +32,8 @@ struct Survey {
   std::vector<UnreadableImage> unreadable = {};  // in their order
 };
 
-// Reads `images`, in any order. `progress` is told how many are done, now and
-// then, and at the end; from one thread at a time.
+// Reads `images`, in any order. `progress` gets the number of images done, now
+// and then and at the end; from one thread at a time.
 Survey SurveyImages(const ImageStore& store, const std::vector<int64_t>& images,
                     int num_threads,
                     const std::function<void(int64_t done)>& progress);

@@ -3,7 +3,7 @@
 // Places of the samples in one shard of tensors: a .safetensors or an .npy
 // file, told apart by the first bytes. Only headers and labels are read.
 //
-// Owner: values. Thread safety: pure functions, but for reading.
+// Owner: values. Thread safety: pure functions, except for reading.
 // Errors: name the file, and
 //   DATA_LOSS         damaged or cut off.
 //   INVALID_ARGUMENT  no samples, of other types or shapes; says what there is.
@@ -22,7 +22,7 @@ namespace gandem {
 struct TensorFile {
   StoredFormat format = {};
   int64_t size = 0;    // samples, at least 1
-  int64_t offset = 0;  // of the first one's first byte; others follow
+  int64_t offset = 0;  // offset of the first sample; others follow
   std::vector<int64_t> labels = {};  // of each sample, or none
   std::string unused_labels = {};    // as ImageStore's
 };

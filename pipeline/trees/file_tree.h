@@ -40,7 +40,8 @@ struct TreeLabels {
 struct TreeInfo {
   std::string kind = {};  // "a folder of images": what it is, for people
   std::string path = {};  // for messages
-  // In the order of the names' bytes; of several archives, one after the other.
+  // Files in the order of their names' bytes; of several archives, one after
+  // the other.
   std::vector<TreeFile> files = {};
   std::vector<int64_t> units = {0};  // the first file of each archive
   // Labels of the files, if an index has them; all files are images then.
@@ -66,7 +67,7 @@ class FileTree {
   virtual std::string KeyOf(int64_t file) const { return files()[file].name; }
   // Name of a file in messages: "folder/name" or "archive:name".
   virtual std::string NameOf(int64_t file) const = 0;
-  // Its bytes.
+  // The bytes of a file.
   virtual absl::StatusOr<std::string> Read(int64_t file) const = 0;
   // The first bytes: `size`, or fewer where the file is shorter.
   virtual absl::StatusOr<std::string> ReadStart(int64_t file,
@@ -81,7 +82,7 @@ using OpenedTree = absl::StatusOr<std::unique_ptr<FileTree>>;
 // Files below a folder. Links to files are followed, wherever they lead. Linked
 // folders are entered if they lie below the folder, too, but not from within
 // themselves; TreeInfo::unused counts the others. A listing that takes long is
-// told to the log every five seconds.
+// logged every five seconds.
 OpenedTree OpenFolderTree(const Location& at);
 
 // The objects of s3://BUCKET/FOLDER/. Each is read in the version that the list

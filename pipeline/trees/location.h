@@ -18,7 +18,7 @@ namespace gandem {
 
 struct Location {
   std::string path = {};  // as it was named
-  // Its end tells of which kind a file is: a URL without query and fragment.
+  // Text whose end tells the kind of a file: a URL without query and fragment.
   std::string name = {};
   // The files that a range in braces stands for, name-{000000..000009}.tar;
   // else the path alone.
@@ -34,7 +34,7 @@ struct Location {
   std::string Shown() const;
 };
 
-inline constexpr int64_t kStartBytes = 512;  // of a header of a tar
+inline constexpr int64_t kStartBytes = 512;  // size of a tar header
 
 // Looks at `path`, and reads the start of its first file.
 //   NOT_FOUND         there is no such file or folder.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which images of a tree are trained on, where not all of them are alike.
+// Choice of the images to train on, if the images of a tree are not all alike.
 //
 // Thread safety: pure functions.
 #pragma once

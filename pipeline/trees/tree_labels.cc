@@ -69,7 +69,7 @@ class LabelFinder {
   }
   int64_t size() const { return std::ssize(images_); }
 
-  // The place of the unit that a file is in, and of its files those of a name.
+  // The unit that a file is in. FindIn finds a file by its name in a unit.
   size_t UnitOf(int64_t file) const {
     return std::ranges::upper_bound(units_, file) - units_.begin() - 1;
   }

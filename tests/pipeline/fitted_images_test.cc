@@ -200,7 +200,7 @@ TEST(FittedImagesTest, RandomCropsAndMirrorsAreKeyedBySample) {
     const std::vector<int> bytes = SampleBytes(*data, number);
     EXPECT_EQ(bytes, SampleBytes(*data, number)) << "a function of the number";
     seen.insert(bytes);
-    // Without mirrors the same place is drawn.
+    // The same place is drawn without mirrors.
     std::vector<int> sorted = bytes;
     std::ranges::sort(sorted);
     EXPECT_EQ(sorted, SampleBytes(*crops, number));

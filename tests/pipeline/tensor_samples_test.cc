@@ -116,7 +116,7 @@ TEST_F(TensorSamplesTest, AreTheStoredNumbersTimesAScale) {
   EXPECT_EQ((*OpenDataset(config_))->size(), 2);
 }
 
-// By the same draws as images.
+// Tensors get the same draws as images.
 TEST_F(TensorSamplesTest, AreMirroredAsImagesAre) {
   config_.set_horizontal_flip(true);
   ASSERT_OK_AND_ASSIGN(const auto data, OpenDataset(config_));
@@ -213,7 +213,7 @@ TEST_F(TensorSamplesTest, LargeNumbersNeedAScale) {
       StatusIs(absl::StatusCode::kInvalidArgument,
                AllOf(HasSubstr("reach 2.88"), HasSubstr("data.tensor_scale"),
                      HasSubstr("to 0.348 or less"))));
-  config_.set_tensor_scale(1);  // as whoever sets it wants it
+  config_.set_tensor_scale(1);  // the user may set any scale
   ASSERT_OK_AND_ASSIGN(const std::string text,
                        ResolveAndDescribe(*source, config_));
   EXPECT_THAT(text, HasSubstr("3 tensors, 2 x 2 x 2, F32, up to 2.88, 2 "

@@ -33,7 +33,7 @@ absl::Status AddChunk(const arrow::Array& chunk, const AddImage& add) {
   const arrow::Array* bytes = &chunk;
   std::shared_ptr<arrow::Array> field;
   if (chunk.type_id() == arrow::Type::STRUCT) {
-    // As long as the struct, whatever slice of it this is.
+    // The field is as long as the struct, whatever slice the struct is.
     field = static_cast<const arrow::StructArray&>(chunk).field(0);
     bytes = field.get();
   }

@@ -93,7 +93,7 @@ class PlayedWorker {
   }
 
   DataWorkerClient& client() { return *client_; }
-  // For a pool, which then is who hangs up: the pool ends before this.
+  // Gives the client to a pool, which then hangs up: the pool ends before this.
   std::unique_ptr<DataWorkerClient> TakeClient() { return std::move(client_); }
 
  private:

@@ -208,7 +208,7 @@ TEST(PrefetcherTest, CloseEndsWithItsReason) {
   EXPECT_THAT(batch, StatusIs(absl::StatusCode::kCancelled, "enough"));
 }
 
-// Its thread waits for room then; the destructor must wake it.
+// The thread of the prefetcher waits for room; the destructor must wake it.
 TEST(PrefetcherTest, StopsWhileTheQueueIsFull) {
   const auto prefetcher = Start({.seed = 1, .batch_size = 2, .depth = 1});
   ASSERT_OK(prefetcher->Next(Soon()));
@@ -263,7 +263,7 @@ class StoredDataset : public FakeDataset {
     return FakeDataset::Finish(index, stored, key, out);
   }
 
-  // So many more fetches may end.
+  // Lets `fetches` more fetches end.
   void Allow(int64_t fetches) {
     absl::MutexLock lock(&mu_);
     allowed_ = fetches;
@@ -409,7 +409,7 @@ class LateDataset : public FakeDataset {
   }
 };
 
-// Its caller would call again for ever.
+// With this error, the caller of Next would call again forever.
 TEST(PrefetcherTest, ADeadlineOfTheDatasetIsNoneOfNext) {
   const auto prefetcher = *Prefetcher::Create(std::make_shared<LateDataset>(10),
                                               {.seed = 1, .batch_size = 2});

@@ -36,7 +36,7 @@ class AwsSettingsTest : public ::testing::Test {
   std::map<std::string, std::string> variables_;
 };
 
-TEST_F(AwsSettingsTest, NothingIsAPublicBucketOfAmazon) {
+TEST_F(AwsSettingsTest, DefaultsAreAPublicBucketOfAmazon) {
   ASSERT_OK_AND_ASSIGN(const AwsSettings settings, Read());
   EXPECT_TRUE(settings.key.empty());
   EXPECT_EQ(settings.region, "us-east-1");

@@ -215,7 +215,7 @@ TEST_F(ImageSourcesTest, ArraysThatAreNoImages) {
                                  "U8 [N, height, width, 1 or 3]")));
 }
 
-// The same images, however they are stored: what a run trains on is the same
+// The images are the same, however they are stored: a run trains on the same
 // bits in the same order.
 class SameImagesTest : public ImageSourcesTest {
  protected:
@@ -227,7 +227,7 @@ class SameImagesTest : public ImageSourcesTest {
       labels_.push_back(7 * i % 10);
     }
   }
-  // As dataset_tool names them.
+  // Files with the names that dataset_tool gives.
   NamedBytes Files() const {
     NamedBytes files;
     for (int i = 0; i < kSame; ++i) {
@@ -278,12 +278,12 @@ class SameImagesTest : public ImageSourcesTest {
   std::vector<int64_t> labels_;
 };
 
-TEST_F(SameImagesTest, InFolderZipTarAndShards) {
+TEST_F(SameImagesTest, FolderZipTarAndShards) {
   NamedBytes files = Files();
   files.emplace_back("dataset.json", DatasetJson());
   WriteTree(dir_ / "folder", files);
   ExpectTheSame(dir_ / "folder");
-  // In an archive the order is that of names, whatever it is there.
+  // The order in an archive is the order of the names, not of the entries.
   std::ranges::reverse(files);
   WriteZip(dir_ / "a.zip", files);
   ExpectTheSame(dir_ / "a.zip");
@@ -298,7 +298,7 @@ TEST_F(SameImagesTest, InFolderZipTarAndShards) {
 }
 
 // WebDataset: a key and its files, in several shards that use the same keys.
-TEST_F(SameImagesTest, InWebDatasetShards) {
+TEST_F(SameImagesTest, WebDatasetShards) {
   for (int shard = 0; shard < 2; ++shard) {
     NamedBytes files;
     for (int i = 0; i < kSame / 2; ++i) {
@@ -320,8 +320,8 @@ TEST_F(SameImagesTest, InWebDatasetShards) {
                        HasSubstr("name-{000000..000009}.tar")));
 }
 
-// More than a process may have open at a time.
-TEST_F(SameImagesTest, InVeryManyShards) {
+// The test has more shards than a process may have open at a time.
+TEST_F(SameImagesTest, VeryManyShards) {
   constexpr int kShards = 300;
   WriteTar(dir_ / "s-0000.tar", {{"a.png", PngBytes(NoiseImage(1, 1, 1, 0))}});
   const std::string shard = *ReadFile(dir_ / "s-0000.tar");
@@ -343,7 +343,7 @@ TEST_F(SameImagesTest, InVeryManyShards) {
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
-TEST_F(SameImagesTest, InCifarsFiles) {
+TEST_F(SameImagesTest, CifarFiles) {
   NamedBytes binary;
   NamedBytes python;
   for (int i = 0; i < 5; ++i) {
@@ -370,7 +370,7 @@ TEST_F(SameImagesTest, InCifarsFiles) {
             "10 images, 32 x 32, RGB, 10 classes: CIFAR-10, binary version P");
 }
 
-TEST_F(SameImagesTest, InFiveKindsTheStreamIsTheSame) {
+TEST_F(SameImagesTest, FiveKindsGiveTheSameStream) {
   NamedBytes files = Files();
   files.emplace_back("dataset.json", DatasetJson());
   WriteTree(dir_ / "folder", files);
@@ -448,7 +448,7 @@ TEST_F(SameImagesTest, LabelsByFolderOrCsv) {
   EXPECT_THAT(csv->class_names(), ElementsAre("a dog", "cat"));
   EXPECT_EQ(csv->LabelOf(0), 0);
   EXPECT_EQ(csv->LabelOf(1), 1);
-  // It goes on without labels, and says why.
+  // The source opens without labels, and the description says why.
   WriteTree(dir_ / "csv", {{"3.png", png}});
   EXPECT_THAT(DescribeAsP(**OpenSource(dir_ / "csv")),
               AllOf(HasSubstr("3 images, 32 x 32, RGB, no labels: a folder"),

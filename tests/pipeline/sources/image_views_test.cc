@@ -151,7 +151,7 @@ TEST_F(ExcludeTest, ADatasetWithoutThem) {
               HasSubstr("5 images (1 left out), 8 x 8"));
 }
 
-// A name that each shard may have is told with its shard.
+// A name that several shards may have is reported with its shard.
 TEST_F(ExcludeTest, ImagesOfShards) {
   for (int shard = 0; shard < 2; ++shard) {
     WriteTar(dir_ / absl::StrCat("s-", shard, ".tar"),

@@ -41,7 +41,7 @@ class OpenDatasetTest : public ::testing::Test {
       WritePlain(dir_ / "labels", IdxBytes({3}, {7, 8, 9}));
 };
 
-// As a sparse file, of which nothing but the header is on the disk.
+// The file is sparse: nothing but the header is on the disk.
 TEST_F(OpenDatasetTest, TwoThousandMillionTensorsCostNoMoreThanTwo) {
   constexpr int64_t kSamples = 2'000'000'000;
   const auto header =
@@ -187,7 +187,7 @@ TEST_F(OpenDatasetTest, ASourceSaysWhatTheConfigDoesNot) {
                        HasSubstr("photos: image 1 has label 1")));
 }
 
-// As many images as they are told, of 100,000 bytes each.
+// A store of `images` images of 100,000 bytes each.
 class StoredImages : public FakeStore {
  public:
   StoredImages(int64_t images, bool whole_units)
@@ -215,11 +215,11 @@ TEST(ResolveOrderTest, WindowsFitIntoWhatIsKept) {
   EXPECT_EQ(shards.shuffle_window(), 100);
   EXPECT_EQ(AdviceOnWindow(tar, shards), "");
 
-  // On disk there is room for all of them.
+  // There is room for all of them on disk.
   DataConfig cached;
   cached.set_cache_dir("/somewhere");
   EXPECT_EQ(OrderOf(tar, url, cached).shuffle_window(), 16384);
-  // So there is in memory for few of them.
+  // A few images fit into memory.
   EXPECT_EQ(OrderOf(StoredImages(99, false), url).shuffle_window(), 16384);
 
   const StoredImages parquet(1000, true);

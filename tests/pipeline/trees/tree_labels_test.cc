@@ -65,7 +65,7 @@ class TreeLabelsTest : public ::testing::Test {
   gandem::testing::TempDir dir_;
 };
 
-// As `tar cf x.tar .` writes it.
+// The names are as `tar cf x.tar .` writes them.
 TEST_F(TreeLabelsTest, NamesThatBeginWithAPoint) {
   for (const NamedBytes& labels :
        {NamedBytes{{"./labels.csv", "./0.png,5\n1.png,7\n"}},
