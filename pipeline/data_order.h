@@ -35,7 +35,7 @@ struct ImageUnits {
 
 class DataOrder {
  public:
-  // `seed` is that of the run.
+  // `seed` is the run's seed.
   DataOrder(uint64_t seed, ImageUnits units);
   // GLOBAL, of `size` >= 1 images.
   DataOrder(uint64_t seed, int64_t size)

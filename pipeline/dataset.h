@@ -84,8 +84,9 @@ class Dataset {
 
   // Computes, and waits for nothing: writes the image that `stored` =
   // Fetch(index) holds to `out`, which has shape().NumValues() elements: CHW,
-  // values in [-1, 1]. With `key` as a sample of a run, with what is drawn for
-  // it; else as images are shown and judged. Returns its label, or kNoLabel.
+  // values in [-1, 1]. With `key` the image is a sample of a run, with the
+  // draws of the key; without it, the image is as for display and evaluation.
+  // Returns its label, or kNoLabel.
   //   DATA_LOSS         this image cannot be decoded.
   //   INVALID_ARGUMENT  it is not as the others are.
   virtual absl::StatusOr<int64_t> Finish(int64_t index,

@@ -57,7 +57,7 @@ class FinishTimer {
 };
 
 // The values of `image`, gray or RGB, channels first, into `out_CHW` of `shape`
-// with its first pixel at (top, left), where it has room.
+// with its first pixel at (top, left), where it must fit.
 void WriteValues(const PixelImage& image, int64_t top, int64_t left,
                  ImageShape shape, std::span<float> out_CHW) {
   const uint8_t* byte = image.pixels.data();

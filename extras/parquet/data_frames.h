@@ -87,7 +87,8 @@ absl::StatusOr<OpenedShard> DecodeOpenedShard(absl::string_view bytes);
 // Encodes the index that precedes the images of a row group. The images follow
 // one after the other.
 std::string EncodeImageIndex(const std::vector<int64_t>& sizes);
-// The images of a row group that should have `rows`; they lie in `bytes`.
+// Returns the images of a row group that should have `rows`; they lie in
+// `bytes`.
 absl::StatusOr<std::vector<absl::string_view>> DecodeImages(
     absl::string_view bytes, int64_t rows);
 

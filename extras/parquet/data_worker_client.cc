@@ -16,7 +16,7 @@ absl::Status Unexpected(absl::string_view what) {
       absl::StrCat("data_worker answered nonsense: ", what));
 }
 
-// A code that stands for a fault of the file, whatever was said.
+// Code for a fault of the file, whatever data_worker sent.
 absl::StatusCode CodeOf(int64_t code) {
   for (const auto known : {absl::StatusCode::kInvalidArgument,
                            absl::StatusCode::kResourceExhausted}) {

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t kNoRowGroup = -1;  // what precedes all of them
 
-// Between the end of a socket and that of its process.
+// Limit on the time between the end of a socket and the end of its process.
 constexpr absl::Duration kTimeToEnd = absl::Seconds(2);
 
 }  // namespace

@@ -165,7 +165,7 @@ bool SampleBoard::CanTake() const {
   if (!failed_.has_value() || BatchOf(failed_->first) != BatchOf(taken_)) {
     return false;
   }
-  // One below it may fail, too.
+  // A sample below it may fail, too.
   return std::all_of(open.finished.begin(),
                      open.finished.begin() + (failed_->first - taken_),
                      [](bool finished) { return finished; });

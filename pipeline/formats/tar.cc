@@ -159,7 +159,7 @@ bool IsRegular(const TarEntry& entry) {
          !absl::EndsWith(entry.file.name, "/");
 }
 
-// A link that leads out of the archive is none to a file of it.
+// A link that leads out of the archive is no link to a file of it.
 absl::Status NormalizeName(TarEntry& entry) {
   GANDEM_ASSIGN_OR_RETURN(entry.file.name, NormalMemberName(entry.file.name));
   entry.link = NormalMemberName(entry.link).value_or("");

@@ -159,8 +159,8 @@ absl::StatusOr<ZipMember> TakeMember(Parser& records) {
   return member;
 }
 
-// Fills `out` with what the bytes [begin, end) of a file inflate to. `whole`:
-// that has to be all of it; else it may have more.
+// Inflates the bytes [begin, end) of a file into `out`. `whole`: `out` has to
+// hold all of the inflated data; otherwise the data may be longer.
 absl::Status InflateInto(const RandomAccessFile& file, int64_t begin,
                          int64_t end, bool whole, std::span<char> out) {
   z_stream stream = {};

@@ -49,7 +49,7 @@ struct CachedFile {
   std::string path = {};
 };
 
-// All blocks, and removes what was left half written.
+// Lists all blocks, and removes half-written files.
 std::vector<CachedFile> ListBlocks(const std::string& folder) {
   std::vector<CachedFile> files;
   std::error_code error;
@@ -123,7 +123,8 @@ void DiskCache::Write(const std::string& name, absl::string_view block) {
   bool trim = false;
   {
     absl::MutexLock lock(&mu_);
-    // Other processes write, too: look again long before all could be too much.
+    // Other processes write, too: look again long before the folder may hold
+    // too much.
     trim = !written_bytes_.has_value() || *written_bytes_ > max_bytes_ / 32;
     written_bytes_ = (trim ? 0 : *written_bytes_) + std::ssize(block);
   }

@@ -86,7 +86,8 @@ struct HttpAnswer {
   std::string problem = {};  // description of a failure, for people
   int status = 0;
   HttpHeaders headers = {};
-  // At most what was asked for; of an error the beginning.
+  // At most the bytes that were asked for; of an error, the beginning of the
+  // body.
   PagedString body = {};
   bool more = false;          // the body was longer, and was cut there
   std::string redirect = {};  // an absolute URL; empty: none

@@ -106,7 +106,8 @@ absl::StatusOr<std::string> RemoteFile::Read(int64_t offset,
   bytes.reserve(static_cast<size_t>(std::min(size, 64 * kBlockBytes)));
   for (int64_t at = offset; at < offset + size;) {
     const int64_t block = at / kBlockBytes;
-    // Twice as long as a fetch takes at most: it may wait for room, too.
+    // Twice the longest time of a fetch, because a fetch may also wait for
+    // room.
     GANDEM_ASSIGN_OR_RETURN(
         const BlockCache::Piece found,
         store_.blocks().Get({memory_name_, block}, BytesOf(block),
@@ -136,7 +137,7 @@ void RemoteFile::Keep(PagedString first_block) const {
 }
 
 absl::StatusOr<PagedString> RemoteFile::FetchBlock(int64_t block) const {
-  // A server's word, or a network's, is none about an image.
+  // An error of a server or a network is no fault of an image.
   absl::StatusOr<PagedString> bytes = FindBlock(block);
   return bytes.ok() ? std::move(bytes) : NotOfContent(bytes.status());
 }

@@ -172,7 +172,7 @@ absl::StatusOr<AwsSettings> RemoteReader::Aws(bool read_again) {
   return settings;
 }
 
-// Only moments depend on it, never what is read.
+// Only the times of tries depend on it, never the bytes that are read.
 double RemoteReader::Uniform() {
   static thread_local std::minstd_rand generator{std::random_device()()};
   return std::uniform_real_distribution<double>(0, 1)(generator);

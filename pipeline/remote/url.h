@@ -46,7 +46,7 @@ absl::string_view NamePart(absl::string_view path_or_url);
 // '/' where `keep_slash`; as signatures of S3 want it.
 std::string PercentEncode(absl::string_view text, bool keep_slash);
 
-// The reverse; what is no valid escape stays.
+// Reverse of PercentEncode; invalid escapes stay.
 std::string PercentDecode(absl::string_view text);
 
 }  // namespace gandem

@@ -136,7 +136,8 @@ absl::StatusOr<Source> OpenWhole(const DataConfig& config) {
     return *std::move(source);
   }
   if (!config.idx_labels().empty()) {
-    // Read twice, so that what is wrong with them has their field's name.
+    // The labels are read here as well, so that an error has their field's
+    // name.
     const auto labels = ReadIdx(config.idx_labels(), /*num_dimensions=*/1);
     GANDEM_RETURN_IF_ERROR(Annotate(labels.status(), "data.idx_labels"));
   }
@@ -145,7 +146,7 @@ absl::StatusOr<Source> OpenWhole(const DataConfig& config) {
   return *std::move(source);
 }
 
-// `inputs`: those that are to be translated.
+// Returns the half for `inputs`, the images to translate, or the other half.
 absl::StatusOr<Source> HalfFor(const DataConfig& config, Source source,
                                bool inputs) {
   if (config.side_by_side() == DataConfig::NO_PAIRS) return source;

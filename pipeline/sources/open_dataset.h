@@ -65,8 +65,8 @@ absl::StatusOr<std::shared_ptr<const Dataset>> PairsOf(
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenPairs(
     const DataConfig& config);
 
-// SHA-256 in hex of what is to be translated: of the file data.idx_inputs, or
-// of the images that stand for it (ImageStore::ContentHash).
+// SHA-256 in hex of the images to translate: of the file data.idx_inputs, or of
+// the images that stand for it (ImageStore::ContentHash).
 absl::StatusOr<std::string> HashOfInputs(const DataConfig& config);
 
 }  // namespace gandem

@@ -38,7 +38,8 @@ absl::StatusOr<TensorFile> ReadTensorFile(const RandomAccessFile& file);
 absl::Status UseLabels(absl::StatusOr<std::vector<int64_t>> labels,
                        TensorFile& file);
 
-// An .npy of whole numbers [N]. Negative ones are none: all are, or no one is.
+// Reads an .npy of whole numbers [N]. If all numbers are negative, there are no
+// labels; otherwise none may be negative.
 absl::StatusOr<std::vector<int64_t>> ReadLabelArray(
     const RandomAccessFile& file);
 

@@ -21,7 +21,7 @@ struct Location {
   // Text whose end tells the kind of a file: a URL without query and fragment.
   std::string name = {};
   // The files that a range in braces stands for, name-{000000..000009}.tar;
-  // else the path alone.
+  // otherwise the path alone.
   std::vector<std::string> files = {};
   bool is_url = false;
   bool is_folder = false;  // of this machine, or a URL that ends in '/'

@@ -162,7 +162,7 @@ absl::StatusOr<std::unique_ptr<ParquetShard>> ParquetShard::Open(
   if (parquet_reader->metadata()->is_encryption_algorithm_set()) {
     return Encrypted();
   }
-  // One thread, and reads in the order of the columns: the socket is one, too.
+  // One thread reads in the order of the columns, because there is one socket.
   parquet::ArrowReaderProperties properties(/*use_threads=*/false);
   properties.set_pre_buffer(false);
   auto reader = parquet::arrow::FileReader::Make(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A data_worker that a test plays in a thread: what it says is the test's.
+// A data_worker that a test plays in a thread: the test chooses its answers.
 //
 // Owner: the test. Thread safety: one thread.
 #pragma once
