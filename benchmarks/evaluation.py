@@ -102,7 +102,8 @@ def measure(options, folder):
                **{name: [] for name in in_precision}}
     figures = {}
     for repetition in range(options.repetitions):
-        # Its features of a reference are cached there: a new place each time.
+        # gandem caches the features of a reference there: a new place each
+        # time.
         environment = os.environ | {
             "XDG_CACHE_HOME": str(folder / f"cache-{repetition}"),
             "OMP_NUM_THREADS": str(options.threads)}

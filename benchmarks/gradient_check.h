@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What it costs to know at every update that all gradients are finite: one norm
-// over all of them, which clipping and the metrics take anyway. Its share of an
-// update with it, and of a step of the role (forward, backward and update).
+// Cost of checking at every update that all gradients are finite: one norm over
+// all of them, which clipping and the metrics need anyway. The cost is a share
+// of an update that includes it, and of a step of the role (forward, backward
+// and update).
 //
 // Thread safety: one compute thread.
 #pragma once

@@ -36,7 +36,7 @@ def pack(options, folder, *flags):
 
 
 def npz_of(folder, path):
-    """Of shards of PNGs."""
+    """Writes the PNGs of the shards into one .npz file."""
     images = []
     for shard in sorted(folder.glob("*.tar")):
         with tarfile.open(shard) as tar:

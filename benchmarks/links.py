@@ -181,7 +181,7 @@ def run_gandem(hosts, binaries, what, sets, workers=tuple(ONE_EACH)):
 
 
 def placement(candidate):
-    """Its workers as (role, rank, host); none: one process."""
+    """Workers of a candidate as (role, rank, host); none: one process."""
     workers = []
     for block in re.findall(r"^    workers \{(.*?)^    \}", candidate,
                             flags=re.M | re.S):
@@ -216,7 +216,7 @@ class Planner:
     def plan(self, link, name, sets, *flags):
         """The text of a plan for the hosts and this link, and its file."""
         delay, rate = LINKS[link]
-        # Without an emulated link it is as fast as both ends.
+        # Without an emulated link, the connection is as fast as both ends.
         speed = rate * 125000 if rate else 10**12
         hosts = self.folder / "hosts.textproto"
         hosts.write_text("".join(

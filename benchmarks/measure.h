@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What benchmarks share: the spread of repetitions, the file of a result, and
-// other processes.
+// Helpers that benchmarks share: the spread of repetitions, the file of a
+// result, and other processes.
 //
 // Thread safety: any thread.
 #pragma once
@@ -20,7 +20,8 @@
 
 namespace gandem {
 
-// Of at least one value; the larger one of the middle two of an even number.
+// Median of at least one value; of an even number, the larger one of the middle
+// two.
 inline double Median(std::vector<double> values) {
   std::ranges::sort(values);
   return values[values.size() / 2];

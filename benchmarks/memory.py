@@ -19,7 +19,7 @@ import time
 import throughput
 
 ROUNDS = 6
-# In seconds of a whole run, for what hangs.
+# Limit of a whole run in seconds, against runs that hang.
 LONGEST = 900
 RECIPES = {
     "dcgan_64": [],
@@ -37,7 +37,7 @@ NAMES = ("generator_worker", "discriminator_worker", "colocated_worker")
 
 
 def peak_bytes(pid):
-    """By the worker's name; None: it is something else, or gone."""
+    """The worker's name and its bytes; None: another program, or gone."""
     try:
         program = os.path.basename(os.readlink(f"/proc/{pid}/exe"))
         status = pathlib.Path(f"/proc/{pid}/status").read_text()
@@ -50,7 +50,7 @@ def peak_bytes(pid):
 
 
 def gpu_bytes(device):
-    """What of "cuda:N", the system's N, is not free, of all that use it."""
+    """Bytes of "cuda:N", the system's N, that all processes together use."""
     text = subprocess.run(
         ["nvidia-smi", "--query-gpu=memory.used",
          "--format=csv,noheader,nounits", "-i", device.removeprefix("cuda:")],

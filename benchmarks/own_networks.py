@@ -38,11 +38,11 @@ class Pair:
     rounds: int
     discriminator_width: int
     loss: str = ""  # default: the recipe's
-    # FUSED: networks in Python are told to, built-in ones do where they can.
+    # FUSED: networks in Python need this flag; built-in ones fuse if they can.
     one_pass: bool = False
 
     def network(self):
-        """As pytorch_gan.py is told."""
+        """Arguments for pytorch_gan.py."""
         return {**throughput.RECIPES[self.recipe]["network"],
                 "discriminator_width": self.discriminator_width,
                 **({"loss": self.loss} if self.loss else {})}
@@ -77,8 +77,8 @@ class Pair:
                 f"{network['noise_dim']}"]
 
 
-# What a pass of the discriminator costs beside one of the generator: about as
-# much, or at least about twice as much.
+# Pairs of networks. A pass of the discriminator costs about as much as one of
+# the generator, or at least about twice as much.
 PAIRS = {
     "dcgan 64, equal": Pair("dcgan_64", 30, 64),
     "sngan 64, equal": Pair("sngan_64", 20, 32),
@@ -118,8 +118,8 @@ def is_chosen(name, parts):
 
 
 def runs_of(args, pair):
-    """Row -> a function that trains so many rounds: images/s, and the shares of
-    waiting, None where nothing waits."""
+    """Row -> a function that trains a number of rounds and returns images/s and
+    the shares of waiting, None where nothing waits."""
     def pytorch(flags):
         return lambda rounds: (float(throughput.pytorch_gan(
             args.python, pair.network(), rounds, flags)), None)
@@ -144,14 +144,14 @@ def runs_of(args, pair):
 
 
 def processor_seconds():
-    """Of the processes that have ended."""
+    """Processor time of the processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def measure(args, pair):
-    """By row, in turns: images/s, shares of waiting, seconds of processor time
-    of an image."""
+    """Results by row, measured in turns: images/s, shares of waiting, seconds
+    of processor time of an image."""
     rounds = args.rounds or pair.rounds
     speeds, waits, processor = {}, {}, {}
     for _ in range(args.repetitions):

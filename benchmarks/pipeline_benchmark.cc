@@ -85,7 +85,7 @@ std::string MadeUpJpeg(int64_t side, uint32_t seed) {
   return text;
 }
 
-// Nothing but libjpeg-turbo, as it decodes if nobody asks for anything.
+// Decodes with libjpeg-turbo alone and its default options.
 void DecodeBare(const std::string& bytes, std::vector<uint8_t>& pixels) {
   jpeg_error_mgr errors;
   jpeg_decompress_struct jpeg;
@@ -106,8 +106,8 @@ void DecodeBare(const std::string& bytes, std::vector<uint8_t>& pixels) {
   jpeg_destroy_decompress(&jpeg);
 }
 
-// Of one thread, in processor time: images/s while `one` does image after
-// image.
+// Images per second of processor time on one thread, while `one` processes
+// image after image.
 double RateOfCore(double seconds, int64_t images, auto&& one) {
   const std::clock_t begin = std::clock();
   int64_t done = 0;

@@ -54,7 +54,7 @@ PLACEMENTS = {
     "1 + 2 threads": placed(1, 2),
     "2 + 1 threads": placed(2, 1),
     "2 + 2 threads": placed(2, 2),
-    # What libgomp does where nobody says how to wait.
+    # The behavior of libgomp when no wait policy is set.
     "2 + 2 threads, spinning": placed(2, 2, env={"GOMP_SPINCOUNT": "300000"}),
     "2 + 2 threads, nice generator": placed(2, 2, nice="generator_worker"),
     "2 + 2 threads, nice discriminator":
@@ -79,7 +79,8 @@ ALLOCATORS = {
 
 
 def is_installed(placement):
-    """The loader complains of a library that is missing, and goes on."""
+    """Whether the libraries are there: the loader complains of a missing
+    library and continues."""
     done = subprocess.run(["true"], env={**os.environ, **placement["env"]},
                           capture_output=True, timeout=60)
     return not done.stderr

@@ -44,7 +44,8 @@ import throughput
 # Batches of neither a probe nor the recipes.
 SMALL, LARGE = 48, 96
 LEAST_ROUNDS, MOST_ROUNDS = 6, 2000
-# Of so many two that are as fast are told apart by chance once in eight times.
+# Least number of turns. With 4 turns, two equally fast configurations are told
+# apart by chance once in eight times.
 LEAST_TURNS = 4
 ROLES = ("generator", "discriminator")
 
@@ -90,7 +91,8 @@ CONFIGURATIONS_ON_GPU = {
     "colocated FUSED L1 b96": together(LARGE, 1, "FUSED"),
     "colocated FUSED L1 b192": together(2 * LARGE, 1, "FUSED"),
 }
-# Of different balance: the discriminator is the slower one, or neither.
+# Networks of different balance: the discriminator is the slower one, or
+# neither.
 NETWORKS = ("fashion_mnist_sngan", "dcgan_64")
 # --fast: seconds, on whatever machine.
 FAST_NETWORKS = ("mlp_smoke",)
@@ -106,7 +108,7 @@ class Bench:
         self.args, self.folder, self.recipe = args, folder, recipe
         self.path = throughput.SOURCE / "recipes" / f"{recipe}.textproto"
         self.profile = (args.profiles or folder) / f"{recipe}.textproto"
-        # Of all that is measured here.
+        # Settings of all runs here.
         self.sets = [*args.set, *throughput.of_both_roles(
             f"device={args.device}")]
 
@@ -156,7 +158,7 @@ class Bench:
             flags)
         if "--plan" in flags:
             command.remove(str(self.path))
-        # To ask a GPU takes a core for a while.
+        # Asking a GPU takes a core for a while.
         on_gpu = self.args.device != "cpu"
         peaks = memory.watch(command, look_seconds=1 if on_gpu else 0.1,
                              device=self.args.device)
@@ -170,7 +172,7 @@ def prediction_of(plan):
     block = re.search(r"(?m)^  prediction \{\n(.*?)^  \}", plan, re.S).group(1)
     numbers = {name: float(value) for name, value in
                re.findall(r"(\w+): (-?[\d.e+-]+)$", block, re.M)}
-    # Of what is 0 there is no line.
+    # The text format has no line for a field that is 0.
     return {"generator_wait": 0, "discriminator_wait": 0, **numbers}
 
 
@@ -217,7 +219,8 @@ def told_apart(rows):
 
 
 def order_of(*networks):
-    """Of the pairs that are told apart, where there were turns to do so."""
+    """Tau of the pairs that are told apart; empty if there were too few
+    turns."""
     pairs = [pair for rows, plan_row in networks for pair in told_apart(
         [row for name, row in rows.items() if name != plan_row])]
     if not pairs or any(len(row["runs"]) < LEAST_TURNS for rows, _ in networks
@@ -285,7 +288,8 @@ def peaks_of(row):
 
 
 def row_memory(row):
-    """Of the median run: heaps grow by what threads happen to ask for first."""
+    """Memory of the median run: heaps depend on which threads happen to
+    allocate first."""
     return memory_pairs(row["predicted"],
                         {program: statistics.median(peaks)
                          for program, peaks in peaks_of(row).items()})
@@ -322,7 +326,7 @@ def speeds_of(rows, plan_row):
 
 
 def errors_of(speeds, all_rows):
-    """Of these speeds; memory's of these rows."""
+    """Errors of these speeds, and of the memory of these rows."""
     errors = {name: abs(relative_error(*speed))
               for name, speed in speeds.items()}
     memory_errors = [abs(relative_error(*pair)) for row in all_rows
@@ -337,7 +341,8 @@ def errors_of(speeds, all_rows):
 
 
 def repeat_of(*networks):
-    """Of the halves of all runs, where there are two."""
+    """Differences between the two halves of all runs; empty if a network lacks
+    a second run."""
     groups = [[halves_of(row) for row in rows.values()] for rows in networks
               if all(len(row["runs"]) > 1 for row in rows.values())]
     if len(groups) < len(networks):
@@ -361,8 +366,9 @@ def summary_of(rows, plan_row):
 
 
 def pooled_summary(networks):
-    """Of all networks together: tau of pairs of one network, as speeds of two
-    tell nothing of the order; the larger regrets."""
+    """Summary of all networks together. Tau compares pairs of one network only,
+    because speeds of two networks tell nothing of the order. The regrets are
+    the larger ones."""
     speeds = {f"{recipe}: {name}": speed
               for recipe, (rows, plan_row) in networks.items()
               for name, speed in speeds_of(rows, plan_row).items()}

@@ -124,7 +124,7 @@ def networks(args):
                                args.thick))
 
 
-# Of real images, of generated ones, and the generator's.
+# Losses of real images, of generated images, and of the generator.
 LOSSES = {
     "NON_SATURATING": (lambda s: F.softplus(-s).mean(),
                        lambda s: F.softplus(s).mean(),

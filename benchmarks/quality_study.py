@@ -41,7 +41,7 @@ RESULTS = SOURCE / "docs" / "quality.json"
 PICTURE = SOURCE / "docs" / "images" / "quality.png"
 BATCH = 64
 ROUNDS = 1600
-EVERY = 200  # rounds between judged checkpoints
+EVERY = 200  # rounds between evaluated checkpoints
 NUM = 5000  # generated images that a checkpoint is judged by
 WIDTH = 16
 SPEED_ROUNDS = 150
@@ -80,8 +80,8 @@ class Setting:
 
 
 def lag_matched(lag, beta1, other=None):
-    """What optimism_rule LAG_MATCHED makes of a lag (docs/optimizers.md): the
-    same run as with the number, and named by it."""
+    """The setting that optimism_rule LAG_MATCHED makes of a lag
+    (docs/optimizers.md): the same run as with the number, and named by it."""
     return Setting(lag, beta1, optimism=lag / 2, rule="LAG_MATCHED",
                    other=other)
 
@@ -91,8 +91,8 @@ def of_adam(field, generator, discriminator):
             f"discriminator.optimizer.adam.{field}={discriminator}"]
 
 
-# What may make up for the rest of a long lag; with two numbers the generator's
-# comes first. The study has 2e-4, 0.999 and 0.995.
+# Settings that may compensate for the rest of a long lag; of two numbers, the
+# generator's comes first. The study itself has 2e-4, 0.999 and 0.995.
 OTHERS = {
     "rate 1e-4": of_adam("learning_rate", 1e-4, 1e-4),
     "rate 1e-4+2e-4": of_adam("learning_rate", 1e-4, 2e-4),
@@ -111,7 +111,7 @@ OPTIMISTIC = [Setting(lag, 0.5, optimism=1) for lag in (0, 1)]
 OPTIMISTIC.append(Setting(1, 0.5, optimism=1, feedback="FUSED"))
 # The recipe's own beta1 first, then what `gandem plan` chooses beside a lag.
 MATCHED = [lag_matched(lag, beta1) for beta1 in (0.5, 0) for lag in (2, 4)]
-# As much optimism as LAG_MATCHED has, more or all of it in one role.
+# The optimism of LAG_MATCHED, more or all of it in one role.
 UNEVEN = [Setting(4, 0.5, optimism=pair)
           for pair in ((4, 0), (0, 4), (3, 1), (1, 3))]
 # Whether they close the rest of a lag of 4, and whether that is the lag's.
@@ -207,7 +207,7 @@ def speed(args):
         for setting in SETTINGS:
             if setting.name not in results.data["runs"]:
                 continue  # no distances to turn into time
-            # What is fused may be fastest in one process.
+            # A fused run may be fastest in one process.
             for colocated in {0: [True]}.get(
                     setting.lag, [False, True][:1 + setting.fused]):
                 threads = 2 if colocated else 1

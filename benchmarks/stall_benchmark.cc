@@ -64,8 +64,8 @@ std::optional<PipelineSetting> ParseHeld(const std::string& text) {
   return held;
 }
 
-// Memory of this process that lies in RAM, but for files: pages of programs
-// that are used for the first time are none of the images.
+// Memory of this process that lies in RAM, without files: pages of programs
+// that are used for the first time do not belong to the images.
 int64_t ResidentBytes() {
   int64_t pages = 0;
   int64_t resident = 0;
@@ -118,7 +118,7 @@ class MemoryWatch {
   Thread thread_;
 };
 
-// In the second half of a pause nothing is left to do.
+// Nothing is left to do in the second half of a pause.
 nlohmann::json Pause(double seconds) {
   absl::SleepFor(absl::Seconds(seconds / 2));
   const double cpu = CpuSeconds();
@@ -155,7 +155,7 @@ Taken Take(Prefetcher& prefetcher, const StallOptions& options) {
     const absl::Time asked = absl::Now();
     const auto batch = prefetcher.Next(MonotonicNow() + kLongestWait);
     GANDEM_CHECK_OK(batch.status());
-    // Of a wait that began in the warm-up the part behind it.
+    // A wait that began in the warm-up counts only from the end of the warm-up.
     const double waited =
         absl::ToDoubleSeconds(absl::Now() - std::max(asked, counts_from));
     // The trainer computes elsewhere: on an accelerator.

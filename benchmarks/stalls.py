@@ -64,7 +64,7 @@ class Link:
             run("ip", "-n", namespace, "link", "set", "lo", "up")
         delay, jitter, loss, rate, queue = LINK
         if emulator:
-            # Without offload, so that a lost packet is one packet.
+            # Offload is off, so that a lost packet is one packet.
             self.start([emulator, self.client, CLIENT + "/24", self.server,
                         ADDRESS + "/24", delay, jitter, loss, rate, queue],
                        env={**os.environ, "WAN_DEV": "wan0", "MTU_ONLY": "1"})
@@ -100,7 +100,7 @@ class Link:
 
 
 class Handler(file_server.Handler):
-    """Without a hash of the shard for each request."""
+    """File server that does not hash the shard for each request."""
 
     def file(self, name):
         body = self.server.files.get(name)
@@ -229,7 +229,8 @@ def measure_case(options, case, link, url):
     show(ours)
     found = {"controller": ours, "static": []}
     if case != "pause":
-        # As many samples as fit into the memory that it took, and a batch.
+        # The static settings get as many samples as fit into the memory of the
+        # controller, and a batch.
         sample = 4 * 3 * options.size ** 2
         ahead = max(options.batch, ours["mean_memory_bytes"] // sample)
         for fetches in FETCHES:

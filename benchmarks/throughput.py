@@ -26,7 +26,7 @@ import tempfile
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 BATCH = 64
 
-# `network`: what pytorch_gan.py is told. `sets`: of the recipe.
+# `network`: arguments of pytorch_gan.py. `sets`: settings of the recipe.
 RECIPES = {
     "dcgan_64": {"rounds": 30, "sets": [],
                  "network": {"network": "dcgan", "size": 64, "width": 64,
@@ -40,8 +40,8 @@ RECIPES = {
                             "network": {"network": "sndcgan", "size": 32,
                                         "width": 64, "noise_dim": 128,
                                         "loss": "HINGE"}},
-    # Without batch norm in the discriminator; one step of each network in a
-    # round, and narrow enough for two cores.
+    # The discriminator has no batch norm. A round has one step of each network,
+    # and the networks are narrow enough for two cores.
     "sngan_64": {"rounds": 20,
                  "sets": ["schedule.discriminator_steps_per_round=1",
                           "generator.batch_size=64",
@@ -50,7 +50,7 @@ RECIPES = {
                  "network": {"network": "sngan", "size": 64, "width": 16,
                              "noise_dim": 128, "loss": "HINGE"}},
 }
-# In place of the above on a GPU, where there is room for the whole width.
+# Replacements on a GPU, where there is room for the whole width.
 ON_GPU = {
     "sngan_64": {"sets": ["schedule.discriminator_steps_per_round=1",
                           "generator.batch_size=64"],
@@ -96,7 +96,7 @@ PYTORCH = {
     "PyTorch REUSED, compiled": ["--channels_last", "--compile"],
     "PyTorch fused, channels_last": ["--fused", "--channels_last"],
 }
-# In place of the above on a GPU.
+# Replacements on a GPU.
 GANDEM_ON_GPU = {
     "colocated L0 REUSED": (True, sets(0)),
     "colocated L1 FUSED": (True, sets(1, feedback="FUSED")),
@@ -148,7 +148,7 @@ def records_of(run_dir):
 
 
 def children(pid):
-    """Of a process, those that it has now."""
+    """Child processes that a process has now."""
     try:
         text = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text()
     except OSError:
@@ -157,7 +157,7 @@ def children(pid):
 
 
 def arguments(description, json_path, repetitions=0):
-    """What all scripts that measure runs take."""
+    """Arguments that all scripts that measure runs take."""
     parser = argparse.ArgumentParser(
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -170,7 +170,7 @@ def arguments(description, json_path, repetitions=0):
 
 
 def train(binaries, recipe, rounds, colocated, assignments, flags=()):
-    """The records of metrics.jsonl of a run of so many measured rounds."""
+    """The records of metrics.jsonl of a run of `rounds` measured rounds."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="gandem-bench-"))
     try:
         subprocess.run(
@@ -211,7 +211,7 @@ def speed_and_waits(records):
 
 
 def pytorch_gan(python, network, rounds, flags):
-    """What pytorch_gan.py prints."""
+    """Output of pytorch_gan.py."""
     command = [python, SOURCE / "benchmarks" / "pytorch_gan.py",
                "--batch", BATCH, "--rounds", rounds, "--warm_up", WARM_UP,
                "--threads", 2, *flags]
@@ -223,7 +223,7 @@ def pytorch_gan(python, network, rounds, flags):
 
 
 class Place:
-    """Where runs are measured: on the CPU, or on a GPU."""
+    """The place where runs are measured: on the CPU, or on a GPU."""
 
     def __init__(self, device, fast):
         self.device, self.fast = device, fast
@@ -244,7 +244,7 @@ class Place:
                                  rounds, flags))
 
     def sets(self, name):
-        """Of a trainer with this name."""
+        """Settings of a trainer with this name."""
         if self.device == "cpu":
             return FAST if self.fast else []
         return [*of_both_roles(f"device={self.device}",

@@ -80,7 +80,8 @@ class DataOrder::UnitOrder {
   const int64_t windows_;
 
   mutable absl::Mutex mu_;
-  // Of two epochs: who reads ahead and who trains may be in different ones.
+  // Rows of two epochs: the reading ahead and the training may be in different
+  // ones.
   mutable std::array<std::shared_ptr<const Row>, 2> rows_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which real image comes when (design.md section 5): sample j of discriminator
+// Order of the real images (design.md section 5): sample j of discriminator
 // step u is number n = u * B_D + j, that is place n mod size in the order of
 // epoch n div size. Nothing is dropped or repeated in an epoch, whatever the
 // batch size. All are permutations of keyed_permutation.h:
@@ -35,7 +35,7 @@ struct ImageUnits {
 
 class DataOrder {
  public:
-  // `seed` is that of the run.
+  // `seed` is the run's seed.
   DataOrder(uint64_t seed, ImageUnits units);
   // GLOBAL, of `size` >= 1 images.
   DataOrder(uint64_t seed, int64_t size)

@@ -10,7 +10,7 @@
 //   std::vector<float> pixels(images->shape().NumValues());
 //   absl::StatusOr<int64_t> label = images->Read(7, pixels);
 //
-// Owner: whoever holds it; a transform owns what it wraps.
+// Owner: the holder; a transform owns what it wraps.
 // Thread safety: immutable after construction; Read from any thread.
 #pragma once
 
@@ -31,21 +31,21 @@ namespace gandem {
 inline constexpr int64_t kNoLabel = -1;
 inline constexpr int64_t kMaxLabel = (1 << 20) - 1;
 
-// What is drawn for an image each time that it is seen (a place to crop, a
-// mirror) is a function of the run's seed and of the number of the sample in
-// the run (design.md section 5).
+// Key of the values that are drawn for an image each time that it is seen (a
+// place to crop, a mirror). They are a function of the run's seed and of the
+// number of the sample in the run (design.md section 5).
 struct SampleKey {
   uint64_t seed = 0;
   int64_t number = 0;  // >= 0
 };
 
-// What a sample is made of, as it is stored. Empty where all is in memory.
+// Stored form of a sample. Empty if all data is in memory.
 struct StoredSample {
   std::string image = {};
-  std::string input = {};  // of a pair: what is to be translated
+  std::string input = {};  // of a pair: the image to translate
 };
 
-// The same, held by somebody else.
+// A view of a StoredSample that is owned elsewhere.
 struct StoredView {
   StoredView() = default;
   StoredView(absl::string_view of_image, absl::string_view of_input)
@@ -68,11 +68,11 @@ class Dataset {
   // Images; at least 1.
   virtual int64_t size() const = 0;
   virtual ImageShape shape() const = 0;
-  // What an image is called, for messages: its file where there is one.
+  // Name of an image for messages: its file if there is one.
   virtual std::string NameOf(int64_t index) const {
     return absl::StrCat("image ", index);
   }
-  // What DataOrder asks of the order that they come in.
+  // The units that DataOrder needs to order the images.
   virtual ImageUnits Units() const { return {.size = size()}; }
 
   // Waits for disks and networks, and computes nothing; `index` is of [0,
@@ -84,8 +84,9 @@ class Dataset {
 
   // Computes, and waits for nothing: writes the image that `stored` =
   // Fetch(index) holds to `out`, which has shape().NumValues() elements: CHW,
-  // values in [-1, 1]. With `key` as a sample of a run, with what is drawn for
-  // it; else as images are shown and judged. Returns its label, or kNoLabel.
+  // values in [-1, 1]. With `key` the image is a sample of a run, with the
+  // draws of the key; without it, the image is as for display and evaluation.
+  // Returns its label, or kNoLabel.
   //   DATA_LOSS         this image cannot be decoded.
   //   INVALID_ARGUMENT  it is not as the others are.
   virtual absl::StatusOr<int64_t> Finish(int64_t index,

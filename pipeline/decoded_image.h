@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An image of 8-bit values, and what it was before it became that.
+// An image of 8-bit values, with a description of how it was stored.
 //
 // Owner: values; copy or move freely. Thread safety: pure functions.
 #pragma once

@@ -57,7 +57,7 @@ class FinishTimer {
 };
 
 // The values of `image`, gray or RGB, channels first, into `out_CHW` of `shape`
-// with its first pixel at (top, left), where it has room.
+// with its first pixel at (top, left), where it must fit.
 void WriteValues(const PixelImage& image, int64_t top, int64_t left,
                  ImageShape shape, std::span<float> out_CHW) {
   const uint8_t* byte = image.pixels.data();
@@ -221,7 +221,8 @@ PixelImage CropSquare(const PixelImage& image, std::optional<double> place) {
   const int64_t side = std::min(image.height, image.width);
   const int64_t spare = std::max(image.height, image.width) - side;
   if (spare == 0) return image;
-  // In the middle an odd pixel stays below or to the right, as in PAD.
+  // A square in the middle leaves an odd pixel below or to the right, as in
+  // PAD.
   const auto skipped =
       place.has_value()
           ? static_cast<int64_t>(*place * static_cast<double>(spare + 1))

@@ -23,8 +23,9 @@
 
 namespace gandem {
 
-// What of an image is used: all (stretched to a square), the largest square in
-// its middle, or one at a place that is drawn for each sample.
+// The part of an image that is used: all of it (stretched to a square), the
+// largest square in its middle, or a square at a place that is drawn for each
+// sample.
 enum class CropPlace { kAll, kCenter, kRandom };
 
 struct Fitting {
@@ -39,7 +40,7 @@ struct Fitting {
   bool flip = false;           // mirror every other sample
   int64_t max_images = 0;      // 0: all, else the first at most that many
   int64_t shuffle_window = 0;  // images; 0: of data_order.h, GLOBAL
-  // What to do about an image whose content cannot be read, for messages.
+  // Advice for messages about an image whose content cannot be read.
   std::string if_unreadable = {};
 };
 
@@ -58,7 +59,8 @@ class FittedImages : public Dataset {
   }
 
   absl::StatusOr<StoredSample> Fetch(int64_t index) const override;
-  // Without `key` a random crop is that of the middle, and nothing is mirrored.
+  // Without `key` a random crop is the square in the middle, and nothing is
+  // mirrored.
   absl::StatusOr<int64_t> Finish(int64_t index, const StoredView& stored,
                                  std::optional<SampleKey> key,
                                  std::span<float> out) const override;
@@ -94,18 +96,18 @@ class FittedImages : public Dataset {
 ImageUnits UnitsOf(const ImageStore& source, int64_t size,
                    int64_t shuffle_window);
 
-// What is drawn for a sample, whether it is used or not: neither option changes
-// what the other one draws.
+// Random values of a sample. Both are always drawn, so that neither option
+// changes the draws of the other one.
 struct SampleDraw {
   bool mirror = false;
   double place = 0;  // [0, 1)
 };
 SampleDraw DrawOf(const SampleKey& key);
 
-// From left to right.
+// Swaps left and right.
 void Mirror(ImageShape shape, std::span<float> values_CHW);
 
-// As Pillow's convert("L") and convert("RGB").
+// Converts colors as Pillow's convert("L") and convert("RGB") do.
 PixelImage WithChannels(PixelImage image, int64_t channels);
 
 // The largest square at `place`, in [0, 1), of the way along the longer side;

@@ -10,7 +10,7 @@ namespace gandem {
 namespace {
 
 constexpr int64_t kFingerprintImages = 64;
-// Of a source that reads a whole unit for each of them.
+// Number of images if the source reads a whole unit for each of them.
 constexpr int64_t kFingerprintUnits = 8;
 
 }  // namespace

@@ -3,7 +3,7 @@
 // Stored images by index, of any size and color, before anything is done to
 // them. sources/ implements it; fitted_images.h makes a Dataset of it.
 //
-// Owner: whoever holds it.
+// Owner: the holder.
 // Thread safety: immutable after it was opened; all functions from any thread.
 // Errors: name the file, and the entry of an archive.
 #pragma once
@@ -40,7 +40,7 @@ struct StoredFormat {
   }
 };
 
-// What a source tells without reading its images.
+// Description of a source, made without reading its images.
 struct SourceInfo {
   std::string kind = {};    // "IDX files", "a folder of images": for people
   int64_t size = 0;         // images; at least 1
@@ -51,14 +51,14 @@ struct SourceInfo {
   // Set where the images are tensors (tensor_samples.h is for these); Decode
   // makes a picture of one then, for people.
   std::optional<StoredFormat> tensors = {};
-  std::vector<int64_t> labels = {};  // of each image, not negative; or none
-  // Of the labels from 0 on, where the source has names; else empty.
+  std::vector<int64_t> labels = {};  // one per image, not negative; or none
+  // Names of the labels from 0 on, if the source has names; otherwise empty.
   std::vector<std::string> class_names = {};
   // Why labels that were found are not used, so that there are none; else "".
   std::string unused_labels = {};
-  // Of all images as they are stored, about; 0: all is in memory.
+  // Approximate size of all images as they are stored. 0: all is in memory.
   int64_t stored_bytes = 0;
-  // Whether more is read than an image, and kept, to read one: row groups.
+  // Whether reading one image reads and keeps more than that image: row groups.
   bool reads_whole_units = false;
   // The first image of each unit of images that lie together (a shard, a row
   // group): from 0 on, rising.
@@ -84,8 +84,8 @@ class ImageStore {
 
   // The file and entry of an image, for messages.
   virtual std::string NameOf(int64_t index) const = 0;
-  // What an image is called within the source, wherever that lies: what lists
-  // of images name.
+  // Name of an image within the source, wherever the source is. Lists of images
+  // use these names.
   virtual std::string KeyOf(int64_t index) const {
     return absl::StrCat("image ", index);
   }
@@ -99,8 +99,8 @@ class ImageStore {
   //   INVALID_ARGUMENT  it is of a kind that is not read.
   virtual absl::StatusOr<DecodedImage> Decode(
       int64_t index, absl::string_view stored) const = 0;
-  // The same as ImageReading::kPlain (formats/image_decoder.h), where the
-  // format knows a difference.
+  // Decodes as ImageReading::kPlain (formats/image_decoder.h) if the format has
+  // a difference.
   virtual absl::StatusOr<DecodedImage> DecodePlain(
       int64_t index, absl::string_view stored) const {
     return Decode(index, stored);

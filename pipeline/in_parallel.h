@@ -3,7 +3,7 @@
 // Several waits at a time: opening a shard far away takes many round trips, and
 // a data set has hundreds of them.
 //
-// Thread safety: pure functions, but for what they are given.
+// Thread safety: pure functions, except for what they are given.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ namespace gandem {
 template <typename T, typename Make>
 absl::StatusOr<std::vector<T>> MakeInParallel(int64_t count, int64_t most,
                                               const Make& make) {
-  // Not set: not tried, because another one failed.
+  // An element that is not set was not tried, because another one failed.
   std::vector<std::optional<absl::StatusOr<T>>> made(
       static_cast<size_t>(count));
   std::atomic<size_t> next = 0;

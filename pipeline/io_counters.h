@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What reading remote files, and making images of stored ones, has cost this
-// process so far: for metrics and `gandem status`.
+// Costs so far, in this process, of reading remote files and of making images
+// from stored ones: for metrics and `gandem status`.
 //
 // Owner: the process. Thread safety: atomic each; read at any time.
 #pragma once
@@ -13,7 +13,7 @@ namespace gandem {
 
 struct IoCounters {
   std::atomic<int64_t> requests = 0;  // of remote files, retries included
-  std::atomic<int64_t> bytes = 0;     // that arrived
+  std::atomic<int64_t> bytes = 0;     // bytes that arrived
   std::atomic<int64_t> retries = 0;
   std::atomic<int64_t> cache_hits = 0;  // blocks that lay in data.cache_dir
   std::atomic<int64_t> cache_misses = 0;

@@ -34,7 +34,7 @@ constexpr int kWeightBits = 22;  // weights are in units of 2^-22
   }
 }
 
-// The same rows with `to` bytes each in place of `from`.
+// Returns the same rows with `to` bytes each in place of `from`.
 std::vector<uint8_t> WithRowBytes(const std::vector<uint8_t>& rows,
                                   int64_t from, int64_t to) {
   const int64_t count = static_cast<int64_t>(rows.size()) / from;
@@ -143,8 +143,8 @@ PixelImage KernelResampler::Apply(const PixelImage& image) const {
   return ResizeHeight(ResizeWidth(image));
 }
 
-// Of kByteBlock rows, whose bytes lie beside each other in `across`: a weight
-// is for all of them.
+// Resizes the width of kByteBlock rows at once. Their bytes lie beside each
+// other in `across`, so that one weight applies to all of them.
 struct KernelResampler::WidthLoop {
   const std::vector<Taps>& columns;
   int64_t channels;

@@ -18,12 +18,13 @@
 
 namespace gandem {
 
-// Of Pillow, with its constants: bicubic with a = -0.5, Lanczos with a = 3.
+// Kernels of Pillow, with its constants: bicubic with a = -0.5, Lanczos with a
+// = 3.
 enum class ResizeKernel { kBox, kBilinear, kBicubic, kLanczos };
 
 class KernelResampler {
  public:
-  // From images of height x width; all are at least 1.
+  // Resamples images of height x width; all are at least 1.
   KernelResampler(ResizeKernel kernel, int64_t from_height, int64_t from_width,
                   int64_t to_height, int64_t to_width);
 

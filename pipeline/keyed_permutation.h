@@ -22,7 +22,7 @@ namespace gandem {
 
 class KeyedPermutation {
  public:
-  // `seed` is that of the run; `size` >= 1.
+  // `seed` is the run's seed; `size` >= 1.
   KeyedPermutation(uint64_t seed, Purpose purpose, int64_t size);
 
   // `turn` >= 0; `place` is of [0, size).

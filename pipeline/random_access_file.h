@@ -3,7 +3,7 @@
 // The bytes of a file by offset, wherever they are: what readers of archives
 // ask. A local file and one in memory are here; a remote one implements this.
 //
-// Owner: shared by who reads. Thread safety: immutable; Read from any thread.
+// Owner: shared by the readers. Thread safety: immutable; Read from any thread.
 // Errors: those of common/files/file.h, with the file's name.
 #pragma once
 
@@ -22,7 +22,7 @@ class RandomAccessFile {
  public:
   virtual ~RandomAccessFile() = default;
 
-  // For messages.
+  // Name for messages.
   virtual const std::string& name() const = 0;
   // When it was opened.
   virtual int64_t size() const = 0;
@@ -37,7 +37,7 @@ class RandomAccessFile {
 absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenLocalFile(
     const std::string& path);
 
-// The same, opened for each Read only: for more files than a process may have
+// Opens the file for each Read only: for more files than a process may have
 // open (1,024, mostly). DATA_LOSS if its size has changed since.
 absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenLocalFileOnDemand(
     const std::string& path);

@@ -26,9 +26,10 @@ class ScopedReadStop {
   ScopedReadStop& operator=(const ScopedReadStop&) = delete;
   ~ScopedReadStop() { flag_ = outer_; }
 
-  // Of the calling thread.
+  // Whether the reads of the calling thread are stopped.
   static bool Stopped() { return flag_ != nullptr && flag_->load(); }
-  // For threads that read for the calling one; null: nothing ends its reads.
+  // The flag, for threads that read for the calling one; null: nothing ends its
+  // reads.
   static const std::atomic<bool>* Current() { return flag_; }
 
  private:

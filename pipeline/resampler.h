@@ -33,7 +33,7 @@ class Resampler {
   static Tap AreaTap(int64_t i, int64_t from, int64_t to);
   static Tap BilinearTap(int64_t i, int64_t from, int64_t to);
   static std::vector<Tap> MakeTaps(int64_t from, int64_t to);
-  // Of the pixels of `in`, which lie `stride` apart.
+  // Weighted sum of pixels of `in`, which lie `stride` apart.
   static float Sum(const Tap& tap, const float* in, int64_t stride);
   void ResizeRow(const float* in, float* out) const;
   void ResizeColumns(const float* in, float* out) const;

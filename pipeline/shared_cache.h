@@ -5,7 +5,7 @@
 // fetched or used included. Threads that want the same piece wait for one fetch
 // of it.
 //
-// Owner: whoever reads the pieces; outlives all of them.
+// Owner: the reader of the pieces; outlives all of them.
 // Thread safety: any thread.
 #pragma once
 
@@ -44,8 +44,8 @@ class SharedCache {
     Drop(0);
   }
 
-  // The piece of `bytes` bytes; where it is not here, `fetch` brings it, called
-  // without a lock. Its failure is that of all who wait for it, unless it was
+  // The piece of `bytes` bytes. If it is not here, `fetch` brings it, called
+  // without a lock. All callers that wait for it get its failure, unless it was
   // only stopped (CANCELLED): then another one of them fetches. When fetches
   // and pieces in use fill the cache, waits until one has ended.
   //   CANCELLED          stopped by read_stop.h.
@@ -71,7 +71,7 @@ class SharedCache {
     }
   }
 
-  // Takes room from pieces for what somebody else holds; false: there is not
+  // Takes room from pieces for data outside the cache; false: there is not
   // enough.
   bool Reserve(int64_t bytes) {
     absl::MutexLock lock(&mu_);
@@ -94,13 +94,13 @@ class SharedCache {
     bool done = false;
     absl::Status failure = absl::OkStatus();
     std::optional<Value> value = {};
-    int64_t users = 0;                            // who wait for it or hold it
-    typename std::list<Key>::iterator idle = {};  // in idle_, where nobody does
+    int64_t users = 0;                            // callers that wait or hold
+    typename std::list<Key>::iterator idle = {};  // in idle_ without users
   };
   using SharedEntry = std::shared_ptr<Entry>;
 
-  // Waits for `condition` and, as nobody wakes a thread that was stopped,
-  // looks.
+  // Waits for `condition`. Looks for a stop from time to time, because a stop
+  // wakes no thread.
   absl::Status AwaitOrStop(const absl::Condition& condition,
                            absl::Time deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
@@ -179,7 +179,7 @@ class SharedCache {
     return Lend(entry);
   }
 
-  // For a user that is counted.
+  // Lends the piece to a user that is already counted.
   Piece Lend(const SharedEntry& entry) {
     return {&*entry->value, [this, entry](const Value*) {
               absl::MutexLock lock(&mu_);

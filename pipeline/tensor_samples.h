@@ -32,8 +32,8 @@ float ReadTensor(absl::string_view stored, DType dtype, float scale,
 
 class TensorSamples : public Dataset {
  public:
-  // Of `fitting` size, channels, flip, max_images, shuffle_window and
-  // if_unreadable count. `source` has tensors().
+  // Uses only size, channels, flip, max_images, shuffle_window and
+  // if_unreadable of `fitting`. `source` has tensors().
   //   INVALID_ARGUMENT  they are neither channels x size x size nor waveforms
   //                     of as many values; names the fields.
   static absl::StatusOr<std::unique_ptr<Dataset>> Create(

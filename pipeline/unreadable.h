@@ -15,7 +15,8 @@ namespace unreadable_internal {
 inline constexpr char kNotContent[] = "gandem/not-content";
 }  // namespace unreadable_internal
 
-// Of a network, a server or another process, whatever its code is.
+// Marks an error of a network, a server or another process, whatever its code
+// is.
 inline absl::Status NotOfContent(absl::Status status) {
   if (!status.ok()) {
     status.SetPayload(unreadable_internal::kNotContent, absl::Cord("1"));
@@ -23,8 +24,8 @@ inline absl::Status NotOfContent(absl::Status status) {
   return status;
 }
 
-// The content is at fault, not a disk or a network: it is the same whenever it
-// is tried.
+// Whether the content is at fault, not a disk or a network: every try gives the
+// same result.
 inline bool IsUnreadable(const absl::Status& status) {
   return (absl::IsDataLoss(status) || absl::IsInvalidArgument(status)) &&
          !status.GetPayload(unreadable_internal::kNotContent).has_value();

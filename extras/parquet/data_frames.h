@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What gandem and data_worker say to each other over a socketpair, as bytes:
+// Messages between gandem and data_worker over a socketpair, as bytes:
 //
 //   gandem        kOpen     shard, first = its size
 //                 kRead     shard, first = its size, second = row group
@@ -44,11 +44,12 @@ struct DataFrame {
   int64_t shard = 0;
   int64_t first = 0;
   int64_t second = 0;
-  int64_t payload_bytes = 0;  // that follow
+  int64_t payload_bytes = 0;  // bytes that follow
 };
 
 inline constexpr size_t kDataFrameBytes = 40;
-// Of kOpened and kImages, and of what kReadAt asks for at a time.
+// Limit of the payload of kOpened and kImages, and of the bytes that one
+// kReadAt asks for.
 inline constexpr int64_t kMaxPayloadBytes = int64_t{1} << 30;
 inline constexpr int64_t kMaxFailureBytes = 4096;
 inline constexpr int64_t kMaxRowsOfShard = int64_t{1} << 26;
@@ -60,10 +61,10 @@ absl::StatusOr<DataFrame> DecodeDataFrame(absl::string_view bytes);
 
 struct RowGroupSize {
   int64_t rows = 0;
-  int64_t bytes = 0;  // of its images in the file, as the file says
+  int64_t bytes = 0;  // bytes of its images, as the file says
 };
 
-// What is known of a shard before any of its images is read.
+// Properties of a shard that are known before any of its images is read.
 struct OpenedShard {
   std::string image_column = {};
   std::string label_column = {};  // "": there is none
@@ -74,8 +75,8 @@ struct OpenedShard {
   bool labels_are_texts = false;
   std::vector<std::string> class_names = {};
   std::vector<RowGroupSize> row_groups = {};
-  std::vector<int64_t> labels = {};     // of each row, or none
-  std::vector<std::string> paths = {};  // of each row, or none
+  std::vector<int64_t> labels = {};     // one per row, or none
+  std::vector<std::string> paths = {};  // one per row, or none
 
   int64_t rows() const;
 };
@@ -83,9 +84,11 @@ struct OpenedShard {
 std::string EncodeOpenedShard(const OpenedShard& shard);
 absl::StatusOr<OpenedShard> DecodeOpenedShard(absl::string_view bytes);
 
-// What precedes the images of a row group, which follow one after the other.
+// Encodes the index that precedes the images of a row group. The images follow
+// one after the other.
 std::string EncodeImageIndex(const std::vector<int64_t>& sizes);
-// The images of a row group that should have `rows`; they lie in `bytes`.
+// Returns the images of a row group that should have `rows`; they lie in
+// `bytes`.
 absl::StatusOr<std::vector<absl::string_view>> DecodeImages(
     absl::string_view bytes, int64_t rows);
 

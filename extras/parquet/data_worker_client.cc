@@ -16,7 +16,7 @@ absl::Status Unexpected(absl::string_view what) {
       absl::StrCat("data_worker answered nonsense: ", what));
 }
 
-// A code that stands for a fault of the file, whatever was said.
+// Code for a fault of the file, whatever data_worker sent.
 absl::StatusCode CodeOf(int64_t code) {
   for (const auto known : {absl::StatusCode::kInvalidArgument,
                            absl::StatusCode::kResourceExhausted}) {
@@ -78,7 +78,7 @@ absl::StatusOr<std::string> DataWorkerClient::Call(const DataFrame& request,
     }
     broken_ = false;
     if (frame.kind == answer) return std::move(received.payload);
-    // Where the file could not be read, that is what went wrong.
+    // If the file could not be read, that error is the cause.
     if (!file_fault_.ok()) return file_fault_;
     return absl::Status(CodeOf(frame.first),
                         Printable(received.payload, kMaxFailureBytes));

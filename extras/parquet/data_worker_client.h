@@ -38,7 +38,7 @@ class RowGroupImages {
 
   absl::string_view image(int64_t row) const { return images_[row]; }
   int64_t size() const { return std::ssize(images_); }
-  // What it keeps in memory.
+  // Bytes of memory that the images take.
   int64_t memory_bytes() const { return std::ssize(*bytes_); }
 
  private:

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t kNoRowGroup = -1;  // what precedes all of them
 
-// Between the end of a socket and that of its process.
+// Limit on the time between the end of a socket and the end of its process.
 constexpr absl::Duration kTimeToEnd = absl::Seconds(2);
 
 }  // namespace
@@ -179,7 +179,8 @@ absl::Status DataWorkerPool::AskWithPlace(const ShardFile& shard,
     if (used.ok()) return used;
     return Annotate(used, PlaceText(shard, row_group));
   }
-  // Of a machine without memory as well: no list of images to leave out.
+  // The machine may also be out of memory, so this error adds no image to a
+  // list of images to leave out.
   return NotOfContent(absl::DataLossError(absl::StrCat(
       "data_worker ", broke, " while it read ", PlaceText(shard, row_group),
       ", and a second one before it: is the file damaged?")));

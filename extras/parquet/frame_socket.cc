@@ -69,8 +69,8 @@ absl::StatusOr<FrameSocket::Received> FrameSocket::Receive() {
 }
 
 absl::StatusOr<std::string> FrameSocket::ReceiveBytes(int64_t size) {
-  // What is not written yet takes no memory: it grows with what arrives, not
-  // with what was promised.
+  // Memory grows with the bytes that arrive, not with the promised size: pages
+  // that are not written yet take none.
   constexpr size_t kPiece = size_t{4} << 20;
   const auto wanted = static_cast<size_t>(size);
   std::string bytes;

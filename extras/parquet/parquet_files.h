@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which Parquet files a path stands for:
+// Parquet files that a path stands for:
 //
 //   train.parquet                          a file, whatever it is called
 //   train-{00000..00004}-of-00005.parquet  several
@@ -8,10 +8,10 @@
 //                                          as repositories of the Hugging Face
 //                                          hub have them
 //
-// Where a folder has several splits (NAME-00000-of-00005.parquet, or
-// train.parquet and test.parquet) it is the one called train.
+// If a folder has several splits (NAME-00000-of-00005.parquet, or train.parquet
+// and test.parquet), the one called train is used.
 //
-// Thread safety: pure functions, but for looking at files.
+// Thread safety: pure functions, except for looking at files.
 #pragma once
 
 #include <string>

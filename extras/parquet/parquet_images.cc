@@ -39,7 +39,7 @@ struct RowGroupPlace {
 
 using RowGroupCache = SharedCache<int64_t, RowGroupImages>;
 
-// What is known of all images before any is read.
+// Properties of all images that are known before any image is read.
 struct ParquetIndex {
   std::vector<ShardFile> shards = {};
   std::vector<RowGroupPlace> groups = {};  // without those of no rows

@@ -78,7 +78,8 @@ class ArrayImages : public ImageStore {
             static_cast<size_t>(contents_.shape.NumValues())};
   }
 
-  // As a decoded image has them: the channels of each pixel side by side.
+  // The pixels in the order of a decoded image: the channels of each pixel side
+  // by side.
   std::vector<uint8_t> PixelsOf(absl::string_view stored) const {
     if (!contents_.has_planes) return {stored.begin(), stored.end()};
     const int64_t channels = contents_.shape.channels;

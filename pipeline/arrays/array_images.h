@@ -28,7 +28,7 @@ inline constexpr char kIdxKind[] = "IDX files";
 struct ArrayPart {
   std::shared_ptr<const RandomAccessFile> file = nullptr;  // null: in memory
   SharedBytes memory = {};
-  int64_t offset = 0;  // of the first image, in bytes
+  int64_t offset = 0;  // offset of the first image, in bytes
   int64_t stride = 0;
   int64_t images = 0;
 };
@@ -38,8 +38,8 @@ struct ArrayContents {
   std::string path = {};  // for messages
   ImageShape shape = {};  // gray or RGB
   std::vector<ArrayPart> parts = {};
-  // Whether the channels of an image lie one after the other; else those of a
-  // pixel do.
+  // Whether the channels of an image lie one after the other. False: the
+  // channels of each pixel lie side by side.
   bool has_planes = false;
   std::vector<uint8_t> labels = {};  // empty: none; else one for each image
   std::vector<std::string> class_names = {};
@@ -57,9 +57,9 @@ std::unique_ptr<ImageStore> ImagesOfArray(ArrayContents contents);
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdx(
     const std::string& images_path, const std::string& labels_path);
 
-// The same with the labels that stand beside the images: labels-idx1 where the
-// name has images-idx3. Those that do not fit the images are not used. `path`
-// may be a folder with train-images-idx3-ubyte.
+// Opens the images with the labels beside them: labels-idx1 where the name has
+// images-idx3. Labels that do not fit the images are not used. `path` may be a
+// folder with train-images-idx3-ubyte.
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdxByName(const Location& at);
 
 // Whether OpenIdxByName finds images there.

@@ -106,8 +106,8 @@ absl::StatusOr<ArrayPart> FindRecords(absl::string_view bytes,
                    .images = static_cast<int64_t>(bytes.size() / record_bytes)};
 }
 
-// The same of a pickle. Where it has the pixels in another form the result has
-// them in memory.
+// Finds the images of a pickle. If it has the pixels in another form, the
+// result has them in memory.
 absl::StatusOr<ArrayPart> FindPickled(absl::string_view pickle,
                                       ArrayContents& contents) {
   GANDEM_ASSIGN_OR_RETURN(const CifarBatch batch, ParseCifarPickle(pickle));

@@ -31,8 +31,8 @@ constexpr double kRemoteRead = 0.002;
 constexpr double kHalfLife = 2;
 // Seconds of computing. Chosen: a trainer that takes more shows within 1 s.
 constexpr double kDemandHalfLife = 2;
-// Chosen: a batch that takes so many times the usual was a pause, such as a
-// checkpoint or an evaluation.
+// Chosen: a batch that takes this many times the usual time was a pause, such
+// as a checkpoint or an evaluation.
 constexpr double kPauseTimes = 10;
 // Seconds. Chosen: intervals of 0.1 s do not show faster batches.
 constexpr double kLeastBatchSeconds = 1e-3;
@@ -194,8 +194,8 @@ double PipelineController::SamplesInMemory() const {
   return finished + (room - finished * sample) / stored;
 }
 
-// The batch that is being put together, what is under way, and what bridges the
-// longest gap of late.
+// Sets `ahead` to the batch that is being put together, the fetches under way,
+// and what bridges the longest recent gap.
 void PipelineController::SetAhead(double seconds) {
   const bool is_remote = usual_.PerRead() >= kRemoteRead;
   const double gap = std::max(kLeastGap, is_remote ? kMargin * gap_ : 0.0);

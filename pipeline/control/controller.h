@@ -24,11 +24,11 @@ struct PipelineLimits {
   int max_fetches = 64;
   int max_workers = 1;       // cores that the trainer leaves free, at least 1
   int64_t least_ahead = 1;   // samples: the batches to be ahead at least
-  int64_t sample_bytes = 1;  // of a decoded sample
+  int64_t sample_bytes = 1;  // size of a decoded sample
 };
 
 struct FetchSeen {
-  double seconds = 0;  // from its start to its end
+  double seconds = 0;  // duration of the fetch
   int64_t bytes = 0;
   bool at_hand = false;  // an earlier fetch had brought its piece of a file
 };
@@ -37,8 +37,8 @@ struct FetchSeen {
 struct PipelineSeen {
   double seconds = 0;                   // length of the interval, > 0
   int64_t consumed = 0;                 // samples that the trainer took
-  double stalled_seconds = 0;           // in which the trainer waited for them
-  std::vector<FetchSeen> fetches = {};  // that ended in the interval
+  double stalled_seconds = 0;           // waiting time of the trainer
+  std::vector<FetchSeen> fetches = {};  // fetches that ended in the interval
   int64_t fetching = 0;                 // fetches under way at its end
   int64_t finished = 0;     // samples that were decoded in the interval
   double work_seconds = 0;  // processor time that decoding them took
@@ -71,19 +71,19 @@ class PipelineController {
   const PipelineSetting& setting() const { return setting_; }
   // The reasons for the setting in one line, for timelines.
   std::string WhyText() const;
-  // Not empty once: when the longest gap of the source that was seen is longer
-  // than data.memory_bytes can bridge.
+  // The warning that the longest gap of the source is longer than
+  // data.memory_bytes can bridge. Not empty once.
   std::string TakeWarning() { return std::exchange(warning_, ""); }
 
  private:
-  // Sums over the reads of late. A sample that was at hand took almost no time,
-  // so a mean per sample differs from one per read.
+  // Sums over recent reads. A sample that was at hand took almost no time, so a
+  // mean per sample differs from one per read.
   struct ReadTimes {
     double samples = 0;
-    double bytes = 0;  // of these
+    double bytes = 0;  // bytes of these samples
     double reads = 0;
     double seconds = 0;
-    double squares = 0;  // of seconds
+    double squares = 0;  // sum of the squared seconds
 
     void Fade(double kept);
     void Add(double read_seconds);
@@ -124,8 +124,8 @@ class PipelineController {
   // Samples a second that the trainer would take if it never waited; 0: not
   // known yet.
   double demand_ = 0;
-  double open_samples_ = 0;  // of the newest batch
-  double open_seconds_ = 0;  // in which the trainer has computed on it so far
+  double open_samples_ = 0;  // samples of the newest batch
+  double open_seconds_ = 0;  // computing time on it so far
   double taken_ = 0;         // faded sums of both over earlier batches
   double computed_ = 0;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What reading ahead did: by intervals for the controller, and from one record
-// of metrics to the next.
+// Measurements of reading ahead: by intervals for the controller, and from one
+// record of metrics to the next.
 //
 // Owner: prefetcher.h. Thread safety: none; its owner's lock.
 #pragma once
@@ -14,14 +14,14 @@
 
 namespace gandem {
 
-// From the last time that it was asked for.
+// Measurements since the previous call of TakeStats.
 struct FeedStats {
   double seconds = 0;
   int64_t finished = 0;  // samples
   double work_seconds = 0;
-  int64_t stored_bytes = 0;  // that were fetched
-  // In which the trainer waited: for samples to be fetched, and for some that
-  // were there to be finished.
+  int64_t stored_bytes = 0;  // bytes that were fetched
+  // Time that the trainer waited: for samples to be fetched, and for fetched
+  // samples to be finished.
   double fetch_stall_seconds = 0;
   double finish_stall_seconds = 0;
   // Now.
@@ -59,14 +59,15 @@ class FeedMeter {
   void Consumed(int64_t samples) { seen_.consumed += samples; }
 
   absl::Time interval_begin() const { return interval_begin_; }
-  // Without what waits; the next interval begins.
+  // Returns the interval without the number of waiting samples, and begins the
+  // next one.
   PipelineSeen EndInterval(absl::Time now) {
     seen_.seconds = absl::ToDoubleSeconds(now - interval_begin_);
     interval_begin_ = now;
     const int64_t fetching = seen_.fetching;
     return std::exchange(seen_, PipelineSeen{.fetching = fetching});
   }
-  // Without what is of now.
+  // Returns the measurements without those of the current state.
   FeedStats TakeStats(absl::Time now) {
     stats_.seconds = absl::ToDoubleSeconds(now - stats_begin_);
     stats_begin_ = now;

@@ -23,8 +23,8 @@ namespace {
 
 constexpr absl::Duration kUpdateInterval = absl::Milliseconds(100);
 
-// For samples that wait: the trainer has a batch, and the memory of the one
-// before it is kept.
+// Memory for waiting samples: the trainer has a batch, and the memory of the
+// batch before it is kept.
 int64_t BytesToWait(const Prefetcher::Options& options, int64_t sample_values) {
   const int64_t batch = options.StepImages() * sample_values *
                         static_cast<int64_t>(sizeof(float));
@@ -151,7 +151,7 @@ void Prefetcher::Fetch(const FetchWork& work) {
   const bool had_begun = board_.has_begun();
   meter_.FetchEnded(work.began, now, bytes, pieces.were_at_hand());
   board_.EndFetch(work.position, std::move(stored), now);
-  // What was held back for the first one.
+  // The first sample is here: apply the setting that waited for it.
   if (!had_begun) Apply(board_.in_memory() ? InMemory() : setting_);
   Update(now);
 }
@@ -251,7 +251,8 @@ std::optional<absl::StatusOr<RealBatch>> Prefetcher::TakeUntil(
     const absl::Status failure =
         Annotate(batch.status(),
                  absl::StrCat("real images of discriminator step ", step));
-    // That of a read, which is final; the caller's would call again.
+    // The failure of a read is final. The caller would call again after a
+    // DEADLINE_EXCEEDED.
     return absl::IsDeadlineExceeded(failure)
                ? absl::UnavailableError(failure.message())
                : failure;
@@ -305,7 +306,8 @@ void Prefetcher::Apply(const PipelineSetting& setting) {
   setting_ = setting;
   setting_.workers = std::clamp(setting.workers, 1, options_.max_workers);
   board_.Set(setting);
-  // What the first one is like tells how many are needed.
+  // The first sample shows how many threads are needed. Until then, one of each
+  // kind runs.
   const bool begun = board_.has_begun();
   fetchers_.Want(begun ? std::min(setting.fetches, options_.max_fetches) : 1);
   finishers_.Want(begun ? setting_.workers : 1);

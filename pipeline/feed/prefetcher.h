@@ -66,16 +66,16 @@ class Prefetcher {
     int64_t first_image = 0;
     int64_t num_images = 0;
     int64_t depth = 4;  // steps ahead at least, 1 to 1024
-    // Of samples that wait, in any state, and of the batch that was taken and
-    // the spare memory of one; up to a batch more, because the next one always
-    // fits (sample_board.h). Where two batches are more than half of it, half
-    // is for those that wait. Goes before `depth`.
+    // Memory for waiting samples in any state, the batch that was taken and one
+    // spare batch. The use may exceed it by up to a batch, because the next
+    // batch always fits (sample_board.h). If two batches are more than half of
+    // it, half is for waiting samples. Takes precedence over `depth`.
     int64_t memory_bytes = int64_t{256} << 20;
     int max_fetches = 64;  // at once, 1 to 1024
     // Threads that finish samples: cores that the trainer leaves free, at least
     // 1, at most 1024.
     int max_workers = 1;
-    // In place of what the controller decides: for measurements.
+    // Setting to use in place of the controller's: for measurements.
     std::optional<PipelineSetting> held = {};
     Clock* clock = Clock::Real();
 
@@ -131,7 +131,7 @@ class Prefetcher {
   int64_t StepOf(int64_t position) const {
     return options_.first_step + position / options_.StepImages();
   }
-  // Of the run.
+  // Number of the sample in the run.
   int64_t NumberOf(int64_t position) const {
     const int64_t batch =
         options_.first_step * options_.batches + position / options_.num_images;
@@ -145,7 +145,7 @@ class Prefetcher {
   const DataOrder order_;
 
   ByteChunks chunks_;               // of samples that wait
-  std::atomic<bool> stop_ = false;  // of fetches that wait for a network
+  std::atomic<bool> stop_ = false;  // stops fetches that wait for a network
   absl::Mutex mu_;
   SampleBoard board_ ABSL_GUARDED_BY(mu_);
   FeedMeter meter_ ABSL_GUARDED_BY(mu_);

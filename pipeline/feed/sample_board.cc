@@ -50,7 +50,7 @@ bool SampleBoard::HasRoom(int64_t position, int64_t stored_bytes) const {
 
 bool SampleBoard::CanFetch() const {
   if (in_memory_ || fetching() >= setting_.fetches) return false;
-  // What a sample takes is not known before one is there.
+  // The size of samples is unknown until the first one is fetched.
   if (!usual_bytes_.has_value() && fetching() > 0) return false;
   if (failed_.has_value() || next_ >= taken_ + setting_.ahead) return false;
   return HasRoom(next_, usual_bytes_.value_or(0));
@@ -165,7 +165,7 @@ bool SampleBoard::CanTake() const {
   if (!failed_.has_value() || BatchOf(failed_->first) != BatchOf(taken_)) {
     return false;
   }
-  // One below it may fail, too.
+  // A sample below it may fail, too.
   return std::all_of(open.finished.begin(),
                      open.finished.begin() + (failed_->first - taken_),
                      [](bool finished) { return finished; });

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where each sample of a run's coming batches is: to be fetched, fetched,
-// finished. What may begin next, when a batch is complete, and how much memory
-// all that takes; no thread and no clock of its own.
+// State of each sample of a run's coming batches: to be fetched, fetched,
+// finished. The board tells which work may begin next, when a batch is
+// complete, and how much memory all samples take. It has no thread and no clock
+// of its own.
 //
 // Samples have positions: 0 is the first of the first batch, and batch b holds
 // [b * batch_samples, (b + 1) * batch_samples). They begin in this order, end
 // in any, and batches are taken in order.
 //
 // Memory: until it is finished, a sample counts with its stored bytes; while it
-// is being fetched, with the most that samples of late had (so the
-// first is fetched alone). Those of the next `finished_ahead` count with their
-// part of a batch, too, from when they begin; the others stay as they are
-// stored. A batch's memory is made when its first sample is finished, so up to
-// one batch more is taken than what counts. The batch that is taken next begins
-// whatever it needs.
+// is being fetched, with the most bytes of recent samples (so the first is
+// fetched alone). The next `finished_ahead` samples also count with their part
+// of a batch from when they begin; the others stay as they are stored. A
+// batch's memory is made when its first sample is finished, so up to one batch
+// more is taken than what counts. The batch that is taken next begins whatever
+// it needs.
 //
 // Owner: prefetcher.h. Thread safety: none; its owner's lock.
 // Errors: the failure of the sample with the lowest position, in its batch's
@@ -59,10 +60,10 @@ class SampleBoard {
   struct Work {
     int64_t first = 0;
     int64_t count = 1;
-    // Of count 1. Not set: nothing of this dataset has to be waited for, so
-    // they are fetched by whoever finishes them.
+    // Set only if `count` is 1. Not set: the dataset never waits for data, so
+    // the thread that finishes samples also fetches them.
     std::optional<KeptSample> stored = {};
-    std::shared_ptr<float> pixels = nullptr;  // of the sample `first`
+    std::shared_ptr<float> pixels = nullptr;  // pixels of the sample `first`
   };
   struct Batch {
     std::shared_ptr<float> pixels = nullptr;  // aligned to 64 bytes
@@ -95,13 +96,13 @@ class SampleBoard {
   // Only if CanTake(). A failure is sticky.
   absl::StatusOr<Batch> Take();
 
-  // Of the [begin, end) of a wait for the next batch: until when that was a
-  // wait for fetches. What follows is one for finishing.
+  // Splits the wait [begin, end) for the next batch: until the returned time it
+  // was a wait for fetches, from then on for finishing.
   absl::Time FetchedAt(absl::Time begin, absl::Time end) const;
 
-  // One sample is there, so that it is known what they are like.
+  // Whether one sample is fetched, so that the size of samples is known.
   bool has_begun() const { return usual_bytes_.has_value(); }
-  // Nothing has to be fetched: all is in memory.
+  // Whether all data is in memory, so that nothing has to be fetched.
   bool in_memory() const { return in_memory_; }
   int64_t taken() const { return taken_; }  // samples
   int64_t fetching() const { return fetching_; }
@@ -131,7 +132,7 @@ class SampleBoard {
   // There is memory for `stored_bytes` more, and for the finished samples up to
   // `position`.
   bool HasRoom(int64_t position, int64_t stored_bytes) const;
-  void TakeRoom(int64_t position);  // of finished samples, up to it
+  void TakeRoom(int64_t position);  // of finished samples, up to `position`
   // Samples from `next_` on that one call may finish.
   int64_t RunLength() const;
   float* PixelsOf(int64_t position, OpenBatch& open);
@@ -146,7 +147,7 @@ class SampleBoard {
   std::map<int64_t, KeptSample> fetched_;  // not begun to be finished
   std::deque<OpenBatch> open_;             // the first is taken next
   int64_t stored_bytes_ = 0;               // of all that are not finished
-  std::optional<int64_t> usual_bytes_;  // of a stored sample, at most of late
+  std::optional<int64_t> usual_bytes_;  // most bytes of a recent stored sample
   bool in_memory_ = false;
   std::optional<std::pair<int64_t, absl::Status>> failed_;  // lowest position
 };

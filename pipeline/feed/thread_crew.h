@@ -35,7 +35,7 @@ class ThreadCrew {
   // At least `threads`, once StartMissing is called.
   void Want(int threads) { wanted_ = threads; }
 
-  // Without the owner's lock, which a new thread takes.
+  // Must be called without the owner's lock, which a new thread takes.
   void StartMissing() {
     if (running_ >= wanted_) return;
     absl::MutexLock lock(&mu_);
@@ -50,7 +50,8 @@ class ThreadCrew {
     }
   }
 
-  // All must have been told to return. None is started after it.
+  // Joins all threads. They must have been asked to return. None is started
+  // after it.
   void Join() {
     std::vector<Thread> threads;
     {

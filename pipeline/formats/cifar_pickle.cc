@@ -66,8 +66,8 @@ class CifarDict {
     return nullptr;
   }
 
-  // What numpy's arrays keep for __setstate__: version, shape, dtype, is it
-  // Fortran's order, bytes.
+  // Takes the state that numpy's arrays keep for __setstate__: version, shape,
+  // dtype, whether the order is Fortran's, bytes.
   absl::Status TakePixels(const PickleValue& array, CifarBatch& batch) const {
     if (array.kind != Kind::kObject || array.items.size() != 3) {
       return NoCifarPickle("'data' is no numpy array");

@@ -22,7 +22,8 @@ struct ExcludedImage {
   std::string reason;  // a comment above it
 };
 
-// In the order of their names: the same images make the same text.
+// The images are in the order of their names: the same images make the same
+// text.
 std::string FormatExcludeList(std::vector<ExcludedImage> images);
 
 // The names in their order, each once.

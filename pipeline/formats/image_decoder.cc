@@ -24,7 +24,7 @@ constexpr absl::string_view kOtherImageNames[] = {
     ".avif", ".bmp", ".gif", ".heic", ".heif", ".jp2",
     ".jxl",  ".pgm", ".ppm", ".tif",  ".tiff"};
 
-// What other files begin with, for the message.
+// First bytes of files in other formats, for the message.
 struct OtherFormat {
   absl::string_view start;
   absl::string_view name;
@@ -93,7 +93,7 @@ absl::StatusOr<DecodedImage> DecodePngFile(absl::string_view bytes,
                          : type == 3 ? "palette"
                          : type == 4 ? "gray with alpha"
                                      : "RGBA",
-                // Those of a palette's indices say nothing of its colors.
+                // The bits of a palette's indices say nothing of its colors.
                 .bits = type == 3 ? 8 : depth};
   return image;
 }

@@ -17,14 +17,15 @@ namespace gandem {
 // 11,585 x 11,585: more than any camera, less than would fill a machine.
 inline constexpr int64_t kMaxImagePixels = int64_t{1} << 27;
 
-// What becomes of what is more than colors.
+// Treatment of the parts of an image that are not colors.
 enum class ImageReading {
-  // As people see it, for training: alpha as PutOnBlack (common/files/png.h),
-  // turned upright by a JPEG's Exif data.
+  // The image as people see it, for training: alpha as in PutOnBlack
+  // (common/files/png.h), turned upright by a JPEG's Exif data.
   kShown,
-  // As Pillow's Image.open(file).convert("RGB"), which the programs that
-  // compute metrics use: alpha is dropped, nothing is turned. Pillow cuts gray
-  // of 16 bits at 255, which makes white of nearly everything: refused.
+  // The image as Pillow's Image.open(file).convert("RGB") gives it, which the
+  // programs that compute metrics use: alpha is dropped, nothing is turned.
+  // Pillow cuts gray of 16 bits at 255, which makes nearly everything white:
+  // such images are refused.
   kPlain,
 };
 

@@ -67,8 +67,8 @@ struct JpegErrors {
   std::longjmp(errors->back, 1);
 }
 
-// Of warnings, those that mean that pixels are missing are errors: libjpeg
-// would paint them gray.
+// Treats warnings about missing pixels as errors: libjpeg would paint the
+// pixels gray.
 void JudgeJpegMessage(j_common_ptr jpeg, int level) {
   if (level >= 0) return;  // no warning
   const int code = jpeg->err->msg_code;
@@ -132,7 +132,7 @@ int TimesPart(int a, int b) {
   return ((product >> 8) + product) >> 8;
 }
 
-// Of Adobe's kind: 255 is no ink.
+// Converts CMYK of Adobe's kind, in which 255 is no ink.
 void CmykToRgb(PixelImage& image) {
   const uint8_t* from = image.pixels.data();
   uint8_t* to = image.pixels.data();
@@ -237,7 +237,7 @@ int ExifOrientation(absl::string_view marker) {
 PixelImage Upright(PixelImage image, int orientation) {
   GANDEM_CHECK(orientation >= 1 && orientation <= 8);
   if (orientation == 1) return image;
-  // Which way row 0 and column 0 of the stored image lie: Exif's table.
+  // Exif's table: the directions of row 0 and column 0 of the stored image.
   const bool turned = orientation >= 5;
   const bool from_right = orientation == 2 || orientation == 3 ||
                           orientation == 7 || orientation == 8;

@@ -43,7 +43,7 @@ std::optional<int64_t> LabelNumber(absl::string_view text) {
   return number;
 }
 
-// "": there is none. nullopt: it is no label.
+// Text of a row's label. "": there is no label. nullopt: the label is invalid.
 std::optional<std::string> LabelText(const Json& row) {
   const auto label = row.find(kLabelField);
   if (label == row.end() || label->is_null()) return "";
@@ -89,7 +89,7 @@ class CsvLines {
     }
     return std::vector<std::string>();
   }
-  // Where the last one began, from 1 on.
+  // Line on which the last record began, from 1 on.
   int64_t line() const { return line_; }
 
  private:

@@ -44,10 +44,9 @@ absl::StatusOr<LabelTexts> ParseMetadataJsonl(absl::string_view text);
 // "": it has no field `label`.
 absl::StatusOr<std::string> ParseSampleJson(absl::string_view text);
 
-// What label texts stand for. If all of them are whole numbers in [0,
-// kMaxLabel] they stand for themselves, else they are names of classes, which
-// are numbered in the order of their bytes. `are_names`: numbers are names,
-// too.
+// Numbers of label texts. If all texts are whole numbers in [0, kMaxLabel],
+// they stand for themselves. Otherwise they are names of classes, which are
+// numbered in the order of their bytes. `are_names`: numbers are names, too.
 class LabelNumbers {
  public:
   explicit LabelNumbers(std::vector<std::string> texts, bool are_names = false);

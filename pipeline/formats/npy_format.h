@@ -22,28 +22,31 @@ namespace gandem {
 //   DATA_LOSS         not exactly as the format says.
 absl::StatusOr<NamedTensor> ParseNpy(std::string file);
 
-// What stands before the data of an array.
+// Contents of the header before the data of an array.
 struct NpyLayout {
   DType dtype = DType::kF32;
   std::vector<int64_t> shape = {};
-  bool fortran_order = false;  // and of two dimensions or more
+  bool fortran_order = false;  // set only with two or more dimensions
   uint64_t header_bytes = 0;
   uint64_t data_bytes = 0;
 };
 
-// Of the begin of a file; the data may be missing. Errors of ParseNpy.
+// Parses the beginning of a file; the data may be missing. Errors as in
+// ParseNpy.
 absl::StatusOr<NpyLayout> ParseNpyLayout(absl::string_view begin);
 
-// What ParseNpyStart needs of a file, which may be shorter.
+// Bytes from the start of a file that ParseNpyStart needs. The file may be
+// shorter.
 inline constexpr int64_t kNpyStartBytes = (1 << 16) + 16;
 
-// The same of a file of so many bytes, which have to be the array's.
+// Parses the start of a file of `file_bytes` bytes, which must be the size of
+// the array.
 absl::StatusOr<NpyLayout> ParseNpyStart(absl::string_view start,
                                         uint64_t file_bytes);
 
 struct NpyHeader {
   std::string text;         // all that stands before the data
-  uint64_t data_bytes = 0;  // that have to follow, row-major
+  uint64_t data_bytes = 0;  // bytes that have to follow, row-major
 };
 
 //   INVALID_ARGUMENT  bfloat16, which numpy does not have; a bad shape.

@@ -33,7 +33,7 @@ class NpzReader {
                                         int64_t max_array_bytes = int64_t{16}
                                                                   << 30);
 
-  // Of all members, sorted, without ".npy".
+  // Names of all members, sorted, without ".npy".
   std::vector<std::string> names() const;
   bool Has(const std::string& name) const;
   // The first names, for messages: "a, b, c and 12 others".
@@ -84,7 +84,7 @@ class NpzWriter {
 
   FileWriter file_;
   uint64_t position_ = 0;
-  uint64_t missing_bytes_ = 0;  // of the array that was begun
+  uint64_t missing_bytes_ = 0;  // bytes that the current array lacks
   std::vector<ZipMember> members_;
 };
 

@@ -21,10 +21,10 @@
 namespace gandem {
 namespace {
 
-// Of a long name, or of what pax says of a member.
+// Size limit of a long name, and of the pax records of a member.
 constexpr int64_t kMaxExtraBytes = 1 << 20;
 
-// Types of entries. Those of ustar, pax and GNU.
+// Types of entries in ustar, pax and GNU archives.
 constexpr absl::string_view kRegularTypes("07\0", 3);
 constexpr char kHardLink = '1';
 constexpr char kSymbolicLink = '2';
@@ -103,7 +103,7 @@ struct TarEntry {
   std::string link = {};  // the name that a link refers to
 };
 
-// What a record before a member says of it.
+// Properties of a member that records before it set.
 struct TarExtras {
   std::optional<std::string> name = {};
   std::optional<std::string> link = {};
@@ -159,7 +159,7 @@ bool IsRegular(const TarEntry& entry) {
          !absl::EndsWith(entry.file.name, "/");
 }
 
-// A link that leads out of the archive is none to a file of it.
+// A link that leads out of the archive is no link to a file of it.
 absl::Status NormalizeName(TarEntry& entry) {
   GANDEM_ASSIGN_OR_RETURN(entry.file.name, NormalMemberName(entry.file.name));
   entry.link = NormalMemberName(entry.link).value_or("");

@@ -19,7 +19,8 @@ namespace gandem {
 namespace {
 
 constexpr int64_t kTarEndBytes = 2 * kTarBlockBytes;  // blocks of zeros
-// What is read of an archive first: the index of some 1,000 images is in it.
+// Bytes at the end of an archive that are read first. They hold the index of
+// about 1,000 images.
 constexpr int64_t kTailBytes = 64 << 10;
 constexpr int64_t kMaxIndexBytes = int64_t{1} << 30;
 

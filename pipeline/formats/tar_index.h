@@ -45,9 +45,10 @@ struct IndexedFile {
 
 struct TarIndex {
   std::vector<IndexedFile> files = {};  // rising offsets
-  // Of the labels from 0 on, where they have names.
+  // Names of the labels from 0 on, if they have names.
   std::vector<std::string> class_names = {};
-  // Of the archive before the index. Of what ParseTarIndex returns not set.
+  // Size and checksum of the archive before the index. ParseTarIndex does not
+  // set them.
   int64_t archive_bytes = 0;
   uint32_t archive_crc32c = 0;
 };
@@ -61,8 +62,8 @@ absl::Status AddTarIndex(const TarIndex& index, TarWriter& tar);
 absl::StatusOr<std::optional<TarIndex>> ReadTarIndex(
     const RandomAccessFile& file);
 
-// Its text, up to the last line; nullopt: it is damaged, or names what is not
-// within the first `archive_bytes` of the archive.
+// Parses an index up to its last line; nullopt: it is damaged, or names a file
+// that is not within the first `archive_bytes` of the archive.
 std::optional<TarIndex> ParseTarIndex(absl::string_view text,
                                       int64_t archive_bytes);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What reading and writing zip archives have in common (APPNOTE 6.3.10,
-// section 4.3): for zip_reader.cc and npz_writer.cc.
+// Definitions that reading and writing zip archives have in common (APPNOTE
+// 6.3.10, section 4.3): for zip_reader.cc and npz_writer.cc.
 //
 // Thread safety: pure functions.
 #pragma once

@@ -22,7 +22,7 @@
 namespace gandem {
 namespace {
 
-// In bytes: fixed parts of the records.
+// Sizes of the fixed parts of the records, in bytes.
 constexpr size_t kLocalBytes = 30;
 constexpr size_t kCentralBytes = 46;
 constexpr size_t kEndBytes = 22;
@@ -77,7 +77,7 @@ struct Directory {
   uint64_t members = 0;
 };
 
-// From the record at the archive's end, of which `tail` are the last bytes.
+// Reads the record at the archive's end, of which `tail` are the last bytes.
 absl::StatusOr<Directory> FindDirectory(const RandomAccessFile& file,
                                         absl::string_view tail) {
   const std::string signature = zip::Pack(zip::kEndSignature);
@@ -159,8 +159,8 @@ absl::StatusOr<ZipMember> TakeMember(Parser& records) {
   return member;
 }
 
-// Fills `out` with what the bytes [begin, end) of a file inflate to. `whole`:
-// that has to be all of it; else it may have more.
+// Inflates the bytes [begin, end) of a file into `out`. `whole`: `out` has to
+// hold all of the inflated data; otherwise the data may be longer.
 absl::Status InflateInto(const RandomAccessFile& file, int64_t begin,
                          int64_t end, bool whole, std::span<char> out) {
   z_stream stream = {};

@@ -31,7 +31,7 @@ bool BeginsAsZip(absl::string_view start);
 // A row of the archive's table of contents.
 struct ZipMember {
   std::string name;
-  uint16_t method = 0;  // of compression
+  uint16_t method = 0;  // compression method
   uint32_t crc32 = 0;
   uint64_t compressed_bytes = 0;
   uint64_t bytes = 0;
@@ -46,7 +46,8 @@ class ZipReader {
   static absl::StatusOr<ZipReader> Open(
       std::shared_ptr<const RandomAccessFile> file);
 
-  // In the order of the table of contents; folders have names that end in '/'.
+  // Members in the order of the table of contents; folders have names that end
+  // in '/'.
   const std::vector<ZipMember>& members() const { return members_; }
 
   // The bytes of one of members().
@@ -62,7 +63,7 @@ class ZipReader {
                                         int64_t size) const;
 
  private:
-  // Where the member's compressed bytes begin.
+  // Offset of the member's compressed bytes.
   absl::StatusOr<int64_t> BeginOf(const ZipMember& member) const;
   explicit ZipReader(std::shared_ptr<const RandomAccessFile> file)
       : file_(std::move(file)) {}

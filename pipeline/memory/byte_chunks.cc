@@ -10,12 +10,13 @@ namespace gandem {
 namespace {
 
 constexpr size_t kChunkBytes = 256 << 10;
-// What is larger has pages of its own: little of a chunk stays unused.
+// Larger pieces have pages of their own, so that little of a chunk stays
+// unused.
 constexpr size_t kMostInChunk = kChunkBytes / 8;
 
 }  // namespace
 
-// Nobody else writes to it.
+// Returns memory that no other caller writes to.
 ByteChunks::Chunk ByteChunks::TakePlace(size_t size) {
   if (size > kMostInChunk) return MakePages<char>(size);
   absl::MutexLock lock(&mu_);

@@ -17,7 +17,7 @@
 
 namespace gandem {
 
-// For containers.
+// Allocator for containers.
 template <typename T>
 class PageAllocator {
  public:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an answer means: for the read, as a Status with what to do about it, and
-// for the next try. Pure; nothing of a query, a key or a header of a request is
-// in a message.
+// The meaning of an HTTP answer: for the read, a Status that says what to do;
+// for the next try, whether to make it. Messages contain nothing of the query,
+// the key or the headers of a request.
 //
 // Owner: values. Thread safety: pure functions.
 #pragma once

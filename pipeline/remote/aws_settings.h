@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where S3 is and who asks, from where other programs take it, the first that
-// says it:
+// Address of S3 and credentials, from the places that other programs use. The
+// first place that has a value is used:
 //
 //   key       AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN; then
 //             the profile's in ~/.aws/credentials, then in ~/.aws/config
@@ -15,7 +15,7 @@
 // Metadata services of instances and containers, credential_process and SSO are
 // not asked: `aws configure export-credentials` makes variables of them.
 //
-// Owner: values. Thread safety: pure functions, but for reading files.
+// Owner: values. Thread safety: pure functions, except for reading files.
 #pragma once
 
 #include <string>
@@ -38,7 +38,7 @@ struct AwsSettings {
 absl::StatusOr<AwsSettings> ReadAwsSettings(
     absl::FunctionRef<std::string(const std::string& name)> variable);
 
-// Of this process. Files are read again each time.
+// Settings of this process. Files are read again each time.
 absl::StatusOr<AwsSettings> ReadAwsSettings();
 
 // The https:// or http:// URL of an object, or of a bucket where the key is

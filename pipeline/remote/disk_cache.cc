@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
 constexpr char kBlockMagic[] = "gdmblk1 ";
 constexpr size_t kBlockHeader = sizeof(kBlockMagic) - 1 + 8 + 1;
 constexpr char kHalfWritten[] = ".tmp";
-constexpr std::time_t kHalfWrittenSeconds = 3600;  // nobody writes so long
+constexpr std::time_t kHalfWrittenSeconds = 3600;  // no write takes so long
 constexpr std::time_t kUsedAgainSeconds = 60;      // use is noted this often
 // How full a folder is after something was removed.
 constexpr double kTrimmedTo = 0.9;
@@ -49,7 +49,7 @@ struct CachedFile {
   std::string path = {};
 };
 
-// All blocks, and removes what was left half written.
+// Lists all blocks, and removes half-written files.
 std::vector<CachedFile> ListBlocks(const std::string& folder) {
   std::vector<CachedFile> files;
   std::error_code error;
@@ -123,7 +123,8 @@ void DiskCache::Write(const std::string& name, absl::string_view block) {
   bool trim = false;
   {
     absl::MutexLock lock(&mu_);
-    // Other processes write, too: look again long before all could be too much.
+    // Other processes write, too: look again long before the folder may hold
+    // too much.
     trim = !written_bytes_.has_value() || *written_bytes_ > max_bytes_ / 32;
     written_bytes_ = (trim ? 0 : *written_bytes_) + std::ssize(block);
   }
@@ -139,7 +140,7 @@ absl::Status DiskCache::WriteBlock(const std::string& path,
                    number.fetch_add(1), kHalfWritten);
   const absl::Status written =
       WriteFile(temporary, absl::StrCat(HeaderOf(block), block));
-  // Not synced: a block that a crash cuts is fetched again.
+  // The file is not synced: a block that a crash cuts is fetched again.
   if (written.ok() && rename(temporary.c_str(), path.c_str()) == 0) {
     return absl::OkStatus();
   }

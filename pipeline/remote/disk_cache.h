@@ -43,7 +43,7 @@ class DiskCache {
  private:
   std::string PathOf(const std::string& name) const;
   absl::Status WriteBlock(const std::string& path, absl::string_view block);
-  // Removes what is too much, unless another process does so now.
+  // Removes blocks beyond the limit, unless another process does so now.
   void Trim();
 
   const std::string folder_;

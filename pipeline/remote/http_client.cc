@@ -53,7 +53,7 @@ HttpFailure FailureOf(CURLcode code) {
   }
 }
 
-// As curl and OpenSSL have it; libcurl itself does not look.
+// The same file as curl and OpenSSL use; libcurl itself does not look for it.
 std::string AuthoritiesFile() {
   for (const char* const name : {"CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
     const char* const value = std::getenv(name);
@@ -166,7 +166,8 @@ void HttpClient::Transfer::Prepare(const HttpRequest& request,
   Set(CURLOPT_PROTOCOLS_STR, "http,https");
   Set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
   Set(CURLOPT_NOSIGNAL, 1L);
-  // Else the end of a request waits for its name to be resolved.
+  // Without this option, the end of a request waits for its name to be
+  // resolved.
   Set(CURLOPT_QUICK_EXIT, 1L);
   Set(CURLOPT_FOLLOWLOCATION, 0L);
   Set(CURLOPT_USERAGENT, "gandem");
@@ -221,7 +222,7 @@ size_t HttpClient::Transfer::AddBody(absl::string_view bytes) {
   const size_t most = status == 206   ? static_cast<size_t>(wanted_)
                       : status == 200 ? static_cast<size_t>(max_body_)
                                       : kMaxErrorBody;
-  // Growing it step by step would leave room that nobody uses.
+  // Growing the body step by step would leave unused room.
   if (status == 206 && answer_.body.empty()) answer_.body.reserve(most);
   const size_t room = most - std::min(most, answer_.body.size());
   answer_.body.append(bytes.data(), std::min(room, bytes.size()));

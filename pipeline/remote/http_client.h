@@ -39,7 +39,7 @@ struct HttpRequest {
   std::vector<std::string> headers = {};  // "Name: value"
   bool use_netrc = true;
   AwsKey key = {};          // empty: not signed
-  std::string region = {};  // of the signature
+  std::string region = {};  // region of the signature
 };
 
 struct HttpLimits {
@@ -57,7 +57,7 @@ enum class HttpFailure {
   kNone,
   kNetwork,    // no connection, a lost one, silence, a name that has no address
   kTruncated,  // the connection ended before the body
-  kCertificate,  // not who it says it is
+  kCertificate,  // the server is not the one that was asked
   kUnusable,     // an address that is none, a protocol that is not spoken
   kCancelled,    // stopped by read_stop.h
 };
@@ -83,10 +83,11 @@ struct HttpHeaders {
 
 struct HttpAnswer {
   HttpFailure failure = HttpFailure::kNone;
-  std::string problem = {};  // of a failure, for people
+  std::string problem = {};  // description of a failure, for people
   int status = 0;
   HttpHeaders headers = {};
-  // At most what was asked for; of an error the beginning.
+  // At most the bytes that were asked for; of an error, the beginning of the
+  // body.
   PagedString body = {};
   bool more = false;          // the body was longer, and was cut there
   std::string redirect = {};  // an absolute URL; empty: none

@@ -18,14 +18,14 @@ namespace gandem {
 absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenFile(
     const std::string& path_or_url);
 
-// The same for one of many files: a local one is opened for each Read only
+// Opens one of many files: a local one is opened for each Read only
 // (OpenLocalFileOnDemand).
 absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenFileOnDemand(
     const std::string& path_or_url);
 
-// Whether a file is there. NOT_FOUND is false, and so is a URL that may not be
-// read: S3 says so of what is not there to who may not list the bucket. Other
-// failures are errors.
+// Whether a file is there. False for NOT_FOUND, and for a URL that may not be
+// read: S3 answers so about a missing object if the key may not list the
+// bucket. Other failures are errors.
 absl::StatusOr<bool> FileExists(const std::string& path_or_url);
 
 // The first bytes: `size`, or fewer where the file is shorter.

@@ -65,8 +65,8 @@ class RemoteFile : public RandomAccessFile {
   int64_t BytesOf(int64_t block) const {
     return std::min(kBlockBytes, version_.size - block * kBlockBytes);
   }
-  // Without the query, which may be a signature; empty: what the server says
-  // does not tell two files or versions apart.
+  // Name without the query, which may be a signature; empty: the headers do not
+  // tell two files or versions apart.
   std::string DiskName() const {
     const Url& url = location_->url();
     if (version_.etag.empty() &&
@@ -106,7 +106,8 @@ absl::StatusOr<std::string> RemoteFile::Read(int64_t offset,
   bytes.reserve(static_cast<size_t>(std::min(size, 64 * kBlockBytes)));
   for (int64_t at = offset; at < offset + size;) {
     const int64_t block = at / kBlockBytes;
-    // Twice as long as a fetch takes at most: it may wait for room, too.
+    // Twice the longest time of a fetch, because a fetch may also wait for
+    // room.
     GANDEM_ASSIGN_OR_RETURN(
         const BlockCache::Piece found,
         store_.blocks().Get({memory_name_, block}, BytesOf(block),
@@ -136,7 +137,7 @@ void RemoteFile::Keep(PagedString first_block) const {
 }
 
 absl::StatusOr<PagedString> RemoteFile::FetchBlock(int64_t block) const {
-  // A server's word, or a network's, is none about an image.
+  // An error of a server or a network is no fault of an image.
   absl::StatusOr<PagedString> bytes = FindBlock(block);
   return bytes.ok() ? std::move(bytes) : NotOfContent(bytes.status());
 }
@@ -212,7 +213,7 @@ absl::Status RemoteFile::Changed(absl::string_view what) const {
                    "): start again, on files that stay as they are"));
 }
 
-// Of a server that does not give parts.
+// A file of a server that does not send parts, held in memory.
 class WholeFile : public RandomAccessFile {
  public:
   WholeFile(RemoteStore& store, std::string name, PagedString bytes)
@@ -255,12 +256,12 @@ absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenWhole(
   return std::make_shared<const WholeFile>(store, name, std::move(answer.body));
 }
 
-// Of the first block.
+// Checks the answer to the request for the first block.
 absl::Status CheckFirstAnswer(const std::string& name,
                               const HttpAnswer& answer) {
   const auto& range = answer.headers.range;
   if (answer.status != 206 || !range.has_value() || range->first != 0) {
-    return absl::OkStatus();  // said by who opens it: it stays like that
+    return absl::OkStatus();  // the caller reports it: a retry does not help
   }
   const int64_t expected = std::min(kBlockBytes, range->total);
   if (std::ssize(answer.body) == expected) return absl::OkStatus();

@@ -6,7 +6,7 @@
 // request, by If-Match or If-Unmodified-Since, and compared with each answer:
 // all that is ever read of it is of one version.
 //
-// Owner: shared by who reads. Thread safety: any thread.
+// Owner: shared by the readers. Thread safety: any thread.
 // Errors: those of RemoteReader, and
 //   DATA_LOSS         the file was changed while it was read, or ends
 //                     early.
@@ -29,7 +29,7 @@ class RemoteStore;
 
 inline constexpr int64_t kBlockBytes = int64_t{1} << 20;
 
-// What makes two answers parts of one file.
+// Version of a file. Two answers with the same version are parts of one file.
 struct FileVersion {
   std::string etag = {};           // empty: the server names none
   std::string last_modified = {};  // empty: neither

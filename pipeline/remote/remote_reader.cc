@@ -41,7 +41,7 @@ absl::Status GaveUp(const absl::Status& last, int tries, absl::Duration tried) {
       "): check that the server runs and can be reached from here"));
 }
 
-// Of the answer and of what the reader expects of it.
+// Combines the verdict on the answer with the check of the reader.
 Verdict Judge(const Url& url, const RemoteRange& range,
               const HttpAnswer& answer) {
   Verdict verdict = JudgeAnswer(url, answer);
@@ -89,7 +89,7 @@ absl::StatusOr<HttpAnswer> RemoteReader::Get(RemoteLocation& location,
       GANDEM_RETURN_IF_ERROR(Aws(/*read_again=*/true));
       continue;
     }
-    // What it pointed to may have been signed for some minutes only.
+    // The URL that it redirected to may have been signed for some minutes only.
     const bool was_elsewhere = !location.target().empty();
     location.set_target("");
     if (was_elsewhere && verdict.retry == RetryKind::kNever &&
@@ -172,7 +172,7 @@ absl::StatusOr<AwsSettings> RemoteReader::Aws(bool read_again) {
   return settings;
 }
 
-// Only moments depend on it, never what is read.
+// Only the times of tries depend on it, never the bytes that are read.
 double RemoteReader::Uniform() {
   static thread_local std::minstd_rand generator{std::random_device()()};
   return std::uniform_real_distribution<double>(0, 1)(generator);

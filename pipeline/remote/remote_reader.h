@@ -33,7 +33,7 @@ class RemoteLocation {
   explicit RemoteLocation(Url url) : url_(std::move(url)) {}
 
   const Url& url() const { return url_; }
-  // Where the server redirects to; empty: not known, or nowhere.
+  // URL that the server redirects to; empty: not known, or no redirect.
   std::string target() const {
     absl::MutexLock lock(&mu_);
     return target_;
@@ -62,11 +62,12 @@ struct RemoteRange {
   int64_t size = 0;
   // Most bytes of an answer that is not of that range, but whole.
   int64_t max_whole = 0;
-  std::string query = {};  // of a list of S3
-  // "If-Match: ..." and the like; not shown to who redirects.
+  std::string query = {};  // query of an S3 list
+  // "If-Match: ..." and similar headers; not sent to a server known to
+  // redirect.
   std::vector<std::string> conditions = {};
-  // What an answer of 200 or 206 has to fulfill, if set. UNAVAILABLE: it makes
-  // no sense, and some more tries may bring one that does.
+  // Check of an answer of 200 or 206, if set. UNAVAILABLE: the answer makes no
+  // sense, and another try may bring one that does.
   std::function<absl::Status(const HttpAnswer& answer)> check = {};
 };
 
@@ -86,7 +87,7 @@ class RemoteReader {
   absl::StatusOr<HttpRequest> RequestFor(const RemoteLocation& location,
                                          const RemoteRange& range);
   absl::StatusOr<AwsSettings> Aws(bool read_again);
-  // With redirects; one try, after `earlier_tries` that failed.
+  // Makes one try, after `earlier_tries` that failed. Follows redirects.
   absl::StatusOr<HttpAnswer> Try(RemoteLocation& location,
                                  const RemoteRange& range, absl::Time deadline,
                                  int earlier_tries);

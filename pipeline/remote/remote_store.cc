@@ -37,7 +37,7 @@ RemoteStore::RemoteStore(RemoteTimes times)
 
 void RemoteStore::SetCaches(const RemoteCaches& caches) {
   absl::MutexLock lock(&mu_);
-  // What whole files hold stays reserved.
+  // The memory of whole files stays reserved.
   blocks_.Resize(caches.block_bytes - caches_.block_bytes);
   if (caches.disk_folder.empty()) {
     disk_ = nullptr;

@@ -29,22 +29,22 @@
 
 namespace gandem {
 
-// What data.memory_bytes, data.cache_dir and data.cache_bytes say.
+// Values of data.memory_bytes, data.cache_dir and data.cache_bytes.
 struct RemoteCaches {
   int64_t block_bytes = int64_t{256} << 20;  // in memory
   std::string disk_folder = {};              // empty: none
   int64_t disk_bytes = 0;
 };
 
-// How long it is tried.
+// Limits on the time for tries.
 struct RemoteTimes {
   HttpLimits http = {};
   absl::Duration open = absl::Seconds(30);
-  // Of each block: an outage that is shorter costs time only.
+  // Limit for each block: a shorter outage costs only time.
   absl::Duration read = absl::Minutes(2);
 };
 
-// Blocks by the name of their file and version, and their number.
+// Blocks by the name of their file and version, and by their number.
 using BlockCache = SharedCache<std::pair<std::string, int64_t>, PagedString>;
 
 class RemoteStore {
@@ -59,7 +59,7 @@ class RemoteStore {
   // was found changed.
   absl::StatusOr<std::shared_ptr<const RandomAccessFile>> Open(
       absl::string_view url);
-  // So that Open asks for it again.
+  // Makes Open ask for the file again.
   void Forget(const Url& url);
 
   // The objects of S3 whose keys begin with that of `url`, in no order;
@@ -67,7 +67,7 @@ class RemoteStore {
   // lists.
   absl::StatusOr<std::vector<S3Object>> List(const Url& url, size_t most);
 
-  // For remote_file.h.
+  // Parts for remote_file.h.
   RemoteReader& reader() { return reader_; }
   BlockCache& blocks() { return blocks_; }
   std::shared_ptr<DiskCache> disk() const;  // nullptr: none

@@ -14,7 +14,7 @@
 
 namespace gandem {
 
-// What a failed request means for the next one.
+// Whether another request can succeed after a failed one.
 enum class RetryKind {
   kNever,  // it would fail in the same way
   // An error of the server, or an answer that makes no sense: may pass, but may
@@ -56,7 +56,7 @@ class RetryTimer {
     return begin < deadline_ ? std::optional(begin) : std::nullopt;
   }
 
-  int tries() const { return tries_; }  // that failed
+  int tries() const { return tries_; }  // failed tries
 
  private:
   const absl::Time deadline_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What S3 answers in XML: lists of objects (ListObjectsV2), and errors. Only
-// the elements that matter are looked for, wherever they stand; nothing is
-// fetched or expanded but the entities of XML's five special characters.
+// Answers of S3 in XML: lists of objects (ListObjectsV2), and errors. The
+// parser looks only for the elements that matter, wherever they are. It fetches
+// nothing and expands only the entities of XML's five special characters.
 //
 // Owner: values. Thread safety: pure functions.
 #pragma once
@@ -24,7 +24,7 @@ struct S3Object {
 
 struct S3Page {
   std::vector<S3Object> objects = {};
-  // Where the next page begins; empty: this was the last one.
+  // Token of the next page; empty: this page is the last one.
   std::string continuation = {};
 };
 

@@ -35,7 +35,7 @@ const SchemeName* SchemeOf(absl::string_view name) {
 }
 
 absl::Status BadUrl(absl::string_view url, absl::string_view why) {
-  // What stands before an '@' may be a password.
+  // The text before an '@' may be a password.
   const size_t at = url.find('@');
   const absl::string_view shown =
       at == absl::string_view::npos ? url : SchemeOf(url)->prefix;

@@ -32,21 +32,21 @@ bool IsUrl(absl::string_view name);
 //                     without a bucket.
 absl::StatusOr<Url> ParseUrl(absl::string_view url);
 
-// For requests; of s3 "s3://bucket/key".
+// URL for requests; for S3 "s3://bucket/key".
 std::string UrlText(const Url& url);
 
-// For messages: without query and fragment. A path stays as it is.
+// URL for messages: without query and fragment. A path stays as it is.
 std::string ShownUrl(absl::string_view path_or_url);
 
-// What tells of which kind a file is by the end of its name: without query and
-// fragment. A path stays as it is.
+// The part whose end tells the kind of a file: without query and fragment. A
+// path stays as it is.
 absl::string_view NamePart(absl::string_view path_or_url);
 
 // Percent-encoding (RFC 3986 section 2.1) of all but unreserved characters, and
 // '/' where `keep_slash`; as signatures of S3 want it.
 std::string PercentEncode(absl::string_view text, bool keep_slash);
 
-// The reverse; what is no valid escape stays.
+// Reverse of PercentEncode; invalid escapes stay.
 std::string PercentDecode(absl::string_view text);
 
 }  // namespace gandem

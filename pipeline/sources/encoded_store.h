@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is the same of all sources whose images are stored as encoded files
-// (PNG, JPEG, WebP), wherever these lie: a source implements Fetch and the
-// rest.
+// Common base of all sources whose images are stored as encoded files (PNG,
+// JPEG, WebP), wherever the files are. A source implements Fetch and the other
+// virtual functions.
 //
 // Owner, thread safety, errors: see image_store.h.
 #pragma once
@@ -34,12 +34,13 @@ class EncodedStore : public ImageStore {
     return DecodeAs(ImageReading::kPlain, index, stored);
   }
 
-  // The same for the same files in a folder, an archive or Parquet.
+  // The hash is the same for the same files in a folder, an archive or Parquet.
   absl::StatusOr<std::string> ContentHash() const final {
     Sha256 hash;
     for (int64_t i = 0; i < size(); ++i) {
       GANDEM_ASSIGN_OR_RETURN(const std::string bytes, Fetch(i));
-      // Of every format: the hashes of metric cards are compared.
+      // The word is "png" for every format: hashes of metric cards are
+      // compared.
       hash.Update(absl::StrCat("png ", bytes.size(), " "));
       hash.Update(bytes);
     }

@@ -36,7 +36,7 @@ namespace {
 constexpr int64_t kLookedAt = 64;  // images of a source that tell its kind
 constexpr size_t kMaxShownReason = 1000;  // bytes
 
-// By its name, or as POSIX.1-1988 says.
+// Recognizes a tar by its name, or by the magic of POSIX.1-1988.
 bool IsTar(const Location& at) {
   constexpr size_t kMagicAt = 257;
   return at.HasEnding(".tar") || (std::ssize(at.start) == kTarBlockBytes &&
@@ -183,7 +183,7 @@ absl::StatusOr<SourceLook> LookAtTensors(const ImageStore& source) {
   return look;
 }
 
-// What is said of all images of a source.
+// Describes the shape and the values of the images of a source.
 std::string AppearanceText(const ImageStore& source, const SourceLook& look) {
   if (source.tensors().has_value()) {
     const StoredFormat format = *source.tensors();

@@ -5,7 +5,7 @@
 // alike. A new kind is a pair of files that makes an ImageStore, its test and
 // its row.
 //
-// Thread safety: pure functions, but for reading files.
+// Thread safety: pure functions, except for reading files.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,9 @@ namespace gandem {
 OpenedSource OpenSource(const std::string& path,
                         const SourceOptions& options = {});
 
-// What up to 64 images of a source, evenly spread, are like.
+// Appearance of up to 64 images of a source, evenly spread.
 struct SourceLook {
-  // In pixels, the least and the most.
+  // Least and most pixels.
   int64_t least_height = INT64_MAX, most_height = 0;
   int64_t least_width = INT64_MAX, most_width = 0;
   bool any_gray = false;

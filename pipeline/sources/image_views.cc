@@ -15,7 +15,7 @@
 namespace gandem {
 namespace {
 
-// Image i is image PlaceOf(i) of the source, of which Show makes what is seen.
+// Base of views. Image i is image PlaceOf(i) of the source, changed by Show.
 class ImageView : public ImageStore {
  public:
   ImageView(SourceInfo info, std::shared_ptr<const ImageStore> source)
@@ -63,7 +63,8 @@ class FewerImages : public ImageView {
               std::vector<int64_t> kept)
       : ImageView(std::move(info), std::move(source)), kept_(std::move(kept)) {}
 
-  // Never of those that are left out: they may be impossible to read.
+  // The hash excludes the images that are left out: they may be impossible to
+  // read.
   absl::StatusOr<std::string> ContentHash() const override {
     Sha256 hash;
     for (int64_t i = 0; i < size(); ++i) {
@@ -71,7 +72,7 @@ class FewerImages : public ImageView {
       hash.Update(absl::StrCat("image ", kept_[i], " ", stored.size(), " "));
       hash.Update(stored);
       if (!stored.empty()) continue;
-      // Where nothing is stored, the pixels are in memory.
+      // If nothing is stored, the pixels are in memory.
       GANDEM_ASSIGN_OR_RETURN(const DecodedImage image, Decode(i, stored));
       hash.Update(std::as_bytes(std::span(image.pixels.pixels)));
     }
@@ -173,7 +174,7 @@ std::unique_ptr<ImageStore> LeaveOut(std::shared_ptr<const ImageStore> source,
   GANDEM_CHECK(next == left_out.end() && !kept.empty());
   info.size = std::ssize(kept);
   info.left_out = std::ssize(left_out);
-  // A unit of which nothing is left is none.
+  // A unit without images is dropped.
   info.units.clear();
   for (const int64_t first : whole.units) {
     const int64_t place = std::ranges::lower_bound(kept, first) - kept.begin();

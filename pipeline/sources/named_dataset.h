@@ -10,7 +10,7 @@
 // Files that are called t10k- where those of the dataset are called train- hold
 // images to test on.
 //
-// Thread safety: pure functions, but for looking at files.
+// Thread safety: pure functions, except for looking at files.
 #pragma once
 
 #include <string>

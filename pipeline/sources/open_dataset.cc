@@ -34,7 +34,7 @@ namespace {
 
 using Source = std::shared_ptr<const ImageStore>;
 
-// Of a list of images to leave out.
+// Size limit of a list of images to leave out.
 constexpr int64_t kMaxExcludeBytes = 64 << 20;
 
 absl::string_view ImagesField(const DataConfig& config) {
@@ -66,7 +66,7 @@ absl::Status CheckLabels(const std::vector<int64_t>& labels,
                    ": set it to the number of classes of the file"));
 }
 
-// What is kept of files that are read in pieces.
+// Sets the caches for files that are read in pieces.
 void UseCaches(const DataConfig& config) {
   ProcessRemoteStore().SetCaches({.block_bytes = BlockBytes(config),
                                   .disk_folder = config.cache_dir(),
@@ -136,7 +136,8 @@ absl::StatusOr<Source> OpenWhole(const DataConfig& config) {
     return *std::move(source);
   }
   if (!config.idx_labels().empty()) {
-    // Read twice, so that what is wrong with them has their field's name.
+    // The labels are read here as well, so that an error has their field's
+    // name.
     const auto labels = ReadIdx(config.idx_labels(), /*num_dimensions=*/1);
     GANDEM_RETURN_IF_ERROR(Annotate(labels.status(), "data.idx_labels"));
   }
@@ -145,7 +146,7 @@ absl::StatusOr<Source> OpenWhole(const DataConfig& config) {
   return *std::move(source);
 }
 
-// `inputs`: those that are to be translated.
+// Returns the half for `inputs`, the images to translate, or the other half.
 absl::StatusOr<Source> HalfFor(const DataConfig& config, Source source,
                                bool inputs) {
   if (config.side_by_side() == DataConfig::NO_PAIRS) return source;
@@ -158,7 +159,7 @@ absl::StatusOr<Source> HalfFor(const DataConfig& config, Source source,
   return HalfOf(std::move(source), left ? ImageHalf::kLeft : ImageHalf::kRight);
 }
 
-// What is to be translated to opened.images.
+// Opens the images that are to be translated to opened.images.
 absl::StatusOr<Source> OpenInputs(const OpenedData& opened,
                                   const DataConfig& config) {
   if (config.side_by_side() != DataConfig::NO_PAIRS) {
@@ -171,8 +172,8 @@ absl::StatusOr<Source> OpenInputs(const OpenedData& opened,
   if (!source.ok()) {
     return Annotate(source.status(), idx ? "data.idx_inputs" : "data.inputs");
   }
-  // Those that belong to images that are left out are, too. Where the numbers
-  // differ they are no pairs, which JoinPairs says.
+  // The inputs of images that are left out are left out, too. If the numbers
+  // differ, the images are no pairs, which JoinPairs reports.
   const int64_t all = opened.whole->size() + std::ssize(opened.left_out);
   if (opened.left_out.empty() || (*source)->size() != all) {
     return *std::move(source);
@@ -208,7 +209,7 @@ CropPlace CropOf(DataConfig::Crop crop) {
   return CropPlace::kAll;
 }
 
-// As in ImageUnits; `config` is resolved.
+// Window as in ImageUnits; `config` is resolved.
 int64_t WindowOf(const DataConfig& config) {
   return config.order() == DataConfig::SHARDS ? config.shuffle_window() : 0;
 }
@@ -226,7 +227,7 @@ Fitting FittingOf(const DataConfig& config) {
           .if_unreadable = AdviceOnUnreadable(config)};
 }
 
-// Of images, or of tensors.
+// Makes a dataset of images or of tensors.
 absl::StatusOr<std::unique_ptr<Dataset>> MakeDataset(Source source,
                                                      const Fitting& fitting,
                                                      const DataConfig& config) {

@@ -21,16 +21,17 @@ namespace gandem {
 
 class DataConfig;
 
-// What a config names, opened once: sizes, classes, channels and what is said
-// of the images come from here, and the dataset that networks see.
+// Data that a config names, opened once. Sizes, classes, channels and the
+// description of the images come from here, and so does the dataset that
+// networks see.
 struct OpenedData {
   // The images of data.source or data.idx_images as they are stored, without
   // those that data.exclude names.
   std::shared_ptr<const ImageStore> whole = nullptr;
-  // The same; where they are pairs side by side, the halves that are made.
+  // The same images. Of pairs side by side, the halves to generate.
   std::shared_ptr<const ImageStore> images = nullptr;
   std::vector<int64_t> left_out =
-      {};  // places of those that data.exclude names
+      {};  // places of the images that data.exclude names
 };
 
 //   FAILED_PRECONDITION  the list is not that of data.exclude_sha256, or the
@@ -57,15 +58,15 @@ struct DatasetLabels {
 // The labels of its images.
 absl::StatusOr<DatasetLabels> ReadDatasetLabels(const DataConfig& config);
 
-// Where images are translated: each followed by the one that it is made of, as
-// further channels.
+// Pairs for image translation: each image is followed by the input that it is
+// made of, as further channels.
 absl::StatusOr<std::shared_ptr<const Dataset>> PairsOf(
     const OpenedData& opened, const DataConfig& config);
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenPairs(
     const DataConfig& config);
 
-// SHA-256 in hex of what is to be translated: of the file data.idx_inputs, or
-// of the images that stand for it (ImageStore::ContentHash).
+// SHA-256 in hex of the images to translate: of the file data.idx_inputs, or of
+// the images that stand for it (ImageStore::ContentHash).
 absl::StatusOr<std::string> HashOfInputs(const DataConfig& config);
 
 }  // namespace gandem

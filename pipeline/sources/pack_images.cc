@@ -146,12 +146,12 @@ class Packer {
   }
 
  private:
-  // Of this image in a shard, without its ending.
+  // Name of this image in a shard, without its ending.
   static std::string NameOf(int64_t image) {
     return absl::StrFormat("%09d", image);
   }
 
-  // Says whose shards the folder has, before there is one.
+  // Records the source of the shards in the folder, before the first shard.
   absl::Status Begin() {
     GANDEM_ASSIGN_OR_RETURN(const std::string fingerprint,
                             source_.Fingerprint());
@@ -226,7 +226,8 @@ class Packer {
     return absl::OkStatus();
   }
 
-  // Those that fit; `done` counts them.
+  // Adds the images that fit into the shard. `done` is the number of images
+  // added so far.
   absl::Status FillShard(EncodedImages& images, TarWriter& tar,
                          std::vector<IndexedFile>& files, int64_t& done) {
     int64_t bytes = 0;
@@ -254,7 +255,7 @@ class Packer {
       return RenameDurably(unfinished, path);
     };
     const absl::Status written = write();
-    // What failed says more than that it cannot be removed.
+    // The error of the write says more than an error of the removal.
     if (!written.ok()) RemoveAll(unfinished).IgnoreError();
     return written;
   }

@@ -9,7 +9,7 @@
 // Names are the places of the images. The bytes depend on the source and the
 // options alone, not on threads or interruptions.
 //
-// Thread safety: pure functions, but for files; several threads read images.
+// Thread safety: pure functions, except for files; several threads read images.
 #pragma once
 
 #include <cstdint>
@@ -37,12 +37,12 @@ struct PackOptions {
 struct PackedImages {
   int64_t images = 0;
   int64_t shards = 0;
-  int64_t kept_shards = 0;  // that were there
+  int64_t kept_shards = 0;  // shards that were there already
 };
 
 // Shards that are there, of the same source and options, stay; the first other
 // one and all behind it are written.
-// `progress` is told how many images are done; what it returns, if it is not
+// `progress` gets how many images are done; what it returns, if it is not
 // OK, ends the work.
 //   FAILED_PRECONDITION  the folder holds something else; the source tensors.
 //   DATA_LOSS ...        an image cannot be read; names it.

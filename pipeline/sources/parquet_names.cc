@@ -6,7 +6,7 @@
 namespace gandem {
 namespace {
 
-// What the hub calls a table about images that lie beside it.
+// Name that the hub gives to a table about images beside it.
 constexpr absl::string_view kMetadataName = "metadata.parquet";
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which locations are Parquet, without a look into the files.
+// Recognition of Parquet locations, without a look into the files.
 //
 // Thread safety: any thread.
 #pragma once

@@ -29,7 +29,7 @@ absl::Status CheckFormats(const ImageStore& source) {
   return absl::OkStatus();
 }
 
-// Not looked up where the config says it.
+// Whether the images have to be inspected: not where the config has the values.
 bool NeedsLook(const ImageStore& source, const DataConfig& config) {
   return source.tensors().has_value()
              ? !config.has_tensor_scale()
@@ -66,11 +66,12 @@ absl::Status ResolveTensors(const StoredFormat& format, const SourceLook& look,
   return absl::OkStatus();
 }
 
-// Of what is kept: the window that is read has to fit beside the next one,
-// which comes ahead (feed/sample_board.h), and what was just left.
+// Share of the kept bytes for one window. The window that is read has to fit
+// beside the next one, which is fetched ahead (feed/sample_board.h), and the
+// previous one.
 constexpr double kWindowShare = 0.25;
 
-// Images whose pieces fill `share` of what is kept.
+// Number of images whose pieces fill `share` of the kept bytes.
 int64_t ImagesThatFill(double share, const ImageStore& source,
                        std::optional<int64_t> kept) {
   const double stored = static_cast<double>(source.info().stored_bytes);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a config leaves open about its images, and the images say.
+// Settings of the images that a config leaves open and the images determine.
 //
-// Owner, thread safety: pure functions, but for reading images.
+// Owner, thread safety: pure functions, except for reading images.
 // Errors: those of reading them, with what to do.
 #pragma once
 
@@ -28,23 +28,24 @@ class DataConfig;
 //                     where data.tensor_scale is not set.
 absl::Status ResolveData(const ImageStore& source, DataConfig& config);
 
-// The same, and what the source is (DescribeSource): reads the same images for
-// both.
+// Resolves the config and describes the source (DescribeSource): reads the same
+// images for both.
 absl::StatusOr<std::string> ResolveAndDescribe(const ImageStore& source,
                                                DataConfig& config);
 
-// What to do about an image that cannot be read (WithAdvice of
-// pipeline/image_store.h); "" where there is no data.source.
+// Advice about an image that cannot be read (WithAdvice of
+// pipeline/image_store.h); "" if there is no data.source.
 std::string AdviceOnUnreadable(const DataConfig& config);
 
-// What of it needs no look at the images: data.order of a data.source that is
-// an address (has ://) is SHARDS.
+// Resolves the settings that do not depend on the images: data.order is SHARDS
+// if data.source is an address (has ://).
 void ResolveOrderUnseen(DataConfig& config);
 
-// data.order and, of SHARDS, data.shuffle_window. What is read of a source
-// behind a network, or in units, in larger pieces than images is kept for a
-// while (KeptBytes): windows are of images that fill a quarter of it, at most
-// 16,384, so that no piece is read for one image after the other.
+// Resolves data.order and, for SHARDS, data.shuffle_window. A source behind a
+// network, or one of units, is read in pieces larger than images, which are
+// kept for a while (KeptBytes). A window has the images that fill a quarter of
+// the kept bytes, at most 16,384, so that no piece is read again for each
+// image.
 void ResolveOrder(const ImageStore& source, DataConfig& config);
 
 // Shares of data.memory_bytes: for blocks of remote files, and for units that
@@ -52,13 +53,13 @@ void ResolveOrder(const ImageStore& source, DataConfig& config);
 int64_t BlockBytes(const DataConfig& config);
 int64_t UnitBytes(const DataConfig& config);
 
-// Of larger pieces of `source`, as a worker keeps them; nothing: all of them
+// Bytes of larger pieces of `source` that a worker keeps; nullopt: all pieces
 // are at hand (files of this machine).
 std::optional<int64_t> KeptBytes(const ImageStore& source,
                                  const DataConfig& config);
 
-// What to do where the pieces of data.shuffle_window images do not fit into
-// what is kept of them; "" where they do. `config` is resolved.
+// Advice if the pieces of data.shuffle_window images do not fit into the kept
+// bytes; "" if they do. `config` is resolved.
 std::string AdviceOnWindow(const ImageStore& source, const DataConfig& config);
 
 }  // namespace gandem

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the images of a source are: all that can only be told by reading them.
+// Properties of the images of a source that can only be found by reading all of
+// them.
 //
 // Owner: values. Thread safety: pure functions; several threads read.
 #pragma once
@@ -19,7 +20,8 @@ namespace gandem {
 struct UnreadableImage {
   int64_t index = 0;
   std::string reason;  // with its name
-  // What is stored is at fault (IsUnreadable), not a disk or a network.
+  // Whether the stored bytes are at fault (IsUnreadable), not a disk or a
+  // network.
   bool is_content = true;
 };
 
@@ -30,8 +32,8 @@ struct Survey {
   std::vector<UnreadableImage> unreadable = {};  // in their order
 };
 
-// Reads `images`, in any order. `progress` is told how many are done, now and
-// then, and at the end; from one thread at a time.
+// Reads `images`, in any order. `progress` gets the number of images done, now
+// and then and at the end; from one thread at a time.
 Survey SurveyImages(const ImageStore& store, const std::vector<int64_t>& images,
                     int num_threads,
                     const std::function<void(int64_t done)>& progress);

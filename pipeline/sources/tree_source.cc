@@ -85,7 +85,7 @@ absl::StatusOr<std::vector<int64_t>> ImagesAmong(
   return images;
 }
 
-// Which files of a tree are images, by their names or else by how they begin.
+// The files of a tree that are images, by their names or by their first bytes.
 struct ImageFiles {
   std::vector<int64_t> images = {};  // places in tree.files(), rising
   UnusedFiles unused = {};           // with those of the tree

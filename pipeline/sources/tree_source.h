@@ -7,7 +7,7 @@
 // what macOS adds to zips. tree_choice.h says which of the images are taken,
 // tree_labels.h what their labels are.
 //
-// Thread safety: pure functions, but for reading files.
+// Thread safety: pure functions, except for reading files.
 #pragma once
 
 #include <memory>

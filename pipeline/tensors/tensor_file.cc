@@ -41,7 +41,7 @@ std::string TypeText(DType dtype, std::span<const int64_t> shape) {
   return absl::StrCat(DTypeName(dtype), " [", absl::StrJoin(shape, ", "), "]");
 }
 
-// Without the bytes: `shape` is that of all samples together.
+// The file without the bytes: `shape` is the shape of all samples together.
 absl::StatusOr<TensorFile> SamplesOf(absl::string_view what, DType dtype,
                                      const std::vector<int64_t>& shape,
                                      int64_t offset) {
@@ -105,7 +105,7 @@ const SafetensorsPlace* FindNamed(const std::vector<SafetensorsPlace>& tensors,
   return nullptr;
 }
 
-// null: none, or it cannot be told which.
+// The tensor with the samples; null: there is none, or several may be it.
 const SafetensorsPlace* FindSamples(
     const std::vector<SafetensorsPlace>& tensors) {
   const SafetensorsPlace* const named = FindNamed(tensors, kSampleNames);

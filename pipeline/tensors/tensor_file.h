@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the samples of one shard of tensors lie: a .safetensors or an .npy
+// Places of the samples in one shard of tensors: a .safetensors or an .npy
 // file, told apart by the first bytes. Only headers and labels are read.
 //
-// Owner: values. Thread safety: pure functions, but for reading.
+// Owner: values. Thread safety: pure functions, except for reading.
 // Errors: name the file, and
 //   DATA_LOSS         damaged or cut off.
 //   INVALID_ARGUMENT  no samples, of other types or shapes; says what there is.
@@ -22,7 +22,7 @@ namespace gandem {
 struct TensorFile {
   StoredFormat format = {};
   int64_t size = 0;    // samples, at least 1
-  int64_t offset = 0;  // of the first one's first byte; others follow
+  int64_t offset = 0;  // offset of the first sample; others follow
   std::vector<int64_t> labels = {};  // of each sample, or none
   std::string unused_labels = {};    // as ImageStore's
 };
@@ -38,7 +38,8 @@ absl::StatusOr<TensorFile> ReadTensorFile(const RandomAccessFile& file);
 absl::Status UseLabels(absl::StatusOr<std::vector<int64_t>> labels,
                        TensorFile& file);
 
-// An .npy of whole numbers [N]. Negative ones are none: all are, or no one is.
+// Reads an .npy of whole numbers [N]. If all numbers are negative, there are no
+// labels; otherwise none may be negative.
 absl::StatusOr<std::vector<int64_t>> ReadLabelArray(
     const RandomAccessFile& file);
 

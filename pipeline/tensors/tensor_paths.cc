@@ -32,7 +32,7 @@ bool IsTensorName(absl::string_view name) {
   return IsNpyName(name) || absl::EndsWithIgnoreCase(name, ".safetensors");
 }
 
-// What the file with the labels of `name`, an .npy, may be called.
+// Possible names of the file with the labels of `name`, an .npy.
 std::vector<std::string> LabelNamesOf(const std::string& name) {
   const size_t stem = name.size() - kNpyEnding.size();
   std::vector<std::string> names;
@@ -50,8 +50,8 @@ std::vector<std::string> LabelNamesOf(const std::string& name) {
   return names;
 }
 
-// Of one file, wherever it is. What signs a URL with a query is for one file
-// only.
+// Paths of one file of samples and of its labels, if any. The signature in the
+// query of a URL is for one file only.
 absl::StatusOr<TensorPaths> WithLabels(const std::string& path) {
   TensorPaths paths = {.samples = path};
   if (!IsNpyName(NamePart(path)) || NamePart(path).size() < path.size()) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which files are shards of tensors, and which have the labels of which.
+// Paths of tensor shards and of the files with their labels.
 //
-// Thread safety: pure functions, but for looking at files.
+// Thread safety: pure functions, except for looking at files.
 #pragma once
 
 #include <string>

@@ -29,22 +29,23 @@ struct TreeFile {
 
 struct TreeLabels {
   std::vector<int64_t> labels = {};  // empty: none; else none is negative
-  // Of the labels from 0 on, where they have names.
+  // Names of the labels from 0 on, if they have names.
   std::vector<std::string> class_names = {};
   // Why labels that were found cannot be used; then there are none.
   std::string unused = {};
   bool from_json = false;  // of WebDataset's samples
 };
 
-// What a tree tells without reading its files.
+// Description of a tree, made without reading its files.
 struct TreeInfo {
   std::string kind = {};  // "a folder of images": what it is, for people
   std::string path = {};  // for messages
-  // In the order of the names' bytes; of several archives, one after the other.
+  // Files in the order of their names' bytes; of several archives, one after
+  // the other.
   std::vector<TreeFile> files = {};
   std::vector<int64_t> units = {0};  // the first file of each archive
-  // Of files, which are all images then, where an index has them; none: files
-  // of the tree say the labels.
+  // Labels of the files, if an index has them; all files are images then.
+  // nullopt: files of the tree hold the labels.
   std::optional<TreeLabels> labels = {};
   // Whether the names are those of WebDataset, in which a sample is all files
   // whose names are equal up to the first point (tree_names.h).
@@ -62,12 +63,11 @@ class FileTree {
   const std::string& path() const { return info_.path; }
   const std::vector<TreeFile>& files() const { return info_.files; }
 
-  // What a file is called within the tree, wherever that lies; no other file of
-  // it is.
+  // Unique name of a file within the tree, wherever the tree is.
   virtual std::string KeyOf(int64_t file) const { return files()[file].name; }
-  // What a file is called in messages: "folder/name" or "archive:name".
+  // Name of a file in messages: "folder/name" or "archive:name".
   virtual std::string NameOf(int64_t file) const = 0;
-  // Its bytes.
+  // The bytes of a file.
   virtual absl::StatusOr<std::string> Read(int64_t file) const = 0;
   // The first bytes: `size`, or fewer where the file is shorter.
   virtual absl::StatusOr<std::string> ReadStart(int64_t file,
@@ -82,20 +82,20 @@ using OpenedTree = absl::StatusOr<std::unique_ptr<FileTree>>;
 // Files below a folder. Links to files are followed, wherever they lead. Linked
 // folders are entered if they lie below the folder, too, but not from within
 // themselves; TreeInfo::unused counts the others. A listing that takes long is
-// told to the log every five seconds.
+// logged every five seconds.
 OpenedTree OpenFolderTree(const Location& at);
 
 // The objects of s3://BUCKET/FOLDER/. Each is read in the version that the list
 // had.
 OpenedTree OpenS3Tree(const Location& at);
 
-// Where no name of the archive has a '/', a '\' separates folders, as some
+// If no name of the archive has a '/', a '\' separates folders, as some
 // programs on Windows write it.
 //   DATA_LOSS  also: two names are the same file.
 OpenedTree OpenZipTree(const Location& at);
 
-// A tar, or shards. Those that have an index (pipeline/formats/tar_index.h) are
-// opened by it, and what is read of them is compared with its CRC32C.
+// A tar or its shards. Shards that have an index (pipeline/formats/tar_index.h)
+// are opened by it, and the bytes that are read are compared with its CRC32C.
 //   DATA_LOSS  also: some have an index, others have none or another one.
 OpenedTree OpenTarTree(const Location& at);
 

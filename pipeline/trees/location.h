@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a source of images lies: a path or a URL as somebody named it, looked
-// at once. All kinds of sources tell by it whether it is one of theirs
-// (sources/source_kind.h), and open it.
+// Location of a source of images: a path or a URL as the user named it, looked
+// at once. Each kind of source uses it to tell whether the source is of this
+// kind (sources/source_kind.h), and to open it.
 //
 // Owner: values. Thread safety: pure functions, except for looking at files.
 #pragma once
@@ -18,10 +18,10 @@ namespace gandem {
 
 struct Location {
   std::string path = {};  // as it was named
-  // Its end tells of which kind a file is: a URL without query and fragment.
+  // Text whose end tells the kind of a file: a URL without query and fragment.
   std::string name = {};
   // The files that a range in braces stands for, name-{000000..000009}.tar;
-  // else the path alone.
+  // otherwise the path alone.
   std::vector<std::string> files = {};
   bool is_url = false;
   bool is_folder = false;  // of this machine, or a URL that ends in '/'
@@ -34,7 +34,7 @@ struct Location {
   std::string Shown() const;
 };
 
-inline constexpr int64_t kStartBytes = 512;  // of a header of a tar
+inline constexpr int64_t kStartBytes = 512;  // size of a tar header
 
 // Looks at `path`, and reads the start of its first file.
 //   NOT_FOUND         there is no such file or folder.

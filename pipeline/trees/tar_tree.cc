@@ -123,8 +123,8 @@ struct TarBuilder {
     places.push_back(place);
   }
 
-  // In the order of names: an archive made by another program, or from a folder
-  // in whatever order the system lists it, gives the same images.
+  // Adds files in the order of names: an archive made by another program, or
+  // from a folder in whatever order the system lists it, gives the same images.
   absl::Status Add(ListedTar listed) {
     const size_t shard = shards.size();
     shards.push_back(std::move(listed.shard));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which images of a tree are trained on, where not all of them are alike.
+// Choice of the images to train on, if the images of a tree are not all alike.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -15,10 +15,10 @@
 
 namespace gandem {
 
-// Where all images are in folders that are named as splits are (train, val,
-// test; splits.h), in upper or lower case, keeps those of train. `images` are
-// rising places in tree.files(), at least one. Returns what is to be said of
-// it, which follows the kind of the tree; "": all stay.
+// If all images are in folders that are named as splits are (train, val, test;
+// splits.h), in upper or lower case, keeps the images of train. `images` are
+// rising places in tree.files(), at least one. Returns a text that follows the
+// kind of the tree in its description; "": all images stay.
 //   INVALID_ARGUMENT  no split is called train.
 absl::StatusOr<std::string> KeepTrainSplit(const FileTree& tree,
                                            std::vector<int64_t>& images);

@@ -42,7 +42,7 @@ TreeLabels Unused(std::string why) { return {.unused = std::move(why)}; }
 
 class LabelFinder {
  public:
-  // What is found: nullopt, labels are to be looked for elsewhere.
+  // The labels that were found; nullopt: look for labels elsewhere.
   using Found = absl::StatusOr<std::optional<TreeLabels>>;
 
   LabelFinder(const FileTree& tree, const std::vector<int64_t>& images)
@@ -69,7 +69,7 @@ class LabelFinder {
   }
   int64_t size() const { return std::ssize(images_); }
 
-  // The place of the unit that a file is in, and of its files those of a name.
+  // The unit that a file is in. FindIn finds a file by its name in a unit.
   size_t UnitOf(int64_t file) const {
     return std::ranges::upper_bound(units_, file) - units_.begin() - 1;
   }
@@ -96,7 +96,7 @@ class LabelFinder {
     return labels;
   }
 
-  // What one file says.
+  // Reads the labels of one file. `why` says why they cannot be used.
   absl::StatusOr<LabelTexts> ReadLabelFile(const LabelFile& kind, int64_t file,
                                            std::string& why) const {
     const std::string where = tree_.NameOf(file);
@@ -165,7 +165,8 @@ class LabelFinder {
                         "': give every image one, or remove the image");
   }
 
-  // Of a.b.jpg a.b.cls, or else what its sample has: a.cls.
+  // Finds the file for a label: for a.b.jpg this is a.b.cls, or otherwise the
+  // one of its sample, a.cls.
   std::optional<int64_t> Beside(int64_t image, absl::string_view ending) const {
     const absl::string_view name = NameOf(image);
     const size_t unit = UnitOf(images_[image]);

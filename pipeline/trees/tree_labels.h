@@ -15,7 +15,7 @@
 // An archive of several, such as one of a range of shards, says only the labels
 // of its own images.
 //
-// Thread safety: pure functions, but for reading files.
+// Thread safety: pure functions, except for reading files.
 #pragma once
 
 #include <cstdint>

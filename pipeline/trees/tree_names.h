@@ -30,7 +30,7 @@ inline absl::string_view SampleOf(absl::string_view name) {
   return name.substr(0, name.find('.', FolderOf(name).size()));
 }
 
-// What follows that point: "mask.png".
+// The part of a name after that point: "mask.png".
 inline absl::string_view MemberOf(absl::string_view name) {
   return name.substr(std::min(SampleOf(name).size() + 1, name.size()));
 }

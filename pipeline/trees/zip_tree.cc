@@ -15,7 +15,7 @@
 namespace gandem {
 namespace {
 
-// Of one image file.
+// Size limit of one image file.
 constexpr int64_t kMaxZipFileBytes = int64_t{1} << 30;
 
 class ZipTree : public FileTree {

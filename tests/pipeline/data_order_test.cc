@@ -178,7 +178,7 @@ std::vector<int64_t> ShardsByLists(uint64_t seed, const ImageUnits& units,
   return images;
 }
 
-// All ways to cut up to 7 images into units, and all windows.
+// The test has all ways to cut up to 7 images into units, and all windows.
 TEST(ShardOrderTest, IsWhatTheHeaderSays) {
   for (int64_t size = 1; size <= 7; ++size) {
     for (int64_t cuts = 0; cuts < 1 << (size - 1); ++cuts) {
@@ -218,7 +218,8 @@ TEST(ShardOrderTest, EveryEpochIsAPermutation) {
   }
 }
 
-// From tests/oracles/data_order.py; as with GLOBAL a change breaks old runs.
+// The values are from tests/oracles/data_order.py; as with GLOBAL a change
+// breaks old runs.
 TEST(ShardOrderTest, FrozenValues) {
   const DataOrder order(1, UnitsOf({4, 1, 7, 3}, 6));
   EXPECT_THAT(Epoch(order, 15, 0),
@@ -227,7 +228,7 @@ TEST(ShardOrderTest, FrozenValues) {
               ElementsAre(13, 12, 5, 6, 14, 7, 1, 11, 8, 0, 9, 10, 3, 2, 4));
 }
 
-// What is needed at a time is in few units.
+// The images of a window are in few units.
 TEST(ShardOrderTest, AWindowHasFewUnits) {
   const ImageUnits units = UnitsOf(std::vector<int64_t>(50, 100), 200);
   const DataOrder order(1, units);
@@ -242,7 +243,7 @@ TEST(ShardOrderTest, AWindowHasFewUnits) {
   EXPECT_NE(images, Epoch(order, units.size, 4));
 }
 
-// With a window that has all images, each comes everywhere: 8 x 8 cells, 8000
+// If a window has all images, each image comes everywhere: 8 x 8 cells, 8000
 // epochs; 5 standard deviations around 1000.
 TEST(ShardOrderTest, EveryImageComesEverywhere) {
   std::vector<std::vector<int>> count(8, std::vector<int>(8));

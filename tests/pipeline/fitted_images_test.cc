@@ -200,7 +200,7 @@ TEST(FittedImagesTest, RandomCropsAndMirrorsAreKeyedBySample) {
     const std::vector<int> bytes = SampleBytes(*data, number);
     EXPECT_EQ(bytes, SampleBytes(*data, number)) << "a function of the number";
     seen.insert(bytes);
-    // Without mirrors the same place is drawn.
+    // The same place is drawn without mirrors.
     std::vector<int> sorted = bytes;
     std::ranges::sort(sorted);
     EXPECT_EQ(sorted, SampleBytes(*crops, number));
@@ -212,7 +212,7 @@ TEST(FittedImagesTest, RandomCropsAndMirrorsAreKeyedBySample) {
   EXPECT_THAT(Bytes(Values(*data)), ElementsAre(2, 3, 12, 13)) << "not drawn";
 }
 
-// What seed 3 draws is frozen: resumed runs go on with it.
+// The draws of seed 3 are frozen: resumed runs depend on them.
 TEST(FittedImagesTest, TheDrawsNeverChange) {
   const PixelImage two = {.height = 1, .width = 2, .pixels = {0, 255}};
   const auto data = Fitted({two}, {.size = 1, .crop = CropPlace::kRandom});

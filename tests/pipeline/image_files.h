@@ -42,7 +42,7 @@ inline std::string PngBytes(const PixelImage& image) {
   return *std::move(bytes);
 }
 
-// As `gandem` shows it, of path "P".
+// Description of a source as `gandem` shows it, for the path "P".
 inline std::string DescribeAsP(const ImageStore& source) {
   const auto look = LookAtImages(source);
   return look.ok() ? DescribeSource(source, *look, "P")
@@ -68,7 +68,7 @@ inline void WriteTar(const std::string& path, const NamedBytes& files) {
   GANDEM_CHECK_OK(tar->Finish());
 }
 
-// As deflate has them, without a header.
+// `bytes` compressed with deflate, without a header.
 inline std::string Deflated(const std::string& bytes) {
   z_stream stream = {};
   GANDEM_CHECK(deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, -MAX_WBITS, 8,

@@ -50,7 +50,7 @@ TEST(MakeInParallelTest, TheFirstFailureEndsIt) {
   EXPECT_EQ(calls, 4);
 }
 
-// What ends the reads of who asked ends those of its helpers.
+// Cancelling the caller's read also cancels the reads of its helpers.
 TEST(MakeInParallelTest, ReadsEndWithThoseOfTheCaller) {
   std::atomic<bool> stop = true;
   const ScopedReadStop scope(&stop);

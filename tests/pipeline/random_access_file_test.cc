@@ -39,7 +39,7 @@ TEST_F(RandomAccessFileTest, AllKindsReadTheSame) {
     EXPECT_EQ(*file->Read(2, 3), "234");
     EXPECT_EQ(*file->Read(0, 10), "0123456789");
     EXPECT_EQ(*file->Read(10, 0), "");
-    // Nothing is allocated for what is not there.
+    // No memory is allocated for bytes that are not there.
     constexpr int64_t kFar = std::numeric_limits<int64_t>::max();
     for (const auto& [offset, size] : {std::pair<int64_t, int64_t>{9, 2},
                                        {11, 0},
@@ -62,7 +62,7 @@ TEST_F(RandomAccessFileTest, AFileThatGotShorter) {
                        HasSubstr("had 10 bytes and has 4 now")));
 }
 
-TEST_F(RandomAccessFileTest, WhatIsNoFile) {
+TEST_F(RandomAccessFileTest, PathsThatAreNoFilesAreRejected) {
   EXPECT_THAT(OpenLocalFile(dir_ / "none"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
   EXPECT_THAT(

@@ -91,13 +91,13 @@ TEST_F(SharedCacheTest, ABlockInUseTakesRoom) {
   };
   auto first = get(1, absl::InfiniteFuture());
   Get(cache, 2);
-  Get(cache, 3);  // in the place of 2, which nobody uses
+  Get(cache, 3);  // replaces 2, which has no user
   EXPECT_EQ(fetches_, 3);
   auto again = get(1, absl::InfiniteFuture());
   EXPECT_EQ(fetches_, 3);
   auto third = get(3, absl::InfiniteFuture());
   EXPECT_EQ(cache.held_bytes(), 2 * kBlockOfTen);
-  // A thread that fetches while nobody else does is never stuck.
+  // A thread that fetches alone is never stuck.
   EXPECT_OK(get(4, absl::InfinitePast()).status());
   {
     absl::Notification go;
@@ -170,7 +170,7 @@ TEST_F(SharedCacheTest, AFailureIsNotKept) {
   EXPECT_EQ(Get(cache, 1), "1111111111");
 }
 
-TEST_F(SharedCacheTest, WhoIsStoppedLeavesTheBlockToTheOthers) {
+TEST_F(SharedCacheTest, AStoppedReaderLeavesTheBlockToTheOthers) {
   BlockCache cache(kBlockOfTen);
   absl::Notification stopped;
   std::atomic<bool> started = false;

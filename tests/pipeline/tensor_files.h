@@ -16,7 +16,7 @@
 
 namespace gandem::testing {
 
-// What tests/oracles/tensor_goldens.py wrote.
+// Path of a file that tests/oracles/tensor_goldens.py wrote.
 inline std::string TensorGolden(const std::string& name) {
   const char* const source = std::getenv("GANDEM_SOURCE_DIR");
   return absl::StrCat(source == nullptr ? "." : source,

@@ -63,7 +63,7 @@ TEST(ReadTensorTest, HalvesAreNumpys) {
   }
 }
 
-TEST(ReadTensorTest, WhatIsNotFiniteIsSeen) {
+TEST(ReadTensorTest, NumbersThatAreNotFiniteAreSeen) {
   std::vector<float> out(1);
   for (const uint16_t half : {0x7c00, 0xfc00, 0x7e00, 0xfe01}) {
     const absl::string_view bytes(reinterpret_cast<const char*>(&half), 2);
@@ -116,7 +116,7 @@ TEST_F(TensorSamplesTest, AreTheStoredNumbersTimesAScale) {
   EXPECT_EQ((*OpenDataset(config_))->size(), 2);
 }
 
-// By the same draws as images.
+// Tensors get the same draws as images.
 TEST_F(TensorSamplesTest, AreMirroredAsImagesAre) {
   config_.set_horizontal_flip(true);
   ASSERT_OK_AND_ASSIGN(const auto data, OpenDataset(config_));
@@ -134,7 +134,7 @@ TEST_F(TensorSamplesTest, AreMirroredAsImagesAre) {
   EXPECT_LT(mirrored, 48);
 }
 
-TEST_F(TensorSamplesTest, WhatDoesNotFitTheNetworksIsSaid) {
+TEST_F(TensorSamplesTest, MismatchesWithTheNetworksAreReported) {
   config_.set_image_size(4);
   EXPECT_THAT(OpenDataset(config_),
               StatusIs(absl::StatusCode::kInvalidArgument,
@@ -213,7 +213,7 @@ TEST_F(TensorSamplesTest, LargeNumbersNeedAScale) {
       StatusIs(absl::StatusCode::kInvalidArgument,
                AllOf(HasSubstr("reach 2.88"), HasSubstr("data.tensor_scale"),
                      HasSubstr("to 0.348 or less"))));
-  config_.set_tensor_scale(1);  // as whoever sets it wants it
+  config_.set_tensor_scale(1);  // the user may set any scale
   ASSERT_OK_AND_ASSIGN(const std::string text,
                        ResolveAndDescribe(*source, config_));
   EXPECT_THAT(text, HasSubstr("3 tensors, 2 x 2 x 2, F32, up to 2.88, 2 "
@@ -248,7 +248,7 @@ TEST_F(TensorSamplesTest, ImagesHaveOneOrThreeChannels) {
                        HasSubstr("data.channels 4 is for tensors")));
 }
 
-// Of shards, in any order that pictures may have.
+// Tensors in shards work in any order that pictures may have.
 TEST_F(TensorSamplesTest, UnitsAndThoseLeftOut) {
   const std::vector<float> numbers(8);
   WriteTree(dir_ / "s", {{"a.npy", NpyBytes(DType::kF32, {2, 2, 2}, numbers)},

@@ -59,7 +59,7 @@ TEST(JoinPairsTest, ChannelsOfBothAndLabelsOfTheFirst) {
   std::vector<float> out(3);
   EXPECT_EQ(*pairs->Read(0, out), 5);
   EXPECT_THAT(out, ElementsAre(1, 2, 3));
-  // Of both, not of the first alone.
+  // The hash is of both, not of the first alone.
   EXPECT_EQ(pairs->ContentHash()->size(), 64u);
 }
 
@@ -77,7 +77,7 @@ TEST(JoinPairsTest, FailureOfEitherTravels) {
               StatusIs(absl::StatusCode::kDataLoss));
 }
 
-// What is drawn for one is drawn for the other.
+// Both images of a pair get the same draws.
 TEST(JoinPairsTest, BothAreReadAsTheSameSample) {
   class Drawn : public OneImage {
    public:

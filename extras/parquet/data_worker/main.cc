@@ -16,7 +16,7 @@
 namespace gandem {
 namespace {
 
-// What a row group takes when it is read: its bytes in the file, decompressed,
+// Memory that reading a row group takes: its bytes in the file, decompressed,
 // and in memory for gandem, with room to spare.
 constexpr rlim_t kMaxMemoryBytes = rlim_t{4} << 30;
 constexpr rlim_t kMaxFileBytes = kMaxPayloadBytes + (rlim_t{1} << 20);
@@ -35,7 +35,7 @@ void LimitOurselves() {
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   prctl(PR_SET_NAME, "data_worker");
   prctl(PR_SET_DUMPABLE, 0);
-  clearenv();  // keys for S3 are no business of whoever reads a file
+  clearenv();  // the reader of a hostile file must not get the keys for S3
   signal(SIGXFSZ, SIG_IGN);  // a write that is too long fails
   Limit(RLIMIT_CORE, 0);
   Limit(RLIMIT_FSIZE, kMaxFileBytes);

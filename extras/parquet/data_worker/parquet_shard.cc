@@ -33,7 +33,7 @@ absl::Status AddChunk(const arrow::Array& chunk, const AddImage& add) {
   const arrow::Array* bytes = &chunk;
   std::shared_ptr<arrow::Array> field;
   if (chunk.type_id() == arrow::Type::STRUCT) {
-    // As long as the struct, whatever slice of it this is.
+    // The field is as long as the struct, whatever slice the struct is.
     field = static_cast<const arrow::StructArray&>(chunk).field(0);
     bytes = field.get();
   }
@@ -162,7 +162,7 @@ absl::StatusOr<std::unique_ptr<ParquetShard>> ParquetShard::Open(
   if (parquet_reader->metadata()->is_encryption_algorithm_set()) {
     return Encrypted();
   }
-  // One thread, and reads in the order of the columns: the socket is one, too.
+  // One thread reads in the order of the columns, because there is one socket.
   parquet::ArrowReaderProperties properties(/*use_threads=*/false);
   properties.set_pre_buffer(false);
   auto reader = parquet::arrow::FileReader::Make(

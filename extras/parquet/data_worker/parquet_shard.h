@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One Parquet file with encoded images: what is in it, and the images of a row
+// One Parquet file with encoded images: its properties, and the images of a row
 // group.
 //
 // Owner: serve.h. Thread safety: one thread.

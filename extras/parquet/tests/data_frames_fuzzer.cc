@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a data_worker that a hostile file took over may answer: frames, indexes
+// Answers of a data_worker that a hostile file has taken over: frames, indexes
 // and images of any bytes.
 #include <cstddef>
 #include <cstdint>
@@ -37,7 +37,7 @@ void CheckShard(absl::string_view input) {
   GANDEM_CHECK(EncodeOpenedShard(*shard) == input);
 }
 
-// As many rows as it says itself, in its second number.
+// The second number of the input is the number of rows.
 void CheckImages(absl::string_view input) {
   int64_t rows = 0;
   if (input.size() >= 12) std::memcpy(&rows, input.data() + 4, sizeof(rows));

@@ -122,7 +122,7 @@ TEST(DataFramesTest, AnIndexWhoseNumbersDoNotFit) {
   shard = SmallShard();
   shard.row_groups[0].rows = -1;
   ExpectNonsense(shard, "numbers of rows");
-  // Their sum would not fit into 64 bits.
+  // The sum of the rows would not fit into 64 bits.
   shard = {.image_column = "image"};
   shard.row_groups.assign(2, {.rows = INT64_MAX, .bytes = 0});
   ExpectNonsense(shard, "numbers of rows");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A data_worker that a test plays in a thread: what it says is the test's.
+// A data_worker that a test plays in a thread: the test chooses its answers.
 //
 // Owner: the test. Thread safety: one thread.
 #pragma once
@@ -93,7 +93,7 @@ class PlayedWorker {
   }
 
   DataWorkerClient& client() { return *client_; }
-  // For a pool, which then is who hangs up: the pool ends before this.
+  // Gives the client to a pool, which then hangs up: the pool ends before this.
   std::unique_ptr<DataWorkerClient> TakeClient() { return std::move(client_); }
 
  private:

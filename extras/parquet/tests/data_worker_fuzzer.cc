@@ -17,10 +17,10 @@
 namespace gandem {
 namespace {
 
-// What a socket takes without a reader.
+// Bytes that a socket takes without a reader.
 constexpr size_t kMaxInput = 32 << 10;
 
-// An end whose other one, which `kept` holds, has sent `input` and no more.
+// A socket whose other end, held by `kept`, has sent `input` and no more.
 FrameSocket SocketWith(absl::string_view input, OwnedFd& kept) {
   int fds[2] = {-1, -1};
   GANDEM_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);

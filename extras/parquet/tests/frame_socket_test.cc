@@ -47,7 +47,7 @@ TEST(FrameSocketSilenceTest, PatienceEnds) {
   SocketEnds ends = MakeSocketEnds();
   FrameSocket ours(std::move(ends.ours), absl::Milliseconds(1));
   EXPECT_THAT(ours.Receive(), StatusIs(absl::StatusCode::kDeadlineExceeded));
-  // What does not fit into the socket waits for a reader.
+  // Bytes that do not fit into the socket wait for a reader.
   const std::string much(size_t{16} << 20, 'x');
   EXPECT_THAT(ours.Send({.kind = FrameKind::kBytes}, much),
               StatusIs(absl::StatusCode::kDeadlineExceeded));
@@ -62,7 +62,7 @@ TEST_F(FrameSocketTest, MuchIsReadWhileItIsWritten) {
   EXPECT_TRUE(received.payload == much);
 }
 
-TEST_F(FrameSocketTest, WhatIsNoFrame) {
+TEST_F(FrameSocketTest, NoiseIsRejected) {
   const std::string noise(kDataFrameBytes, 'x');
   ASSERT_EQ(write(theirs_fd_, noise.data(), noise.size()), std::ssize(noise));
   EXPECT_THAT(ours_.Receive(),

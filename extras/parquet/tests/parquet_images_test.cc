@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// With the real data_worker, on files that pyarrow wrote
+// Tests with the real data_worker, on files that pyarrow wrote
 // (parquet_goldens.py).
 #include "extras/parquet/parquet_images.h"
 

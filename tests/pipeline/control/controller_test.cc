@@ -56,7 +56,7 @@ Controlled Control(const SimulatedPipeline& pipeline,
   return result;
 }
 
-// What the trainer loses with a setting that never changes.
+// Seconds that the trainer loses with a setting that never changes.
 double StallOf(const SimulatedPipeline& pipeline,
                const PipelineSetting& setting) {
   return Simulate(pipeline, setting,

@@ -60,7 +60,7 @@ std::unique_ptr<Prefetcher> Start(Prefetcher::Options options,
   return *Prefetcher::Create(std::make_shared<FakeDataset>(size), options);
 }
 
-// What step `u` must hold, from the definition in design.md section 5.
+// Images that step `u` must hold, from the definition in design.md section 5.
 std::vector<int64_t> Expected(int64_t u, int64_t batch, int64_t first,
                               int64_t count, int64_t size = 10) {
   const DataOrder order(/*seed=*/1, size);
@@ -208,7 +208,7 @@ TEST(PrefetcherTest, CloseEndsWithItsReason) {
   EXPECT_THAT(batch, StatusIs(absl::StatusCode::kCancelled, "enough"));
 }
 
-// Its thread waits for room then; the destructor must wake it.
+// The thread of the prefetcher waits for room; the destructor must wake it.
 TEST(PrefetcherTest, StopsWhileTheQueueIsFull) {
   const auto prefetcher = Start({.seed = 1, .batch_size = 2, .depth = 1});
   ASSERT_OK(prefetcher->Next(Soon()));
@@ -263,7 +263,7 @@ class StoredDataset : public FakeDataset {
     return FakeDataset::Finish(index, stored, key, out);
   }
 
-  // So many more fetches may end.
+  // Lets `fetches` more fetches end.
   void Allow(int64_t fetches) {
     absl::MutexLock lock(&mu_);
     allowed_ = fetches;
@@ -341,11 +341,11 @@ TEST(PrefetcherTest, SlowFetchesKeepAsManyUnderWayAsAreSet) {
   EXPECT_LE(dataset->most_fetching(), 64);
 }
 
-TEST(PrefetcherTest, WhatWaitsKeepsToTheMemory) {
+TEST(PrefetcherTest, WaitingSamplesKeepToTheMemory) {
   constexpr int64_t kBytes = 1000;
   const auto dataset = std::make_shared<StoredDataset>(100, kBytes);
-  // With 8 bytes for a finished one, 9 are at most fetched at once: two batches
-  // of memory are of those that the trainer has and had.
+  // A finished sample takes 8 bytes, so at most 9 samples are fetched at once.
+  // Two batches of memory are for the batches that the trainer has and had.
   const auto prefetcher = *Prefetcher::Create(
       dataset, {.seed = 1,
                 .batch_size = 2,
@@ -409,7 +409,7 @@ class LateDataset : public FakeDataset {
   }
 };
 
-// Its caller would call again for ever.
+// With this error, the caller of Next would call again forever.
 TEST(PrefetcherTest, ADeadlineOfTheDatasetIsNoneOfNext) {
   const auto prefetcher = *Prefetcher::Create(std::make_shared<LateDataset>(10),
                                               {.seed = 1, .batch_size = 2});
@@ -473,7 +473,7 @@ TEST(PrefetcherTest, StatsSayWhatWasWaitedFor) {
   EXPECT_EQ(prefetcher->TakeStats().finish_stall_seconds, 0);
 }
 
-TEST(PrefetcherTest, WhatIsInMemoryNeedsNoFetches) {
+TEST(PrefetcherTest, DataInMemoryNeedsNoFetches) {
   const auto prefetcher = Start({.seed = 1, .batch_size = 4, .depth = 2});
   ASSERT_OK(prefetcher->Next(Soon()));
   const FeedStats stats = prefetcher->TakeStats();

@@ -124,7 +124,7 @@ TEST_F(SampleBoardTest, SamplesOfABatchLieSideBySide) {
   EXPECT_EQ(batch.pixels.get()[1], 6);
 }
 
-TEST_F(SampleBoardTest, WhatIsInMemoryIsFinishedInRunsWithoutFetches) {
+TEST_F(SampleBoardTest, SamplesInMemoryAreFinishedInRunsWithoutFetches) {
   FetchFirst(/*bytes=*/0);
   EXPECT_TRUE(board_.in_memory());
   EXPECT_FALSE(board_.CanFetch());

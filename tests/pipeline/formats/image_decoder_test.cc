@@ -83,7 +83,7 @@ TEST(ImageDecoderTest, FilesThatAreCutOff) {
   }
 }
 
-TEST(ImageDecoderTest, WhatIsNoImageIsNamed) {
+TEST(ImageDecoderTest, FilesThatAreNoImagesAreNamed) {
   EXPECT_THAT(DecodeImage(""), StatusIs(absl::StatusCode::kDataLoss,
                                         HasSubstr("it has no bytes")));
   EXPECT_THAT(DecodeImage("GIF89a..."),

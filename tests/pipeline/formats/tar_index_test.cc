@@ -50,7 +50,7 @@ class TarIndexTest : public ::testing::Test {
   const std::string path_ = dir_ / "x.tar";
 };
 
-// Also one of more than what is read at first.
+// The largest index is larger than the part that is read at first.
 TEST_F(TarIndexTest, ReadsWhatItWrote) {
   for (const int count : {0, 1, 700, 5000}) {
     const TarIndex written = Write(count);
@@ -81,7 +81,7 @@ TEST_F(TarIndexTest, TheArchiveIsOneAsAnyOther) {
   const std::string in_folder = absl::StrCat("cd ", dir_.path(), " && ");
   ASSERT_EQ(std::system((in_folder + "tar xf x.tar").c_str()), 0);
   EXPECT_EQ(*ReadFile(dir_ / "2.jpg"), "xx");
-  // Without it the archive has none.
+  // The archive without this member has no index.
   const std::string bytes = *ReadFile(path_);
   const auto size = static_cast<size_t>(members[3].offset - kTarBlockBytes);
   ASSERT_OK(WriteFile(path_, bytes.substr(0, size) + std::string(1024, '\0')));
@@ -120,11 +120,11 @@ TEST_F(TarIndexTest, DamageIsFound) {
     bad[at] ^= 1;
     expect_damaged(bad);
   }
-  // Of another archive: the same end, and less before it.
+  // The index of another archive: the same end, and less before it.
   expect_damaged(good.substr(512));
 }
 
-TEST(ParseTarIndexTest, WhatDoesNotFitIsRefused) {
+TEST(ParseTarIndexTest, MismatchedIndexesAreRefused) {
   const auto parse = [](const std::string& lines) {
     return ParseTarIndex("gandem tar index 1\n" + lines, 4096).has_value();
   };

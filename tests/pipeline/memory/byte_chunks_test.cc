@@ -42,8 +42,8 @@ TEST(ByteChunksTest, BytesOfAChunkDoNotTouch) {
   EXPECT_EQ(first.view.data() + 3, second.view.data());
 }
 
-// Of a queue only what is in it takes memory.
-TEST(ByteChunksTest, WhatIsDroppedIsTheSystemsAgain) {
+// A queue takes memory only for the pieces that are in it.
+TEST(ByteChunksTest, DroppedBytesReturnToTheSystem) {
   if (!testing::kMeasuresMemory) return;
   constexpr int64_t kMost = int64_t{64} << 20;
   for (const size_t size : {10'000, 48'000}) {

@@ -36,7 +36,7 @@ class AwsSettingsTest : public ::testing::Test {
   std::map<std::string, std::string> variables_;
 };
 
-TEST_F(AwsSettingsTest, NothingIsAPublicBucketOfAmazon) {
+TEST_F(AwsSettingsTest, DefaultsAreAPublicBucketOfAmazon) {
   ASSERT_OK_AND_ASSIGN(const AwsSettings settings, Read());
   EXPECT_TRUE(settings.key.empty());
   EXPECT_EQ(settings.region, "us-east-1");
@@ -88,7 +88,7 @@ TEST_F(AwsSettingsTest, Profiles) {
   EXPECT_TRUE(settings.key.empty());
 }
 
-TEST_F(AwsSettingsTest, WhatIsIncomplete) {
+TEST_F(AwsSettingsTest, IncompleteSettingsAreRejected) {
   variables_["AWS_PROFILE"] = "typo";
   EXPECT_THAT(Read(), StatusIs(absl::StatusCode::kInvalidArgument,
                                HasSubstr("'typo'")));

@@ -34,7 +34,7 @@ class DiskCacheTest : public ::testing::Test {
     }
     return count;
   }
-  // As if it had been used so many seconds ago.
+  // Sets the time of the last use to `seconds` ago.
   void Age(const std::string& path, int64_t seconds) const {
     timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_NOW},
                          {.tv_sec = 0, .tv_nsec = 0}};
@@ -73,7 +73,7 @@ TEST_F(DiskCacheTest, EveryDamageIsNoticedAndRemoved) {
   EXPECT_EQ(cache.Read("abc-0", 5), "hello");
 }
 
-TEST_F(DiskCacheTest, WhatWasNotUsedForLongestGoesFirst) {
+TEST_F(DiskCacheTest, TheLeastRecentlyUsedBlockGoesFirst) {
   DiskCache cache(folder_, 1000);
   const std::string block(100, 'x');
   for (int i = 0; i < 8; ++i) {
@@ -89,7 +89,7 @@ TEST_F(DiskCacheTest, WhatWasNotUsedForLongestGoesFirst) {
   EXPECT_LE(CountFiles(".block"), 8);
 }
 
-TEST_F(DiskCacheTest, WhatWasLeftHalfWrittenIsRemoved) {
+TEST_F(DiskCacheTest, HalfWrittenFilesAreRemoved) {
   DiskCache cache(folder_, 1 << 20);
   EXPECT_OK(CreateDirectories(folder_ + "/ab"));
   const std::string old = folder_ + "/ab/abc-0.block.1-1.tmp";

@@ -17,7 +17,7 @@ using ::gandem::testing::HttpAnswerText;
 using ::gandem::testing::HttpCall;
 using ::gandem::testing::HttpServer;
 
-// What a client finds in an answer with these headers.
+// Headers that a client finds in an answer with these lines.
 HttpHeaders HeadersOf(const std::string& lines) {
   HttpServer server(
       [&](const HttpCall&) { return HttpAnswerText(200, lines, ""); });

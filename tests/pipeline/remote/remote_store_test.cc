@@ -120,7 +120,7 @@ TEST_F(RemoteStoreTest, AFileThatChangesIsNoticed) {
   }
 }
 
-TEST_F(RemoteStoreTest, WithoutAnEtagTheDateTells) {
+TEST_F(RemoteStoreTest, TheDateIdentifiesAFileWithoutAnEtag) {
   std::atomic<int> day = 1;
   HttpServer server([&](const HttpCall& call) {
     return RangeAnswer(call, file_,
@@ -177,7 +177,7 @@ TEST_F(RemoteStoreTest, AnAnswerThatMakesNoSenseIsAskedForAgain) {
   EXPECT_EQ(server.calls().size(), 4);
 }
 
-TEST_F(RemoteStoreTest, OneThatNeverMakesSenseEndsTheRead) {
+TEST_F(RemoteStoreTest, AnAnswerThatNeverMakesSenseEndsTheRead) {
   HttpServer server([&](const HttpCall& call) {
     if (call.number == 0) return RangeAnswer(call, file_);
     return HttpAnswerText(206,
@@ -192,7 +192,7 @@ TEST_F(RemoteStoreTest, OneThatNeverMakesSenseEndsTheRead) {
                              HasSubstr("6 tries"))));
 }
 
-TEST_F(RemoteStoreTest, WhatFailsForGoodFailsAtOnce) {
+TEST_F(RemoteStoreTest, PermanentFailuresFailAtOnce) {
   struct Case {
     int status;
     absl::StatusCode code;
@@ -310,7 +310,7 @@ TEST_F(RemoteStoreTest, RedirectsThatAreNotFollowed) {
   }
 }
 
-TEST_F(RemoteStoreTest, WhatIsNoFile) {
+TEST_F(RemoteStoreTest, AnswersThatAreNoFilesAreRejected) {
   HttpServer server([&](const HttpCall& call) {
     if (call.target == "/page") {
       return HttpAnswerText(200, "Content-Type: text/html\r\n",
@@ -348,7 +348,7 @@ TEST_F(RemoteStoreTest, ThreadsShareOneRequest) {
   EXPECT_EQ(server.calls().size(), 3);
 }
 
-// Its first answer of block 1 stops in the middle, and the connection stays.
+// The first answer for block 1 stops in the middle, and the connection stays.
 TEST_F(RemoteStoreTest, AnAnswerThatStandsStillIsAskedForAgain) {
   std::atomic<int> asked = 0;
   HttpServer server([&](const HttpCall& call) {

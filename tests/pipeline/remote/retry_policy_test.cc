@@ -23,7 +23,7 @@ TEST(RetryPolicyTest, TheServerMayAskForMore) {
   EXPECT_EQ(Backoff(8, 0.5, absl::Seconds(1)), absl::Seconds(5));
 }
 
-TEST(RetryPolicyTest, WhatFailsForGoodIsNotTriedAgain) {
+TEST(RetryPolicyTest, PermanentFailuresAreNotTriedAgain) {
   FakeClock clock;
   RetryTimer timer(clock.Now() + absl::Hours(1));
   EXPECT_FALSE(timer.Next(RetryKind::kNever, clock.Now(), 0.5, {}));

@@ -50,7 +50,7 @@ TEST(S3AnswersTest, AnEmptyListIsOne) {
   EXPECT_TRUE(page.objects.empty());
 }
 
-TEST(S3AnswersTest, WhatIsNoList) {
+TEST(S3AnswersTest, MalformedListsAreRejected) {
   const char* const inside[] = {
       "<Contents><Size>1</Size></Contents>",
       "<Contents><Key>a</Key></Contents>",

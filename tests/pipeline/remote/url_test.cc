@@ -14,7 +14,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(UrlTest, WhatIsOne) {
+TEST(UrlTest, UrlsAreToldFromPaths) {
   for (const char* const url : {"http://a/b", "HTTPS://a/b", "s3://b/k"}) {
     EXPECT_TRUE(IsUrl(url)) << url;
   }
@@ -40,7 +40,7 @@ TEST(UrlTest, Parts) {
   EXPECT_EQ(ParseUrl("http://h?q")->query, "q");
 }
 
-TEST(UrlTest, WhatNoRequestMayHaveIsEscaped) {
+TEST(UrlTest, ForbiddenCharactersAreEscaped) {
   EXPECT_EQ(UrlText(*ParseUrl("http://h/a b/\xc3\xa4%20.tar")),
             "http://h/a%20b/%C3%A4%20.tar");
 }

@@ -122,7 +122,8 @@ TEST_F(ImageSourcesTest, SubfoldersAndTheOrderOfNames) {
   for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(Bytes(*data, i)[0], i);
 }
 
-// What Pillow's convert("RGB") makes of every kind of file.
+// The goldens are the results of Pillow's convert("RGB") for every kind of
+// file.
 TEST_F(ImageSourcesTest, PlainImagesAreThoseOfPillow) {
   const auto goldens = gandem::testing::ImageGoldens();
   int files = 0;
@@ -174,7 +175,7 @@ TEST_F(ImageSourcesTest, OtherFormatsAndNothingAtAll) {
                                      HasSubstr("no such file or folder")));
 }
 
-// What numpy.savez writes.
+// The file is as numpy.savez writes it.
 TEST_F(ImageSourcesTest, AnArrayThatIsStoredAsItIs) {
   const PixelImage noise = NoiseImage(1, 30, 20, 1);  // five of 6 x 20
   WriteNpz(
@@ -214,7 +215,7 @@ TEST_F(ImageSourcesTest, ArraysThatAreNoImages) {
                                  "U8 [N, height, width, 1 or 3]")));
 }
 
-// The same images, however they are stored: what a run trains on is the same
+// The images are the same, however they are stored: a run trains on the same
 // bits in the same order.
 class SameImagesTest : public ImageSourcesTest {
  protected:
@@ -226,7 +227,7 @@ class SameImagesTest : public ImageSourcesTest {
       labels_.push_back(7 * i % 10);
     }
   }
-  // As dataset_tool names them.
+  // Files with the names that dataset_tool gives.
   NamedBytes Files() const {
     NamedBytes files;
     for (int i = 0; i < kSame; ++i) {
@@ -277,12 +278,12 @@ class SameImagesTest : public ImageSourcesTest {
   std::vector<int64_t> labels_;
 };
 
-TEST_F(SameImagesTest, InFolderZipTarAndShards) {
+TEST_F(SameImagesTest, FolderZipTarAndShards) {
   NamedBytes files = Files();
   files.emplace_back("dataset.json", DatasetJson());
   WriteTree(dir_ / "folder", files);
   ExpectTheSame(dir_ / "folder");
-  // In an archive the order is that of names, whatever it is there.
+  // The order in an archive is the order of the names, not of the entries.
   std::ranges::reverse(files);
   WriteZip(dir_ / "a.zip", files);
   ExpectTheSame(dir_ / "a.zip");
@@ -297,7 +298,7 @@ TEST_F(SameImagesTest, InFolderZipTarAndShards) {
 }
 
 // WebDataset: a key and its files, in several shards that use the same keys.
-TEST_F(SameImagesTest, InWebDatasetShards) {
+TEST_F(SameImagesTest, WebDatasetShards) {
   for (int shard = 0; shard < 2; ++shard) {
     NamedBytes files;
     for (int i = 0; i < kSame / 2; ++i) {
@@ -319,8 +320,8 @@ TEST_F(SameImagesTest, InWebDatasetShards) {
                        HasSubstr("name-{000000..000009}.tar")));
 }
 
-// More than a process may have open at a time.
-TEST_F(SameImagesTest, InVeryManyShards) {
+// The test has more shards than a process may have open at a time.
+TEST_F(SameImagesTest, VeryManyShards) {
   constexpr int kShards = 300;
   WriteTar(dir_ / "s-0000.tar", {{"a.png", PngBytes(NoiseImage(1, 1, 1, 0))}});
   const std::string shard = *ReadFile(dir_ / "s-0000.tar");
@@ -342,7 +343,7 @@ TEST_F(SameImagesTest, InVeryManyShards) {
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
-TEST_F(SameImagesTest, InCifarsFiles) {
+TEST_F(SameImagesTest, CifarFiles) {
   NamedBytes binary;
   NamedBytes python;
   for (int i = 0; i < 5; ++i) {
@@ -369,7 +370,7 @@ TEST_F(SameImagesTest, InCifarsFiles) {
             "10 images, 32 x 32, RGB, 10 classes: CIFAR-10, binary version P");
 }
 
-TEST_F(SameImagesTest, InFiveKindsTheStreamIsTheSame) {
+TEST_F(SameImagesTest, FiveKindsGiveTheSameStream) {
   NamedBytes files = Files();
   files.emplace_back("dataset.json", DatasetJson());
   WriteTree(dir_ / "folder", files);
@@ -447,7 +448,7 @@ TEST_F(SameImagesTest, LabelsByFolderOrCsv) {
   EXPECT_THAT(csv->class_names(), ElementsAre("a dog", "cat"));
   EXPECT_EQ(csv->LabelOf(0), 0);
   EXPECT_EQ(csv->LabelOf(1), 1);
-  // It goes on without labels, and says why.
+  // The source opens without labels, and the description says why.
   WriteTree(dir_ / "csv", {{"3.png", png}});
   EXPECT_THAT(DescribeAsP(**OpenSource(dir_ / "csv")),
               AllOf(HasSubstr("3 images, 32 x 32, RGB, no labels: a folder"),
@@ -455,7 +456,7 @@ TEST_F(SameImagesTest, LabelsByFolderOrCsv) {
                     HasSubstr("labels.csv has no label for '3.png'")));
 }
 
-TEST_F(SameImagesTest, WhatIsNoFileInAFolderIsNamed) {
+TEST_F(SameImagesTest, SpecialFilesInAFolderAreNamed) {
   const std::string png = PngBytes(images_[0]);
   WriteTree(dir_ / "pipe", {{"1.png", png}, {".hidden/2.png", "x"}});
   ASSERT_EQ(mkfifo(std::string(dir_ / "pipe/.hidden/3.png").c_str(), 0600), 0);

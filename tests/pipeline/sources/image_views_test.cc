@@ -70,7 +70,7 @@ TEST(LeaveOutTest, AUnitOfWhichNothingIsLeftIsNone) {
               ElementsAre(0, 2));
 }
 
-// Those that are left out may be impossible to read.
+// The images that are left out may be impossible to read.
 TEST(LeaveOutTest, HashesAreOfWhatIsLeft) {
   const auto hash = [](std::vector<int64_t> left_out) {
     return LeaveOut(std::make_unique<ThreeUnits>(), left_out)->ContentHash();
@@ -104,7 +104,7 @@ TEST(FindImagesTest, NamesOfSeveralImagesAreRefused) {
                        HasSubstr("the name of several images")));
 }
 
-TEST(FindImagesTest, WhatANetworkDoesIsNoFaultOfAnImage) {
+TEST(FindImagesTest, NetworkErrorsAreNoFaultOfAnImage) {
   EXPECT_TRUE(IsUnreadable(absl::DataLossError("cut off")));
   EXPECT_FALSE(IsUnreadable(NotOfContent(absl::DataLossError("changed"))));
   EXPECT_FALSE(IsUnreadable(
@@ -151,8 +151,8 @@ TEST_F(ExcludeTest, ADatasetWithoutThem) {
               HasSubstr("5 images (1 left out), 8 x 8"));
 }
 
-// A name that each shard may have is told with its shard.
-TEST_F(ExcludeTest, OfShards) {
+// A name that several shards may have is reported with its shard.
+TEST_F(ExcludeTest, ImagesOfShards) {
   for (int shard = 0; shard < 2; ++shard) {
     WriteTar(dir_ / absl::StrCat("s-", shard, ".tar"),
              {{"1.png", files_[shard].second}, {"2.png", files_[2].second}});
@@ -211,7 +211,7 @@ TEST_F(ExcludeTest, OtherImagesThanTheRunBeganWith) {
   EXPECT_NE(listing(), begun);
 }
 
-TEST(ListingTest, OfTensorsShardsLabelsAndCountsAreInIt) {
+TEST(ListingTest, TensorShardsLabelsAndCountsAreInTheListing) {
   const TempDir dir;
   const auto listing = [&dir](const std::string& name, int64_t count,
                               const std::vector<int64_t>& labels) {
@@ -270,8 +270,8 @@ TEST_F(ExcludeTest, ListsThatAreNotRight) {
                                              HasSubstr("data.exclude: ")));
 }
 
-// What belongs to an image that is left out is left out, too.
-TEST_F(ExcludeTest, OfPairs) {
+// The input of an image that is left out is left out, too.
+TEST_F(ExcludeTest, ImagesOfPairs) {
   for (uint32_t i = 0; i < 6; ++i) {
     WriteTree(dir_ / "maps", {{absl::StrCat(i, ".png"),
                                PngBytes(NoiseImage(3, 8, 8, 100 + i))}});
@@ -289,7 +289,7 @@ TEST_F(ExcludeTest, OfPairs) {
   EXPECT_TRUE(std::equal(input.begin(), input.end(), pair.begin() + 3 * 8 * 8));
 }
 
-TEST_F(ExcludeTest, WhatToDoWithoutAList) {
+TEST_F(ExcludeTest, TheErrorWithoutAListSaysWhatToDo) {
   config_.clear_exclude();
   ASSERT_OK_AND_ASSIGN(const auto data, OpenDataset(config_));
   std::vector<float> values(3 * 8 * 8);

@@ -41,7 +41,7 @@ class OpenDatasetTest : public ::testing::Test {
       WritePlain(dir_ / "labels", IdxBytes({3}, {7, 8, 9}));
 };
 
-// As a sparse file, of which nothing but the header is on the disk.
+// The file is sparse: nothing but the header is on the disk.
 TEST_F(OpenDatasetTest, TwoThousandMillionTensorsCostNoMoreThanTwo) {
   constexpr int64_t kSamples = 2'000'000'000;
   const auto header =
@@ -152,7 +152,7 @@ TEST_F(OpenDatasetTest, OpenPairsReadsBothFiles) {
                                  "3 images and 2")));
 }
 
-// What a config leaves open is found out.
+// The source determines the settings that a config leaves open.
 TEST_F(OpenDatasetTest, ASourceSaysWhatTheConfigDoesNot) {
   WriteTree(dir_ / "photos", {{"a/1.png", PngBytes(NoiseImage(3, 10, 20, 1))},
                               {"b/2.png", PngBytes(NoiseImage(1, 9, 9, 2))}});
@@ -172,7 +172,7 @@ TEST_F(OpenDatasetTest, ASourceSaysWhatTheConfigDoesNot) {
             (ImageShape{.channels = 3, .height = 8, .width = 8}));
   EXPECT_THAT(ReadDatasetLabels(config)->labels, ElementsAre(0, 1));
 
-  // What it does say stays.
+  // The settings of the config stay.
   resolved.set_channels(1);
   resolved.set_fit(PAD);
   resolved.set_crop(DataConfig::NONE);
@@ -187,7 +187,7 @@ TEST_F(OpenDatasetTest, ASourceSaysWhatTheConfigDoesNot) {
                        HasSubstr("photos: image 1 has label 1")));
 }
 
-// As many images as they are told, of 100,000 bytes each.
+// A store of `images` images of 100,000 bytes each.
 class StoredImages : public FakeStore {
  public:
   StoredImages(int64_t images, bool whole_units)
@@ -205,8 +205,8 @@ DataConfig OrderOf(const StoredImages& images, const std::string& source,
   return config;
 }
 
-// What is needed next is at hand: of blocks half of the memory, of row groups a
-// quarter, and a quarter of these is for a window.
+// The pieces that are needed next are at hand: blocks take half of the memory,
+// row groups a quarter, and a quarter of these is for a window.
 TEST(ResolveOrderTest, WindowsFitIntoWhatIsKept) {
   const std::string url = "https://example.org/s-{0..9}.tar";
   const StoredImages tar(1000, false);
@@ -215,11 +215,11 @@ TEST(ResolveOrderTest, WindowsFitIntoWhatIsKept) {
   EXPECT_EQ(shards.shuffle_window(), 100);
   EXPECT_EQ(AdviceOnWindow(tar, shards), "");
 
-  // On disk there is room for all of them.
+  // There is room for all of them on disk.
   DataConfig cached;
   cached.set_cache_dir("/somewhere");
   EXPECT_EQ(OrderOf(tar, url, cached).shuffle_window(), 16384);
-  // So there is in memory for few of them.
+  // A few images fit into memory.
   EXPECT_EQ(OrderOf(StoredImages(99, false), url).shuffle_window(), 16384);
 
   const StoredImages parquet(1000, true);
@@ -243,7 +243,7 @@ TEST(ResolveOrderTest, FilesOfThisMachineHaveTheGlobalOrder) {
   EXPECT_EQ(AdviceOnWindow(fits, OrderOf(fits, "a.parquet")), "");
 }
 
-TEST(ResolveOrderTest, WhatIsSetStaysAndIsWarnedOf) {
+TEST(ResolveOrderTest, GivenSettingsStayWithAWarning) {
   const StoredImages tar(1000, false);
   const std::string url = "https://example.org/s-{0..9}.tar";
   DataConfig given;

@@ -51,7 +51,7 @@ class PackImagesTest : public ::testing::Test {
     return PackImages(**store, options_,
                       [](int64_t) { return absl::OkStatus(); });
   }
-  // Of the folder that was packed into.
+  // Contents of the files in the folder that was packed into, by name.
   std::map<std::string, std::string> Contents(const std::string& folder) {
     std::map<std::string, std::string> contents;
     const std::vector<std::string> names = *ListDirectory(folder);
@@ -106,7 +106,7 @@ TEST_F(PackImagesTest, TheSameStreamFromTheShards) {
   }
 }
 
-TEST_F(PackImagesTest, AsOtherProgramsSeeIt) {
+TEST_F(PackImagesTest, OtherProgramsReadTheShards) {
   options_.shard_bytes = 1 << 20;
   ASSERT_OK(Pack(dir_ / "photos"));
   const std::string shard = options_.folder + "/shard-000000.tar";
@@ -125,7 +125,7 @@ TEST_F(PackImagesTest, AnIndexIsNotNeeded) {
   const std::string shard = options_.folder + "/shard-000000.tar";
   const auto indexed = *OpenSource(shard);
   const std::string bytes = *ReadFile(shard);
-  // Its header begins with its name.
+  // The header of the index begins with its name.
   ASSERT_OK(WriteFile(shard, bytes.substr(0, bytes.find(".gandem-index")) +
                                  std::string(1024, '\0')));
   const auto walked = *OpenSource(shard);
@@ -223,7 +223,7 @@ TEST_F(PackImagesTest, ImagesInMemoryBecomePng) {
             (*OpenSource(dir_ / "bin"))->Read(4)->pixels);
 }
 
-TEST_F(PackImagesTest, WhatChangedIsNoticedWhenItIsRead) {
+TEST_F(PackImagesTest, ChangedBytesAreNoticedWhenTheyAreRead) {
   options_.shard_bytes = 1 << 20;
   ASSERT_OK(Pack(dir_ / "photos"));
   const std::string path = options_.folder + "/shard-000000.tar";

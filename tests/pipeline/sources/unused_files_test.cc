@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which files of a folder or an archive are images, and what is said of the
-// others.
+// Tests of the choice of images in a folder or an archive, and of the
+// description of the other files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ class UnusedFilesTest : public ::testing::Test {
   const std::string png_ = PngBytes(NoiseImage(3, 4, 4, 1));
 };
 
-// Their content decides, and what is no image is counted.
+// The content of files decides, and files that are no images are counted.
 TEST_F(UnusedFilesTest, TheSameFromFolderAndArchives) {
   const NamedTensor jpeg = ImageGoldens().at("file.jpeg_444");
   const std::string jpeg_bytes(reinterpret_cast<const char*>(jpeg.bytes.data()),
@@ -83,7 +83,7 @@ TEST_F(UnusedFilesTest, TheSameFromFolderAndArchives) {
   }
 }
 
-// More than are looked into at first.
+// There are more files than are looked into at first.
 TEST_F(UnusedFilesTest, SomeOfManyWithOneEnding) {
   NamedBytes files;
   for (int i = 0; i < 60; ++i) {
@@ -109,7 +109,7 @@ TEST_F(UnusedFilesTest, FilesThatSayLabelsAreUsed) {
   EXPECT_EQ(UnusedText(Open("cls")->info().unused), "");
 }
 
-TEST_F(UnusedFilesTest, WithoutImagesTheOthersAreNamed) {
+TEST_F(UnusedFilesTest, TheFilesAreNamedIfThereAreNoImages) {
   WriteTree(dir_ / "x", {{"a.txt", "x"}, {"b.txt", "x"}, {".c.png", png_}});
   EXPECT_THAT(OpenSource(dir_ / "x"),
               StatusIs(absl::StatusCode::kInvalidArgument,

@@ -29,7 +29,7 @@ absl::StatusOr<std::vector<int64_t>> LabelsOf(std::string bytes) {
   return ReadLabelArray(*FileInMemory("f", std::move(bytes)));
 }
 
-TEST(TensorFileTest, WhatOthersWrote) {
+TEST(TensorFileTest, FilesOfOtherPrograms) {
   ASSERT_OK_AND_ASSIGN(const auto halves,
                        OpenLocalFile(TensorGolden("halves.safetensors")));
   ASSERT_OK_AND_ASSIGN(const TensorFile file, ReadTensorFile(*halves));

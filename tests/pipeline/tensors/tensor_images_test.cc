@@ -31,7 +31,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Of one pixel with the numbers 0.25 i and 0.5.
+// A shard of samples of one pixel with the numbers 0.25 i and 0.5.
 std::string ShardOf(const std::vector<float>& firsts,
                     const std::vector<int64_t>& labels) {
   std::vector<float> numbers;

@@ -52,7 +52,7 @@ class TreeChoiceTest : public ::testing::Test {
   gandem::testing::TempDir dir_;
 };
 
-TEST_F(TreeChoiceTest, OfSeveralSplitsTrainIsTaken) {
+TEST_F(TreeChoiceTest, TheTrainSplitIsTaken) {
   const NamedBytes files = {{"d/train/cat/0.png", ""},
                             {"d/train/dog/1.png", ""},
                             {"d/val/cat/2.png", ""},
@@ -116,7 +116,7 @@ TEST_F(TreeChoiceTest, ShardsHaveSamplesOfTheirOwn) {
   EXPECT_THAT(Names(OpenSource(dir_ / "s-{0..1}.tar")), SizeIs(2));
 }
 
-TEST_F(TreeChoiceTest, WhereNoImageIsTheOneAChoiceIsAskedFor) {
+TEST_F(TreeChoiceTest, AmbiguousSamplesAskForAChoice) {
   EXPECT_THAT(
       OpenTar({"0.photo.jpg", "0.mask.png", "1.photo.jpg", "1.mask.png"}),
       StatusIs(kRefused, AllOf(HasSubstr("samples of several images"),

@@ -65,7 +65,7 @@ class TreeLabelsTest : public ::testing::Test {
   gandem::testing::TempDir dir_;
 };
 
-// As `tar cf x.tar .` writes it.
+// The names are as `tar cf x.tar .` writes them.
 TEST_F(TreeLabelsTest, NamesThatBeginWithAPoint) {
   for (const NamedBytes& labels :
        {NamedBytes{{"./labels.csv", "./0.png,5\n1.png,7\n"}},
@@ -92,7 +92,7 @@ TEST_F(TreeLabelsTest, NamesOfWindows) {
                        {"labels.csv", "a\\0.png,4\nb\\1.png,6\n"}})
                   .labels,
               ElementsAre(4, 6));
-  // Where other names have a '/' it is a character like any other.
+  // If other names have a '/', a '\' is a character like any other.
   EXPECT_THAT(OpenZip({{"a/0\\1.png", ""}, {"b/1.png", ""}}).class_names,
               ElementsAre("a", "b"));
 }
