@@ -105,8 +105,9 @@ void AddSamplingOptions(CLI::App& command, NoiseOptions& noise,
 }
 
 void AddMetricOptions(CLI::App& command, EvaluateRequest& request) {
-  command.add_option("--splits", request.splits,
-                     "Number of splits for the Inception Score")
+  command
+      .add_option("--splits", request.splits,
+                  "Number of splits for the Inception Score")
       ->capture_default_str();
   command
       .add_option("--kid_subset", request.kernel.subset_rows,
@@ -251,9 +252,8 @@ void AddSampleCommand(CLI::App& app, int& exit_code) {
   const auto flags = std::make_shared<SampleFlags>();
   SampleRequest& request = flags->request;
   CLI::App* command = app.add_subcommand(
-      "sample", "Write images that a run's generator makes");
-  command->add_option("RUN_DIR", request.run_dir, "Run directory")
-      ->required();
+      "sample", "Generate images with the generator of a run");
+  command->add_option("RUN_DIR", request.run_dir, "Run directory")->required();
   command
       ->add_option("-n,--num_images", request.num_images,
                    "Number of images, or of rows with --interpolate")
@@ -292,7 +292,8 @@ void AddEvaluateCommand(CLI::App& app, int& exit_code) {
   EvaluateRequest& request = flags->request;
   SubjectRequest& subject = request.subject;
   CLI::App* command = app.add_subcommand(
-      "evaluate", "Estimate FID and related metrics of a generator or images");
+      "evaluate",
+      "Estimate FID and related metrics of a generator or of images");
   command
       ->add_option("SOURCE", subject.source,
                    "Run, checkpoint, images or statistics file to evaluate")

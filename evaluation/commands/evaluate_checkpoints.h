@@ -21,8 +21,8 @@ namespace gandem {
 
 struct CheckpointsReport {
   std::vector<JudgedCurve> curves;
-  int64_t judged = 0;       // checkpoints evaluated by this call
-  int64_t checkpoints = 0;  // checkpoints of the run
+  int64_t judged = 0;                // checkpoints evaluated by this call
+  int64_t checkpoints = 0;           // checkpoints of the run
   std::vector<std::string> skipped;  // damaged or just pruned ones: why
 };
 

@@ -301,9 +301,9 @@ absl::StatusOr<ExportReport> RunExportCommand(const ExportRequest& request) {
 void AddExportCommand(CLI::App& app, int& exit_code) {
   const auto request = std::make_shared<ExportRequest>();
   CLI::App* const command = app.add_subcommand(
-      "export", "Write a run's generator as a file that PyTorch loads");
-  command->add_option("RUN_DIR", request->run_dir, "Run directory")
-      ->required();
+      "export",
+      "Export the generator of a run for use in PyTorch without gandem");
+  command->add_option("RUN_DIR", request->run_dir, "Run directory")->required();
   command
       ->add_option("-o,--output", request->output,
                    "FILE.pt or FILE.safetensors; a grid and a model card "

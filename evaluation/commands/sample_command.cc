@@ -28,7 +28,7 @@ constexpr int64_t kCheckedRealImages = 10240;
 // Inputs of the generator.
 struct Ingredients {
   at::Tensor noise_NZ = {};
-  // Where images are defined, a translation is shown between its input and its
+  // If images are defined, a translation is shown between its input and its
   // target.
   RealImages given = {};
 };

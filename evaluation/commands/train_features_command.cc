@@ -49,7 +49,7 @@ void AddTrainFeaturesCommand(CLI::App& app, int& exit_code) {
   const auto flags = std::make_shared<TrainFeaturesFlags>();
   CLI::App* const command = app.add_subcommand(
       "train-features",
-      "Train a small classifier whose features replace those of Inception");
+      "Train a small classifier whose features replace Inception's in metrics");
   command
       ->add_option("--dataset", flags->dataset,
                    "Folder of IDX files, or a recipe whose section `data` "
