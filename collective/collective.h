@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the ranks of one fleet compute together: sums of gradients, parameters
-// of one rank for all, a value of each for all. Operations work in place on
-// bytes of the caller (on the device for NCCL), start at once and run in the
-// order of their submission, so that a bucket of gradients can be summed while
-// the backward pass computes the next one:
+// Operations that the ranks of one fleet compute together: sums of gradients,
+// broadcasts of one rank's parameters, and gathers of one value per rank.
+// Operations work in place on bytes of the caller (on the device for NCCL),
+// start at once and run in the order of their submission, so that a bucket of
+// gradients can be summed while the backward pass computes the next one:
 //
 //   const auto ticket = collective->AllReduce(bucket, ElementType::kFloat32);
 //   ... more of the backward pass, more buckets ...
@@ -71,8 +71,8 @@ struct Operation {
 
 // Totals since the collective exists, for metrics.
 struct CollectiveStats {
-  // What this rank has sent to others, of operations that are done: their
-  // bytes, not those that say what they are.
+  // Payload bytes that this rank has sent to other ranks in finished
+  // operations, without headers.
   int64_t sent_bytes = 0;
   // Time in which an operation was under way: submitted, and not done.
   absl::Duration busy = {};

@@ -51,7 +51,7 @@ class SharedSlotsWriter {
   // none is that large.
   std::optional<PayloadRoom> Take(size_t bytes);
 
-  // Which slot begins with these bytes; nothing: none.
+  // Returns the slot that begins with these bytes; nullopt if there is none.
   std::optional<int> SlotOf(const SharedBytes& bytes) const;
 
  private:

@@ -32,7 +32,8 @@ absl::Status OperationRunner::ExchangeBlocks() {
     GANDEM_FAILPOINT("collective.half_way");
     return Collect(all_, blocks);
   }
-  // Each rank begins with another peer, so that nobody is the last of all.
+  // Each rank begins with a different peer, so that no rank is always the last
+  // one served.
   for (int step = 1; step < all_.size(); ++step) {
     GANDEM_RETURN_IF_ERROR(
         Send(all_.At(all_.place + step), blocks[all_.place]));

@@ -45,7 +45,8 @@ class FeedbackGiver {
     std::shared_ptr<Discriminator> network;  // the one in training
     CriticFactory new_critic;   // judges while an older version is asked for
     ConditionSource condition;  // of generated images
-    // By generator round, for losses that compare with them; else empty.
+    // Real images by generator round, for losses that compare with real images;
+    // empty for other losses.
     RealImageSource real_images;
     DiscriminatorExchange* exchange = nullptr;
     const RoundGate* gate = nullptr;
@@ -99,7 +100,7 @@ class FeedbackGiver {
   int64_t version() const { return version_; }
   // The network as it is.
   const CriticState& Present();
-  // By boundary.
+  // Older versions of the critic, by boundary.
   const std::map<int64_t, CriticState>& older_critics() const { return older_; }
 
   const Parts parts_;
@@ -118,7 +119,8 @@ std::unique_ptr<FeedbackGiver> MakeImageGradientGiver(
     FeedbackGiver::Parts parts);
 std::unique_ptr<FeedbackGiver> MakeFusedGiver(FeedbackGiver::Parts parts);
 
-// That of the run's mode, at the boundary before the first round.
+// Makes the giver of the run's feedback mode, at the boundary before the first
+// round.
 inline std::unique_ptr<FeedbackGiver> MakeFeedbackGiver(
     FeedbackGiver::Parts parts) {
   const int64_t first_round = parts.place.first_round;

@@ -46,7 +46,7 @@ class FeedbackTaker {
   // role's computation; the caller may change the gradient.
   virtual Judgment Judge(const JudgedImages& images) = 0;
 
-  // Of the critic whose feedback was taken last.
+  // Version of the critic whose feedback was taken last.
   int64_t critic_version() const { return critic_version_; }
 
  protected:
@@ -58,7 +58,7 @@ std::unique_ptr<FeedbackTaker> MakeSnapshotTaker(FeedbackTaker::Parts parts);
 std::unique_ptr<FeedbackTaker> MakeImageGradientTaker(
     FeedbackTaker::Parts parts);
 
-// That of the run's mode.
+// Makes the taker of the run's feedback mode.
 inline std::unique_ptr<FeedbackTaker> MakeFeedbackTaker(
     FeedbackTaker::Parts parts) {
   switch (parts.plan.schedule().feedback) {

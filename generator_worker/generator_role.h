@@ -45,7 +45,7 @@ class GeneratorRole : public RoundRole {
     std::shared_ptr<Generator> average;  // EMA of network
     Compute compute = {};
     TensorsByName compute_choice = {};  // saved with the state
-    // For modes whose critic judges here.
+    // Makes the critic in modes that judge on the generator.
     CriticFactory new_critic = {};
     std::unique_ptr<Ema> ema;              // from network to average
     std::unique_ptr<Optimizer> optimizer;  // of network

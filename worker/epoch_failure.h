@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a failure of a run epoch says: whose fault it may be, and whether the
-// next try may end in another way.
+// Meaning of a failure of a run epoch: its possible cause, and whether the next
+// attempt may succeed.
 //
 // Thread safety: any thread.
 #pragma once
@@ -19,7 +19,7 @@ inline bool MayBeTheirs(const absl::Status& failure) {
 struct EpochPast {
   // A round of it was, or the fleet hands its state over.
   bool has_begun = false;
-  // Else workers may have read their files before.
+  // False: workers may have read their files before.
   bool is_first = true;
 };
 

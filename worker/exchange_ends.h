@@ -37,7 +37,7 @@ class ExchangeEnds {
       Role role, const ExchangeOptions& options, const std::string& listen);
   ~ExchangeEnds();
 
-  // Where generators find this discriminator; empty for other roles.
+  // Address at which generators find this discriminator; empty for other roles.
   std::string address() const;
   // Called once, when all workers have joined: a generator learns only then
   // where the discriminators are. They listen by then: a unix socket that is

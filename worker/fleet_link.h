@@ -32,7 +32,7 @@
 
 namespace gandem {
 
-// Of the worker `rank` among those of its role on its host.
+// Position of the worker `rank` among the workers of its role on its host.
 int PositionOnHost(const JoinReply& joined, int rank);
 
 class FleetLink {
@@ -72,7 +72,8 @@ class FleetLink {
  private:
   FleetLink() = default;
 
-  // Of the way from this rank to `peer` (`is_outgoing`), or from it.
+  // Error for a failed connection from this rank to `peer` (`is_outgoing`), or
+  // from `peer` to this rank.
   absl::Status NoWay(int peer, bool is_outgoing) const;
 
   std::unique_ptr<SocketFolder> folder_;

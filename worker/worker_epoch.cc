@@ -186,7 +186,7 @@ absl::Status WorkerEpoch::RunAllRounds(const JoinReply& joined) {
 
 absl::Status WorkerEpoch::TakeOver(TrainingRole& role,
                                    const RunRolesOptions& waiting) {
-  // What is damaged from here on the network did, not a file.
+  // From here on damage comes from the network, not from a file.
   takes_over_ = true;
   GANDEM_ASSIGN_OR_RETURN(
       std::vector<NamedTensor> newest,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What comes before the first round of an epoch; the rounds are in
-// worker_epoch.cc.
+// Steps of an epoch before its first round; the rounds are in worker_epoch.cc.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -114,7 +113,7 @@ absl::Status WorkerEpoch::ConnectToOthers(const JoinReply& joined,
   // then its silence says nothing about the network or about this process.
   const absl::Duration verdict =
       plan.control.heartbeat_timeout + 2 * plan.control.heartbeat;
-  // What was damaged on a link is no file.
+  // Damage on a link is not damage to a file.
   const auto on_damage = [damage = link_damage_] { *damage = true; };
   GANDEM_RETURN_IF_ERROR(
       fleet_->Connect(place_.rank, joined, place_.run_epoch, on_damage));

@@ -61,7 +61,7 @@ struct Flags {
   std::string profile;  // where to answer `gandem profile`; empty: trains
 };
 
-// What is wrong with it, for CLI::Option::check; empty: nothing.
+// Describes what is wrong with `text`, for CLI::Option::check; empty: nothing.
 std::string CheckTimeout(const std::string& text) {
   double seconds = 0;
   if (absl::SimpleAtod(text, &seconds) && std::isfinite(seconds) &&

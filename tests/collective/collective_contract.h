@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every Collective has to do, and the sums that operation_runner.h
+// Requirements on every Collective, and the sums that operation_runner.h
 // documents, computed in another way.
 #pragma once
 

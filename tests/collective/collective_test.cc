@@ -194,7 +194,7 @@ TEST(CollectiveTest, ARankThatIsLateIsNamedAndWaitedFor) {
   EXPECT_OK(WaitLong(*fleet[0], ticket));
 }
 
-TEST(CollectiveTest, WhoHoldsACallerUpIsKnownToOthers) {
+TEST(CollectiveTest, ARankThatHoldsACallerUpIsKnownToOthers) {
   const Fleet fleet = MakeInProcessFleet(2, {});
   const auto ticket = fleet[0]->Barrier();
   EXPECT_EQ(fleet[0]->waits_for(), -1);  // nobody is held up
@@ -345,7 +345,7 @@ TEST(CollectiveTest, CloseEndsAllRanksWithItsReason) {
               StatusIs(absl::StatusCode::kCancelled, HasSubstr("rank 0")));
 }
 
-TEST(CollectiveTest, WhatWasDoneStaysDoneAfterAFailure) {
+TEST(CollectiveTest, AFinishedOperationStaysDoneAfterAFailure) {
   const Fleet fleet = MakeInProcessFleet(2, {});
   std::vector<Collective::Ticket> tickets(2);
   RunRanks(fleet, [&](int rank, Collective& collective) {
@@ -435,7 +435,7 @@ TEST(CollectiveTest, IsBusyWhileAnOperationIsUnderWay) {
   const auto ticket = fleet[0]->Barrier();
   while (fleet[0]->stats().busy < absl::Milliseconds(5)) {
   }
-  // Nobody waited for it so far.
+  // No caller has waited for the operation so far.
   EXPECT_EQ(fleet[0]->stats().waited, absl::ZeroDuration());
   // It is waited from when the call looks, which may be late.
   while (fleet[0]->stats().waited < absl::Milliseconds(5)) {

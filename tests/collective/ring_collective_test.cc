@@ -114,7 +114,8 @@ TEST(RingTest, LeavingTakesNothingAway) {
   }
 }
 
-// Of another mount namespace, say; the ranks' hosts are the same otherwise.
+// The socket is unreachable as from another mount namespace; the ranks still
+// share a host.
 TEST(RingTest, ASocketThatCannotBeReachedIsReplacedByTheNetwork) {
   const TempDir dir;
   const RingFleetOptions options = {.hosts = {"a", "a"}};

@@ -365,7 +365,8 @@ TEST_F(DiscriminatorObjectiveTest, DraganLooksAtAugmentedImages) {
   }
 }
 
-// What dropout goes by. A copy has the masks of the image that it is of.
+// Dropout masks depend on the place of a pass. A copy has the masks of its
+// original image.
 TEST_F(DiscriminatorObjectiveTest, EveryPassHasAPlace) {
   const auto critic = std::make_shared<ListeningCritic>(kernel_, weight_);
   DiscriminatorObjective objective(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a program that measures itself has in memory.
+// Memory use of a program that measures itself.
 //
 // Owner: the test. Thread safety: any thread.
 #pragma once

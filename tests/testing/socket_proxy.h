@@ -39,7 +39,7 @@ class SocketProxy {
   int64_t num_cuts() const;
   // Accepted so far.
   int64_t num_connections() const;
-  // What those who connected have sent so far, one after the other.
+  // Bytes that the connecting clients have sent so far, one after the other.
   std::string recorded() const;
 
  private:
@@ -54,7 +54,8 @@ class SocketProxy {
     bool broken = false;
   };
 
-  // Where connections are passed on to: a path, or if it is empty a port.
+  // Address to which connections are forwarded: a path, or a port if the path
+  // is empty.
   struct Target {
     std::string path;
     int port = 0;
@@ -71,7 +72,7 @@ class SocketProxy {
   // Moves what can be moved; returns how many bytes arrived.
   int64_t Move(Connection& connection);
   void Record(const char* bytes, size_t size);
-  // What has just arrived.
+  // Damages bytes that have just arrived.
   void Damage(char* bytes, size_t size);
   void Wake();
 

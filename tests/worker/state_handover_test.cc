@@ -34,7 +34,7 @@ HeldState Held(int64_t run_epoch, int64_t updates, char mark) {
                        .bytes = SharedBytes(std::vector<std::byte>(8))}}};
 }
 
-// What each rank ends with.
+// Returns the state that each rank ends with.
 std::vector<Result> TakeAll(const std::vector<std::optional<HeldState>>& held) {
   const int size = static_cast<int>(held.size());
   const auto fleet = gandem::testing::MakeInProcessFleet(
@@ -69,13 +69,13 @@ TEST(StateHandoverTest, TheNewestWins) {
             'b');
 }
 
-TEST(StateHandoverTest, OfEqualOnesThatOfTheLowestRank) {
+TEST(StateHandoverTest, TheLowestRankWinsAmongEqualStates) {
   ExpectAll(TakeAll({Held(3, 39, 'a'), Held(3, 40, 'b'), Held(3, 40, 'c')}),
             'b');
 }
 
 // A later epoch counts from an earlier round, with a state that is as new.
-TEST(StateHandoverTest, OfTwoEpochsThatOfTheLater) {
+TEST(StateHandoverTest, TheLaterOfTwoEpochsWins) {
   ExpectAll(TakeAll({Held(3, 40, 'a'), Held(4, 38, 'b')}), 'b');
 }
 

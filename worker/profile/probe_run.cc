@@ -131,7 +131,7 @@ absl::Status ProbeRun::BuildRoles(const RoleFactories& factories) {
 }
 
 void ProbeRun::EndRound(const RoundMetrics& metrics) {
-  // Of two roles in turn a round is what lies between two of the later one's.
+  // When both roles run in turn, a round ends with the discriminator's round.
   if (role_ == COLOCATED && metrics.role() != DISCRIMINATOR) return;
   // Not round_seconds: before the first round there was a call to answer.
   const absl::Time now = MonotonicNow();
@@ -261,7 +261,7 @@ void ProbeRun::AddPeaks(Probe& probe) const {
   // The kernel's counters are rounded: a peak may lie below what once rested.
   probe.set_peak_bytes(
       std::max<int64_t>(ResidentMemory().peak_bytes, resting_bytes_));
-  // Of the one that is the fullest.
+  // The GPU with the largest used share is reported.
   double fullest = -1;
   for (const auto& [index, resting] : gpus_) {
     const at::Device gpu(at::kCUDA, index);

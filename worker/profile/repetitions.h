@@ -50,8 +50,8 @@ struct MedianInterval {
   }
 };
 
-// Of at least one value. The median of an even number is the mean of the middle
-// two.
+// Computes the interval of the median of at least one value. The median of an
+// even number of values is the mean of the middle two.
 MedianInterval MedianIntervalOf(std::vector<double> values);
 
 }  // namespace gandem

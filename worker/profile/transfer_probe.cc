@@ -29,7 +29,7 @@ constexpr int64_t kTransferWarmUps = 3;
 constexpr int64_t kMostTransferBytes = int64_t{256} << 20;
 constexpr int64_t kTransferUnit = 64 * 64;  // an image
 constexpr int kMostTransfers = 10'000;
-// Of an answer that only says that the images have come.
+// Size of an answer that only confirms the images.
 constexpr size_t kEmptyAnswerBytes = 8;
 
 double ComputeSeconds() {
@@ -165,7 +165,7 @@ absl::Status MeasureCollective(const TransferRequest& request,
                             deadline);
         }));
   }
-  // Nobody leaves while the other one still reads.
+  // The barrier keeps each rank until the other one has read everything.
   return ring->Wait(ring->Barrier(), deadline);
 }
 

@@ -101,7 +101,7 @@ TEST(MedianIntervalTest, OneValueIsAllThatIsKnown) {
   EXPECT_FALSE(interval.IsWithin(1)) << "one value tells nothing";
 }
 
-TEST(MedianIntervalTest, OfAnEvenNumberTheMeanOfTheMiddleTwo) {
+TEST(MedianIntervalTest, TheMedianOfAnEvenNumberIsTheMeanOfTheMiddleTwo) {
   EXPECT_EQ(MedianIntervalOf({4, 1, 3, 2}).median, 2.5);
   EXPECT_EQ(MedianIntervalOf({4, 1, 3}).median, 3);
 }
@@ -135,7 +135,7 @@ TEST(MedianIntervalTest, SixEqualValuesAreSettledAndFiveAreNot) {
   EXPECT_TRUE(MedianIntervalOf(values).IsWithin(0.05));
 }
 
-TEST(MedianIntervalTest, OfVeryManyTheLastOnes) {
+TEST(MedianIntervalTest, OnlyTheLastOfVeryManyValuesCount) {
   std::vector<double> values(3000, 7.0);
   values.insert(values.end(), 1000, 3.0);
   EXPECT_EQ(MedianIntervalOf(values).high, 3.0);

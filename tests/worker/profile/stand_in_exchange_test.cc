@@ -119,7 +119,7 @@ TEST(StandInExchangeTest, ADiscriminatorFindsImagesAndRequestsOfItsRound) {
   EXPECT_OK(exchange->WaitForGenerators(kNow));
 }
 
-TEST(StandInExchangeTest, NobodyAsksWhereGeneratorsJudgeThemselves) {
+TEST(StandInExchangeTest, NoFeedbackIsRequestedWhereGeneratorsJudge) {
   const auto exchange = StandInForGenerators(
       OptionsOf(FeedbackMode::kSnapshot, ImageSource::kFresh));
   EXPECT_THAT(exchange->NextFeedbackRequest(5, kNow),
