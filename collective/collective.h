@@ -20,12 +20,10 @@
 // excepted, or the collective is gone.
 // Thread safety: any thread; operations of two threads have no order.
 // Errors of Wait:
-//   DEADLINE_EXCEEDED    not done yet; says on whom it waits. The operation
-//                        goes on: wait again, or give up with Close.
+//   DEADLINE_EXCEEDED    not done yet; names the ranks that it waits for. The
+//                        operation continues: wait again, or call Close.
 //   FAILED_PRECONDITION  the ranks have submitted different operations.
-//   DATA_LOSS            a peer sent what cannot be right: it was damaged on
-//   its
-//                        way.
+//   DATA_LOSS            a message of a peer was damaged on its way.
 //   UNAVAILABLE          a rank is lost, or has left.
 //   ABORTED              this process was superseded: register again.
 //   Close()'s reason     of this rank, or of the rank that the message names.

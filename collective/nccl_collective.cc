@@ -306,7 +306,7 @@ class NcclCollective : public Collective {
   ncclComm_t communicator_ ABSL_GUARDED_BY(mu_) = nullptr;
   cudaStream_t stream_ ABSL_GUARDED_BY(mu_) = nullptr;
   void* barrier_value_ ABSL_GUARDED_BY(mu_) = nullptr;
-  // In this order.
+  // Entries in submission order, across these three members.
   std::deque<Entry> launched_ ABSL_GUARDED_BY(mu_);
   std::optional<Entry> launching_ ABSL_GUARDED_BY(mu_);
   std::deque<Entry> waiting_ ABSL_GUARDED_BY(mu_);
@@ -315,7 +315,7 @@ class NcclCollective : public Collective {
   absl::Status failure_ ABSL_GUARDED_BY(mu_);  // sticky
 };
 
-// From rank 0 to all.
+// Sends the id of rank 0 to all ranks.
 absl::StatusOr<ncclUniqueId> ShareId(Collective* bootstrap,
                                      absl::Time deadline) {
   ncclUniqueId id = {};

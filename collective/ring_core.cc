@@ -35,8 +35,8 @@ void RingCore::Configure(const RingIdentity& identity, OnDamage on_damage,
   peers_.resize(identity.incarnations.size());
   for (int rank = 0; rank < size(); ++rank) {
     if (!identity.LinksTo(rank) || !SharesWith(rank)) continue;
-    // As many as can be under way, see RunRing; the memory of a slot that was
-    // never used costs nothing.
+    // The number of slots is the maximum number of chunks under way, see
+    // RunRing. The memory of a slot that was never used costs nothing.
     auto memory = SharedSlotsWriter::Create(
         identity.slot_bytes, static_cast<int>(MostChunksUnderWay(size())));
     if (memory.ok()) peers_[rank].our_memory = *std::move(memory);

@@ -77,7 +77,7 @@ class RingCore {
   PayloadRoom RoomFor(int to, size_t bytes);
   absl::Status Send(int to, Chunk chunk);
   absl::StatusOr<Chunk> Receive(int from);
-  // From now on the streams say GOODBYE (or ABORT) when they have sent all.
+  // Lets the streams send GOODBYE (or ABORT) once they have sent everything.
   void Leave();
   // Waits until all peers have received the farewell, or no peer is left.
   void WaitForFarewell(absl::Time deadline);
@@ -88,7 +88,7 @@ class RingCore {
   void Fail(absl::Status reason);
   bool has_failed() const;
   std::string waits_for() const;
-  int rank_waited_for() const;  // the first of them; -1: nobody
+  int rank_waited_for() const;  // first rank of waits_for(); -1: none
 
  private:
   // States of a link, in the order in which a link passes through them.

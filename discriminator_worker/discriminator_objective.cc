@@ -312,8 +312,8 @@ at::Tensor DiscriminatorObjective::UnitNormPenaltyAt(
   return Mean(UnitNormPenalties(ImageGradient(verdict.logits, leaf)));
 }
 
-// With the dropout masks of the images that are copied: the penalty is on what
-// the change of the image does.
+// The dropout masks are those of the copied images: the penalty measures only
+// the effect of the change of the image.
 at::Tensor DiscriminatorObjective::Consistency(const at::Tensor& images_NCHW,
                                                const Condition& condition,
                                                const Verdict& verdict,

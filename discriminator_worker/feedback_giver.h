@@ -44,7 +44,7 @@ class FeedbackGiver {
     Compute compute;                         // that of the role
     std::shared_ptr<Discriminator> network;  // the one in training
     CriticFactory new_critic;   // judges while an older version is asked for
-    ConditionSource condition;  // of generated images
+    ConditionSource condition;  // for generated images
     // Real images by generator round, for losses that compare with real images;
     // empty for other losses.
     RealImageSource real_images;
@@ -66,8 +66,8 @@ class FeedbackGiver {
   // Gives what is due before the next training forward. EXACT waits for the
   // generators' side of it; BOUNDED never waits.
   absl::Status GiveDue(absl::Time deadline);
-  // The network is at a version, after `steps` steps: BOUNDED offers that to
-  // whoever wants it. Never waits.
+  // In BOUNDED mode, offers the network as the version after `steps` steps.
+  // Never waits.
   absl::Status Offer(int64_t steps);
 
   // A micro-batch of generated images in training, from `first_index` of its

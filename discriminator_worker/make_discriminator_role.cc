@@ -130,7 +130,8 @@ absl::Status OpenData(const RunPlan& plan, const RoleSetup& setup,
   return absl::OkStatus();
 }
 
-// A mount may hang; the others are told what this worker waits for.
+// Opens the data while the other workers are told what this worker waits for,
+// because a mount may hang.
 absl::Status WaitForData(const RunPlan& plan, const RoleSetup& setup,
                          const Compute& compute, KeptDataset& kept,
                          DiscriminatorRole::Parts& parts) {

@@ -31,7 +31,7 @@ class FeedbackTaker {
   struct Parts {
     const RunPlan& plan;
     Compute compute;           // that of the role
-    CriticFactory new_critic;  // modes that judge here
+    CriticFactory new_critic;  // for modes that judge here
     GeneratorExchange* exchange = nullptr;
     RoundTimer* timer = nullptr;
   };

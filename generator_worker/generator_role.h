@@ -57,8 +57,8 @@ class GeneratorRole : public RoundRole {
     // Null: path lengths are not in the loss.
     std::unique_ptr<PathPenalty> path_penalty = nullptr;
     NoiseSource path_direction = {};  // as many values as an image; with it
-    // For means over the images of all ranks; null: these are all, or the ranks
-    // train by themselves.
+    // Means over the images of all ranks; null: this rank has all images, or
+    // the ranks train by themselves.
     std::shared_ptr<FleetGather> fleet = nullptr;
     // Needed for a paired loss of the objective; else it may be null.
     std::shared_ptr<const PairReader> pairs = nullptr;

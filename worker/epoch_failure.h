@@ -10,7 +10,8 @@
 
 namespace gandem {
 
-// As what waits for others may fail.
+// Tells whether another worker may have caused the failure: waits for other
+// workers fail with these codes.
 inline bool MayBeTheirs(const absl::Status& failure) {
   return absl::IsUnavailable(failure) || absl::IsCancelled(failure) ||
          absl::IsAborted(failure);
@@ -23,8 +24,8 @@ struct EpochPast {
   bool is_first = true;
 };
 
-// How the failure of the round loop is told: what may be different at the next
-// try, and what the user must repair.
+// Converts the failure of the round loop for the report: it tells what may be
+// different at the next attempt, and what the user must repair.
 inline absl::Status JudgeFailure(absl::Status failure, EpochPast past) {
   const bool is_missing =
       absl::IsNotFound(failure) || absl::IsPermissionDenied(failure);

@@ -76,7 +76,7 @@ class ExchangeEnds {
   std::unique_ptr<ExchangeServer> server_;
   absl::Mutex mu_;
   std::set<std::string> unanswered_ ABSL_GUARDED_BY(mu_);  // addresses
-  absl::Status failed_ ABSL_GUARDED_BY(mu_);  // of the exchange with one
+  absl::Status failed_ ABSL_GUARDED_BY(mu_);               // of one exchange
   std::unique_ptr<GeneratorExchange> generator_ ABSL_GUARDED_BY(mu_);
   absl::Status closed_ ABSL_GUARDED_BY(mu_);
 };

@@ -43,7 +43,7 @@ class FleetLink {
       int size, const std::string& network_address);
   ~FleetLink();
 
-  // For the coordinator; empty in a fleet of one.
+  // Addresses to report to the coordinator; empty in a fleet of one.
   std::string local_address() const;
   std::string network_address() const;
 

@@ -122,7 +122,8 @@ absl::Status WorkerEpoch::RunRoundLoop() {
 }
 
 absl::Status WorkerEpoch::TellFailure(absl::Status failure) {
-  // Without this the coordinator would learn of it by a timeout.
+  // Without the report the coordinator would learn of the failure only by a
+  // timeout.
   heartbeats_->ReportFailure(failure, MonotonicNow() + kFailureReport);
   return failure;
 }
@@ -209,7 +210,7 @@ void WorkerEpoch::Hold(const TrainingRole& role, const absl::Status& done) {
 
 absl::Status WorkerEpoch::FlushCheckpoints() {
   waits_.Begin(WorkerPosition::CHECKPOINT);
-  // Not a slow disk, only the coordinator's word is a reason to leave.
+  // A slow disk is no reason to leave; only the coordinator's decision is.
   while (true) {
     const absl::Status written =
         writer_->Flush(MonotonicNow() + absl::Seconds(1));

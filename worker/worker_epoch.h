@@ -122,9 +122,10 @@ class WorkerEpoch {
   absl::Status OpenEnds();
   // Waits for the others.
   absl::StatusOr<JoinReply> JoinOthers();
-  // Tells the coordinator, and returns it.
+  // Reports `failure` to the coordinator, and returns it.
   absl::Status TellFailure(absl::Status failure);
-  // As this run began, if it was for the same.
+  // Returns the choice from the beginning of this run, if it was made for the
+  // same `measured_for`.
   std::optional<ComputeChoice> ChosenBefore(
       Role role, const std::string& measured_for) const;
   void StartHeartbeats();

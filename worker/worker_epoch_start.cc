@@ -16,7 +16,8 @@
 namespace gandem {
 namespace {
 
-// The coordinator knows who is late; this is for one that is gone.
+// The coordinator knows which worker is late; this limit is for a coordinator
+// that is gone.
 constexpr int kPatientJoins = kMeasuringJoins + 2;
 // A folder of sockets that was removed is made again in less time.
 constexpr absl::Duration kSocketPatience = absl::Seconds(10);
@@ -139,7 +140,7 @@ absl::Status WorkerEpoch::AwaitPeers(absl::Duration patience) {
       std::string(reached.message()), ", for ", absl::FormatDuration(patience),
       "; open the port in that host's firewall, and see that its "
       "name resolves (`gandem doctor --host` checks both)");
-  // In a later epoch the link may come back: messages have passed before.
+  // In a later epoch the link may recover: messages have passed before.
   return IsFirstEpoch() ? absl::FailedPreconditionError(message)
                         : absl::UnavailableError(message);
 }

@@ -180,7 +180,7 @@ class Worker {
   }
 
  private:
-  // With the fleets of this epoch, without workers that are absent.
+  // Returns the config with the fleets of this epoch, without absent workers.
   EffectiveRunConfig OfEpoch(const EffectiveRunConfig& config,
                              const RegisterReply& assignment) const {
     if (role_ == COLOCATED) return config;
@@ -351,7 +351,7 @@ int WorkerMain(Role role, RoleFactories roles, int argc, char** argv) {
   BlockSignals({SIGTERM, SIGINT});
   signal(SIGPIPE, SIG_IGN);
   TuneMalloc();
-  // Without a workspace of a known size LibTorch says that cuBLAS is not
+  // Without a workspace of a known size LibTorch warns that cuBLAS is not
   // deterministic.
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
   const std::string name = RoleName(role);

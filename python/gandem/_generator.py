@@ -31,7 +31,7 @@ TYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16,
          "BF16": torch.bfloat16, "I64": torch.int64, "I32": torch.int32,
          "U8": torch.uint8, "BOOL": torch.bool}
 AVERAGE = "ema."
-# First line of a card that may be replaced (evaluation/export/model_card.cc).
+# Mark of a card that may be replaced (evaluation/export/model_card.cc).
 CARD_MARK = "<!-- Written by gandem export. -->"
 
 
@@ -58,8 +58,8 @@ def load_exported(run: Run) -> torch.nn.Module:
 
 
 def export_onnx(run: Run, file: pathlib.Path, flags: Sequence[object]) -> None:
-    """By torch.onnx, of what `gandem export` records, with its card and grid;
-    replaced as a whole or not at all."""
+    """Exports, with torch.onnx, the graph that `gandem export` records, with
+    its card and grid. The files are replaced as a whole or not at all."""
     from gandem._run import EXPORT_SECONDS
     with tempfile.TemporaryDirectory(prefix="gandem-") as folder:
         recorded = pathlib.Path(folder, file.stem + ".pt")
@@ -97,7 +97,8 @@ def export_onnx(run: Run, file: pathlib.Path, flags: Sequence[object]) -> None:
 
 
 def card_path(file: pathlib.Path) -> pathlib.Path:
-    """README.md, unless there is one of somebody else."""
+    """Returns README.md, or the name of `file` with .md if README.md is not from
+    gandem."""
     readme = file.with_name("README.md")
     if not readme.exists() or CARD_MARK in readme.read_text():
         return readme

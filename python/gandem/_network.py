@@ -268,7 +268,7 @@ class Network:
                 if tensor.requires_grad]
 
     def buffers(self):
-        """With parameters that are not trained."""
+        """Returns the buffers and the parameters that are not trained."""
         return [(name, tensor) for name, tensor in self.module.named_parameters()
                 if not tensor.requires_grad] + list(self._known.buffers.items())
 

@@ -114,7 +114,7 @@ TEST_F(RingCoreTest, ChunksComeInOrderWithoutAGap) {
   EXPECT_OK(core_.Receive(1));
 }
 
-// Rank 0 and rank 1, told to share memory or not.
+// Rank 0 and rank 1, configured to share memory or not.
 class SharingOnceTest : public ::testing::Test {
  protected:
   static RingIdentity Identity(int rank, bool shares) {

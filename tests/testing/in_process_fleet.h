@@ -33,7 +33,7 @@ struct FleetOptions {
   std::function<std::vector<Chunk>(int from, int to, Chunk chunk)> tamper = {};
 };
 
-// By rank.
+// Returns one collective per rank, by rank.
 std::vector<std::unique_ptr<Collective>> MakeInProcessFleet(
     int size, const FleetOptions& options);
 

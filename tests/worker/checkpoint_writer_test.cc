@@ -124,7 +124,7 @@ TEST_F(CheckpointWriterTest, TheLastOneIsWrittenOnceTheDiskIsWritable) {
     return true;
   };
   Start();
-  Divert(kShard, "/sys/gandem-none");  // where nobody may make a file
+  Divert(kShard, "/sys/gandem-none");  // no user may create files here
   EXPECT_EQ(Save().error(), "");
   EXPECT_EQ(failures, 3);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which state a fleet that has re-formed goes on from.
+// Tests of the choice of the state from which a re-formed fleet resumes.
 #include "worker/state_handover.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 using gandem::testing::StatusIs;
 using Result = absl::StatusOr<std::vector<NamedTensor>>;
 
-// A state that has `updates` updates of `run_epoch` and is told by `mark`.
+// A state that has `updates` updates of `run_epoch`; `mark` identifies it.
 HeldState Held(int64_t run_epoch, int64_t updates, char mark) {
   return {.run_epoch = run_epoch,
           .updates = updates,

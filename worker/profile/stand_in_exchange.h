@@ -6,9 +6,9 @@
 // over disappears. Values are random but finite, of the format that the run
 // has.
 //
-// Owner: who measures; outlives the role. Thread safety: one compute thread.
-// Errors: those of the run's options; DEADLINE_EXCEEDED for a feedback request
-// that is not due.
+// Owner: the code that measures; outlives the role. Thread safety: one compute
+// thread. Errors: those of the run's options; DEADLINE_EXCEEDED for a feedback
+// request that is not due.
 #pragma once
 
 #include <memory>

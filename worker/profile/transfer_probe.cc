@@ -63,8 +63,8 @@ absl::StatusOr<TransferReply::Sample> Repeat(const TransferRequest& request,
   return sample;
 }
 
-// A run whose rounds are one batch of so many bytes, and whose critics are
-// empty answers: at lag 0 the next round begins with one.
+// Options of a run whose rounds are one batch of `bytes` bytes, and whose
+// critics are empty answers: at lag 0 the next round begins with one.
 ExchangeOptions TransferRun(int64_t bytes) {
   const TensorFormat format = {
       .encoding = Encoding::kUint8, .channels = 1, .height = 64, .width = 64};

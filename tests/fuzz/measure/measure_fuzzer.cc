@@ -23,7 +23,7 @@
 namespace gandem {
 namespace {
 
-// As worker/profile/profile_mode.cc, but for the work.
+// Handler with the checks of worker/profile/profile_mode.cc, without the work.
 class CheckingHandler : public MeasureHandler {
  public:
   absl::StatusOr<PrepareReply> Prepare(const PrepareRequest& request) override {

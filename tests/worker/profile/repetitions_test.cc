@@ -19,8 +19,8 @@ ScheduleConfig WithLag(int lag) {
   return schedule;
 }
 
-// From one of the discriminator's rounds to the next, where a generator of
-// kGeneratorSeconds a round and a discriminator of kDiscriminatorSeconds take
+// Seconds from one of the discriminator's rounds to the next. A generator of
+// kGeneratorSeconds per round and a discriminator of kDiscriminatorSeconds take
 // turns in a process, each as far as the schedule lets it.
 std::vector<double> SecondsBetweenRounds(int lag, int rounds) {
   std::vector<double> seconds;
