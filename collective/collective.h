@@ -97,7 +97,7 @@ class Collective {
   // Is done when all ranks have submitted it.
   Ticket Barrier();
 
-  // Until this operation, and so all before it, is done.
+  // Waits until this operation, and so all operations before it, are done.
   virtual absl::Status Wait(Ticket ticket, absl::Time deadline) = 0;
 
   // Gives up with `reason`, which must not be OK, and tells the other ranks.

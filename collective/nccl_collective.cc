@@ -23,8 +23,8 @@
 namespace gandem {
 namespace {
 
-// Between two looks at what NCCL or the device has got to: neither can wake a
-// thread of the host at a deadline.
+// Time between two checks of the state of NCCL or the device: neither can wake
+// a thread of the host at a deadline.
 constexpr absl::Duration kPollInterval = absl::Microseconds(50);
 
 absl::Status ToStatus(cudaError_t error, absl::string_view what) {
@@ -265,7 +265,7 @@ class NcclCollective : public Collective {
     return ncclInvalidArgument;
   }
 
-  // Until NCCL has begun or ended, which nothing else can wait for.
+  // Waits, by polling, until NCCL has begun or ended.
   absl::Status WaitForCommunicator(absl::Time deadline, absl::string_view what)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     while (true) {

@@ -20,8 +20,8 @@ namespace gandem {
 namespace {
 
 constexpr absl::Duration kRetryInterval = absl::Milliseconds(100);
-// How long a rank that leaves waits for the others to take what it sent, or to
-// hear why it gave up.
+// Time limits of a rank that leaves: its peers take what it sent (kFarewell),
+// or learn why it gave up (kAbort).
 constexpr absl::Duration kFarewell = absl::Seconds(5);
 constexpr absl::Duration kAbort = absl::Seconds(1);
 constexpr absl::Duration kShutdown = absl::Seconds(1);

@@ -86,7 +86,7 @@ absl::StatusOr<bool> RingCore::Deliver(int from, const RingFrame& frame) {
         "a message of rank ", frame.rank, " in the stream of rank ", from));
   }
   if (const absl::Status status = identity_.CheckSender(frame); !status.ok()) {
-    // It was another one when it was admitted.
+    // The peer had another incarnation when it was admitted.
     return absl::InvalidArgumentError(status.message());
   }
   switch (frame.kind) {

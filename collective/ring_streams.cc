@@ -111,7 +111,7 @@ class OutgoingStream : public FrameStream<ClientReactor, RingCodec> {
     context_.set_wait_for_ready(true);
     stub_.PrepareBidiStreamingCall(&context_, "/gandem.Ring/Connect",
                                    grpc::StubOptions(), this);
-    // Until End(): pokes start reads and writes from any thread.
+    // The hold lasts until End(): pokes start reads and writes from any thread.
     AddHold();
     StartCall();
     Open(self);

@@ -30,8 +30,8 @@ constexpr unsigned kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 // once and then frees it.
 enum SlotState : uint32_t { kFree, kFilled, kBeingRead };
 
-// At the begin of the memory. A cache line for each slot, so that the two
-// processes do not wait for each other's.
+// Header of a slot, at the beginning of the memory. Each slot has its own cache
+// line, so that the two processes do not wait for each other's slots.
 struct alignas(64) SlotHead {
   std::atomic<uint32_t> state;
 };

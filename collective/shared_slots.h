@@ -25,7 +25,7 @@
 
 namespace gandem {
 
-// How a reader finds the memory, and knows that it is the right one.
+// Name by which a reader finds the memory, and checks that it is the right one.
 struct SharedSlotsName {
   int64_t process = 0;
   int descriptor = -1;

@@ -109,8 +109,8 @@ absl::Status OperationRunner::Trade(const Members& members) {
   return absl::OkStatus();
 }
 
-// After the step of a distance a member has as many parts again: its own and
-// those that follow it.
+// Each step at most doubles the parts that a member has: its own and the parts
+// that follow it.
 absl::Status OperationRunner::Collect(const Members& members,
                                       const std::vector<Range>& parts) {
   const int m = members.size();

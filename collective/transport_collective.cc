@@ -85,8 +85,8 @@ class TransportCollective : public Collective {
   }
 
  private:
-  // After a failure nothing is queued, but tickets go on: Wait() tells the
-  // reason.
+  // After a failure nothing is queued, but tickets are still numbered: Wait()
+  // returns the reason.
   Ticket Submit(const Operation& operation) override {
     absl::MutexLock lock(&mu_);
     if (!stopped_) {

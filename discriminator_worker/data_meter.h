@@ -24,7 +24,7 @@ class DataMeter {
   DataMeter(const DataMeter&) = delete;
   DataMeter& operator=(const DataMeter&) = delete;
 
-  // Since the last call.
+  // Returns the metrics since the last call.
   DataMetrics Take();
 
  private:

@@ -80,7 +80,8 @@ class DiscriminatorObjective {
                   int64_t first_index);
   void EndStep();
 
-  // How many shares the loss of the step's second update has; 0: there is none.
+  // Number of shares of the loss of the step's second update; 0: there is no
+  // second update.
   size_t num_second_shares() const { return penalized_.size(); }
   at::Tensor SecondShare(size_t share) const;
 

@@ -79,8 +79,9 @@ class FeedbackGiver {
   };
   // Does GiveInTraining need that images of training passes want a gradient?
   virtual bool WantsImageGradients() const { return false; }
-  // After the forward pass: calls `backward`, that of the discriminator's loss,
-  // once, and gives what comes of these passes. Never waits.
+  // Called after the forward pass. Calls `backward`, the backward pass of the
+  // discriminator's loss, once, and gives the feedback from these passes. Never
+  // waits.
   virtual absl::Status GiveInTraining(const TrainedImages& trained,
                                       absl::FunctionRef<void()> backward);
 

@@ -47,7 +47,7 @@ RealImageSource ReadRealImages(const DataPlan& plan, int64_t count,
   return RealImageSource(
       [=](int64_t step, absl::Time deadline) -> absl::StatusOr<RealImages> {
         absl::StatusOr<RealBatch> read = prefetcher->Next(deadline);
-        // It will be unreadable in the next run epoch, too.
+        // The file will be unreadable in the next run epoch, too.
         if (IsUnreadable(read.status())) {
           return absl::InvalidArgumentError(read.status().message());
         }

@@ -42,7 +42,7 @@ class FeedbackTaker {
   // Waits for what `op` of `round`, kTakeCritic or kTakeFeedback, names.
   virtual absl::Status Take(const GeneratorOp& op, int64_t round,
                             absl::Time deadline) = 0;
-  // On the micro-batch whose feedback was taken last, in the layout of the
+  // Judges the micro-batch whose feedback was taken last, in the layout of the
   // role's computation; the caller may change the gradient.
   virtual Judgment Judge(const JudgedImages& images) = 0;
 

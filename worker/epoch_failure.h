@@ -33,8 +33,8 @@ inline absl::Status JudgeFailure(absl::Status failure, EpochPast past) {
   if ((past.has_begun || !past.is_first) && is_missing) {
     return absl::DataLossError(failure.message());
   }
-  // It would be damaged again. What could be read before may be whole again,
-  // too: so storage fails.
+  // A retry would find the same damage. A file that was readable before may
+  // become whole again, because storage fails in this way, too.
   if (!past.has_begun && past.is_first && absl::IsDataLoss(failure)) {
     return absl::FailedPreconditionError(failure.message());
   }

@@ -72,7 +72,7 @@ class ExchangeEnds {
   const ExchangeOptions options_;
   std::unique_ptr<SocketFolder> folder_;
   std::unique_ptr<DiscriminatorEnd> discriminator_;
-  // These two end before the discriminator's end, which they use.
+  // server_ and generator_ end before discriminator_, which they use.
   std::unique_ptr<ExchangeServer> server_;
   absl::Mutex mu_;
   std::set<std::string> unanswered_ ABSL_GUARDED_BY(mu_);  // addresses

@@ -81,8 +81,8 @@ class FleetLink {
   int rank_ = 0;                            // from Connect on, as the next
   std::vector<FleetMember> members_;        // by rank
   mutable absl::Mutex mu_;
-  // Between this rank and those of other hosts that it talks with, as of
-  // NoWay().
+  // Links between this rank and ranks of other hosts on which no message has
+  // passed, as of NoWay().
   std::set<std::pair<int, bool>> closed_ways_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<Collective> ring_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<Collective> nccl_ ABSL_GUARDED_BY(mu_);

@@ -21,9 +21,9 @@
 namespace gandem {
 namespace {
 
-// How long a failing worker tries to tell the coordinator why.
+// Time limit for reporting a failure to the coordinator.
 constexpr absl::Duration kFailureReport = absl::Seconds(5);
-// Between two questions whether older checkpoints are settled.
+// Time between two checks whether older checkpoints are settled.
 constexpr absl::Duration kAskInterval = absl::Milliseconds(50);
 
 }  // namespace
@@ -132,7 +132,7 @@ void WorkerEpoch::WaitForVerdict(const absl::Status& failure) {
   if (fleet_->collectives().tensors == nullptr || !MayBeTheirs(failure)) return;
   GANDEM_LOG_WARN("this fleet is over, waiting for the coordinator: {}",
                   failure);
-  // It notices a silent worker after this time.
+  // The coordinator notices a silent worker after this time.
   const absl::Duration patience =
       plan_.control.heartbeat_timeout + 2 * plan_.control.heartbeat;
   absl::MutexLock lock(&mu_);

@@ -21,8 +21,8 @@ namespace {
 constexpr int kPatientJoins = kMeasuringJoins + 2;
 // A folder of sockets that was removed is made again in less time.
 constexpr absl::Duration kSocketPatience = absl::Seconds(10);
-// How long a message may take to pass between two workers for the first time.
-// Chosen: a user who looks at round 0 for longer suspects something else.
+// Time limit for the first message between two workers. Chosen: a user who
+// looks at round 0 for longer suspects something else.
 constexpr absl::Duration kLinkPatience = absl::Seconds(60);
 
 }  // namespace
@@ -83,7 +83,7 @@ absl::StatusOr<JoinReply> WorkerEpoch::JoinOthers() {
   absl::StatusOr<std::string> proof =
       RunFolder(assignment_.run_dir()).ReadProof(assignment_.proof_file());
   if (!proof.ok()) {
-    // It was seen in an earlier run epoch: its mount may come back.
+    // The proof was readable in an earlier run epoch: its mount may come back.
     return IsFirstEpoch() ? proof.status()
                           : absl::DataLossError(proof.status().message());
   }

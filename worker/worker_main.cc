@@ -246,9 +246,9 @@ class Worker {
   bool cancelled_ ABSL_GUARDED_BY(mu_) = false;
 };
 
-// Before the coordinator hears of this process: one that cannot serve must not
-// take the place of one that does, the same command that was started twice
-// above all.
+// Runs before the coordinator learns of this process: a process that cannot
+// serve must not replace one that serves, above all when the same command was
+// started twice.
 absl::Status CheckListenAddresses(const Flags& flags) {
   for (const auto& [name, address] :
        {std::pair("--listen", flags.exchange_listen),
@@ -347,7 +347,7 @@ absl::StatusOr<ExitCode> RunWorker(Role role, RoleFactories roles,
 int WorkerMain(Role role, RoleFactories roles, int argc, char** argv) {
   PrepareProcess();
   HideTilesWithoutSize();
-  // Before gRPC and OpenMP start threads.
+  // Signals must be blocked before gRPC and OpenMP start threads.
   BlockSignals({SIGTERM, SIGINT});
   signal(SIGPIPE, SIG_IGN);
   TuneMalloc();

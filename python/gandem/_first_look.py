@@ -14,8 +14,8 @@ from gandem._tensors import ModulesElsewhere, leaves_of
 
 # Types that a checkpoint can hold (common/checkpoint/safetensors.h).
 BUFFER_TYPES = (torch.float32, torch.float64, torch.int64, torch.uint8)
-# Between outputs of two passes, relative to the largest: kernels of one size
-# round alike.
+# Tolerance between outputs of two passes, relative to the largest output.
+# Kernels of one size round alike.
 PASS_TOLERANCE = 1e-5
 REGISTER = ("Assign it to an attribute in the constructor; a list or dict of "
             "modules is a ModuleList or a ModuleDict")

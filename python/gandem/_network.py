@@ -25,7 +25,7 @@ from gandem._errors import NetworkError
 from gandem._first_look import look_at
 from gandem._tensors import KnownTensors, give_own_memory, is_foreign
 
-# How long a class may take to be made and to look at two samples.
+# Time limit, in seconds, for making a class and for its pass on two samples.
 FIRST_PASS_SECONDS = 300
 # Initial number of power iterations in
 # torch.nn.utils.parametrizations.spectral_norm.
