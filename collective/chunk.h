@@ -20,7 +20,7 @@
 
 namespace gandem {
 
-// Which operation; all ranks must agree on all of it.
+// Identity of an operation; all ranks must agree on all fields.
 struct OperationTag {
   int64_t number = 0;  // the Ticket
   OperationKind kind = OperationKind::kBarrier;

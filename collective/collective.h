@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the ranks of one fleet compute together: sums of gradients, parameters
-// of one rank for all, a value of each for all. Operations work in place on
-// bytes of the caller (on the device for NCCL), start at once and run in the
-// order of their submission, so that a bucket of gradients can be summed while
-// the backward pass computes the next one:
+// Operations that the ranks of one fleet compute together: sums of gradients,
+// broadcasts of one rank's parameters, and gathers of one value per rank.
+// Operations work in place on bytes of the caller (on the device for NCCL),
+// start at once and run in the order of their submission, so that a bucket of
+// gradients can be summed while the backward pass computes the next one:
 //
 //   const auto ticket = collective->AllReduce(bucket, ElementType::kFloat32);
 //   ... more of the backward pass, more buckets ...
@@ -20,12 +20,10 @@
 // excepted, or the collective is gone.
 // Thread safety: any thread; operations of two threads have no order.
 // Errors of Wait:
-//   DEADLINE_EXCEEDED    not done yet; says on whom it waits. The operation
-//                        goes on: wait again, or give up with Close.
+//   DEADLINE_EXCEEDED    not done yet; names the ranks that it waits for. The
+//                        operation continues: wait again, or call Close.
 //   FAILED_PRECONDITION  the ranks have submitted different operations.
-//   DATA_LOSS            a peer sent what cannot be right: it was damaged on
-//   its
-//                        way.
+//   DATA_LOSS            a message of a peer was damaged on its way.
 //   UNAVAILABLE          a rank is lost, or has left.
 //   ABORTED              this process was superseded: register again.
 //   Close()'s reason     of this rank, or of the rank that the message names.
@@ -71,8 +69,8 @@ struct Operation {
 
 // Totals since the collective exists, for metrics.
 struct CollectiveStats {
-  // What this rank has sent to others, of operations that are done: their
-  // bytes, not those that say what they are.
+  // Payload bytes that this rank has sent to other ranks in finished
+  // operations, without headers.
   int64_t sent_bytes = 0;
   // Time in which an operation was under way: submitted, and not done.
   absl::Duration busy = {};
@@ -99,7 +97,7 @@ class Collective {
   // Is done when all ranks have submitted it.
   Ticket Barrier();
 
-  // Until this operation, and so all before it, is done.
+  // Waits until this operation, and so all operations before it, are done.
   virtual absl::Status Wait(Ticket ticket, absl::Time deadline) = 0;
 
   // Gives up with `reason`, which must not be OK, and tells the other ranks.

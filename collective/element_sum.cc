@@ -25,7 +25,7 @@ void Store(Value value, std::byte* at) {
   std::memcpy(at, &value, sizeof(value));
 }
 
-// What an element type is on the wire (Stored) and in a sum (Sum).
+// Representation of an element type on the wire (Stored) and in a sum (Sum).
 template <typename Value>
 struct Native {
   using Stored = Value;
@@ -113,8 +113,8 @@ void SumBlocks(ElementType type, std::span<const std::byte> blocks,
   });
 }
 
-// To the nearest, ties to even; the quiet bit keeps a NaN from becoming
-// infinity.
+// Rounds to the nearest value, ties to even. The quiet bit keeps a NaN from
+// becoming infinity.
 uint16_t ToBfloat16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;

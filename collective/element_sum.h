@@ -25,7 +25,7 @@ void AddElements(ElementType type, std::span<const std::byte> received,
 void SumBlocks(ElementType type, std::span<const std::byte> blocks,
                std::span<std::byte> out);
 
-// The conversions, for whoever fills or reads a buffer of short elements.
+// Conversions for code that fills or reads a buffer of 16-bit elements.
 uint16_t ToBfloat16(float value);
 float FromBfloat16(uint16_t bits);
 uint16_t ToFloat16(float value);

@@ -23,8 +23,8 @@
 namespace gandem {
 namespace {
 
-// Between two looks at what NCCL or the device has got to: neither can wake a
-// thread of the host at a deadline.
+// Time between two checks of the state of NCCL or the device: neither can wake
+// a thread of the host at a deadline.
 constexpr absl::Duration kPollInterval = absl::Microseconds(50);
 
 absl::Status ToStatus(cudaError_t error, absl::string_view what) {
@@ -265,7 +265,7 @@ class NcclCollective : public Collective {
     return ncclInvalidArgument;
   }
 
-  // Until NCCL has begun or ended, which nothing else can wait for.
+  // Waits, by polling, until NCCL has begun or ended.
   absl::Status WaitForCommunicator(absl::Time deadline, absl::string_view what)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     while (true) {
@@ -306,7 +306,7 @@ class NcclCollective : public Collective {
   ncclComm_t communicator_ ABSL_GUARDED_BY(mu_) = nullptr;
   cudaStream_t stream_ ABSL_GUARDED_BY(mu_) = nullptr;
   void* barrier_value_ ABSL_GUARDED_BY(mu_) = nullptr;
-  // In this order.
+  // Entries in submission order, across these three members.
   std::deque<Entry> launched_ ABSL_GUARDED_BY(mu_);
   std::optional<Entry> launching_ ABSL_GUARDED_BY(mu_);
   std::deque<Entry> waiting_ ABSL_GUARDED_BY(mu_);
@@ -315,7 +315,7 @@ class NcclCollective : public Collective {
   absl::Status failure_ ABSL_GUARDED_BY(mu_);  // sticky
 };
 
-// From rank 0 to all.
+// Sends the id of rank 0 to all ranks.
 absl::StatusOr<ncclUniqueId> ShareId(Collective* bootstrap,
                                      absl::Time deadline) {
   ncclUniqueId id = {};

@@ -111,8 +111,9 @@ absl::Status OperationRunner::Run(int64_t number, const Operation& operation) {
   return absl::InternalError("unknown operation");
 }
 
-// Which way depends on sizes and hosts alone, which all ranks know: all choose
-// the same one, and its order of summation is part of the interface.
+// The algorithm depends only on sizes and hosts, which all ranks know: all
+// ranks choose the same one, and its order of summation is part of the
+// interface.
 absl::Status OperationRunner::AllReduce() {
   const int64_t others = all_.size() - 1;
   if (tag_.bytes * others <= options_.small_bytes) return SmallAllReduce();
@@ -163,9 +164,10 @@ absl::Status OperationRunner::RingAllReduce(const Members& members) {
                            .adding_steps = members.size() - 1});
 }
 
-// In step s a member sends segment first_sent - s and receives the one before
-// that, which is what it sends in the next step. So what is sent is the first
-// segment and then all that was received but the last, chunk by chunk.
+// In step s a member sends segment first_sent - s and receives the segment
+// before it, which it sends in the next step. So the member sends the first
+// segment and then, chunk by chunk, all that it has received except the last
+// segment.
 absl::Status OperationRunner::RunRing(const Members& members,
                                       const RingPlan& plan) {
   const int m = members.size();
@@ -200,8 +202,8 @@ absl::Status OperationRunner::RunRing(const Members& members,
   return absl::OkStatus();
 }
 
-// The sums of a ReduceScatter come together at the first member, who speaks for
-// the host.
+// The first member collects the sums of a ReduceScatter and represents the
+// host.
 absl::Status OperationRunner::GatherSegments(const Members& members) {
   const std::vector<Range> segments = Segments(members.size());
   for (int place = 1; place < members.size(); ++place) {
@@ -217,8 +219,8 @@ absl::Status OperationRunner::GatherSegments(const Members& members) {
   return absl::OkStatus();
 }
 
-// From the root to its right neighbor and on, in chunks, so that all links work
-// at the same time.
+// The root sends to its right neighbor, which passes the chunks on, so that all
+// links work at the same time.
 absl::Status OperationRunner::Chain(const Members& members, int root) {
   const int m = members.size();
   const int distance = (members.place - root + m) % m;

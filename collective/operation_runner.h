@@ -50,8 +50,7 @@ struct RunnerOptions {
   std::vector<std::string> hosts = {};    // by rank; empty: one host
   int64_t chunk_bytes = kRingChunkBytes;  // at most; a multiple of 8
   int64_t small_bytes = kSmallSumBytes;
-  // Segments and blocks of at most so many bytes are short; no sum depends on
-  // it.
+  // Largest size of a short segment or block; no sum depends on it.
   int64_t short_bytes = kShortSegmentBytes;
   // Hears of each payload that was damaged; may be empty.
   std::function<void()> on_damage = {};
@@ -61,7 +60,7 @@ class OperationRunner {
  public:
   OperationRunner(const RunnerOptions& options, Transport* transport);
 
-  // By rank: whether `rank` of `size` sends to it or receives from it.
+  // Tells, by rank, whether `rank` of `size` exchanges messages with that rank.
   static std::vector<bool> LinksOf(const RunnerOptions& options, int rank,
                                    int size);
 
@@ -109,14 +108,15 @@ class OperationRunner {
   absl::Status RingAllReduce(const Members& members);
   absl::Status RunRing(const Members& members, const RingPlan& plan);
   absl::Status GatherSegments(const Members& members);
-  // From the member at `root` (a place) along the others.
+  // Passes the buffer from the member at `root` (a place) along the other
+  // members.
   absl::Status Chain(const Members& members, int root);
   // The buffer is a block of each rank. Block r reaches all; mine is in place.
   absl::Status ExchangeBlocks();
 
   // Whether messages cost more than the segments of the buffer.
   bool HasShortSegments(const Members& members) const;
-  // The same as ReduceScatter, of short segments.
+  // Does the same as ReduceScatter, for short segments.
   absl::Status Trade(const Members& members);
   // Every member has its part of the buffer; all get all of them.
   absl::Status Collect(const Members& members, const std::vector<Range>& parts);
@@ -132,8 +132,9 @@ class OperationRunner {
 
   std::vector<Range> Blocks() const;
   std::vector<Range> Segments(int count) const;
-  // Enough for several chunks of a range of so many bytes to be on their way,
-  // and few enough for their messages not to take longer than their bytes.
+  // Chunk size for a range of `range_bytes`: small enough for several chunks to
+  // be on their way, and large enough for the bytes to take longer than the
+  // messages.
   size_t ChunkBytes(size_t range_bytes) const;
   // Appends the chunks of `range`.
   static void Split(const Range& range, size_t chunk_bytes,

@@ -26,7 +26,7 @@ enum class RingFrameKind { kOpen, kAccept, kChunk, kAbort, kGoodbye };
 
 struct RingFrame {
   RingFrameKind kind = RingFrameKind::kGoodbye;
-  // Who sent it.
+  // Identity of the sender.
   int64_t membership_epoch = 0;
   int64_t incarnation = 0;
   int rank = 0;
@@ -38,7 +38,8 @@ struct RingFrame {
   // CHUNK
   int64_t number = 0;
   Chunk chunk = {};
-  // Where the payload is if it does not follow, and its size.
+  // Shared-memory slot of the payload, if the payload does not follow the
+  // header, and the payload's size.
   std::optional<int> shared_slot = {};
   int64_t shared_bytes = 0;
   // ABORT

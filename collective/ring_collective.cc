@@ -20,13 +20,13 @@ namespace gandem {
 namespace {
 
 constexpr absl::Duration kRetryInterval = absl::Milliseconds(100);
-// How long a rank that leaves waits for the others to take what it sent, or to
-// hear why it gave up.
+// Time limits of a rank that leaves: its peers take what it sent (kFarewell),
+// or learn why it gave up (kAbort).
 constexpr absl::Duration kFarewell = absl::Seconds(5);
 constexpr absl::Duration kAbort = absl::Seconds(1);
 constexpr absl::Duration kShutdown = absl::Seconds(1);
-// After a failure: streams of a rank that is gone do not end, and those who are
-// left wait for this one to begin again.
+// Limit after a failure: streams of a rank that is gone do not end, and the
+// remaining ranks wait for this one to begin again.
 constexpr absl::Duration kShutdownAfterFailure = absl::Milliseconds(200);
 
 class Service final

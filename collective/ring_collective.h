@@ -44,7 +44,8 @@ class RingListener {
       const Options& options);
   virtual ~RingListener() = default;
 
-  // With the port that the system chose; empty: not listening there.
+  // Addresses, with the port that the system chose; empty if the listener does
+  // not use that kind of address.
   virtual std::string local_address() const = 0;
   virtual std::string network_address() const = 0;
 };
@@ -52,7 +53,8 @@ class RingListener {
 struct RingPeer {
   std::string host = {};           // ranks with the same text share a host
   std::string local_address = {};  // for ranks of its host
-  // For all others, or if that is empty or cannot be reached.
+  // Address for ranks of other hosts, or if local_address is empty or
+  // unreachable.
   std::string network_address = {};
   int64_t incarnation = 0;
 };

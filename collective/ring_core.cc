@@ -35,8 +35,8 @@ void RingCore::Configure(const RingIdentity& identity, OnDamage on_damage,
   peers_.resize(identity.incarnations.size());
   for (int rank = 0; rank < size(); ++rank) {
     if (!identity.LinksTo(rank) || !SharesWith(rank)) continue;
-    // As many as can be under way, see RunRing; the memory of a slot that was
-    // never used costs nothing.
+    // The number of slots is the maximum number of chunks under way, see
+    // RunRing. The memory of a slot that was never used costs nothing.
     auto memory = SharedSlotsWriter::Create(
         identity.slot_bytes, static_cast<int>(MostChunksUnderWay(size())));
     if (memory.ok()) peers_[rank].our_memory = *std::move(memory);
@@ -56,7 +56,8 @@ absl::StatusOr<bool> RingCore::Admit(const RingFrame& open) {
         open.fleet_size, "; this is rank ", identity_.rank, " of ", size()));
   }
   if (!failure_.ok()) {
-    // What was damaged on another link is not the caller's.
+    // The damage was on another link, so the opening rank must not see
+    // DATA_LOSS.
     return absl::IsDataLoss(failure_)
                ? absl::AbortedError(absl::StrCat(
                      "rank ", identity_.rank,
@@ -85,7 +86,7 @@ absl::StatusOr<bool> RingCore::Deliver(int from, const RingFrame& frame) {
         "a message of rank ", frame.rank, " in the stream of rank ", from));
   }
   if (const absl::Status status = identity_.CheckSender(frame); !status.ok()) {
-    // It was another one when it was admitted.
+    // The peer had another incarnation when it was admitted.
     return absl::InvalidArgumentError(status.message());
   }
   switch (frame.kind) {
@@ -201,7 +202,8 @@ absl::Status RingCore::Accept(const RingFrame& accept, int to) {
   return absl::OkStatus();
 }
 
-// Chunks first, then a farewell: whoever leaves in order has sent everything.
+// Chunks come before the farewell: a rank that leaves normally has sent
+// everything.
 std::optional<RingFrame> RingCore::NextFor(int to) {
   absl::MutexLock lock(&mu_);
   Peer& peer = peers_[to];
@@ -241,11 +243,11 @@ void RingCore::AnswerIsDamaged(int to, const absl::Status& why) {
   LoseLocked(to, why);
 }
 
-// What the end of a stream means depends on how far it was: before it was
-// accepted the peer may only be late, after that it is lost.
+// The meaning of the end of a stream depends on its state: a peer that has not
+// accepted the stream may only be late; a peer that has accepted it is lost.
 void RingCore::OutgoingEnded(int to, const absl::Status& why) {
-  // Told first: once the link has ended, this rank may be gone, and whoever is
-  // told.
+  // Damage is reported first: once the link has ended, this rank and the
+  // receiver of the report may be destroyed.
   if (MayBeDamage(why)) NoteDamage();
   absl::MutexLock lock(&mu_);
   Peer& peer = peers_[to];

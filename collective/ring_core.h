@@ -39,7 +39,8 @@ namespace gandem {
 class RingCore {
  public:
   using OnDamage = std::function<void()>;
-  // That messages pass from this rank to `peer` (`is_outgoing`), or from it.
+  // Reports that messages pass from this rank to `peer` (`is_outgoing`), or
+  // from `peer` to this rank.
   using OnOpen = std::function<void(int peer, bool is_outgoing)>;
 
   // Once. Streams that came before wait for it. `on_damage` hears, from any
@@ -76,30 +77,30 @@ class RingCore {
   PayloadRoom RoomFor(int to, size_t bytes);
   absl::Status Send(int to, Chunk chunk);
   absl::StatusOr<Chunk> Receive(int from);
-  // From now on the streams say GOODBYE (or ABORT) when they have sent all.
+  // Lets the streams send GOODBYE (or ABORT) once they have sent everything.
   void Leave();
-  // Until all peers have heard it, or nobody is there to hear.
+  // Waits until all peers have received the farewell, or no peer is left.
   void WaitForFarewell(absl::Time deadline);
-  // The same without a deadline, for streams that were cancelled.
+  // Does the same without a deadline, for streams that were cancelled.
   void WaitForOutgoing();
 
-  // Of this rank's own accord. The first failure counts.
+  // Fails on this rank's own initiative. Only the first failure counts.
   void Fail(absl::Status reason);
   bool has_failed() const;
   std::string waits_for() const;
-  int rank_waited_for() const;  // the first of them; -1: nobody
+  int rank_waited_for() const;  // first rank of waits_for(); -1: none
 
  private:
-  // In the order of its life.
+  // States of a link, in the order in which a link passes through them.
   enum class Link { kUnconnected, kConnecting, kAccepted, kFarewell, kEnded };
   struct Peer {
-    // From it.
+    // State of the peer's stream to this rank.
     bool is_admitted = false;
     bool has_left = false;
     int64_t received = 0;  // chunks
     std::deque<Chunk> inbox = {};
     std::unique_ptr<SharedSlotsReader> its_memory = {};  // may be null
-    // To it.
+    // State of this rank's stream to the peer.
     Link link = Link::kUnconnected;
     int64_t sent = 0;  // chunks
     std::deque<Chunk> outbox = {};
@@ -121,7 +122,7 @@ class RingCore {
   int size() const ABSL_SHARED_LOCKS_REQUIRED(mu_) {
     return static_cast<int>(peers_.size());
   }
-  // What callers see: names the origin.
+  // The failure as callers see it; the message names the origin.
   absl::Status Failure() const ABSL_SHARED_LOCKS_REQUIRED(mu_);
   bool AllLinksAre(bool (*good)(Link)) const ABSL_SHARED_LOCKS_REQUIRED(mu_);
 

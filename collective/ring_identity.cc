@@ -22,7 +22,8 @@ absl::Status RingIdentity::CheckSender(const RingFrame& frame) const {
     return absl::UnavailableError(absl::StrCat(
         "rank ", rank, " is still in membership epoch ", membership_epoch));
   }
-  // It does not say which one is: a stranger would know it then.
+  // The message does not name the right incarnation, because a stranger would
+  // learn it.
   if (frame.incarnation != incarnations[frame.rank]) {
     return absl::AbortedError(absl::StrCat("another process is rank ",
                                            frame.rank, " of this membership"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who a rank is and who its peers are, as the coordinator has named them, and
-// whether a frame comes from one of them.
+// Identity of a rank and of its peers, as assigned by the coordinator, and the
+// check that a frame comes from one of them.
 //
 // Owner: values. Thread safety: pure functions.
 #pragma once

@@ -91,7 +91,7 @@ class IncomingStream : public FrameStream<ServerReactor, RingCodec> {
   }
 
   const std::shared_ptr<RingStreams> streams_;
-  // In the strand only.
+  // Members used only in the strand.
   std::optional<int> from_;  // since it was admitted
   std::optional<RingFrame> accept_;
 };
@@ -111,7 +111,7 @@ class OutgoingStream : public FrameStream<ClientReactor, RingCodec> {
     context_.set_wait_for_ready(true);
     stub_.PrepareBidiStreamingCall(&context_, "/gandem.Ring/Connect",
                                    grpc::StubOptions(), this);
-    // Until End(): pokes start reads and writes from any thread.
+    // The hold lasts until End(): pokes start reads and writes from any thread.
     AddHold();
     StartCall();
     Open(self);
@@ -252,7 +252,7 @@ void RingStreams::Remove(IncomingStream* stream) {
   incoming_.erase(stream);
 }
 
-// Its place may have been taken by the next attempt already.
+// The next attempt may have taken the stream's place already.
 void RingStreams::Remove(int to, OutgoingStream* stream) {
   absl::MutexLock lock(&mu_);
   const auto it = outgoing_.find(to);

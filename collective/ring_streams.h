@@ -22,11 +22,11 @@ namespace gandem {
 class IncomingStream;
 class OutgoingStream;
 
-// Of one message, header included; a chunk is at most 64 MiB.
+// Maximum size of one message, header included. A chunk is at most 64 MiB.
 inline constexpr int64_t kMaxRingMessageBytes =
     (int64_t{64} << 20) + (int64_t{64} << 10);
 
-// What the streams of a rank share.
+// State that the streams of a rank share.
 class RingStreams {
  public:
   RingCore& core() { return core_; }
@@ -37,7 +37,7 @@ class RingStreams {
   static void Begin(const std::shared_ptr<RingStreams>& streams, int to,
                     const std::shared_ptr<grpc::Channel>& channel);
 
-  // What a stream reads or sends may have changed.
+  // Wakes streams: there may be something new for them to read or send.
   void PokeIncoming(int from);
   void PokeOutgoing(int to);
   void PokeAll();

@@ -26,12 +26,12 @@ constexpr int64_t kMaxSlotBytes = int64_t{64} << 20;
 constexpr int kMaxSlots = 1024;
 constexpr unsigned kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
-// Who may touch a slot. The writer fills a free one; the reader reads a filled
-// one once and then frees it.
+// Owner of a slot: the writer fills a free slot; the reader reads a filled slot
+// once and then frees it.
 enum SlotState : uint32_t { kFree, kFilled, kBeingRead };
 
-// At the begin of the memory. A cache line for each slot, so that the two
-// processes do not wait for each other's.
+// Header of a slot, at the beginning of the memory. Each slot has its own cache
+// line, so that the two processes do not wait for each other's slots.
 struct alignas(64) SlotHead {
   std::atomic<uint32_t> state;
 };

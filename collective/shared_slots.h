@@ -25,7 +25,7 @@
 
 namespace gandem {
 
-// How a reader finds the memory, and knows that it is the right one.
+// Name by which a reader finds the memory, and checks that it is the right one.
 struct SharedSlotsName {
   int64_t process = 0;
   int descriptor = -1;
@@ -51,7 +51,7 @@ class SharedSlotsWriter {
   // none is that large.
   std::optional<PayloadRoom> Take(size_t bytes);
 
-  // Which slot begins with these bytes; nothing: none.
+  // Returns the slot that begins with these bytes; nullopt if there is none.
   std::optional<int> SlotOf(const SharedBytes& bytes) const;
 
  private:

@@ -32,7 +32,8 @@ absl::Status OperationRunner::ExchangeBlocks() {
     GANDEM_FAILPOINT("collective.half_way");
     return Collect(all_, blocks);
   }
-  // Each rank begins with another peer, so that nobody is the last of all.
+  // Each rank begins with a different peer, so that no rank is always the last
+  // one served.
   for (int step = 1; step < all_.size(); ++step) {
     GANDEM_RETURN_IF_ERROR(
         Send(all_.At(all_.place + step), blocks[all_.place]));
@@ -108,8 +109,8 @@ absl::Status OperationRunner::Trade(const Members& members) {
   return absl::OkStatus();
 }
 
-// After the step of a distance a member has as many parts again: its own and
-// those that follow it.
+// Each step at most doubles the parts that a member has: its own and the parts
+// that follow it.
 absl::Status OperationRunner::Collect(const Members& members,
                                       const std::vector<Range>& parts) {
   const int m = members.size();

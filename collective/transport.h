@@ -27,7 +27,7 @@ class Transport {
 
   // Waits until all peers are there, or Close.
   virtual absl::Status Connect() = 0;
-  // Where to write a payload for `to`, so that it gets there fast.
+  // Returns memory for a payload for `to` from which sending is fast.
   virtual PayloadRoom RoomFor(int /*to*/, size_t bytes) {
     return HeapRoom(bytes);
   }
@@ -39,9 +39,10 @@ class Transport {
   // Fails all waiting and all later calls, and tells the peers.
   virtual void Close(absl::Status reason) = 0;
 
-  // On whom the thread waits just now, for error messages; may be empty.
+  // Names the ranks that the thread is waiting for, for error messages; may be
+  // empty.
   virtual std::string waits_for() const = 0;
-  // The first of them; -1: nobody.
+  // Returns the first rank that the thread is waiting for; -1: none.
   virtual int rank_waited_for() const { return -1; }
 };
 

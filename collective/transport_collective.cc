@@ -85,8 +85,8 @@ class TransportCollective : public Collective {
   }
 
  private:
-  // After a failure nothing is queued, but tickets go on: Wait() tells the
-  // reason.
+  // After a failure nothing is queued, but tickets are still numbered: Wait()
+  // returns the reason.
   Ticket Submit(const Operation& operation) override {
     absl::MutexLock lock(&mu_);
     if (!stopped_) {
@@ -130,7 +130,8 @@ class TransportCollective : public Collective {
     return runner_.Run(number, operation);
   }
 
-  // Of a collective that is connected. Nothing: the end.
+  // Waits for the next operation, once the collective is connected. Returns
+  // nullopt at the end.
   std::optional<Operation> Next() {
     absl::MutexLock lock(&mu_);
     connected_ = true;
@@ -155,7 +156,7 @@ class TransportCollective : public Collective {
 
   mutable absl::Mutex mu_;
   bool connected_ ABSL_GUARDED_BY(mu_) = false;
-  // Not done; the first one may be running.
+  // Operations that are not done; the first one may be running.
   std::deque<Operation> waiting_ ABSL_GUARDED_BY(mu_);
   Ticket submitted_ ABSL_GUARDED_BY(mu_) = 0;
   Ticket done_ ABSL_GUARDED_BY(mu_) = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the metrics of a round say of reading ahead: the figures of the
-// prefetchers and of the process's readers, since the last round.
+// Metrics of a round on reading ahead: the figures of the prefetchers and of
+// the process's readers, since the last round.
 //
 // Owner: a discriminator's role.
 // Thread safety: one thread.
@@ -24,11 +24,11 @@ class DataMeter {
   DataMeter(const DataMeter&) = delete;
   DataMeter& operator=(const DataMeter&) = delete;
 
-  // Since the last call.
+  // Returns the metrics since the last call.
   DataMetrics Take();
 
  private:
-  // Of the process, since its start.
+  // Totals of the process since its start.
   struct Totals {
     int64_t bytes = 0;
     int64_t requests = 0;

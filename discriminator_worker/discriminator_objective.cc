@@ -68,7 +68,7 @@ void DiscriminatorObjective::BeginStep(int64_t step,
   if (options_.penalties.separate) std::swap(gradient_factor_, second_factor_);
   real_logit_sum_ = generated_logit_sum_ = {};
   if (options_.penalties.dragan * gradient_factor_ > 0) {
-    // Of the images that the points surround: the augmented ones.
+    // The points surround the augmented images.
     std::vector<at::Tensor> seen;
     int64_t first = 0;
     for (const IndexRange& range : ranges) {
@@ -129,7 +129,8 @@ DiscriminatorObjective::Share DiscriminatorObjective::Generated(
       Augmented(images_NCHW, key, options_.penalties.r2 * gradient_factor_);
   const bool in_one_pass =
       images_NCHW.requires_grad() && options_.fused_in_one_pass;
-  // Of images in parameters' gradients, once the logits are known.
+  // Weights of the images in the gradients of the parameters; known after the
+  // logits.
   at::Tensor weights_N;
   if (in_one_pass && weighs_images_) {
     weights_N = at::zeros({images_NCHW.size(0)}, images_NCHW.options());
@@ -231,7 +232,8 @@ at::Tensor DiscriminatorObjective::Augmented(const at::Tensor& images_NCHW,
   const torch::NoGradGuard no_grad;
   at::Tensor seen =
       Augment(images_NCHW, options_.augmentation, *network_, key).detach();
-  // For a penalty on its gradient, which shares the training pass.
+  // The gradient penalty shares the training pass, so the images need a
+  // gradient.
   if (gradient_weight > 0) seen.set_requires_grad(true);
   return seen;
 }
@@ -310,8 +312,8 @@ at::Tensor DiscriminatorObjective::UnitNormPenaltyAt(
   return Mean(UnitNormPenalties(ImageGradient(verdict.logits, leaf)));
 }
 
-// With the dropout masks of the images that are copied: the penalty is on what
-// the change of the image does.
+// The dropout masks are those of the copied images: the penalty measures only
+// the effect of the change of the image.
 at::Tensor DiscriminatorObjective::Consistency(const at::Tensor& images_NCHW,
                                                const Condition& condition,
                                                const Verdict& verdict,

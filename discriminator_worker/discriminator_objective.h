@@ -43,19 +43,19 @@ namespace gandem {
 
 class DiscriminatorObjective {
  public:
-  // Of a micro-batch.
+  // Results of one micro-batch.
   struct Share {
     // This share's part of the step's loss. It is undefined while the share
     // waits for the generated images (relativistic losses,
     // lecam_moves_first); their share then has both parts.
     at::Tensor loss;
-    // Where its backward pass begins: the loss, or, where that gives the
-    // gradients of parameters and what generated images need as well, another
-    // sum (training/objective/fused.h).
+    // Tensor at which the share's backward pass begins: the loss, or another
+    // sum that gives both the gradients of the parameters and those that the
+    // generated images need (training/objective/fused.h).
     at::Tensor root;
     at::Tensor logit_sum;  // over its images
-    // What else may be asked of generated images that want a gradient: the same
-    // pass, augmented once. Empty if they want none.
+    // The same pass, for feedback on generated images that need a gradient; the
+    // images are augmented once. Empty if they need no gradient.
     TrainingPass pass = {};
   };
 
@@ -80,11 +80,13 @@ class DiscriminatorObjective {
                   int64_t first_index);
   void EndStep();
 
-  // How many shares the loss of the step's second update has; 0: there is none.
+  // Number of shares of the loss of the step's second update; 0: there is no
+  // second update.
   size_t num_second_shares() const { return penalized_.size(); }
   at::Tensor SecondShare(size_t share) const;
 
-  // What a checkpoint has to keep; empty for most objectives.
+  // Returns the tensors that a checkpoint has to keep; empty for most
+  // objectives.
   TensorsByName State() const;
   // Null without ADA.
   const AdaController* ada() const { return ada_.get(); }
@@ -124,7 +126,7 @@ class DiscriminatorObjective {
   bool RealWaits() const {
     return IsRelativistic(options_.loss) || MovesLecamFirst();
   }
-  // With the mean logits of all ranks.
+  // Moves the anchors of LeCam toward the mean logits of all ranks.
   void UpdateLecam();
   at::Tensor RealPenalties(const at::Tensor& images_NCHW,
                            const Condition& condition, const Verdict& verdict,

@@ -43,19 +43,22 @@ class DiscriminatorRole : public RoundRole {
     std::shared_ptr<Discriminator> network;
     Compute compute = {};
     TensorsByName compute_choice = {};  // saved with the state
-    // For modes in which an older version may have to judge here.
+    // Makes a critic in modes in which an older version may have to judge here.
     CriticFactory new_critic = {};
     std::unique_ptr<Optimizer> optimizer;              // of network
     std::unique_ptr<GradientScaler> scaler = nullptr;  // of float16
     // Null: this is the only rank.
     std::unique_ptr<GradientSynchronizer> synchronizer = nullptr;
-    // For what looks at the images of all ranks; null: they are all here.
+    // Gathers values over the images of all ranks; null: all images are on this
+    // rank.
     std::shared_ptr<FleetGather> fleet = nullptr;
     RealImageSource real_images;
     ConditionSource condition = NoCondition;  // of generated images
-    // By generator round; only losses that compare with them when they judge.
+    // Real images by generator round, only for losses that compare judged
+    // images with real ones.
     RealImageSource judging_images = {};
-    // Of reading ahead, since the last call; null: nothing is read ahead.
+    // Takes the metrics of reading ahead since the last call; null: nothing is
+    // read ahead.
     std::function<DataMetrics()> data_metrics = {};
   };
 

@@ -44,8 +44,9 @@ class FeedbackGiver {
     Compute compute;                         // that of the role
     std::shared_ptr<Discriminator> network;  // the one in training
     CriticFactory new_critic;   // judges while an older version is asked for
-    ConditionSource condition;  // of generated images
-    // By generator round, for losses that compare with them; else empty.
+    ConditionSource condition;  // for generated images
+    // Real images by generator round, for losses that compare with real images;
+    // empty for other losses.
     RealImageSource real_images;
     DiscriminatorExchange* exchange = nullptr;
     const RoundGate* gate = nullptr;
@@ -65,8 +66,8 @@ class FeedbackGiver {
   // Gives what is due before the next training forward. EXACT waits for the
   // generators' side of it; BOUNDED never waits.
   absl::Status GiveDue(absl::Time deadline);
-  // The network is at a version, after `steps` steps: BOUNDED offers that to
-  // whoever wants it. Never waits.
+  // In BOUNDED mode, offers the network as the version after `steps` steps.
+  // Never waits.
   absl::Status Offer(int64_t steps);
 
   // A micro-batch of generated images in training, from `first_index` of its
@@ -78,8 +79,9 @@ class FeedbackGiver {
   };
   // Does GiveInTraining need that images of training passes want a gradient?
   virtual bool WantsImageGradients() const { return false; }
-  // After the forward pass: calls `backward`, that of the discriminator's loss,
-  // once, and gives what comes of these passes. Never waits.
+  // Called after the forward pass. Calls `backward`, the backward pass of the
+  // discriminator's loss, once, and gives the feedback from these passes. Never
+  // waits.
   virtual absl::Status GiveInTraining(const TrainedImages& trained,
                                       absl::FunctionRef<void()> backward);
 
@@ -99,7 +101,7 @@ class FeedbackGiver {
   int64_t version() const { return version_; }
   // The network as it is.
   const CriticState& Present();
-  // By boundary.
+  // Older versions of the critic, by boundary.
   const std::map<int64_t, CriticState>& older_critics() const { return older_; }
 
   const Parts parts_;
@@ -118,7 +120,8 @@ std::unique_ptr<FeedbackGiver> MakeImageGradientGiver(
     FeedbackGiver::Parts parts);
 std::unique_ptr<FeedbackGiver> MakeFusedGiver(FeedbackGiver::Parts parts);
 
-// That of the run's mode, at the boundary before the first round.
+// Makes the giver of the run's feedback mode, at the boundary before the first
+// round.
 inline std::unique_ptr<FeedbackGiver> MakeFeedbackGiver(
     FeedbackGiver::Parts parts) {
   const int64_t first_round = parts.place.first_round;

@@ -39,7 +39,8 @@ class FusedGiver : public FeedbackGiver {
       Add(trained,
           JudgeTrained(trained.pass, objective, batch, parts_.compute));
     }
-    // Whoever waits for it goes on meanwhile.
+    // The generator that waits for the answer continues during the backward
+    // pass.
     GANDEM_RETURN_IF_ERROR(AnswerAvailable(trained.round));
     backward();
     return absl::OkStatus();
@@ -135,7 +136,7 @@ class FusedGiver : public FeedbackGiver {
     return true;
   }
 
-  // Of the round in training.
+  // Judgments and requests of the round in training.
   std::map<int64_t, TrainedJudgment> judged_;  // by first index
   int64_t num_unanswered_ = 0;                 // images of them
   std::vector<ImageBatch> requests_;  // taken from the exchange, not answered

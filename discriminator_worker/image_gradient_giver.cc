@@ -79,7 +79,7 @@ class ImageGradientGiver : public FeedbackGiver {
     if (!exact() || schedule().CriticVersion(round) == version()) {
       return std::pair(parts_.network.get(), version());
     }
-    // After a restart the generator repeats rounds judged by older versions.
+    // After a restart the generator repeats rounds that older versions judged.
     const auto older = older_critics().find(schedule().CriticBoundary(round));
     if (older == older_critics().end()) {
       return absl::InternalError(absl::StrCat("no critic for round ", round,

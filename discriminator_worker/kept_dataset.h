@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The dataset of a worker, kept from one run epoch to the next: opening it
-// anew would take most of the time until a run goes on after a death.
+// again would take most of the time that a run needs to resume after a worker's
+// death.
 //
 // Owner: the program. Thread safety: one thread; the dataset's see dataset.h.
 #pragma once
@@ -35,7 +36,7 @@ class KeptDataset {
   }
 
  private:
-  std::string config_;  // that it is of
+  std::string config_;  // config of the dataset
   std::shared_ptr<const Dataset> dataset_;
 };
 

@@ -47,7 +47,7 @@ RealImageSource ReadRealImages(const DataPlan& plan, int64_t count,
   return RealImageSource(
       [=](int64_t step, absl::Time deadline) -> absl::StatusOr<RealImages> {
         absl::StatusOr<RealBatch> read = prefetcher->Next(deadline);
-        // It will be unreadable in the next run epoch, too.
+        // The file will be unreadable in the next run epoch, too.
         if (IsUnreadable(read.status())) {
           return absl::InvalidArgumentError(read.status().message());
         }
@@ -118,7 +118,7 @@ absl::Status OpenData(const RunPlan& plan, const RoleSetup& setup,
       read_from(first_round * schedule.discriminator_steps_per_round,
                 schedule.discriminator_batch, schedule.discriminator_batches));
   if (plan.judges_with_real_images) {
-    // In the same order; with REUSED images also the same in each round.
+    // The order is the same; with REUSED images each round has the same images.
     GANDEM_ASSIGN_OR_RETURN(parts.judging_images,
                             read_from(first_round, schedule.generator_batch,
                                       schedule.generator_batches));
@@ -130,7 +130,8 @@ absl::Status OpenData(const RunPlan& plan, const RoleSetup& setup,
   return absl::OkStatus();
 }
 
-// A mount may hang; the others are told what this worker waits for.
+// Opens the data while the other workers are told what this worker waits for,
+// because a mount may hang.
 absl::Status WaitForData(const RunPlan& plan, const RoleSetup& setup,
                          const Compute& compute, KeptDataset& kept,
                          DiscriminatorRole::Parts& parts) {
@@ -143,7 +144,7 @@ absl::Status WaitForData(const RunPlan& plan, const RoleSetup& setup,
   return OpenData(plan, setup, compute, kept, parts);
 }
 
-// What no config tells of a discriminator.
+// Checks a property of the discriminator that its config does not show.
 absl::Status CheckOnePass(const RunPlan& plan, Discriminator& network) {
   if (!plan.objective.fused_in_one_pass) return absl::OkStatus();
   const auto* const foreign = dynamic_cast<HasForeignLayers*>(&network);

@@ -31,7 +31,7 @@ class FeedbackTaker {
   struct Parts {
     const RunPlan& plan;
     Compute compute;           // that of the role
-    CriticFactory new_critic;  // modes that judge here
+    CriticFactory new_critic;  // for modes that judge here
     GeneratorExchange* exchange = nullptr;
     RoundTimer* timer = nullptr;
   };
@@ -42,11 +42,11 @@ class FeedbackTaker {
   // Waits for what `op` of `round`, kTakeCritic or kTakeFeedback, names.
   virtual absl::Status Take(const GeneratorOp& op, int64_t round,
                             absl::Time deadline) = 0;
-  // On the micro-batch whose feedback was taken last, in the layout of the
+  // Judges the micro-batch whose feedback was taken last, in the layout of the
   // role's computation; the caller may change the gradient.
   virtual Judgment Judge(const JudgedImages& images) = 0;
 
-  // Of the critic whose feedback was taken last.
+  // Version of the critic whose feedback was taken last.
   int64_t critic_version() const { return critic_version_; }
 
  protected:
@@ -58,7 +58,7 @@ std::unique_ptr<FeedbackTaker> MakeSnapshotTaker(FeedbackTaker::Parts parts);
 std::unique_ptr<FeedbackTaker> MakeImageGradientTaker(
     FeedbackTaker::Parts parts);
 
-// That of the run's mode.
+// Makes the taker of the run's feedback mode.
 inline std::unique_ptr<FeedbackTaker> MakeFeedbackTaker(
     FeedbackTaker::Parts parts) {
   switch (parts.plan.schedule().feedback) {

@@ -45,7 +45,7 @@ class GeneratorRole : public RoundRole {
     std::shared_ptr<Generator> average;  // EMA of network
     Compute compute = {};
     TensorsByName compute_choice = {};  // saved with the state
-    // For modes whose critic judges here.
+    // Makes the critic in modes that judge on the generator.
     CriticFactory new_critic = {};
     std::unique_ptr<Ema> ema;              // from network to average
     std::unique_ptr<Optimizer> optimizer;  // of network
@@ -57,8 +57,8 @@ class GeneratorRole : public RoundRole {
     // Null: path lengths are not in the loss.
     std::unique_ptr<PathPenalty> path_penalty = nullptr;
     NoiseSource path_direction = {};  // as many values as an image; with it
-    // For means over the images of all ranks; null: these are all, or the ranks
-    // train by themselves.
+    // Means over the images of all ranks; null: this rank has all images, or
+    // the ranks train by themselves.
     std::shared_ptr<FleetGather> fleet = nullptr;
     // Needed for a paired loss of the objective; else it may be null.
     std::shared_ptr<const PairReader> pairs = nullptr;

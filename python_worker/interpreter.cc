@@ -8,7 +8,8 @@ namespace gandem {
 namespace py = pybind11;
 
 absl::Status StatusOf(py::error_already_set& error) {
-  // Until 3.12 an exception has its traceback only once Python has caught it.
+  // Before Python 3.12 an exception has its traceback only once Python has
+  // caught it.
   if (error.trace()) {
     PyException_SetTraceback(error.value().ptr(), error.trace().ptr());
   }

@@ -14,8 +14,8 @@
 
 namespace gandem {
 
-// What `error` says: gandem.NetworkError by its message, anything else by its
-// traceback. Needs the interpreter's lock.
+// Converts `error`: gandem.NetworkError to its message, any other exception to
+// its traceback. Needs the interpreter's lock.
 absl::Status StatusOf(pybind11::error_already_set& error);
 
 // body() with the interpreter's lock; what it raises becomes a StatusError.

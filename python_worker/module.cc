@@ -28,8 +28,8 @@ int RunProgram(const std::string& program, std::vector<std::string> arguments) {
   const int argc = static_cast<int>(arguments.size());
   SetNetworkHost(PythonNetworkHost());
   if (program == "evaluation_job") {
-    // What the tracer records of a user's network holds Python's objects, so
-    // that an export keeps the interpreter's lock. Other commands may train a
+    // The tracer's records of a user's network hold Python objects, so an
+    // export keeps the interpreter's lock. Other commands may train a
     // classifier, and the threads of a backward pass take the lock themselves.
     const bool exports = argc > 1 && arguments[1] == "export";
     std::optional<pybind11::gil_scoped_release> unlocked;

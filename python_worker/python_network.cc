@@ -171,7 +171,7 @@ class PythonModule {
     });
   }
 
-  // What the module returns; a generator: one tensor.
+  // Returns the outputs of the module; a generator has one.
   std::vector<at::Tensor> Forward(const at::Tensor& input,
                                   const Condition& condition,
                                   ForwardMode mode) {

@@ -45,15 +45,16 @@ class CheckpointWriter : public CheckpointSink {
     // Written beside them as config.textproto when not empty; one worker of a
     // run does that.
     std::string config_text;
-    // Whether none follows the checkpoint after so many rounds, asked when the
-    // disk is full. The thread calls it without a lock held. Null: never.
+    // Tells whether the checkpoint after `completed_rounds` rounds is the last
+    // one; called when the disk is full, on the writer's thread without a lock
+    // held. Null: never.
     std::function<bool(int64_t completed_rounds)> is_last = {};
-    // How long that one is tried again.
+    // Time limit for retrying the last checkpoint.
     absl::Duration patience = absl::ZeroDuration();
     absl::Duration retry_interval = absl::Seconds(1);
   };
-  // Gets the files of this worker when all are on disk, or what prevented it;
-  // who reports and in which epoch is left to the caller.
+  // Gets the files of this worker when all are on disk, or the error. The
+  // caller fills in the reporting worker and the epoch.
   using Report = std::function<void(ShardReport)>;
 
   CheckpointWriter(Options options, Report report);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a failure of a run epoch says: whose fault it may be, and whether the
-// next try may end in another way.
+// Meaning of a failure of a run epoch: its possible cause, and whether the next
+// attempt may succeed.
 //
 // Thread safety: any thread.
 #pragma once
@@ -10,7 +10,8 @@
 
 namespace gandem {
 
-// As what waits for others may fail.
+// Tells whether another worker may have caused the failure: waits for other
+// workers fail with these codes.
 inline bool MayBeTheirs(const absl::Status& failure) {
   return absl::IsUnavailable(failure) || absl::IsCancelled(failure) ||
          absl::IsAborted(failure);
@@ -19,12 +20,12 @@ inline bool MayBeTheirs(const absl::Status& failure) {
 struct EpochPast {
   // A round of it was, or the fleet hands its state over.
   bool has_begun = false;
-  // Else workers may have read their files before.
+  // False: workers may have read their files before.
   bool is_first = true;
 };
 
-// How the failure of the round loop is told: what may be different at the next
-// try, and what the user must repair.
+// Converts the failure of the round loop for the report: it tells what may be
+// different at the next attempt, and what the user must repair.
 inline absl::Status JudgeFailure(absl::Status failure, EpochPast past) {
   const bool is_missing =
       absl::IsNotFound(failure) || absl::IsPermissionDenied(failure);
@@ -32,8 +33,8 @@ inline absl::Status JudgeFailure(absl::Status failure, EpochPast past) {
   if ((past.has_begun || !past.is_first) && is_missing) {
     return absl::DataLossError(failure.message());
   }
-  // It would be damaged again. What could be read before may be whole again,
-  // too: so storage fails.
+  // A retry would find the same damage. A file that was readable before may
+  // become whole again, because storage fails in this way, too.
   if (!past.has_begun && past.is_first && absl::IsDataLoss(failure)) {
     return absl::FailedPreconditionError(failure.message());
   }

@@ -22,7 +22,8 @@ namespace {
 
 constexpr absl::Duration kLookAgain = absl::Milliseconds(100);
 
-// Nobody can say whether a killed process or another mount namespace is why.
+// Tells whether the socket is not visible. The cause is unknown: a killed
+// process and another mount namespace look the same.
 bool IsOutOfSight(const absl::Status& connected) {
   return absl::IsNotFound(connected) || absl::IsPermissionDenied(connected);
 }

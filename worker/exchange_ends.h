@@ -37,7 +37,7 @@ class ExchangeEnds {
       Role role, const ExchangeOptions& options, const std::string& listen);
   ~ExchangeEnds();
 
-  // Where generators find this discriminator; empty for other roles.
+  // Address at which generators find this discriminator; empty for other roles.
   std::string address() const;
   // Called once, when all workers have joined: a generator learns only then
   // where the discriminators are. They listen by then: a unix socket that is
@@ -72,11 +72,11 @@ class ExchangeEnds {
   const ExchangeOptions options_;
   std::unique_ptr<SocketFolder> folder_;
   std::unique_ptr<DiscriminatorEnd> discriminator_;
-  // These two end before the discriminator's end, which they use.
+  // server_ and generator_ end before discriminator_, which they use.
   std::unique_ptr<ExchangeServer> server_;
   absl::Mutex mu_;
   std::set<std::string> unanswered_ ABSL_GUARDED_BY(mu_);  // addresses
-  absl::Status failed_ ABSL_GUARDED_BY(mu_);  // of the exchange with one
+  absl::Status failed_ ABSL_GUARDED_BY(mu_);               // of one exchange
   std::unique_ptr<GeneratorExchange> generator_ ABSL_GUARDED_BY(mu_);
   absl::Status closed_ ABSL_GUARDED_BY(mu_);
 };

@@ -32,7 +32,7 @@
 
 namespace gandem {
 
-// Of the worker `rank` among those of its role on its host.
+// Position of the worker `rank` among the workers of its role on its host.
 int PositionOnHost(const JoinReply& joined, int rank);
 
 class FleetLink {
@@ -43,7 +43,7 @@ class FleetLink {
       int size, const std::string& network_address);
   ~FleetLink();
 
-  // For the coordinator; empty in a fleet of one.
+  // Addresses to report to the coordinator; empty in a fleet of one.
   std::string local_address() const;
   std::string network_address() const;
 
@@ -72,7 +72,8 @@ class FleetLink {
  private:
   FleetLink() = default;
 
-  // Of the way from this rank to `peer` (`is_outgoing`), or from it.
+  // Error for a failed connection from this rank to `peer` (`is_outgoing`), or
+  // from `peer` to this rank.
   absl::Status NoWay(int peer, bool is_outgoing) const;
 
   std::unique_ptr<SocketFolder> folder_;
@@ -80,8 +81,8 @@ class FleetLink {
   int rank_ = 0;                            // from Connect on, as the next
   std::vector<FleetMember> members_;        // by rank
   mutable absl::Mutex mu_;
-  // Between this rank and those of other hosts that it talks with, as of
-  // NoWay().
+  // Links between this rank and ranks of other hosts on which no message has
+  // passed, as of NoWay().
   std::set<std::pair<int, bool>> closed_ways_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<Collective> ring_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<Collective> nccl_ ABSL_GUARDED_BY(mu_);

@@ -12,7 +12,7 @@
 namespace gandem {
 namespace {
 
-// What each rank tells the others.
+// Description of its state that each rank sends to the others.
 struct Offer {
   int64_t run_epoch = -1;  // -1: holds none
   int64_t updates = -1;

@@ -20,8 +20,8 @@
 namespace gandem {
 
 struct HeldState {
-  // Where the role was: the run epoch, and the updates since the run began as
-  // that epoch counts them. Of two, the later pair is the newer state.
+  // Position of the role: the run epoch, and the updates since the run began as
+  // that epoch counts them. The state with the larger pair is the newer one.
   int64_t run_epoch = 0;
   int64_t updates = 0;
   int64_t completed_rounds = 0;

@@ -21,9 +21,9 @@
 namespace gandem {
 namespace {
 
-// How long a failing worker tries to tell the coordinator why.
+// Time limit for reporting a failure to the coordinator.
 constexpr absl::Duration kFailureReport = absl::Seconds(5);
-// Between two questions whether older checkpoints are settled.
+// Time between two checks whether older checkpoints are settled.
 constexpr absl::Duration kAskInterval = absl::Milliseconds(50);
 
 }  // namespace
@@ -122,7 +122,8 @@ absl::Status WorkerEpoch::RunRoundLoop() {
 }
 
 absl::Status WorkerEpoch::TellFailure(absl::Status failure) {
-  // Without this the coordinator would learn of it by a timeout.
+  // Without the report the coordinator would learn of the failure only by a
+  // timeout.
   heartbeats_->ReportFailure(failure, MonotonicNow() + kFailureReport);
   return failure;
 }
@@ -131,7 +132,7 @@ void WorkerEpoch::WaitForVerdict(const absl::Status& failure) {
   if (fleet_->collectives().tensors == nullptr || !MayBeTheirs(failure)) return;
   GANDEM_LOG_WARN("this fleet is over, waiting for the coordinator: {}",
                   failure);
-  // It notices a silent worker after this time.
+  // The coordinator notices a silent worker after this time.
   const absl::Duration patience =
       plan_.control.heartbeat_timeout + 2 * plan_.control.heartbeat;
   absl::MutexLock lock(&mu_);
@@ -186,7 +187,7 @@ absl::Status WorkerEpoch::RunAllRounds(const JoinReply& joined) {
 
 absl::Status WorkerEpoch::TakeOver(TrainingRole& role,
                                    const RunRolesOptions& waiting) {
-  // What is damaged from here on the network did, not a file.
+  // From here on damage comes from the network, not from a file.
   takes_over_ = true;
   GANDEM_ASSIGN_OR_RETURN(
       std::vector<NamedTensor> newest,
@@ -209,7 +210,7 @@ void WorkerEpoch::Hold(const TrainingRole& role, const absl::Status& done) {
 
 absl::Status WorkerEpoch::FlushCheckpoints() {
   waits_.Begin(WorkerPosition::CHECKPOINT);
-  // Not a slow disk, only the coordinator's word is a reason to leave.
+  // A slow disk is no reason to leave; only the coordinator's decision is.
   while (true) {
     const absl::Status written =
         writer_->Flush(MonotonicNow() + absl::Seconds(1));

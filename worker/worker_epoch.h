@@ -52,7 +52,7 @@ class WorkerEpoch {
     Role role = ROLE_UNKNOWN;
     int rank = 0;
     RoleFactories roles = {};
-    // Where to listen for other hosts; empty: for this one only.
+    // Addresses to listen at for other hosts; empty: only for this host.
     std::string exchange_listen = {};  // discriminator only
     std::string fleet_listen = {};
   };
@@ -101,7 +101,8 @@ class WorkerEpoch {
   bool Plays(Role role) const {
     return options_.role == role || options_.role == COLOCATED;
   }
-  // Else workers of this run have seen its files before.
+  // Tells whether this is the run's first epoch. In later epochs workers of
+  // this run have seen its files before.
   bool IsFirstEpoch() const { return place_.run_epoch <= 1; }
   bool HasBegun() const {
     return takes_over_ || link_damage_->load() ||
@@ -113,16 +114,18 @@ class WorkerEpoch {
   // While several checkpoints wait for other workers or for the coordinator's
   // disk: the rounds that a crash would lose stay bounded.
   void AwaitOlderCheckpoints();
-  // What AUTO becomes in the roles of this worker: from the checkpoint, or
-  // measured before the others are joined.
+  // Chooses values for AUTO in the roles of this worker: from the checkpoint,
+  // or by measuring before the worker joins the others.
   absl::Status ChooseComputes();
-  // Where the others of its fleet, and of the other role, find this worker.
+  // Opens the addresses at which the workers of its fleet and of the other role
+  // find this worker.
   absl::Status OpenEnds();
   // Waits for the others.
   absl::StatusOr<JoinReply> JoinOthers();
-  // Tells the coordinator, and returns it.
+  // Reports `failure` to the coordinator, and returns it.
   absl::Status TellFailure(absl::Status failure);
-  // As this run began, if it was for the same.
+  // Returns the choice from the beginning of this run, if it was made for the
+  // same `measured_for`.
   std::optional<ComputeChoice> ChosenBefore(
       Role role, const std::string& measured_for) const;
   void StartHeartbeats();
@@ -140,7 +143,7 @@ class WorkerEpoch {
   void Enter(Phase phase);
   // Ends the round loop with `reason` and wakes all waits.
   void End(Phase how, absl::Status reason);
-  // What ended the epoch; OK before.
+  // Reason of the epoch's end; OK before the end.
   absl::Status ended() const;
   bool HasEnded() const ABSL_SHARED_LOCKS_REQUIRED(mu_) {
     return phase_ >= Phase::kFailed;
@@ -173,7 +176,7 @@ class WorkerEpoch {
   std::unique_ptr<ExchangeEnds> ends_;
   // Rounds completed, by role; a colocated worker has two.
   std::map<Role, int64_t> completed_ ABSL_GUARDED_BY(mu_);
-  // Of the newest complete checkpoint that this worker knows of.
+  // Step of the newest complete checkpoint that this worker knows of.
   int64_t committed_step_ ABSL_GUARDED_BY(mu_);
   Phase phase_ ABSL_GUARDED_BY(mu_) = Phase::kOpening;
   absl::Status ended_ ABSL_GUARDED_BY(mu_);

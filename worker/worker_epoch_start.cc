@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What comes before the first round of an epoch; the rounds are in
-// worker_epoch.cc.
+// Steps of an epoch before its first round; the rounds are in worker_epoch.cc.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -17,12 +16,13 @@
 namespace gandem {
 namespace {
 
-// The coordinator knows who is late; this is for one that is gone.
+// The coordinator knows which worker is late; this limit is for a coordinator
+// that is gone.
 constexpr int kPatientJoins = kMeasuringJoins + 2;
 // A folder of sockets that was removed is made again in less time.
 constexpr absl::Duration kSocketPatience = absl::Seconds(10);
-// How long a message may take to pass between two workers for the first time.
-// Chosen: a user who looks at round 0 for longer suspects something else.
+// Time limit for the first message between two workers. Chosen: a user who
+// looks at round 0 for longer suspects something else.
 constexpr absl::Duration kLinkPatience = absl::Seconds(60);
 
 }  // namespace
@@ -83,7 +83,7 @@ absl::StatusOr<JoinReply> WorkerEpoch::JoinOthers() {
   absl::StatusOr<std::string> proof =
       RunFolder(assignment_.run_dir()).ReadProof(assignment_.proof_file());
   if (!proof.ok()) {
-    // It was seen in an earlier run epoch: its mount may come back.
+    // The proof was readable in an earlier run epoch: its mount may come back.
     return IsFirstEpoch() ? proof.status()
                           : absl::DataLossError(proof.status().message());
   }
@@ -114,7 +114,7 @@ absl::Status WorkerEpoch::ConnectToOthers(const JoinReply& joined,
   // then its silence says nothing about the network or about this process.
   const absl::Duration verdict =
       plan.control.heartbeat_timeout + 2 * plan.control.heartbeat;
-  // What was damaged on a link is no file.
+  // Damage on a link is not damage to a file.
   const auto on_damage = [damage = link_damage_] { *damage = true; };
   GANDEM_RETURN_IF_ERROR(
       fleet_->Connect(place_.rank, joined, place_.run_epoch, on_damage));
@@ -140,7 +140,7 @@ absl::Status WorkerEpoch::AwaitPeers(absl::Duration patience) {
       std::string(reached.message()), ", for ", absl::FormatDuration(patience),
       "; open the port in that host's firewall, and see that its "
       "name resolves (`gandem doctor --host` checks both)");
-  // In a later epoch the link may come back: messages have passed before.
+  // In a later epoch the link may recover: messages have passed before.
   return IsFirstEpoch() ? absl::FailedPreconditionError(message)
                         : absl::UnavailableError(message);
 }

@@ -61,7 +61,7 @@ struct Flags {
   std::string profile;  // where to answer `gandem profile`; empty: trains
 };
 
-// What is wrong with it, for CLI::Option::check; empty: nothing.
+// Describes what is wrong with `text`, for CLI::Option::check; empty: nothing.
 std::string CheckTimeout(const std::string& text) {
   double seconds = 0;
   if (absl::SimpleAtod(text, &seconds) && std::isfinite(seconds) &&
@@ -180,7 +180,7 @@ class Worker {
   }
 
  private:
-  // With the fleets of this epoch, without workers that are absent.
+  // Returns the config with the fleets of this epoch, without absent workers.
   EffectiveRunConfig OfEpoch(const EffectiveRunConfig& config,
                              const RegisterReply& assignment) const {
     if (role_ == COLOCATED) return config;
@@ -246,9 +246,9 @@ class Worker {
   bool cancelled_ ABSL_GUARDED_BY(mu_) = false;
 };
 
-// Before the coordinator hears of this process: one that cannot serve must not
-// take the place of one that does, the same command that was started twice
-// above all.
+// Runs before the coordinator learns of this process: a process that cannot
+// serve must not replace one that serves, above all when the same command was
+// started twice.
 absl::Status CheckListenAddresses(const Flags& flags) {
   for (const auto& [name, address] :
        {std::pair("--listen", flags.exchange_listen),
@@ -347,11 +347,11 @@ absl::StatusOr<ExitCode> RunWorker(Role role, RoleFactories roles,
 int WorkerMain(Role role, RoleFactories roles, int argc, char** argv) {
   PrepareProcess();
   HideTilesWithoutSize();
-  // Before gRPC and OpenMP start threads.
+  // Signals must be blocked before gRPC and OpenMP start threads.
   BlockSignals({SIGTERM, SIGINT});
   signal(SIGPIPE, SIG_IGN);
   TuneMalloc();
-  // Without a workspace of a known size LibTorch says that cuBLAS is not
+  // Without a workspace of a known size LibTorch warns that cuBLAS is not
   // deterministic.
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
   const std::string name = RoleName(role);

@@ -12,10 +12,10 @@ import torch
 from gandem._errors import NetworkError
 from gandem._tensors import ModulesElsewhere, leaves_of
 
-# What checkpoints hold (common/checkpoint/safetensors.h).
+# Types that a checkpoint can hold (common/checkpoint/safetensors.h).
 BUFFER_TYPES = (torch.float32, torch.float64, torch.int64, torch.uint8)
-# Between outputs of two passes, relative to the largest: kernels of one size
-# round alike.
+# Tolerance between outputs of two passes, relative to the largest output.
+# Kernels of one size round alike.
 PASS_TOLERANCE = 1e-5
 REGISTER = ("Assign it to an attribute in the constructor; a list or dict of "
             "modules is a ModuleList or a ModuleDict")
@@ -123,7 +123,8 @@ def look_at_logits(network, findings, outputs, leaf, outputs_of):
 
 
 def check_call(network, has_labels):
-    """Before the call, so that a TypeError inside is told from this one."""
+    """Checks the arguments before the call, so that a TypeError inside the
+    network is told from a wrong call."""
     given = [network.input]
     if has_labels:
         given.append("labels")

@@ -31,7 +31,7 @@ TYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16,
          "BF16": torch.bfloat16, "I64": torch.int64, "I32": torch.int32,
          "U8": torch.uint8, "BOOL": torch.bool}
 AVERAGE = "ema."
-# Of a card that may be replaced (evaluation/export/model_card.cc).
+# Mark of a card that may be replaced (evaluation/export/model_card.cc).
 CARD_MARK = "<!-- Written by gandem export. -->"
 
 
@@ -43,7 +43,8 @@ def load(run: Run) -> torch.nn.Module:
 
 
 def load_exported(run: Run) -> torch.nn.Module:
-    """By `gandem export`, once for each checkpoint."""
+    """Loads the generator that `gandem export` writes once for each
+    checkpoint."""
     from gandem._run import EXPORT_SECONDS
     checkpoint = run.checkpoint()
     file = run.dir / "export" / checkpoint.name / "generator.pt"
@@ -57,8 +58,8 @@ def load_exported(run: Run) -> torch.nn.Module:
 
 
 def export_onnx(run: Run, file: pathlib.Path, flags: Sequence[object]) -> None:
-    """By torch.onnx, of what `gandem export` records, with its card and grid;
-    replaced as a whole or not at all."""
+    """Exports, with torch.onnx, the graph that `gandem export` records, with
+    its card and grid. The files are replaced as a whole or not at all."""
     from gandem._run import EXPORT_SECONDS
     with tempfile.TemporaryDirectory(prefix="gandem-") as folder:
         recorded = pathlib.Path(folder, file.stem + ".pt")
@@ -96,7 +97,8 @@ def export_onnx(run: Run, file: pathlib.Path, flags: Sequence[object]) -> None:
 
 
 def card_path(file: pathlib.Path) -> pathlib.Path:
-    """README.md, unless there is one of somebody else."""
+    """Returns README.md, or the name of `file` with .md if README.md is not from
+    gandem."""
     readme = file.with_name("README.md")
     if not readme.exists() or CARD_MARK in readme.read_text():
         return readme
@@ -129,8 +131,8 @@ def card_for_onnx(card: str, name: str,
 
 
 def prepare_for_onnx(graph: Any) -> None:
-    """What torch.onnx does not read in a graph of LibTorch's: one number for both
-    directions, and batch norm without a weight."""
+    """Replaces two things in a LibTorch graph that torch.onnx does not read:
+    one number for both directions, and batch norm without a weight."""
     def replace(node: Any, place: int, value: object) -> None:
         with graph.insert_point_guard(node):
             node.replaceInput(place, graph.insertConstant(value))
@@ -169,7 +171,8 @@ def load_own(run: Run, python: dict[str, Any]) -> torch.nn.Module:
     from gandem import _network
     path, name = python["module"], python["name"]
     given = python.get("arguments", [])
-    # What the file and the constructor draw leaves the caller's numbers alone.
+    # The file and the constructor may draw random numbers; the caller's random
+    # state stays unchanged.
     with torch.random.fork_rng(devices=[]):
         try:
             made_by = _network.find_class(
@@ -209,7 +212,7 @@ def read_state(checkpoint: pathlib.Path) -> dict[str, torch.Tensor]:
 
 
 def read_tensors(file: pathlib.Path) -> dict[str, torch.Tensor]:
-    """Of a safetensors file; an 8-byte size, a JSON header, the bytes."""
+    """Reads a safetensors file: an 8-byte size, a JSON header, the bytes."""
     content = file.read_bytes()
     try:
         size = struct.unpack_from("<Q", content)[0]

@@ -137,7 +137,7 @@ class Table:
         self.columns: dict[str, Column] = {}
         self.wanted: dict[str, bool] = {}  # by the names of records
         self.epochs = array.array("q")
-        # By role and rank: rounds in ascending order, and the row of each.
+        # Rounds in ascending order and the row of each, by role and rank.
         self.places: dict[tuple[str, int],
                           tuple[array.array[int], array.array[int]]] = {}
 
@@ -182,7 +182,7 @@ class Table:
                                   f"have {', '.join(sorted(self.wanted))}")
 
     def rows(self) -> array.array[int]:
-        """In the order of rounds, then roles, then ranks."""
+        """Returns the rows in the order of rounds, then roles, then ranks."""
         def places(role: str, rank: int) -> Iterator[tuple[int, str, int, int]]:
             for round_, row in zip(*self.places[role, rank]):
                 yield round_, role, rank, row
@@ -193,8 +193,8 @@ class Table:
 def columns_of(run_dir: pathlib.Path, role: Optional[str] = None,
                rank: Optional[int] = None, since: int = 0, every: int = 1,
                fields: Optional[Iterable[str]] = None) -> Columns:
-    """Of records with one role, rank and round the one with the highest
-    run_epoch, in the order of rounds."""
+    """Keeps, of the records with one role, rank and round, the record with the
+    highest run_epoch. The rows are in the order of rounds."""
     if role not in (None, *ROLES):
         raise ConfigError(f"role '{role}' is none of {', '.join(ROLES)}")
     if every < 1:

@@ -25,9 +25,10 @@ from gandem._errors import NetworkError
 from gandem._first_look import look_at
 from gandem._tensors import KnownTensors, give_own_memory, is_foreign
 
-# How long a class may take to be made and to look at two samples.
+# Time limit, in seconds, for making a class and for its pass on two samples.
 FIRST_PASS_SECONDS = 300
-# As many as torch.nn.utils.parametrizations.spectral_norm begins with.
+# Initial number of power iterations in
+# torch.nn.utils.parametrizations.spectral_norm.
 SPECTRAL_ITERATIONS = 15
 # Torch's seed in a new process: what a file draws while it is imported is the
 # same in every process, whatever else the process has drawn before.
@@ -117,7 +118,8 @@ def parse_arguments(texts):
 
 
 def check_arguments(made_by, name, arguments):
-    """Before the call, so that a TypeError inside is told from one of ours."""
+    """Checks the arguments before the call, so that a TypeError inside the
+    class is told from a wrong call."""
     try:
         signature = inspect.signature(made_by)
     except ValueError:  # some classes of C have none
@@ -156,7 +158,8 @@ class TimeLimit:
 
 
 def spectral_norm_hooks(module):
-    """Of torch.nn.utils.spectral_norm: the modules that have one, and it."""
+    """Returns pairs of a module and its hook of
+    torch.nn.utils.spectral_norm."""
     return [(each, hook) for each in module.modules()
             for hook in each._forward_pre_hooks.values()
             if isinstance(hook, SpectralNorm)]
@@ -190,7 +193,7 @@ class Network:
         self.image_shape = tuple(image_shape)
         self.num_classes = num_classes
         self.noise_dim = noise_dim
-        # What forward gets first.
+        # Name of forward's first argument.
         self.input = ("images" if role == "discriminator" else
                       "noise" if noise_dim else "inputs")
         self.title = f"{role}.network.python '{name}'"
@@ -265,7 +268,7 @@ class Network:
                 if tensor.requires_grad]
 
     def buffers(self):
-        """With parameters that are not trained."""
+        """Returns the buffers and the parameters that are not trained."""
         return [(name, tensor) for name, tensor in self.module.named_parameters()
                 if not tensor.requires_grad] + list(self._known.buffers.items())
 

@@ -13,7 +13,7 @@ from typing import Optional
 
 from gandem._errors import ConfigError, error_of
 
-# Of a command that looks at files only.
+# Time limit of a command that only reads files.
 LOOK_SECONDS = 120.0
 
 
@@ -53,7 +53,7 @@ def build_folders() -> list[pathlib.Path]:
 
 
 def call(*arguments: object, timeout: Optional[float] = LOOK_SECONDS) -> str:
-    """What `gandem ARGUMENTS` prints; `timeout` in seconds."""
+    """Returns the output of `gandem ARGUMENTS`; `timeout` is in seconds."""
     command = [find_program(), *map(str, arguments)]
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, text=True,
@@ -68,7 +68,7 @@ def call(*arguments: object, timeout: Optional[float] = LOOK_SECONDS) -> str:
 
 
 def failure(errors: str, printed: str) -> str:
-    """What a program that has failed says about it."""
+    """Returns the error text of a program that has failed."""
     lines = printed.strip().splitlines()
     first = next((i for i, line in enumerate(lines)
                   if line.startswith("failed: ")), len(lines))

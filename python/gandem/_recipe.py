@@ -25,7 +25,8 @@ __all__ = ["Enum", "Recipe", "own"]
 
 @functools.lru_cache(maxsize=None)
 def values_of(program: str, path: str) -> frozenset[str]:
-    """What `gandem explain` lists as values of a field; none: it is no enum."""
+    """Returns the values that `gandem explain` lists for an enum field; empty
+    for other fields."""
     del program  # another one may know other fields
     try:
         text = _program.call("explain", path)
@@ -61,10 +62,10 @@ def set_flags(fields: Mapping[str, Any], path: str = "") -> list[str]:
 
 
 def own(network: Any, noise_dim: int = 0, **arguments: Any) -> dict[str, Any]:
-    """What stands at `network` of a role for a torch.nn.Module of yours: a class,
-    a function that makes a module, or "a.py:Name". `arguments` are the
-    keyword arguments of it, of values that repr() writes as literals;
-    `noise_dim` is for generators."""
+    """Returns the `network` of a role for a torch.nn.Module of yours: a class,
+    a function that makes a module, or "a.py:Name". `arguments` are its keyword
+    arguments, of values that repr() writes as literals; `noise_dim` is for
+    generators."""
     file, name = _place_of(network)
     fields: dict[str, Any] = {"module": os.path.abspath(file), "name": name}
     if arguments:

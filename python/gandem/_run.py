@@ -21,7 +21,7 @@ from gandem._text_proto import parse_message
 if TYPE_CHECKING:
     import torch
 
-# Of making a generator's file for PyTorch, grid and card included.
+# Time limit for exporting a generator to PyTorch, grid and card included.
 EXPORT_SECONDS = 1800.0
 
 
@@ -51,20 +51,20 @@ class Run:
                               "written this") from error
 
     def status(self) -> dict[str, Any]:
-        """What `gandem status --json` says: "state", "completed_rounds" and so
-        on."""
+        """Returns the fields of `gandem status --json`: "state",
+        "completed_rounds" and so on."""
         return whole_numbers(json.loads(
             _program.call("status", self.dir, "--json")))
 
     def metrics(self, role: Optional[str] = None, rank: Optional[int] = None, *,
                 since: int = 0, every: int = 1,
                 fields: Optional[Iterable[str]] = None) -> _metrics.Columns:
-        """What the workers have measured, one row for each role, rank and round:
-        sequences of one length by the names of proto/metrics.proto. Rounds that
-        were done again are there once. `since` leaves out earlier rounds,
+        """Returns the metrics of the workers, one row for each role, rank and
+        round: sequences of one length by the names of proto/metrics.proto. A
+        repeated round appears once. `since` leaves out earlier rounds,
         `every=10` keeps the rounds 0, 10, 20 and so on. `fields` names the
-        columns, such as ["round", "loss", "data"], which has all of data.
-        Numbers take 9 bytes each."""
+        columns, such as ["round", "loss", "data"], where "data" selects all of
+        its fields. Numbers take 9 bytes each."""
         return _metrics.columns_of(self.dir, role, rank, since, every, fields)
 
     def checkpoint(self) -> pathlib.Path:

@@ -94,8 +94,9 @@ class KnownTensors:
         self._take_entries()
 
     def _take_entries(self):
-        """What modules hold, in their own dicts: named_parameters() after each
-        pass would take a percent of a small network's time."""
+        """Keeps the modules' own dicts and their entries: calling
+        named_parameters() after each pass would take one percent of a small
+        network's time."""
         self._modules = list(self.module.modules())
         self._entries = [
             (table, name, value) for each in self._modules

@@ -98,7 +98,8 @@ def _escape(letter: str) -> str:
 
 
 def parse_message(text: str) -> dict[str, Any]:
-    """Of what gandem writes: a field that stands there twice is a list."""
+    """Parses a text proto that gandem has written. A field that appears twice
+    becomes a list."""
     reader = _Reader(text)
     message = reader.message("")
     return message

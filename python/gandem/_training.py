@@ -23,9 +23,9 @@ from gandem import _metrics, _program, _recipe
 from gandem._errors import (EXIT_RESUMABLE, ConfigError, GandemError, error_of)
 from gandem._run import Run
 
-# Between two looks at the metrics.
+# Seconds between two reads of the metrics.
 LOOK_SECONDS = 0.5
-# Of what gandem prints, for the message of a failure.
+# Lines of gandem's output to keep for the message of a failure.
 KEPT_LINES = 200
 PR_SET_PDEATHSIG = 1
 

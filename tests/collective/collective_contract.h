@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every Collective has to do, and the sums that operation_runner.h
+// Requirements on every Collective, and the sums that operation_runner.h
 // documents, computed in another way.
 #pragma once
 
@@ -30,7 +30,7 @@ absl::Status WaitLong(Collective& collective, Collective::Ticket ticket);
 // arguments.
 Bytes DrawElements(ElementType type, size_t count, int rank, uint64_t seed);
 
-// Which sum a fleet has to find.
+// Sums that a fleet has to find, for each order of summation.
 Bytes RankOrderSum(ElementType type, const std::vector<Bytes>& terms);
 Bytes RingSum(ElementType type, const std::vector<Bytes>& terms);
 Bytes HierarchicalSum(ElementType type, const std::vector<Bytes>& terms,

@@ -101,7 +101,7 @@ std::pair<int, std::set<int>> MessagesOf(
   return {*count, *peers};
 }
 
-// With ceil(log2(n)) or twice as many, not 2 (n - 1).
+// The number of messages is ceil(log2(n)) or twice as many, not 2 (n - 1).
 TEST(CollectiveTest, ShortOperationsTakeFewMessages) {
   const auto sum = [](size_t bytes) {
     return [bytes](int, Collective& collective) {
@@ -183,7 +183,8 @@ TEST(CollectiveTest, ARankThatIsLateIsNamedAndWaitedFor) {
   EXPECT_THAT(
       fleet[0]->Wait(ticket, absl::InfinitePast()),
       StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("operation 1")));
-  // Until the thread has got to it, it waits for nobody.
+  // Before the thread has started the operation, the operation waits for no
+  // rank.
   absl::Status late;
   do {
     late = fleet[0]->Wait(ticket, absl::Now() + absl::Milliseconds(1));
@@ -194,10 +195,10 @@ TEST(CollectiveTest, ARankThatIsLateIsNamedAndWaitedFor) {
   EXPECT_OK(WaitLong(*fleet[0], ticket));
 }
 
-TEST(CollectiveTest, WhoHoldsACallerUpIsKnownToOthers) {
+TEST(CollectiveTest, ARankThatHoldsACallerUpIsKnownToOthers) {
   const Fleet fleet = MakeInProcessFleet(2, {});
   const auto ticket = fleet[0]->Barrier();
-  EXPECT_EQ(fleet[0]->waits_for(), -1);  // nobody is held up
+  EXPECT_EQ(fleet[0]->waits_for(), -1);  // no rank delays the caller
   {
     const Thread caller("caller",
                         [&] { EXPECT_OK(WaitLong(*fleet[0], ticket)); });
@@ -345,7 +346,7 @@ TEST(CollectiveTest, CloseEndsAllRanksWithItsReason) {
               StatusIs(absl::StatusCode::kCancelled, HasSubstr("rank 0")));
 }
 
-TEST(CollectiveTest, WhatWasDoneStaysDoneAfterAFailure) {
+TEST(CollectiveTest, AFinishedOperationStaysDoneAfterAFailure) {
   const Fleet fleet = MakeInProcessFleet(2, {});
   std::vector<Collective::Ticket> tickets(2);
   RunRanks(fleet, [&](int rank, Collective& collective) {
@@ -435,7 +436,7 @@ TEST(CollectiveTest, IsBusyWhileAnOperationIsUnderWay) {
   const auto ticket = fleet[0]->Barrier();
   while (fleet[0]->stats().busy < absl::Milliseconds(5)) {
   }
-  // Nobody waited for it so far.
+  // No caller has waited for the operation so far.
   EXPECT_EQ(fleet[0]->stats().waited, absl::ZeroDuration());
   // It is waited from when the call looks, which may be late.
   while (fleet[0]->stats().waited < absl::Milliseconds(5)) {

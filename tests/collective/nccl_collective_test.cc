@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Without a GPU: that it says so. With one: a communicator of one rank, because
-// NCCL refuses two ranks on one device.
+// Tests of NCCL. Without a GPU: the error. With a GPU: a communicator of one
+// rank, because NCCL refuses two ranks on one device.
 #include "collective/nccl_collective.h"
 
 #include <gtest/gtest.h>

@@ -114,7 +114,8 @@ TEST(RingTest, LeavingTakesNothingAway) {
   }
 }
 
-// Of another mount namespace, say; the ranks' hosts are the same otherwise.
+// The socket is unreachable as from another mount namespace; the ranks still
+// share a host.
 TEST(RingTest, ASocketThatCannotBeReachedIsReplacedByTheNetwork) {
   const TempDir dir;
   const RingFleetOptions options = {.hosts = {"a", "a"}};
@@ -196,7 +197,7 @@ TEST(RingTest, AnOldMembershipIsOverForWhoeverIsStillInIt) {
   EXPECT_THAT(WaitLong(*zombie, zombie->Barrier()),
               StatusIs(absl::StatusCode::kAborted,
                        HasSubstr("membership epoch 1 of rank 0 is over")));
-  // Rank 1 goes on to wait for a rank 0 of its own membership.
+  // Rank 1 still waits for a rank 0 of its own membership.
   EXPECT_THAT(current->Wait(current->Barrier(), absl::InfinitePast()),
               StatusIs(absl::StatusCode::kDeadlineExceeded));
 }
@@ -356,7 +357,7 @@ TEST(RingStrangerTest, AStrangerIsRefusedAndChangesNothing) {
       {EncodeRingHead(OpenOfRankOne()), absl::StatusCode::kAlreadyExists}};
   for (const auto& [opening, code] : strangers) {
     Stranger stranger(address, opening);
-    stranger.Write(EncodeRingHead(OpenOfRankOne()));  // nobody reads it
+    stranger.Write(EncodeRingHead(OpenOfRankOne()));  // it stays unread
     EXPECT_FALSE(stranger.Read());
     EXPECT_THAT(stranger.Finish(), StatusIs(code));
   }
@@ -365,8 +366,8 @@ TEST(RingStrangerTest, AStrangerIsRefusedAndChangesNothing) {
   });
 }
 
-// In OPEN, in a header, in a payload on a socket or in shared memory: whoever
-// knows tells, and who got it fails.
+// Damage in OPEN, in a header, or in a payload on a socket or in shared memory:
+// the rank that detects it reports it, and the rank that received it fails.
 TEST(RingDamageTest, IsToldAndEndsTheMembership) {
   struct Fault {
     std::string failpoint;
@@ -399,8 +400,8 @@ TEST(RingDamageTest, IsToldAndEndsTheMembership) {
         ended[rank] = WaitLong(
             collective, collective.AllReduce(bytes, ElementType::kFloat32));
       }
-      // As the coordinator would: a peer that has not connected yet waits for
-      // another rank in this one's place.
+      // The coordinator would also close the peer: a peer that has not
+      // connected yet waits for another rank in this one's place.
       if (absl::IsDataLoss(ended[rank])) {
         fleet[1 - rank]->Close(absl::CancelledError("the membership is over"));
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a rank believes of its peers, without a network.
+// Tests of a rank's state of its peers, without a network.
 #include "collective/ring_core.h"
 
 #include <gtest/gtest.h>
@@ -114,7 +114,7 @@ TEST_F(RingCoreTest, ChunksComeInOrderWithoutAGap) {
   EXPECT_OK(core_.Receive(1));
 }
 
-// Rank 0 and rank 1, told to share memory or not.
+// Rank 0 and rank 1, configured to share memory or not.
 class SharingOnceTest : public ::testing::Test {
  protected:
   static RingIdentity Identity(int rank, bool shares) {
@@ -179,7 +179,7 @@ TEST_F(SharingOnceTest, ChunksBeyondTheMemoryTravelInTheStream) {
   first.Configure(Identity(0, true));
   second.Configure(Identity(1, true));
   Connect(first, 0, second, 1);
-  // Nobody reads: sooner or later all slots are taken.
+  // The second rank reads nothing, so all slots are taken at some point.
   int shared = 0;
   for (int i = 0; i < 100; ++i) {
     EXPECT_OK(first.Send(1, Filled(first, 1, kBytes, 'x')));
@@ -241,7 +241,7 @@ TEST_F(RingCoreTest, AFullInboxMakesThePeerWait) {
   EXPECT_TRUE(delivered);
 }
 
-TEST_F(RingCoreTest, WhatArrivedBeforeAFailureCanStillBeReceived) {
+TEST_F(RingCoreTest, AChunkFromBeforeAFailureCanStillBeReceived) {
   Connect(1);
   Connect(2);
   EXPECT_OK(core_.Deliver(1, ChunkOf(1, 1)));
@@ -274,7 +274,7 @@ TEST_F(RingCoreTest, AFailureIsPassedOnInItsOriginsWords) {
   EXPECT_FALSE(core_.NextFor(2).has_value());
 }
 
-TEST_F(RingCoreTest, WhatWasSentGoesBeforeTheFarewell) {
+TEST_F(RingCoreTest, ASentChunkGoesBeforeTheFarewell) {
   Connect(1);
   EXPECT_OK(core_.Send(1, {.offset = 77}));
   core_.Leave();

@@ -57,7 +57,7 @@ class RingProcessTest : public ::testing::Test {
                        deadline);
   }
 
-  // What a peer says when it ends.
+  // Returns the last line of a peer's log when the peer ends.
   std::string LastWords(int rank) {
     const absl::Time deadline = absl::Now() + absl::Seconds(30);
     while (!child(rank).Poll().has_value()) {

@@ -18,7 +18,8 @@
 namespace gandem::testing {
 
 struct RingFleetOptions {
-  // By rank; empty: all on one host. Ranks of different hosts use TCP.
+  // Hosts by rank; empty: all ranks on one host. Ranks of different hosts use
+  // TCP.
   std::vector<std::string> hosts = {};
   int64_t chunk_bytes = 4096;  // too short for shared memory
   int64_t membership_epoch = 1;

@@ -47,7 +47,7 @@ class SharedSlotsTest : public ::testing::Test {
   std::unique_ptr<SharedSlotsReader> reader_;
 };
 
-TEST_F(SharedSlotsTest, WhatIsWrittenIsRead) {
+TEST_F(SharedSlotsTest, WrittenBytesAreRead) {
   std::vector<int> slots;
   for (int i = 0; i < kSlots; ++i) {
     const SharedBytes written = Write(kSlotBytes - i, static_cast<char>(i));
@@ -79,7 +79,7 @@ TEST_F(SharedSlotsTest, ASlotIsFreeWhenTheLastCopyOfWhatWasReadIsGone) {
   EXPECT_EQ(writer_->SlotOf(again), middle);
 }
 
-TEST_F(SharedSlotsTest, WhatDoesNotFitGoesElsewhere) {
+TEST_F(SharedSlotsTest, BytesThatDoNotFitGoElsewhere) {
   EXPECT_FALSE(writer_->Take(kSlotBytes + 1).has_value());
   EXPECT_TRUE(writer_->Take(kSlotBytes).has_value());
   EXPECT_FALSE(writer_->SlotOf(HeapRoom(10).Written()).has_value());
@@ -113,7 +113,7 @@ TEST_F(SharedSlotsTest, NothingOutsideTheSlotsIsRead) {
   }
 }
 
-TEST_F(SharedSlotsTest, WhatWasReadOutlivesBothEnds) {
+TEST_F(SharedSlotsTest, ReadBytesOutliveBothEnds) {
   const int slot = *writer_->SlotOf(Write(10, 'a'));
   ASSERT_OK_AND_ASSIGN(const SharedBytes read, reader_->Read(slot, 10));
   writer_.reset();

@@ -16,7 +16,7 @@
 namespace gandem {
 namespace {
 
-// Of black pixels.
+// Dataset of black images.
 class BlackDataset : public Dataset {
  public:
   int64_t size() const override { return 10; }

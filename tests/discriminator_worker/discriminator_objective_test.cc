@@ -120,7 +120,7 @@ TEST_F(DiscriminatorObjectiveTest, MicroBatchesAddUpToTheBatch) {
   }
 }
 
-// As FUSED takes them.
+// FUSED takes the generated images first.
 TEST_F(DiscriminatorObjectiveTest, GeneratedImagesMayComeFirst) {
   for (const auto& [name, options] : Separable()) {
     // Points between both kinds need both.
@@ -204,7 +204,7 @@ TEST_F(DiscriminatorObjectiveTest, LazyPenaltiesAreInEveryNthStep) {
   EXPECT_NEAR(Run(lazy, kBatch, 3).loss - plain, 2 * every, 1e-9);
 }
 
-// From which both gradients come, but where it has no slope at an image.
+// Both gradients come from the loss, except where it has no slope at an image.
 TEST_F(DiscriminatorObjectiveTest, LayersOfOthersBeginTheOnePassWithTheLoss) {
   for (const Loss loss : {NON_SATURATING, WASSERSTEIN, LEAST_SQUARES, HINGE}) {
     SCOPED_TRACE(Loss_Name(loss));
@@ -268,7 +268,7 @@ TEST_F(DiscriminatorObjectiveTest, RelativisticLossesWaitForBothKinds) {
   }
 }
 
-// Remembers what it was told with each pass.
+// Critic that records the arguments of each pass.
 class ListeningCritic : public SmoothCritic {
  public:
   using SmoothCritic::SmoothCritic;
@@ -365,7 +365,8 @@ TEST_F(DiscriminatorObjectiveTest, DraganLooksAtAugmentedImages) {
   }
 }
 
-// What dropout goes by. A copy has the masks of the image that it is of.
+// Dropout masks depend on the place of a pass. A copy has the masks of its
+// original image.
 TEST_F(DiscriminatorObjectiveTest, EveryPassHasAPlace) {
   const auto critic = std::make_shared<ListeningCritic>(kernel_, weight_);
   DiscriminatorObjective objective(

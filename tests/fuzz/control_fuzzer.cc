@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What any process that reaches the socket can say to a coordinator: a list of
-// calls, each a byte that says which, a byte for its size, and the request as
-// protobuf bytes. Between them time passes and workers die. A registration
-// without a release is one of this release, and who joins without a proof sees
-// the run folder. Incarnations are random: n stands for the n-th that was
-// given.
+// Calls to a coordinator from any process that reaches its socket. An input is
+// a list of calls: a byte for the kind of call, a byte for the request's size,
+// and the request as protobuf bytes. Between calls time passes and workers die.
+// A registration without a release gets this release, and a worker that joins
+// without a proof sees the run folder. Incarnations are random, so n stands for
+// the n-th incarnation that was assigned.
 #include <stdlib.h>
 
 #include <algorithm>
@@ -46,7 +46,8 @@ Coordinator::Options SomeRun(const std::string& run_dir, Clock* clock) {
 template <typename Request>
 Request Parse(absl::string_view bytes) {
   Request request;
-  // What cannot be parsed never reaches a handler; the beginning is kept.
+  // A request that cannot be parsed never reaches a handler; the fields before
+  // the error are kept.
   (void)request.ParsePartialFromArray(bytes.data(),
                                       static_cast<int>(bytes.size()));
   return request;
@@ -85,7 +86,7 @@ class Caller {
     }
   }
 
-  // What no call may change for the worse.
+  // Checks that no call moves the status backward.
   void CheckStatus() {
     const StatusReply status = coordinator_->Status();
     GANDEM_CHECK(status.run_epoch() >= run_epoch_);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What any process can send to a discriminator's exchange: messages, each a
-// byte that says which it is, one for its size, and its bytes. 0 is a Hello as
-// protobuf bytes; the others are the header of a frame, behind which lie as
-// many zeros as it says. They go the way of exchange/rpc/server_streams.cc, the
-// sockets left out.
+// Messages to a discriminator's exchange from any process. An input is a list
+// of messages: a byte for the kind, a byte for the size, and the bytes. Kind 0
+// is a Hello as protobuf bytes; other kinds are the header of a frame, followed
+// by as many zeros as the header claims. Messages take the path of
+// exchange/rpc/server_streams.cc without sockets.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -50,7 +50,7 @@ class Server {
     const absl::Status greeted = peers_.Greet(peer, request.config_hash());
     CheckCode(greeted);
     GANDEM_CHECK(!greeted.ok() || request.config_hash() == kConfigHash);
-    // Who was welcome may speak.
+    // A peer that was greeted may send.
     if (greeted.ok()) GANDEM_CHECK_OK(peers_.Check(peer));
     has_greeted_ |= greeted.ok();
   }

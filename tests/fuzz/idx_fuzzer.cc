@@ -50,7 +50,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto shape = ReadIdxShape(input.path(), num_dimensions);
   GANDEM_CHECK_OK(shape.status());
   GANDEM_CHECK(*shape == array->shape);
-  // What was read can be written, and is read again in the same way.
+  // An array that is written and read again stays the same.
   const InputFile output(FileOf(*array));
   const auto again = ReadIdx(output.path(), num_dimensions);
   GANDEM_CHECK_OK(again.status());

@@ -16,7 +16,7 @@ namespace {
 // So that an input of some bytes takes no seconds.
 constexpr int64_t kMaxPixels = 1 << 20;
 
-// What the header says is what the image turns out to be.
+// Checks that the decoded image has the shape of its header.
 void CheckPlainReading(absl::string_view bytes) {
   const auto shape = ShapeOfImage(bytes);
   const auto image = DecodeImage(bytes, kMaxPixels, ImageReading::kPlain);
@@ -45,7 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   GANDEM_CHECK(static_cast<int64_t>(pixels.pixels.size()) ==
                pixels.channels * pixels.height * pixels.width);
   GANDEM_CHECK(!KindText(image->kind).empty());
-  // What was read can be written, and is read again in the same way.
+  // An image that is written and read again stays the same.
   const auto written = EncodePng(pixels);
   GANDEM_CHECK_OK(written.status());
   const auto again = DecodeImage(*written, kMaxPixels);

@@ -50,8 +50,8 @@ inline absl::string_view TextOf(const uint8_t* data, size_t size) {
   return absl::string_view(reinterpret_cast<const char*>(data), size);
 }
 
-// Calls `call` for each call of a list: a byte that says which, a byte for its
-// size, and so many bytes, or what there is.
+// Calls `call` for each call of a list: a byte for the kind, a byte for the
+// size, and that many bytes, or the bytes that are left.
 template <typename Call>
 void ForEachCall(absl::string_view calls, const Call& call) {
   while (calls.size() >= 2) {

@@ -41,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   const auto names = ShardNames(*manifest, "generator");
   GANDEM_CHECK(names.ok() || absl::IsDataLoss(names.status()));
-  // What was read can be written, and is read again in the same way.
+  // A manifest that is written and read again stays the same.
   const std::string text = TextOf(*manifest);
   const auto again = ReadAsManifest(text);
   GANDEM_CHECK_OK(again.status());

@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   GANDEM_CHECK(!MetricCardText(*card).empty());
   GANDEM_CHECK(nlohmann::json::accept(ProtoJson(*card, 2)));
-  // What was read can be written, and is read again in the same way.
+  // A card that is written and read again stays the same.
   const std::string text = TextOf(*card);
   const InputFile output(text);
   const auto again = ReadMetricCard(output.path());

@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto metrics = ParseRoundMetrics(line);
     if (!metrics.has_value()) continue;
     ++readable;
-    // What was read can be written, and is read again in the same way.
+    // Metrics that are written and read again stay the same.
     const std::string json = ProtoJson(*metrics);
     const auto again = ParseRoundMetrics(json);
     GANDEM_CHECK(again.has_value());

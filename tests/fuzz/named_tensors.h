@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every reader of tensors promises. Thread safety: pure functions.
+// Guarantees of every reader of tensors. Thread safety: pure functions.
 #pragma once
 
 #include <algorithm>

@@ -27,7 +27,7 @@ void CheckArray(absl::string_view input) {
   if (!array.ok()) return CheckRefusal(array.status());
   CheckTensor(*array);
   GANDEM_CHECK(array->bytes.size() <= input.size());
-  // What was read can be written, and is read again in the same way.
+  // An array that is written and read again stays the same.
   const auto header = MakeNpyHeader(array->dtype, array->shape);
   GANDEM_CHECK_OK(header.status());
   GANDEM_CHECK(header->data_bytes == array->bytes.size());

@@ -48,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     GANDEM_CHECK(IsRefusal(reader.status()));
     return 0;
   }
-  // What was read can be written, and is read again in the same way.
+  // Arrays that are written and read again stay the same.
   const InputFile output;
   auto writer = NpzWriter::Create(output.path());
   GANDEM_CHECK_OK(writer.status());

@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   GANDEM_CHECK(static_cast<int64_t>(image->pixels.size()) ==
                image->channels * image->height * image->width);
   GANDEM_CHECK(image->pixels.size() <= size_t{kMaxPngExpansion} * size);
-  // What was read can be written, and is read again in the same way.
+  // An image that is written and read again stays the same.
   const auto written = EncodePng(*image);
   GANDEM_CHECK_OK(written.status());
   const auto again = DecodePng(*written);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What servers of files say, on any bytes: the range of an answer, S3's lists
-// and errors, and URLs, which redirects bring. Byte 0 makes the status.
+// Answers of file servers, with any bytes: the range of an answer, S3's lists
+// and errors, and URLs from redirects. Byte 0 makes the status.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -48,7 +48,7 @@ void TryUrl(absl::string_view text) {
     GANDEM_CHECK(absl::IsInvalidArgument(url.status()));
     return;
   }
-  // What is requested is read again in the same way.
+  // A URL that is written for a request and parsed again stays the same.
   const std::string requested = UrlText(*url);
   const auto again = ParseUrl(requested);
   GANDEM_CHECK_OK(again.status());

@@ -54,7 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto frame = gandem::Decode(message, piece_bytes);
   if (!frame.ok()) return 0;
   gandem::Handle(*frame);
-  // What was read can be written, and is read again in the same way.
+  // A frame that was decoded can be encoded, and decoded again.
   if (frame->kind != gandem::RingFrameKind::kChunk) {
     GANDEM_CHECK_OK(
         gandem::Decode(gandem::EncodeRingHead(*frame), piece_bytes).status());

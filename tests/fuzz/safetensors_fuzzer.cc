@@ -50,7 +50,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     bytes += tensor.bytes.size();
   }
   GANDEM_CHECK(bytes <= file.size());
-  // What was read can be written, and is read again in the same way.
+  // Tensors that are written and read again stay the same.
   const auto written = SerializeSafetensors(*tensors);
   GANDEM_CHECK_OK(written.status());
   const auto again = ParseSafetensors(*written);

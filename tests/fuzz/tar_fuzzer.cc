@@ -63,13 +63,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   const std::vector<TarMember>& members = listing->members;
   const auto contents = ReadMembers(*input, members);
-  // What was read can be written, and is read again in the same way.
+  // Members that are written and read again stay the same.
   const InputFile output;
   auto writer = TarWriter::Create(output.path());
   GANDEM_CHECK_OK(writer.status());
   std::vector<std::string> names;
   for (size_t i = 0; i < contents.size(); ++i) {
-    // What is written has at most 100 bytes of a name.
+    // A name that is written has at most 100 bytes.
     const auto name = NormalMemberName(members[i].name.substr(0, 100));
     names.push_back(name.ok() && !name->empty() ? *name : "-");
     GANDEM_CHECK_OK(writer->Add(names.back(), contents[i]));

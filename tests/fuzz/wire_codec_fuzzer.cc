@@ -53,7 +53,8 @@ std::string Repair(absl::string_view input) {
   return WirePrefix(bytes) + bytes + std::string(input);
 }
 
-// What a decoded frame promises, and that it comes back the same.
+// Checks the guarantees of a decoded frame, and that the frame survives another
+// encoding and decoding.
 void CheckFrame(const Frame& frame) {
   const SharedBytes payload = PayloadOf(frame.body);
   const auto fits = [&](const auto* batch) {

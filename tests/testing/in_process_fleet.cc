@@ -16,7 +16,7 @@
 namespace gandem::testing {
 namespace {
 
-// What the ranks share.
+// State that the ranks share.
 class Wires {
  public:
   Wires(int size, const FleetOptions& options)
@@ -57,7 +57,7 @@ class Wires {
     return absl::UnavailableError(absl::StrCat("rank ", from, " has left"));
   }
 
-  // Of `rank`; all others hear of it.
+  // Fails `rank`; all other ranks learn of the failure.
   void Fail(int rank, const absl::Status& reason) {
     absl::MutexLock lock(&mu_);
     if (!failures_[rank].ok()) return;

@@ -28,12 +28,12 @@ struct FleetOptions {
   // drawn from the seed, rank and number.
   absl::Duration max_delay = absl::ZeroDuration();
   uint64_t seed = 1;
-  // What becomes of a chunk: none (lost), itself, two (sent twice) ... Called
-  // under a lock.
+  // Replaces a chunk: with nothing (lost), with itself, or with two chunks
+  // (sent twice). Called under a lock.
   std::function<std::vector<Chunk>(int from, int to, Chunk chunk)> tamper = {};
 };
 
-// By rank.
+// Returns one collective per rank, by rank.
 std::vector<std::unique_ptr<Collective>> MakeInProcessFleet(
     int size, const FleetOptions& options);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a program that measures itself has in memory.
+// Memory use of a program that measures itself.
 //
 // Owner: the test. Thread safety: any thread.
 #pragma once
@@ -26,7 +26,8 @@ inline int64_t ResidentBytes() {
   return resident * sysconf(_SC_PAGESIZE);
 }
 
-// How much the program grows at most while `work` runs in another thread.
+// Returns the largest growth of the program's memory while `work` runs in
+// another thread.
 inline int64_t GrowthWhile(absl::FunctionRef<void()> work) {
   const int64_t before = ResidentBytes();
   int64_t most = before;

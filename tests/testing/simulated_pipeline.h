@@ -43,7 +43,7 @@ struct SimulatedPipeline {
   double work_seconds = 0.001;   // of a core, to decode a sample
   double cores = 4;
   double trainer_cores = 2;
-  // By `at`, the first at 0.
+  // Parts in the order of `at`; the first is at 0.
   std::vector<LinkPart> link = {LinkPart()};
   std::vector<DemandPart> demand = {DemandPart()};
   double seconds = 60;

@@ -31,7 +31,7 @@ int NewSocket(int flags) {
   return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
 }
 
-// -1 if nobody listens there.
+// Returns -1 if no process listens there.
 int ConnectToPath(const std::string& path) {
   const int fd = NewSocket(0);
   const sockaddr_un name = NameOf(path);

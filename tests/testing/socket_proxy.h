@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A bad network between two processes or objects: listens on a unix socket and
-// passes bytes on to another one, or to a port of this host, until it is told
-// to cut, or to damage one of them. It can listen in.
+// forwards bytes to another socket, or to a port of this host. On request it
+// cuts the connections, or damages a byte. It can record the traffic.
 //
 // Owner: the test; ends all connections in its destructor.
 // Thread safety: any thread.
@@ -32,14 +32,15 @@ class SocketProxy {
 
   // Ends all connections; new ones are accepted.
   void Cut();
-  // The same once this many more bytes have passed, both ways together.
+  // Does the same once `bytes` more bytes have passed, both ways together.
   void CutAfter(int64_t bytes);
-  // One bit is wrong of the byte that follows so many, both ways together.
+  // Flips one bit of the byte that follows the next `bytes` bytes, both ways
+  // together.
   void DamageAfter(int64_t bytes);
   int64_t num_cuts() const;
-  // Accepted so far.
+  // Number of connections accepted so far.
   int64_t num_connections() const;
-  // What those who connected have sent so far, one after the other.
+  // Bytes that the connecting clients have sent so far, one after the other.
   std::string recorded() const;
 
  private:
@@ -54,7 +55,8 @@ class SocketProxy {
     bool broken = false;
   };
 
-  // Where connections are passed on to: a path, or if it is empty a port.
+  // Address to which connections are forwarded: a path, or a port if the path
+  // is empty.
   struct Target {
     std::string path;
     int port = 0;
@@ -71,7 +73,7 @@ class SocketProxy {
   // Moves what can be moved; returns how many bytes arrived.
   int64_t Move(Connection& connection);
   void Record(const char* bytes, size_t size);
-  // What has just arrived.
+  // Damages bytes that have just arrived.
   void Damage(char* bytes, size_t size);
   void Wake();
 

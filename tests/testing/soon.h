@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tests of waiting calls use: a deadline that a healthy machine never
-// reaches, and short names of the codes that they expect.
+// Helpers for tests of waiting calls: a deadline that a healthy machine never
+// reaches, and short names of the expected codes.
 #pragma once
 
 #include "absl/status/status.h"

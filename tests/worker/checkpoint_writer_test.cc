@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What becomes of a checkpoint on a full disk.
+// Tests of writing a checkpoint to a full disk.
 #include "worker/checkpoint_writer.h"
 
 #include <gmock/gmock.h>
@@ -124,13 +124,13 @@ TEST_F(CheckpointWriterTest, TheLastOneIsWrittenOnceTheDiskIsWritable) {
     return true;
   };
   Start();
-  Divert(kShard, "/sys/gandem-none");  // where nobody may make a file
+  Divert(kShard, "/sys/gandem-none");  // no user may create files here
   EXPECT_EQ(Save().error(), "");
   EXPECT_EQ(failures, 3);
 }
 
 // The shard is there by then, and the file after it is not.
-TEST_F(CheckpointWriterTest, WhatIsWrittenAgainIsReportedOnce) {
+TEST_F(CheckpointWriterTest, AFileThatIsWrittenAgainIsReportedOnce) {
   options_.config_text = "rounds: 40\n";
   options_.is_last = [](int64_t) { return true; };
   Start();
@@ -239,7 +239,7 @@ TEST_F(CheckpointWriterTest, OtherFailuresAreFinal) {
   EXPECT_THAT(Save("no-such-folder/file").error(), HasSubstr("NOT_FOUND"));
 }
 
-TEST_F(CheckpointWriterTest, WhoLeavesDoesNotWaitForSpace) {
+TEST_F(CheckpointWriterTest, AClosedWriterDoesNotWaitForSpace) {
   options_.retry_interval = absl::Hours(1);
   absl::Notification closed;
   options_.is_last = [&](int64_t) {

@@ -25,14 +25,14 @@ TEST(EpochFailureTest, AFileThatIsGoneMayComeBack) {
   }
 }
 
-TEST(EpochFailureTest, WhatIsDamagedAtTheStartStaysSo) {
+TEST(EpochFailureTest, AFileThatIsDamagedAtTheStartStaysDamaged) {
   const absl::Status damaged = absl::DataLossError("truncated");
   EXPECT_THAT(
       JudgeFailure(damaged, {}),
       StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("truncated")));
 }
 
-TEST(EpochFailureTest, WhatWasWholeBeforeMayBeSoAgain) {
+TEST(EpochFailureTest, AFileThatWasWholeBeforeMayBeWholeAgain) {
   const absl::Status damaged = absl::DataLossError("truncated");
   EXPECT_EQ(JudgeFailure(damaged, {.has_begun = true}), damaged);
   EXPECT_EQ(JudgeFailure(damaged, {.is_first = false}), damaged);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a generator finds the unix socket that it was told of.
+// Tests of how a generator finds the unix socket of a discriminator.
 #include "worker/exchange_ends.h"
 
 #include <gmock/gmock.h>
@@ -69,7 +69,8 @@ TEST_F(ExchangeEndsTest, ASocketMayComeLater) {
   EXPECT_OK(connected);
 }
 
-// As a killed process leaves it: the coordinator will say what comes next.
+// A killed process leaves such a socket; the coordinator decides what comes
+// next.
 TEST_F(ExchangeEndsTest, ASocketThatNobodyAnswersAtIsLeftToTheExchange) {
   ASSERT_OK(WriteFile(folder_->path() + "/exchange", ""));
   const auto generator = Ends(GENERATOR);
@@ -95,7 +96,7 @@ TEST_F(ExchangeEndsTest, ADiscriminatorOnTheNetworkHasToAnswer) {
   EXPECT_OK(generator->AwaitPeers(Soon()));
 }
 
-// As through a firewall that lets nobody in.
+// A closed port stands for a firewall that refuses connections.
 TEST_F(ExchangeEndsTest, ADirectionThatIsClosedIsNamed) {
   const auto generator = Ends(GENERATOR);
   ASSERT_OK(generator->Connect({"127.0.0.1:1"}, kNoTime));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which state a fleet that has re-formed goes on from.
+// Tests of the choice of the state from which a re-formed fleet resumes.
 #include "worker/state_handover.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 using gandem::testing::StatusIs;
 using Result = absl::StatusOr<std::vector<NamedTensor>>;
 
-// A state that has `updates` updates of `run_epoch` and is told by `mark`.
+// A state that has `updates` updates of `run_epoch`; `mark` identifies it.
 HeldState Held(int64_t run_epoch, int64_t updates, char mark) {
   return {.run_epoch = run_epoch,
           .updates = updates,
@@ -34,7 +34,7 @@ HeldState Held(int64_t run_epoch, int64_t updates, char mark) {
                        .bytes = SharedBytes(std::vector<std::byte>(8))}}};
 }
 
-// What each rank ends with.
+// Returns the state that each rank ends with.
 std::vector<Result> TakeAll(const std::vector<std::optional<HeldState>>& held) {
   const int size = static_cast<int>(held.size());
   const auto fleet = gandem::testing::MakeInProcessFleet(
@@ -69,13 +69,13 @@ TEST(StateHandoverTest, TheNewestWins) {
             'b');
 }
 
-TEST(StateHandoverTest, OfEqualOnesThatOfTheLowestRank) {
+TEST(StateHandoverTest, TheLowestRankWinsAmongEqualStates) {
   ExpectAll(TakeAll({Held(3, 39, 'a'), Held(3, 40, 'b'), Held(3, 40, 'c')}),
             'b');
 }
 
 // A later epoch counts from an earlier round, with a state that is as new.
-TEST(StateHandoverTest, OfTwoEpochsThatOfTheLater) {
+TEST(StateHandoverTest, TheLaterOfTwoEpochsWins) {
   ExpectAll(TakeAll({Held(3, 40, 'a'), Held(4, 38, 'b')}), 'b');
 }
 

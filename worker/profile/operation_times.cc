@@ -25,7 +25,7 @@ OperationTime::Operation PlainOperation(absl::string_view name) {
   return OperationTime::UNKNOWN;
 }
 
-// Of "judge", which every mode of feedback has at another place.
+// Operation of the span "judge", which depends on the feedback mode.
 OperationTime::Operation JudgeOperation(ScheduleConfig::FeedbackMode feedback) {
   switch (feedback) {
     case ScheduleConfig::SNAPSHOT:
@@ -48,7 +48,7 @@ bool IsDiscriminatorPass(OperationTime::Operation operation) {
 OperationSeconds SumOfSpans(std::span<const TraceEvent> events,
                             ScheduleConfig::FeedbackMode feedback) {
   OperationSeconds sums;
-  // Of the pass whose backward pass has not come yet.
+  // Pass whose backward pass has not come yet.
   OperationTime::Operation pass = OperationTime::UNKNOWN;
   for (const TraceEvent& event : events) {
     if (event.kind != TraceEvent::Kind::kSpan) continue;

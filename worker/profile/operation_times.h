@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which operations of proto/profile.proto the spans of a round are: the roles
-// record them for timelines anyway (common/trace/trace.h), so that nothing of
-// what is measured was added for it.
+// Maps the spans of a round to operations of proto/profile.proto. The roles
+// record the spans for timelines anyway (common/trace/trace.h), so that
+// measuring adds no work to a round.
 //
 // Owner: values. Thread safety: pure functions.
 #pragma once

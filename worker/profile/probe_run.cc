@@ -23,12 +23,12 @@
 namespace gandem {
 namespace {
 
-// Rounds that warm up end after so many, or after this time.
+// Limits of the warm-up: a number of rounds, and a time.
 constexpr size_t kMostWarmUps = 3;
 constexpr double kWarmUpSeconds = 0.3;
 constexpr double kSettledWithin = 0.05;
-// Rounds whose operations wait for GPUs are so many repetitions, or end after
-// this time.
+// Limits of the rounds whose operations wait for GPUs: a number of repetitions,
+// and a time.
 constexpr int64_t kGpuRepetitions = 5;
 constexpr absl::Duration kLongestOnGpus = absl::Seconds(5);
 
@@ -43,7 +43,7 @@ OperationTime TimeOf(OperationTime::Operation operation,
   return time;
 }
 
-// A version of the discriminator, as generators that judge get it.
+// Makes a version of the discriminator in the form that judging generators get.
 absl::StatusOr<SharedBytes> MakeCritic(const RunPlan& plan) {
   if (plan.schedule().AnswersImages()) return SharedBytes();
   NetworkPlan network = plan.discriminator.network;
@@ -131,9 +131,10 @@ absl::Status ProbeRun::BuildRoles(const RoleFactories& factories) {
 }
 
 void ProbeRun::EndRound(const RoundMetrics& metrics) {
-  // Of two roles in turn a round is what lies between two of the later one's.
+  // When both roles run in turn, a round ends with the discriminator's round.
   if (role_ == COLOCATED && metrics.role() != DISCRIMINATOR) return;
-  // Not round_seconds: before the first round there was a call to answer.
+  // round_seconds is not used: before the first round there was a call to
+  // answer.
   const absl::Time now = MonotonicNow();
   const RoundTimes times = TimesOf(metrics);
   rounds_.push_back(
@@ -227,7 +228,7 @@ absl::StatusOr<std::vector<OperationTime>> ProbeRun::OperationsOnGpus(
     }));
   }
   std::vector<OperationTime> times = Operations();
-  // Without waiting the next one is started while the last one computes.
+  // Without waiting, the next operation starts while the last one computes.
   ShortenTo(round_seconds, times);
   return times;
 }
@@ -261,7 +262,7 @@ void ProbeRun::AddPeaks(Probe& probe) const {
   // The kernel's counters are rounded: a peak may lie below what once rested.
   probe.set_peak_bytes(
       std::max<int64_t>(ResidentMemory().peak_bytes, resting_bytes_));
-  // Of the one that is the fullest.
+  // The GPU with the largest used share is reported.
   double fullest = -1;
   for (const auto& [index, resting] : gpus_) {
     const at::Device gpu(at::kCUDA, index);

@@ -54,7 +54,7 @@ class ProbeRun {
   StateSize StateOf(Role role) const;
 
  private:
-  // What a round took, without waits.
+  // Measurements of one round, without waits.
   struct Round {
     double seconds = 0;
     OperationSeconds operations = {};
@@ -65,18 +65,19 @@ class ProbeRun {
   absl::Status Build(const RoleFactories& factories);
   absl::Status MakeExchanges();
   absl::Status BuildRoles(const RoleFactories& factories);
-  // Until `is_enough`, which is asked after each turn.
+  // Runs rounds until `is_enough`, which is called after each turn.
   absl::Status RunUntil(std::function<bool()> is_enough);
   void EndRound(const RoundMetrics& metrics);
-  // Of what `get` takes of a round, over each `rounds` in a row.
+  // Means of `get` over each `rounds` consecutive rounds.
   std::vector<double> Means(
       int64_t rounds, const std::function<double(const Round&)>& get) const;
-  // Of the median of a repetition's seconds a round.
+  // Interval of the median, over repetitions, of the seconds per round.
   MedianInterval RoundInterval() const;
   void AddPeaks(Probe& probe) const;
-  // Of the last rounds.
+  // Times of the operations in the last rounds.
   std::vector<OperationTime> Operations() const;
-  // Of further rounds, in which each waits for the GPUs.
+  // Times of the operations in further rounds, in which each operation waits
+  // for the GPUs.
   absl::StatusOr<std::vector<OperationTime>> OperationsOnGpus(
       absl::Duration limit, double round_seconds);
 
@@ -87,14 +88,15 @@ class ProbeRun {
   const int64_t repetition_;  // rounds: whole turns
   RoundGate gate_;
   TraceListener trace_;
-  // Those of the role; a colocated worker's are in ends_.
+  // Exchanges of the role; those of a colocated worker are in ends_.
   std::unique_ptr<GeneratorExchange> generator_exchange_;
   std::unique_ptr<DiscriminatorExchange> discriminator_exchange_;
   std::unique_ptr<ExchangeEnds> ends_;
   // The generator first; end before the above.
   std::vector<std::unique_ptr<TrainingRole>> roles_;
   int64_t resting_bytes_ = 0;
-  // Those that it computes on, with what was in use before the first round.
+  // Memory in use before the first round, for each GPU that the role computes
+  // on.
   std::map<at::DeviceIndex, int64_t> gpus_;
 
   absl::Time round_began_;

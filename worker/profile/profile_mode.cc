@@ -18,7 +18,8 @@
 namespace gandem {
 namespace {
 
-// Of all sizes together; the other worker is asked at the same time.
+// Time limit for transfers of all sizes together; the other worker is asked at
+// the same time.
 constexpr absl::Duration kTransferLimit = absl::Seconds(60);
 
 class ProbeHandler : public MeasureHandler {

@@ -23,7 +23,8 @@ int64_t LeftOut(int64_t n) {
   }
 }
 
-// exp2(-n) is a number up to here; so many values are more than enough.
+// exp2(-n) does not underflow up to this n; this many values are more than
+// enough.
 constexpr int64_t kMostValues = 1000;
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which rounds of a probe are one repetition: so many that every repetition
-// holds the same work. And how well the median of repetitions is known.
+// Division of a probe's rounds into repetitions that all hold the same work,
+// and the precision of the median of the repetitions.
 //
 // Two roles of a process take turns: each works until it has to wait for the
 // other, which is for up to lag + 1 rounds. From one of the discriminator's
@@ -50,8 +50,8 @@ struct MedianInterval {
   }
 };
 
-// Of at least one value. The median of an even number is the mean of the middle
-// two.
+// Computes the interval of the median of at least one value. The median of an
+// even number of values is the mean of the middle two.
 MedianInterval MedianIntervalOf(std::vector<double> values);
 
 }  // namespace gandem

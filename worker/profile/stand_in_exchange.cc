@@ -15,8 +15,8 @@
 namespace gandem {
 namespace {
 
-// Of images as tanh makes them, and of gradients as small as those of a mean
-// over a batch: no denormal numbers, which processors are slow with.
+// Magnitudes of images as tanh makes them, and of gradients as small as those
+// of a mean over a batch. Neither gives denormal numbers, which are slow.
 constexpr float kImageSize = 0.9F;
 constexpr float kGradientSize = 1e-3F;
 

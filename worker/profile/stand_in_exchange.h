@@ -6,9 +6,9 @@
 // over disappears. Values are random but finite, of the format that the run
 // has.
 //
-// Owner: who measures; outlives the role. Thread safety: one compute thread.
-// Errors: those of the run's options; DEADLINE_EXCEEDED for a feedback request
-// that is not due.
+// Owner: the code that measures; outlives the role. Thread safety: one compute
+// thread. Errors: those of the run's options; DEADLINE_EXCEEDED for a feedback
+// request that is not due.
 #pragma once
 
 #include <memory>
@@ -19,13 +19,14 @@
 
 namespace gandem {
 
-// What a generator sees. `critic` are the bytes of any version of the
-// discriminator; needed where generators judge by themselves.
+// Exchange for a generator. `critic` holds the bytes of any version of the
+// discriminator, and is needed where generators judge by themselves.
 std::unique_ptr<GeneratorExchange> StandInForDiscriminators(
     const ExchangeOptions& options, SharedBytes critic);
 
-// What a discriminator sees: images of all rounds, of the only generator, which
-// asks for feedback on those that the schedule lets it have judged.
+// Exchange for a discriminator: it gives images of all rounds, from a single
+// generator, which requests feedback on the images that the schedule lets it
+// have judged.
 std::unique_ptr<DiscriminatorExchange> StandInForGenerators(
     const ExchangeOptions& options);
 

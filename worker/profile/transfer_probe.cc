@@ -29,7 +29,7 @@ constexpr int64_t kTransferWarmUps = 3;
 constexpr int64_t kMostTransferBytes = int64_t{256} << 20;
 constexpr int64_t kTransferUnit = 64 * 64;  // an image
 constexpr int kMostTransfers = 10'000;
-// Of an answer that only says that the images have come.
+// Size of an answer that only confirms the images.
 constexpr size_t kEmptyAnswerBytes = 8;
 
 double ComputeSeconds() {
@@ -63,8 +63,8 @@ absl::StatusOr<TransferReply::Sample> Repeat(const TransferRequest& request,
   return sample;
 }
 
-// A run whose rounds are one batch of so many bytes, and whose critics are
-// empty answers: at lag 0 the next round begins with one.
+// Options of a run whose rounds are one batch of `bytes` bytes, and whose
+// critics are empty answers: at lag 0 the next round begins with one.
 ExchangeOptions TransferRun(int64_t bytes) {
   const TensorFormat format = {
       .encoding = Encoding::kUint8, .channels = 1, .height = 64, .width = 64};
@@ -165,7 +165,7 @@ absl::Status MeasureCollective(const TransferRequest& request,
                             deadline);
         }));
   }
-  // Nobody leaves while the other one still reads.
+  // The barrier keeps each rank until the other one has read everything.
   return ring->Wait(ring->Barrier(), deadline);
 }
 

@@ -16,7 +16,7 @@
 
 namespace gandem {
 
-// What can be asked for at all; MeasureTransfer checks it, too.
+// Checks that the request is possible; MeasureTransfer does the same check.
 absl::Status CheckTransfer(const TransferRequest& request);
 
 absl::StatusOr<TransferReply> MeasureTransfer(const TransferRequest& request,

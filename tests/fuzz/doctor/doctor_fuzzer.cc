@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What any holder of the token can send to a `gandem doctor --listen`, and what
-// one that was asked can answer: the first byte says which message follows.
+// Messages that any holder of the token can send to a `gandem doctor --listen`,
+// and answers of a doctor: the first byte selects the message that follows.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       GANDEM_CHECK(byte == '\n' || byte == '\t' ||
                    static_cast<unsigned char>(byte) >= 0x20);
     }
-    // What is written is read again.
+    // An entry that is written can be read again.
     const auto again = ParseLogLine(LogJson(*entry), source, zone);
     GANDEM_CHECK(again.has_value() && again->level == entry->level);
   }

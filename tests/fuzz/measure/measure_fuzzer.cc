@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What whoever reaches the socket of a worker in profile mode can ask of it: a
-// list of calls, each a byte that says which, a byte for its size, and the
-// request as protobuf bytes. What would train or open sockets is left out: a
-// config is read, and a transfer is checked. The fourth kind of call is the end
-// of the worker, after which nobody is answered.
+// Calls to a worker in profile mode from any process that reaches its socket.
+// An input is a list of calls: a byte for the kind of call, a byte for the
+// request's size, and the request as protobuf bytes. Training and opening
+// sockets are left out: a config is read, and a transfer is checked. The fourth
+// kind of call is the end of the worker, after which no call is answered.
 #include <grpcpp/grpcpp.h>
 
 #include <cstddef>
@@ -23,7 +23,7 @@
 namespace gandem {
 namespace {
 
-// As worker/profile/profile_mode.cc, but for the work.
+// Handler with the checks of worker/profile/profile_mode.cc, without the work.
 class CheckingHandler : public MeasureHandler {
  public:
   absl::StatusOr<PrepareReply> Prepare(const PrepareRequest& request) override {
@@ -45,7 +45,7 @@ class CheckingHandler : public MeasureHandler {
   absl::StatusOr<TransferReply> Transfer(
       const TransferRequest& request) override {
     GANDEM_RETURN_IF_ERROR(CheckTransfer(request));
-    // What is done without a further look.
+    // MeasureTransfer relies on these conditions without another check.
     GANDEM_CHECK(request.rank() >= 0 &&
                  request.rank() < request.addresses_size());
     GANDEM_CHECK(request.repetitions() > 0);

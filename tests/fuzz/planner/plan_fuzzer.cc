@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     CheckRefused(plan.status());
     return 0;
   }
-  // What was read can be shown.
+  // A plan that was parsed can be shown.
   GANDEM_CHECK(!gandem::PlanTable(*plan).empty());
   GANDEM_CHECK(!gandem::PlanLines(*plan).empty());
   for (int i = 0; i < plan->candidates_size(); ++i) {

@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     GANDEM_CHECK(!profile.status().message().empty());
     return 0;
   }
-  // What was read can be written, and is read again the same.
+  // A profile that is written and read again stays the same.
   const std::string text = gandem::ProfileText(*profile);
   const auto again = gandem::ParseProfile(text, "again");
   GANDEM_CHECK_OK(again.status());

@@ -17,7 +17,7 @@ using gandem::testing::Factories;
 using gandem::testing::ProbedConfig;
 using gandem::testing::TempDir;
 
-// Of the discriminator on the first GPU.
+// Measures the discriminator on the first GPU.
 absl::StatusOr<Probe> Measured() {
   const TempDir folder;
   RunConfig config = ProbedConfig(folder.path(), ScheduleConfig::FUSED);

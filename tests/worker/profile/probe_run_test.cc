@@ -169,7 +169,7 @@ TEST(ProbeRunCasesTest, LazyPenaltiesAreSharedOut) {
   }
 }
 
-TEST(ProbeRunCasesTest, WhatTheRoleCannotDoIsSaid) {
+TEST(ProbeRunCasesTest, AMissingDeviceIsReported) {
   const TempDir folder;
   RunConfig config = ProbedConfig(folder.path(), ScheduleConfig::SNAPSHOT);
   config.mutable_generator()->set_device("cuda:99");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tests probe: small networks, with the real roles.
+// Runs that tests probe: small networks, with the real roles.
 #pragma once
 
 #include <string>

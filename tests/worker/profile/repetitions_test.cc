@@ -19,8 +19,8 @@ ScheduleConfig WithLag(int lag) {
   return schedule;
 }
 
-// From one of the discriminator's rounds to the next, where a generator of
-// kGeneratorSeconds a round and a discriminator of kDiscriminatorSeconds take
+// Seconds from one of the discriminator's rounds to the next. A generator of
+// kGeneratorSeconds per round and a discriminator of kDiscriminatorSeconds take
 // turns in a process, each as far as the schedule lets it.
 std::vector<double> SecondsBetweenRounds(int lag, int rounds) {
   std::vector<double> seconds;
@@ -101,7 +101,7 @@ TEST(MedianIntervalTest, OneValueIsAllThatIsKnown) {
   EXPECT_FALSE(interval.IsWithin(1)) << "one value tells nothing";
 }
 
-TEST(MedianIntervalTest, OfAnEvenNumberTheMeanOfTheMiddleTwo) {
+TEST(MedianIntervalTest, TheMedianOfAnEvenNumberIsTheMeanOfTheMiddleTwo) {
   EXPECT_EQ(MedianIntervalOf({4, 1, 3, 2}).median, 2.5);
   EXPECT_EQ(MedianIntervalOf({4, 1, 3}).median, 3);
 }
@@ -135,7 +135,7 @@ TEST(MedianIntervalTest, SixEqualValuesAreSettledAndFiveAreNot) {
   EXPECT_TRUE(MedianIntervalOf(values).IsWithin(0.05));
 }
 
-TEST(MedianIntervalTest, OfVeryManyTheLastOnes) {
+TEST(MedianIntervalTest, OnlyTheLastOfVeryManyValuesCount) {
   std::vector<double> values(3000, 7.0);
   values.insert(values.end(), 1000, 3.0);
   EXPECT_EQ(MedianIntervalOf(values).high, 3.0);

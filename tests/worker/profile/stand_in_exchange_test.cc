@@ -104,7 +104,8 @@ TEST(StandInExchangeTest, ADiscriminatorFindsImagesAndRequestsOfItsRound) {
     for (const float value : ValuesOf(taken.pieces[0].pixels)) {
       EXPECT_LT(std::abs(value), 1);
     }
-    // As the generator cuts its batch, and none of a later round.
+    // Requests have the generator's micro-batches, and no images of a later
+    // round.
     for (const IndexRange range :
          {IndexRange{.count = 4}, IndexRange{.first = 4, .count = 2}}) {
       ASSERT_OK_AND_ASSIGN(const ImageBatch request,
@@ -119,7 +120,7 @@ TEST(StandInExchangeTest, ADiscriminatorFindsImagesAndRequestsOfItsRound) {
   EXPECT_OK(exchange->WaitForGenerators(kNow));
 }
 
-TEST(StandInExchangeTest, NobodyAsksWhereGeneratorsJudgeThemselves) {
+TEST(StandInExchangeTest, NoFeedbackIsRequestedWhereGeneratorsJudge) {
   const auto exchange = StandInForGenerators(
       OptionsOf(FeedbackMode::kSnapshot, ImageSource::kFresh));
   EXPECT_THAT(exchange->NextFeedbackRequest(5, kNow),

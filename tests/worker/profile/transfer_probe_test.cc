@@ -76,7 +76,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, TransferKindTest,
                            return TransferProfile::Kind_Name(info.param);
                          });
 
-TEST_F(TransferProbeTest, WhatCannotBeTransferredIsRefused) {
+TEST_F(TransferProbeTest, AnImpossibleTransferIsRefused) {
   TransferRequest request = Request(TransferProfile::EXCHANGE_MEMORY);
   request.set_rank(0);
   EXPECT_THAT(MeasureTransfer(request, MonotonicNow()),
@@ -92,7 +92,7 @@ TEST_F(TransferProbeTest, WhatCannotBeTransferredIsRefused) {
                              HasSubstr("bytes"))));
 }
 
-TEST_F(TransferProbeTest, NobodyWaitsForOneWhoDoesNotCome) {
+TEST_F(TransferProbeTest, AMissingPeerIsNotWaitedForPastTheDeadline) {
   TransferRequest request = Request(TransferProfile::COLLECTIVE_MEMORY);
   request.set_rank(0);
   EXPECT_THAT(MeasureTransfer(request, absl::InfinitePast()),
