@@ -27,7 +27,7 @@ namespace {
 
 // A cluster that does not answer is given up; kubectl waits for less.
 constexpr absl::Duration kKubectlTimeout = absl::Seconds(90);
-// Of what a plan predicts, for what it does not count.
+// Factor on the memory that a plan predicts, for memory that it does not count.
 constexpr double kMemoryMargin = 1.25;
 
 // 0: it is not known. What is predicted of a role with GPUs is their memory.
@@ -67,7 +67,8 @@ void AddWorkers(const LaunchedRecipe& launched, int64_t memory_bytes,
   run.workers.front().role = COLOCATED;
 }
 
-// What a pod sees is not what this machine does.
+// Checks that pods have everything that the config names. Pods do not see the
+// GPUs, the files and the Python of this machine.
 absl::Status CheckInPods(const RunConfig& config, const std::string& data,
                          const KubernetesRun& run) {
   Faults faults("what the cluster is to run");

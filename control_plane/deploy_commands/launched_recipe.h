@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is trained on a cluster: a recipe, or a candidate of a plan.
+// The recipe, or the candidate of a plan, that a cluster trains.
 //
 // Thread safety: pure functions, except for reading the file.
 #pragma once

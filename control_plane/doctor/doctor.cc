@@ -28,7 +28,7 @@ namespace {
 // A doctor that nobody ends does not listen for ever.
 constexpr absl::Duration kServeLimit = absl::Hours(12);
 
-// Where the run's token is.
+// Path of the run's token.
 std::string TokenFile(const DoctorOptions& options) {
   return options.token_file.empty() ? TokenPath(options.run_dir)
                                     : options.token_file;

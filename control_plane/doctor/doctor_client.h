@@ -23,7 +23,7 @@ struct PeerLook {
   absl::Time asked_at;  // by the clock of this host
 };
 
-// What the name of a proof that the other host may read begins with.
+// Prefix of the name of a proof that the other host may read.
 inline constexpr char kDoctorProof[] = "doctor-";
 
 // `nonce_file`: in state/ of the run folder; empty: none is read.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one check of `gandem doctor` has found.
+// The result of one check of `gandem doctor`.
 //
 // Thread safety: values.
 #pragma once

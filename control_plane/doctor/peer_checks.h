@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What another host's `gandem doctor --listen` lets us know, judged: equal
-// releases, clocks within a second, one run folder, machines of one kind, a way
-// back.
+// Checks of another host, by the answers of its `gandem doctor --listen`: equal
+// releases, clocks within a second, one run folder, machines of one kind, and a
+// connection back to this host.
 //
 // Owner: `gandem doctor`. Thread safety: any thread.
 #pragma once

@@ -27,7 +27,7 @@ namespace {
 
 constexpr size_t kLauncherTailLines = 15;
 constexpr int kWithBacktraceLines = 150;
-// Of OpenMP, by which LibTorch computes.
+// Variable of OpenMP, which runs LibTorch's compute threads.
 constexpr char kWaitPolicy[] = "OMP_WAIT_POLICY";
 constexpr absl::Duration kTrimInterval = absl::Minutes(1);
 constexpr double kLowestNiceness = 19;
@@ -56,8 +56,8 @@ int NicenessOf(double threads_per_core) {
   return static_cast<int>(std::min(std::ceil(steps), kLowestNiceness));
 }
 
-// Nobody but the kernel, or a person, sends SIGKILL to a worker that we do not
-// kill ourselves.
+// Assumes that the kernel or a person sent SIGKILL: the worker is not one that
+// the launcher killed.
 std::string AdviceOn(WorkerKey key, const ProcessEnd& end) {
   if (end.exit_code != 128 + SIGKILL) return "";
   const std::string batch =

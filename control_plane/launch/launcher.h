@@ -82,14 +82,15 @@ class Launcher {
   Coordinator* const coordinator_;
   std::map<WorkerKey, ChildProcess> children_;
   std::set<WorkerKey> killed_;  // by us
-  // Of start_by: how often, and when SIGTERM was not enough.
+  // Number of times that start_by was run for each worker.
   std::map<WorkerKey, int> starts_;
+  // Time at which a start_by that SIGTERM has not ended is killed.
   std::map<WorkerKey, absl::Time> kill_at_;
   bool signalled_ = false;  // by SignalAll()
   absl::Time next_trim_ = absl::InfinitePast();
 };
 
-// What the user is shown of it.
+// The lines about a failure that the user sees.
 std::vector<std::string> ToLines(const Launcher::Failure& failure);
 
 }  // namespace gandem

@@ -44,7 +44,7 @@ absl::Status FindFiles(const LogsOptions& options, absl::TimeZone zone,
                                      absl::StrJoin(sources, ", ", append))));
 }
 
-// What is new in all files since the last call, in the order of time.
+// Entries of all files that are new since the last call, in the order of time.
 std::vector<LogEntry> ReadNew(LogFiles& files, bool ended) {
   std::vector<LogEntry> all;
   for (auto& [source, file] : files) {

@@ -30,7 +30,7 @@ class MetricList {
     families_.push_back(
         {name, help, counts ? MetricType::Counter : MetricType::Gauge, {}});
   }
-  // Of the metric that was begun last.
+  // Adds a sample to the metric that was begun last.
   void Sample(double value, Labels labels = {}) {
     prometheus::ClientMetric sample;
     sample.label = std::move(labels);

@@ -20,8 +20,8 @@
 
 namespace gandem {
 
-// What a run folder tells: room on its disk, and the age of the newest
-// checkpoint. What cannot be read is left out.
+// Facts about a run folder: room on its disk, and the age of the newest
+// checkpoint. A fact that cannot be read is left out.
 struct FolderFacts {
   std::optional<int64_t> free_bytes = {};  // for users who are not root
   std::optional<int64_t> size_bytes = {};  // of the disk

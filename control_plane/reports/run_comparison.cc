@@ -148,8 +148,8 @@ std::vector<std::vector<PointOfRun>> SidesOf(
   return sides;
 }
 
-// What the cards say against their own numbers, and images that were judged
-// twice.
+// Adds a note for each warning of a card about its own numbers, and for images
+// that were evaluated twice.
 void NoteDoubts(const std::vector<PointOfRun>& points,
                 std::vector<std::string>& notes) {
   std::map<std::string, std::string> first;  // run, by images
@@ -189,7 +189,7 @@ ComparedSide SideOf(const std::vector<PointOfRun>& points) {
   return side;
 }
 
-// Of two runs, by their cards.
+// Interval of the difference between two runs, by their cards.
 std::optional<Interval> IntervalOfCards(const ComparedSide& a,
                                         const ComparedSide& b) {
   if (!a.interval.has_value() || !b.interval.has_value()) return std::nullopt;
@@ -219,7 +219,7 @@ void JudgeInterval(const RunComparison& comparison, const std::string& yes,
                                     " More ", more, " narrow it.");
 }
 
-// Where they are one run each.
+// Writes the verdict on two sides that are one run each.
 void JudgeCheckpoints(const RunComparison& comparison, Verdict& verdict) {
   if (!verdict.interval.has_value()) {
     verdict.text = absl::StrCat(

@@ -44,8 +44,9 @@ bool IsReady(int fd, int timeout_milliseconds) {
   return poll(&ready, 1, timeout_milliseconds) > 0;
 }
 
-// What a descriptor takes that could not be opened anew: a socket, or the
-// terminal of another user. A pipe with room has it for PIPE_BUF bytes.
+// Writes to a descriptor that could not be opened anew (a socket, or the
+// terminal of another user) as much as it takes. A pipe that is ready has room
+// for PIPE_BUF bytes.
 ssize_t WriteShared(int fd, absl::string_view text) {
   if (!IsReady(fd, /*timeout_milliseconds=*/0)) {
     errno = EAGAIN;

@@ -4,12 +4,12 @@
 // line that is drawn over. Without a terminal the progress is printed as a
 // plain line now and then.
 //
-// Nobody has to read it (`gandem train | less`, Ctrl-S): no call waits. What
-// cannot be written yet is kept and written by later calls: the newest progress
-// and the newest lines; of older lines their number.
+// No call waits for a reader (`gandem train | less`, Ctrl-S). Later calls write
+// what cannot be written yet: the newest progress, the newest lines, and the
+// number of older lines.
 //
 // Owner: `gandem train`. Thread safety: one thread.
-// Errors: what cannot be written at all is dropped.
+// Errors: text that cannot be written at all is dropped.
 #pragma once
 
 #include <cstddef>

@@ -44,7 +44,7 @@ absl::StatusOr<off_t> WholeLines(int fd, const std::string& path) {
   return 0;
 }
 
-// Of real images that are read ahead.
+// Adds the scalars of the real images that are read ahead.
 void AddDataScalars(const DataMetrics& data,
                     std::vector<EventWriter::Scalar>& scalars) {
   const auto add = [&](absl::string_view name, double value) {

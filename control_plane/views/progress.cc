@@ -56,7 +56,7 @@ struct Field {
   std::string line;
 };
 
-// What matters most first.
+// The most important field comes first.
 std::vector<Field> Fields(const ProgressView& view) {
   const StatusReply& status = view.status;
   const RoundMetrics& generator = view.generator;
@@ -105,7 +105,7 @@ std::vector<Field> Fields(const ProgressView& view) {
   return fields;
 }
 
-// What a run waits for before its first round.
+// The workers that a run waits for before its first round.
 std::string Waiting(const StatusReply& status) {
   return "starting: " +
          absl::StrJoin(status.workers(), ", ",

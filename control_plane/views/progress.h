@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a user sees of a run: speed, losses, time left, as a bar for a terminal
-// or as plain lines.
+// Progress of a run for the user: speed, losses and time left, as a bar for a
+// terminal or as plain lines.
 //
 // Owner: `gandem train`.
 // Thread safety: ProgressTracker from any thread; the rest are pure functions.
@@ -43,8 +43,8 @@ class ProgressTracker {
   // data.
   void Complete(StatusReply& status) const;
   ProgressView View(StatusReply status) const;
-  // What workers say of their training's health (RoundMetrics.health), once
-  // each.
+  // Warnings of the workers about the health of training
+  // (RoundMetrics.health). Each is returned once.
   std::vector<std::string> TakeWarnings();
 
  private:

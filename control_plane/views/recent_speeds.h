@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the records of the last rounds say of a run: what each fleet trains on
-// in a second, the share of its time that it waits for its own sums, who is
-// slower than the others, which of the two roles limits the run, and how the
-// discriminators' real images come.
+// Facts about a run from the records of its last rounds: the images per second
+// of each fleet, the share of its time that it waits for its own sums, the
+// workers that are slower than the others, the role that limits the run, and
+// the supply of real images to the discriminators.
 //
-// Owner: whoever hears the records. Thread safety: one thread.
+// Owner: the object that receives the records. Thread safety: one thread.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ class RecentSpeeds {
     int64_t retries = 0;  // all
     RoundMetrics newest = {};
   };
-  // Those of the role that have not left, by rank.
+  // Workers of the role that have not left, by rank.
   std::map<int, Recent> WorkersOf(Role role) const;
   FleetStatus Fleet(Role role) const;
   RoleLoad Load(Role role) const;
@@ -59,8 +59,8 @@ class RecentSpeeds {
 // "waits for data 31%: fetch"
 std::string DataWaitText(const DataStatus& data);
 
-// What reading ahead does, a line below those of the workers; empty if that is
-// not known.
+// The line about reading ahead, which is shown below those of the workers.
+// Empty: not known.
 std::string DataLine(const StatusReply& status);
 
 }  // namespace gandem

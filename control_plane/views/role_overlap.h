@@ -30,7 +30,7 @@ struct RoleLoad {
   double own_seconds = 0;   // of these: it does not wait for the other role
   double sync_seconds = 0;  // of these: communication of its fleet
 };
-// Of sums over `rounds` of all workers.
+// `times`: sums over `rounds` of all workers.
 RoleLoad LoadOf(int workers, double rounds, const RoundTimes& times);
 
 // One sentence: which role holds the other one up, and the most that another

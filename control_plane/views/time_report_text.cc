@@ -21,7 +21,8 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 using Line = std::vector<std::string>;
 
-// Of a core: less than other work on a machine takes.
+// Smallest share of a core that is reported. Other work on a machine takes
+// more.
 constexpr double kShownTakenShare = 0.01;
 
 constexpr char kLegend[] =
@@ -140,7 +141,7 @@ Line RunLine(const TimeReport& report, const TimeReport& first) {
   return line;
 }
 
-// What was left out, and what has to be known about the numbers.
+// Notes on the rounds that were left out, and on how to read the numbers.
 std::string Notes(const TimeReport& report) {
   std::string text;
   if (report.warm_up_rounds > 0) {
@@ -189,7 +190,8 @@ double SpeedWithout(const TimeRow& row, double share) {
   return row.images_per_second / (1 - std::min(share, 0.999));
 }
 
-// Where data holds the run up, and what is to be gained.
+// The stage of data loading that the run waits for, and the possible gain.
+// Empty: it does not wait for data.
 std::string DataBottleneck(const TimeReport& report) {
   const TimeRow& row = report.roles[1].row;
   const double share = ShareOf(row, row.times.data);
@@ -208,7 +210,8 @@ std::string DataBottleneck(const TimeReport& report) {
       100 * share, most, SpeedWithout(row, share), row.images_per_second);
 }
 
-// Where the discriminator trains slower because it also makes images ready.
+// Warning that the discriminator trains slower because its cores also prepare
+// images. Empty: it does not.
 std::string ShortCores(const TimeReport& report) {
   const TimeRow& row = report.roles[1].row;
   const double share = ShareOf(row, row.times.data_taken);
@@ -222,7 +225,7 @@ std::string ShortCores(const TimeReport& report) {
       100 * share, SpeedWithout(row, share), row.images_per_second);
 }
 
-// Where an asynchronous run is none.
+// Warning that an asynchronous run is serial in fact. Empty: it is not.
 std::string SerialLine(const TimeReport& report) {
   if (report.is_colocated) return "";
   return SerialWarning(report.lag, report.roles[0].row.times,
