@@ -27,11 +27,11 @@ class RunTotals {
     int64_t records_dropped = 0;
   };
 
-  // Without repeats (record_order.h).
+  // Adds a record that is no repeat (record_order.h).
   void Add(const RoundMetrics& metrics);
 
   const std::map<Role, RoleTotals>& roles() const { return roles_; }
-  // By role and rank; of the newest run epoch only.
+  // Newest records, by role and rank, of the newest run epoch only.
   const std::map<std::pair<Role, int>, RoundMetrics>& newest() const {
     return newest_;
   }

@@ -62,13 +62,14 @@ class ProgressTracker {
   std::deque<std::pair<absl::Time, int64_t>> seen_ ABSL_GUARDED_BY(mu_);
 };
 
-// One line of at most `width` columns; what matters least is left out first.
+// One line of at most `width` columns. The least important fields are left out
+// first.
 std::string ProgressBar(const ProgressView& view, int width);
 
 // One line for a log.
 std::string ProgressLine(const ProgressView& view);
 
-// A row for each fleet, below a row of headings; empty if there are none.
+// A row of headings and a row for each fleet. Empty: there are no fleets.
 std::string FleetTable(const StatusReply& status);
 
 }  // namespace gandem

@@ -20,21 +20,21 @@
 
 namespace gandem {
 
-// A share of waiting for data that people are told of.
+// Smallest share of waiting for data that is reported.
 inline constexpr double kShownDataWait = 0.05;
 
 class RecentSpeeds {
  public:
-  // In the order of each worker's rounds. A new run epoch begins with nothing,
-  // for workers may be others.
+  // Adds a record, in the order of each worker's rounds. A new run epoch drops
+  // all earlier records, because it may have other workers.
   void Add(const RoundMetrics& metrics);
 
-  // Sets fleets, limit and data, as far as they are known. Fleets are set if a
-  // role has several workers: the progress has the figures of single ones.
+  // Sets fleets, limit and data, as far as they are known. Fleets are set only
+  // if a role has several workers: the progress has the figures of single ones.
   void Complete(StatusReply& status) const;
 
  private:
-  // Sums in which the last dozen of rounds count most.
+  // Weighted sums in which the last dozen rounds count most.
   struct Recent {
     double rounds = 0;
     RoundTimes times = {};

@@ -30,7 +30,7 @@ constexpr char kLegend[] =
     "feedback, data and cache add up to 100%. overlap: the hidden part of all\n"
     "communication. median, p95: of a round. epoch: the real images once.\n";
 
-// The first column to the left, the others to the right.
+// Aligns the first column to the left, the others to the right.
 std::string Aligned(const std::vector<Line>& lines) {
   std::vector<size_t> widths;
   for (const Line& line : lines) {
@@ -73,7 +73,7 @@ std::string Share(double part, double whole) {
   return whole > 0 ? absl::StrFormat("%.1f%%", 100 * part / whole) : "-";
 }
 
-// In the order of the header's columns.
+// Appends the times in the order of the header's columns.
 void AppendTimes(const RoundTimes& times, const TimeRow& rounds, Line& line) {
   line.push_back(Share(times.compute(), times.round));
   line.push_back(times.sync + times.hidden_sync > 0
@@ -114,7 +114,8 @@ Line RankLine(const RankTimes& rank) {
   return line;
 }
 
-// "32/48" of the generator and the discriminator; one number if they agree.
+// The values of the generator and the discriminator, for example "32/48". One
+// number if they agree.
 std::string OfBoth(const std::string& a, const std::string& b) {
   return a == b ? a : absl::StrCat(a, "/", b);
 }
@@ -180,12 +181,12 @@ std::string Stragglers(const TimeReport& report) {
   return text;
 }
 
-// `part` of the time of its rounds.
+// Share of `part` in the time of the rounds.
 double ShareOf(const TimeRow& row, double part) {
   return row.times.round > 0 ? part / row.times.round : 0;
 }
 
-// Images/s if that share of the time were not needed.
+// Speed in images/s if that share of the time were not needed.
 double SpeedWithout(const TimeRow& row, double share) {
   return row.images_per_second / (1 - std::min(share, 0.999));
 }
