@@ -33,7 +33,7 @@
 
 namespace gandem {
 
-// What a network is made for.
+// Sizes of the images and labels that a network is constructed for.
 struct NetworkShape {
   int64_t channels = 0;  // of an image
   int64_t height = 0;

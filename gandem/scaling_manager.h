@@ -63,7 +63,8 @@ class Recipe {
 
 // The two networks.
 struct Gan {
-  // Of both roles, as `worker` has named them; empty: those of the recipe.
+  // Name of the networks of both roles, as `worker` gives it. Empty: the
+  // networks of the recipe.
   std::string networks = {};
   // The program that has them (gandem/worker.h); empty: gandem's own.
   std::string worker = {};

@@ -51,7 +51,8 @@ absl::StatusOr<std::optional<ProcessEnd>> EndBefore(absl::Time deadline,
   while (true) {
     std::optional<ProcessEnd> end = child.Poll();
     if (end.has_value()) return end;
-    // What has ended and was not waited for is still there.
+    // A process that has ended remains until it is waited for, so a missing one
+    // was taken away.
     if (kill(child.pid(), 0) != 0 && errno == ESRCH) return TakenAway(program);
     const absl::Time now = MonotonicNow();
     if (now >= deadline) return std::optional<ProcessEnd>();

@@ -49,7 +49,8 @@ RunConfig ReadRecipe(const Recipe& recipe) {
   return config;
 }
 
-// What Train's own numbers are in a config.
+// Settings of a config that stand for the batch size and the number of workers
+// of a manager.
 std::vector<std::string> SetsOf(const RunConfig& config, int64_t batch_size,
                                 int num_workers) {
   const ScheduleConfig& schedule = config.schedule();
@@ -104,7 +105,7 @@ absl::Duration AtMost(std::chrono::seconds limit) {
   return absl::FromChrono(limit);
 }
 
-// Of the generators, in the rounds that count; 0: there is none.
+// Speed of the generators in the rounds that count. 0: not known.
 double ImagesPerSecond(const std::string& run_dir) {
   const absl::StatusOr<RoundHistory> history = RoundHistory::Read(run_dir);
   if (!history.ok()) return 0;

@@ -25,12 +25,14 @@
 namespace gandem {
 namespace {
 
-// A cluster that does not answer is given up; kubectl waits for less.
+// Time limit of kubectl, for a cluster that does not answer. kubectl's own
+// limit is shorter.
 constexpr absl::Duration kKubectlTimeout = absl::Seconds(90);
-// Of what a plan predicts, for what it does not count.
+// Factor on the memory that a plan predicts, for memory that it does not count.
 constexpr double kMemoryMargin = 1.25;
 
-// 0: it is not known. What is predicted of a role with GPUs is their memory.
+// Memory limit for a role, or 0: not known. For a role with GPUs, the plan
+// predicts only the memory of the GPUs.
 int64_t PredictedBytes(const LaunchedRecipe& launched, const RoleConfig& config,
                        Role role) {
   if (!launched.candidate.has_value() || IsOnGpu(config)) return 0;
@@ -67,7 +69,8 @@ void AddWorkers(const LaunchedRecipe& launched, int64_t memory_bytes,
   run.workers.front().role = COLOCATED;
 }
 
-// What a pod sees is not what this machine does.
+// Checks that pods have everything that the config names. Pods do not see the
+// GPUs, the files and the Python of this machine.
 absl::Status CheckInPods(const RunConfig& config, const std::string& data,
                          const KubernetesRun& run) {
   Faults faults("what the cluster is to run");
@@ -125,8 +128,8 @@ absl::StatusOr<int> Kubectl(std::vector<std::string> arguments) {
   return end->exit_code;
 }
 
-// Pods would wait for a claim that is not there. kubectl itself has said what
-// it got for an answer.
+// Checks that the claim exists, because pods would wait for a missing one.
+// kubectl itself has printed the cluster's answer.
 absl::Status CheckClaim(const KubernetesRun& run) {
   if (!run.volume.storage_class.empty()) return absl::OkStatus();
   GANDEM_ASSIGN_OR_RETURN(

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `gandem launch kubernetes`: a recipe or a plan as a folder of manifests,
-// which kubectl, found by PATH, gives to the cluster. docs/how_to/kubernetes.md
-// is the page.
+// `gandem launch kubernetes` writes a recipe or a plan as a folder of manifests
+// and applies them with the kubectl of PATH (docs/how_to/kubernetes.md).
 //
 // Owner: the program. Thread safety: one thread.
 #pragma once
@@ -19,27 +18,28 @@
 namespace gandem {
 
 struct LaunchKubernetesOptions {
-  LaunchFlags flags = {};   // data: as pods see it
+  LaunchFlags flags = {};   // data: the path inside the pods
   std::string output = {};  // folder; empty: NAME-kubernetes
-  // "4GiB", of each worker; empty: the plan's, or none
+  // Memory limit per worker, for example "4GiB". Empty: the plan's, or none.
   std::string memory = {};
-  // As far as a user chooses it. No name: made of the recipe's; no claim:
-  // NAME-run, with a storage class.
+  // The part that a user chooses. No name: derived from the recipe's name. No
+  // claim: NAME-run, with a storage class.
   KubernetesRun run = {};
 };
 
-// The run that is asked for; reads no more than the recipe.
-//   those of files, recipes and plans; INVALID_ARGUMENT lists what Kubernetes
-//   would not take, and what of the recipe cannot be in pods.
+// Describes the run. Reads no files except the recipe. Errors: those of files,
+// recipes and plans, and
+//   INVALID_ARGUMENT  lists the values that Kubernetes would refuse, and the
+//                     fields of the recipe that do not work in pods.
 absl::StatusOr<KubernetesRun> KubernetesRunOf(
     const LaunchKubernetesOptions& options);
 
-// Prints the manifests, or writes the folder, asks the cluster for what the run
-// needs of it, and gives it the manifests.
-//   NOT_FOUND            the claim is not in the cluster, or kubectl not here.
+// Prints the manifests, or writes the folder, checks that the cluster has the
+// claim, and applies the manifests.
+//   NOT_FOUND            the cluster has no such claim, or PATH no kubectl.
 //   DEADLINE_EXCEEDED    kubectl does not end.
-//   FAILED_PRECONDITION  the cluster refuses the manifests; kubectl has said
-//                        why.
+//   FAILED_PRECONDITION  the cluster refuses the manifests; kubectl has printed
+//                        the reason.
 absl::Status LaunchKubernetes(const LaunchKubernetesOptions& options,
                               std::ostream& out);
 

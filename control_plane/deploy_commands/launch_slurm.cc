@@ -43,8 +43,8 @@ absl::StatusOr<LaunchedRecipe> LoadLaunched(const LaunchFlags& flags,
   return launched;
 }
 
-// What a job with networks in Python needs. The script says which interpreter,
-// for whoever submits it again.
+// Adds the flags that a job with networks in Python needs. The script names
+// the interpreter, so that anybody can submit it again.
 absl::Status AddPythonFlags(const LaunchSlurmOptions& options, RunConfig config,
                             const std::string& binary_folder,
                             std::vector<std::string>& what) {
@@ -117,7 +117,8 @@ absl::Status LaunchSlurm(const LaunchSlurmOptions& given,
     out << script;
     return absl::OkStatus();
   }
-  // What Slurm does not say is an error, because two jobs would be submitted.
+  // An unanswered query is an error: without the answer, two jobs might be
+  // submitted.
   GANDEM_ASSIGN_OR_RETURN(std::optional<int64_t> job,
                           FindSlurmJob(SlurmComment(options.run_dir)));
   if (job.has_value()) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `gandem launch slurm`: describes a run to Slurm and submits it, unless a job
-// of the run is at work already, which is known by its comment. The job works
-// without this process.
+// `gandem launch slurm` describes a run to Slurm and submits it, unless Slurm
+// has a job with the run's comment already. The job does not need this process.
 //
 // Owner: main(). Thread safety: the main thread.
 #pragma once
@@ -24,19 +23,19 @@ struct LaunchSlurmOptions {
   LaunchFlags flags = {};
   std::string run_dir = {};
   std::string python = {};           // see WorkerProgram
-  bool accept_changed_code = false;  // of networks in Python
+  bool accept_changed_code = false;  // for networks in Python
   SlurmAllocation allocation = {};
 };
 
-// A recipe as training will see it.
+// Loads a recipe as training does.
 using RecipeLoader = std::function<absl::StatusOr<RunConfig>(
     const std::string& path, const std::string& data,
     const std::vector<std::string>& sets)>;
 
-// The script, or which job is at work, goes to `out`.
-//   INVALID_ARGUMENT  it is neither a recipe nor a plan, or cannot run so, or
-//                     Slurm refuses the job.
-//   Those of FindWorkerProgram and of deploy/slurm/slurm_tools.h.
+// Prints the script, or the number of the job, to `out`. Errors: those of
+// FindWorkerProgram and of deploy/slurm/slurm_tools.h, and
+//   INVALID_ARGUMENT  the file is neither a recipe nor a plan, or cannot run
+//                     with these options, or Slurm refuses the job.
 absl::Status LaunchSlurm(const LaunchSlurmOptions& options,
                          const RecipeLoader& load, std::ostream& out);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is trained on a cluster: a recipe, or a candidate of a plan.
+// The recipe, or the candidate of a plan, that a cluster trains.
 //
 // Thread safety: pure functions, except for reading the file.
 #pragma once
@@ -17,13 +17,13 @@
 
 namespace gandem {
 
-// The flags that all clusters have.
+// The flags that are common to all kinds of clusters.
 struct LaunchFlags {
-  std::string recipe = {};             // or a plan: a file of either kind
-  std::string data = {};               // in place of the recipe's; empty: none
+  std::string recipe = {};             // file of a recipe or of a plan
+  std::string data = {};               // replaces the recipe's unless empty
   std::vector<std::string> sets = {};  // "path.to.field=value"
   int candidate = 1;                   // of a plan
-  bool dry_run = false;                // print what would be sent, and end
+  bool dry_run = false;                // only print the script or manifests
 };
 
 struct LaunchedRecipe {
@@ -34,9 +34,9 @@ struct LaunchedRecipe {
   std::vector<std::string> arguments = {};
 };
 
-// `parse` makes a config of the text of a recipe, with `flags.sets`.
-//   those of files, plans and `parse`; INVALID_ARGUMENT: the plan has no such
-//   candidate.
+// `parse` makes a config from the text of a recipe and `flags.sets`. Errors:
+// those of files, plans and `parse`, and
+//   INVALID_ARGUMENT  the plan has no such candidate.
 absl::StatusOr<LaunchedRecipe> ReadLaunchedRecipe(
     const LaunchFlags& flags,
     absl::FunctionRef<absl::StatusOr<RunConfig>(const std::string& text)>

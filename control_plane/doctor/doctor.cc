@@ -25,10 +25,10 @@
 namespace gandem {
 namespace {
 
-// A doctor that nobody ends does not listen for ever.
+// Time after which a listening doctor ends by itself.
 constexpr absl::Duration kServeLimit = absl::Hours(12);
 
-// Where the run's token is.
+// Path of the run's token.
 std::string TokenFile(const DoctorOptions& options) {
   return options.token_file.empty() ? TokenPath(options.run_dir)
                                     : options.token_file;
@@ -40,7 +40,7 @@ int64_t FreeDisk(const std::string& folder) {
   return error ? 0 : static_cast<int64_t>(space.available);
 }
 
-// The first one is not there yet: its size is computed.
+// Size of the newest checkpoint, or the computed size if there is none yet.
 absl::StatusOr<int64_t> SizeOfCheckpoint(const DoctorOptions& options,
                                          const DoctorHooks& hooks,
                                          const RunConfig& config) {
@@ -61,7 +61,7 @@ absl::Status TakeCredentials(const DoctorOptions& options) {
   return absl::OkStatus();
 }
 
-// Until SIGINT or SIGTERM.
+// Waits while gRPC's threads answer, until SIGINT, SIGTERM or kServeLimit.
 void AnswerOthers() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -132,7 +132,7 @@ absl::StatusOr<int> RunDoctor(const DoctorOptions& options,
                               const DoctorHooks& hooks, std::ostream& out) {
   const Findings here = CheckHere(options, hooks);
   Print(here, out);
-  // The run's secrets and the proof that a folder is shared are in it.
+  // The folder holds the run's secrets and the proof that it is shared.
   const bool has_folder =
       std::ranges::none_of(here, [](const Finding& finding) {
         return finding.check == kRunFolderCheck &&

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `gandem doctor`: looks for what would end a run hours later, before it
-// queues: one line a check, and what to do about it
-// (docs/how_to/monitoring.md). What `gandem train` checks before it starts is
-// checked by its own functions.
+// `gandem doctor` checks, before a run is queued, for problems that would end
+// it hours later. It prints one line per check, with advice
+// (docs/how_to/monitoring.md). It calls the functions of `gandem train` for the
+// checks that `gandem train` makes before it starts.
 //
 // Owner: main(). Thread safety: one thread, with SIGINT and SIGTERM blocked in
 // all threads.
@@ -21,32 +21,32 @@
 namespace gandem {
 
 struct DoctorOptions {
-  std::string recipe = {};   // or a plan: a file of either kind; empty: none
+  std::string recipe = {};   // file of a recipe or of a plan; empty: none
   std::string run_dir = {};  // required
-  // HOST:PORT of each `gandem doctor --listen` of another host.
+  // HOST:PORT of the `gandem doctor --listen` of each other host.
   std::vector<std::string> hosts = {};
-  // HOST:PORT; without a recipe and hosts this process only answers others.
+  // HOST:PORT. Without a recipe and hosts, this process only answers others.
   std::string listen = {};
   std::string token_file = {};    // empty: the run folder's
   std::string certificates = {};  // empty: the run's
   bool insecure_network = false;
 };
 
-// Something has to be mended first. EX_CONFIG of sysexits(3): no worker ends
-// with it, so a batch script can tell.
+// Exit code if a check found a fault. It is EX_CONFIG of sysexits(3), which no
+// worker uses, so a batch script can recognize it.
 inline constexpr int kExitFaults = 78;
 
 struct DoctorHooks {
-  // The checks of `gandem train`; the config that it would run, with its
-  // defaults.
+  // Runs the checks of `gandem train` and returns the config that it would run,
+  // with its defaults.
   std::function<absl::StatusOr<RunConfig>()> check_run;  // required
-  // Bytes that a checkpoint of the run will take.
+  // Returns the size of a checkpoint of the run, in bytes.
   std::function<absl::StatusOr<int64_t>(const RunConfig&)>
       predict_checkpoint;  // required
 };
 
-// The exit code: 0, or kExitFaults. Lines go to `out` as they are found.
-//   the system's error  --listen cannot be listened on.
+// Returns the exit code: 0, or kExitFaults. Prints each line to `out` at once.
+//   the system's error  the address of --listen cannot be used.
 absl::StatusOr<int> RunDoctor(const DoctorOptions& options,
                               const DoctorHooks& hooks, std::ostream& out);
 

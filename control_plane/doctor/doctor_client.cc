@@ -20,7 +20,7 @@ absl::StatusOr<PeerLook> AskForLook(const std::string& address,
   LookRequest request;
   request.set_nonce_file(nonce_file);
   PeerLook look;
-  // Once for the connection, which takes longer than a call.
+  // The first call also makes the connection, which would spoil the round trip.
   for (int i = 0; i < 2; ++i) {
     look.asked_at = absl::Now();
     const absl::Time start = MonotonicNow();

@@ -3,8 +3,8 @@
 // Asks the `gandem doctor --listen` of another host.
 //
 // Thread safety: any thread.
-// Errors: those of CreateChannel, of the call, and UNAVAILABLE or
-// DEADLINE_EXCEEDED, with the reason, where nobody answers by the deadline.
+// Errors: those of CreateChannel and of the call. UNAVAILABLE or
+// DEADLINE_EXCEEDED, with the reason: no answer by the deadline.
 #pragma once
 
 #include <string>
@@ -18,20 +18,21 @@ namespace gandem {
 
 struct PeerLook {
   LookReply reply;
-  // How long the call took: clocks cannot be compared better than that.
+  // Duration of the call, which limits the precision of comparing clocks.
   absl::Duration round_trip;
   absl::Time asked_at;  // by the clock of this host
 };
 
-// What the name of a proof that the other host may read begins with.
+// Prefix of the name of a proof that the other host may read.
 inline constexpr char kDoctorProof[] = "doctor-";
 
-// `nonce_file`: in state/ of the run folder; empty: none is read.
+// Asks the doctor at `address`. `nonce_file`: file in state/ of the run folder
+// for it to read. Empty: none.
 absl::StatusOr<PeerLook> AskForLook(const std::string& address,
                                     const std::string& nonce_file,
                                     absl::Time deadline);
 
-// Whether that host reaches `own_address`, where this process listens.
+// Asks that host to connect to `own_address`, where this process listens.
 absl::Status AskForReturn(const std::string& address,
                           const std::string& own_address, absl::Time deadline);
 

@@ -29,7 +29,7 @@ constexpr int64_t kMaxMessageBytes = 64 << 10;
 
 grpc::Status DoctorService::Look(grpc::ServerContext* /*context*/,
                                  const LookRequest* request, LookReply* reply) {
-  // Another process has sent the name: nothing but a proof is read.
+  // The name is untrusted, so only the name of a proof is accepted.
   const std::string& name = request->nonce_file();
   absl::string_view digits = name;
   if (!name.empty() && (!absl::ConsumePrefix(&digits, kDoctorProof) ||

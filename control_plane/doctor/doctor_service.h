@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A `gandem doctor --listen` as the others see it: it says who it is and what
-// it sees of the run folder, and tries the way back.
+// The service of `gandem doctor --listen`. It reports its version, its host and
+// a file of the run folder, and connects back to the caller on request.
 //
 // Owner: `gandem doctor`; it outlives the server that it is registered with.
 // Thread safety: gRPC's threads call. Errors: proto/doctor.proto.
@@ -19,7 +19,7 @@ namespace gandem {
 
 class DoctorService final : public Doctor::Service {
  public:
-  // `run_dir`: where this host sees the run folder.
+  // `run_dir`: path of the run folder on this host.
   explicit DoctorService(std::string run_dir) : run_dir_(std::move(run_dir)) {}
 
   grpc::Status Look(grpc::ServerContext* context, const LookRequest* request,
@@ -32,7 +32,7 @@ class DoctorService final : public Doctor::Service {
   const std::string run_dir_;
 };
 
-// `service` outlives the server. Errors: those of RpcServer::Start.
+// `service` must outlive the server. Errors: those of RpcServer::Start.
 absl::StatusOr<std::unique_ptr<RpcServer>> StartDoctorServer(
     const std::string& address, DoctorService* service);
 

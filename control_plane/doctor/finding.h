@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one check of `gandem doctor` has found.
+// The result of one check of `gandem doctor`.
 //
 // Thread safety: values.
 #pragma once
@@ -37,10 +37,10 @@ inline Finding Fault(std::string check, std::string text, std::string advice) {
           std::move(advice)};
 }
 
-// One line: "FAULT    disk: 1 GiB are free ...; make room".
+// One line, for example "FAULT    disk: 1 GiB are free ...; make room".
 inline std::string FindingLine(const Finding& finding) {
   constexpr const char* kNames[] = {"ok", "warning", "FAULT"};
-  constexpr size_t kMaxLine = 2000;  // parts are of other hosts
+  constexpr size_t kMaxLine = 2000;  // some texts come from other hosts
   return Printable(
       absl::StrFormat("%-8s %s: %s%s%s",
                       kNames[static_cast<size_t>(finding.verdict)],

@@ -15,7 +15,8 @@
 namespace gandem {
 namespace {
 
-// As a checkpoint comes to be: a file in a folder, both synced, and a rename.
+// Writes as a commit of a checkpoint does: a file in a folder, both synced, and
+// a rename.
 absl::Status TryToCommit(const std::string& run_dir) {
   const std::string name = "/state/doctor-" + RandomText(8);
   const std::string pending = run_dir + name + ".tmp";

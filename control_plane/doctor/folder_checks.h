@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a run folder can hold a run: it is written, synced and renamed in as
-// checkpoints are, it has room for them, and its secrets are private.
+// Checks that a run folder can hold a run: files can be written, synced and
+// renamed as for a checkpoint, it has room for the checkpoints, and its secrets
+// are private.
 //
-// Owner: `gandem doctor`. Thread safety: any thread. What is written is
-// removed again.
+// Owner: `gandem doctor`. Thread safety: any thread. The checks remove their
+// files.
 #pragma once
 
 #include <cstdint>
@@ -18,20 +19,20 @@ namespace gandem {
 
 inline constexpr char kRunFolderCheck[] = "run folder";
 
-// Writes as checkpoints are written. Makes the folder if there is none.
+// Writes as a checkpoint is written. Creates the folder if there is none.
 Finding CheckRunFolder(const std::string& run_dir);
 
 // Bytes of the run's newest checkpoint; 0: there is none.
 int64_t CheckpointBytes(const std::string& run_dir);
 
-// For the checkpoints that are kept and the one that is being written.
-// `checkpoint_bytes`: what one takes, or why nobody knows.
+// Checks for room for the kept checkpoints and the one that is being written.
+// `checkpoint_bytes`: size of one, or why it is unknown.
 Finding CheckDisk(const RunConfig& config,
                   const absl::StatusOr<int64_t>& checkpoint_bytes,
                   int64_t free_bytes);
 
-// The token in `token_file`, and the user's own `certificates`; empty: those of
-// the run. The first `gandem train` makes the run's.
+// Checks the token in `token_file` and the user's `certificates`. Empty: the
+// run's, which the first `gandem train` creates.
 Finding CheckSecrets(const std::string& token_file,
                      const std::string& certificates);
 

@@ -63,7 +63,7 @@ Finding JudgeVersion(const std::string& peer, const std::string& version) {
 Finding JudgeClock(const std::string& peer, const PeerLook& look) {
   const absl::Time there =
       absl::UnixEpoch() + absl::Seconds(look.reply.unix_seconds());
-  // What it said is of some moment within the call.
+  // The peer read its clock at some moment within the call.
   const absl::Time here = look.asked_at + look.round_trip / 2;
   const absl::Duration difference = there - here;
   const std::string text =

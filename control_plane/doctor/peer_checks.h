@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What another host's `gandem doctor --listen` lets us know, judged: equal
-// releases, clocks within a second, one run folder, machines of one kind, a way
-// back.
+// Checks of another host, by the answers of its `gandem doctor --listen`: equal
+// releases, clocks within a second, one run folder, machines of one kind, and a
+// connection back to this host.
 //
 // Owner: `gandem doctor`. Thread safety: any thread.
 #pragma once
@@ -18,18 +18,18 @@
 
 namespace gandem {
 
-// All checks of the host at `address`; `own_address`: where this process
-// listens, for the way back; empty: it is not tried. Each call ends by
-// itself within half a minute.
+// Runs all checks of the host at `address`. `own_address`: address of this
+// process, for the connection back. Empty: not checked. Each call ends within
+// half a minute.
 Findings CheckPeer(const std::string& address, const std::string& own_address,
                    const std::string& run_dir);
 
-// The parts of it.
+// The single checks of CheckPeer.
 Finding JudgeVersion(const std::string& peer, const std::string& version);
 Finding JudgeClock(const std::string& peer, const PeerLook& look);
 Finding JudgeFolder(const std::string& peer, const std::string& run_dir,
                     const FolderProof& proof, const LookReply& reply);
-// Whether this host, `here`, computes the same bits.
+// Checks that the peer computes the same bits as this host, `here`.
 Finding JudgeNumerics(const std::string& peer, const LookReply& reply,
                       const Numerics& here);
 

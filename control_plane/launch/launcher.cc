@@ -27,13 +27,13 @@ namespace {
 
 constexpr size_t kLauncherTailLines = 15;
 constexpr int kWithBacktraceLines = 150;
-// Of OpenMP, by which LibTorch computes.
+// Variable of OpenMP, which runs LibTorch's compute threads.
 constexpr char kWaitPolicy[] = "OMP_WAIT_POLICY";
 constexpr absl::Duration kTrimInterval = absl::Minutes(1);
 constexpr double kLowestNiceness = 19;
 
-// The end of a log for people: LibTorch's exceptions bring 30 frames along,
-// which would leave no room for what they say.
+// Returns the end of a log without backtraces: the 30 frames of a LibTorch
+// exception would leave no room for its message.
 std::string TailWithoutBacktraces(const std::string& tail) {
   std::vector<absl::string_view> lines =
       absl::StrSplit(absl::StripSuffix(tail, "\n"), '\n');
@@ -49,15 +49,15 @@ std::string TailWithoutBacktraces(const std::string& tail) {
   return text.empty() ? text : text + "\n";
 }
 
-// Linux gives a process 1.25 times less of a core for each step (sched(7)).
+// Each step of niceness divides a process's share of a core by 1.25 (sched(7)).
 int NicenessOf(double threads_per_core) {
   if (threads_per_core <= 1) return 0;
   const double steps = std::log(threads_per_core) / std::log(1.25);
   return static_cast<int>(std::min(std::ceil(steps), kLowestNiceness));
 }
 
-// Nobody but the kernel, or a person, sends SIGKILL to a worker that we do not
-// kill ourselves.
+// Assumes that the kernel or a person sent SIGKILL: the worker is not one that
+// the launcher killed.
 std::string AdviceOn(WorkerKey key, const ProcessEnd& end) {
   if (end.exit_code != 128 + SIGKILL) return "";
   const std::string batch =
@@ -152,7 +152,7 @@ std::vector<Launcher::Failure> Launcher::Poll() {
   for (const WorkerKey key : wishes.start) {
     const absl::Status status = Start(key);
     if (status.ok()) continue;
-    // A missing binary is missing at the next try, too.
+    // A missing binary would still be missing at another try.
     coordinator_->WorkerExited(key, ExitCodeOf(status),
                                std::string(status.message()));
   }
@@ -166,7 +166,7 @@ void Launcher::End(WorkerKey key, ChildProcess& child) {
     child.Signal(SIGKILL);
     return;
   }
-  // SIGKILL would end the program and leave the worker.
+  // SIGKILL would end the start_by program but not the worker.
   child.Signal(SIGTERM);
   kill_at_.emplace(key, MonotonicNow() + kEndElsewhereTime);
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Starts the worker processes of this host, tells the coordinator of their
-// ends, and makes sure that none is left. Or lets a program start them on other
-// hosts: `start_by ROLE RANK START COMMAND...` runs the command there, lives as
-// long as it does and ends with its exit code. START counts the starts of this
-// worker from 0. SIGTERM asks the program to end the worker; what it has not
-// done after kEndElsewhereTime may be out of its reach, and is left behind: the
-// coordinator refuses it from then on.
+// Starts the worker processes of this host, reports their ends to the
+// coordinator, and leaves none running. Alternatively, a program starts them on
+// other hosts: `start_by ROLE RANK START COMMAND...` runs the command there,
+// lives as long as the command and ends with its exit code. START counts the
+// starts of this worker from 0. SIGTERM asks the program to end the worker. If
+// it has not ended the worker after kEndElsewhereTime, the launcher leaves the
+// worker behind, and the coordinator refuses it from then on.
 //
 // Owner: `gandem train`. Thread safety: one thread, which must live as long as
 // the workers may (see child_process.h).
@@ -39,12 +39,12 @@ class Launcher {
     std::vector<std::string> credential_flags = {};  // see CredentialFlags
     std::string trace_folder = {};                   // empty: no timelines
     std::string log_format = "text";                 // see LogOptions
-    WorkerCores cores = {};  // workers that are not in it run anywhere
-    // Compute threads of this host's workers for each of its cores. Above 1,
-    // threads that wait for each other block instead of spinning on a core that
-    // another worker could have, unless the environment says otherwise. And the
-    // workers are niced, so that those of a core together weigh as much as one
-    // process: `gandem train` and its heartbeats come before them.
+    WorkerCores cores = {};  // a worker without an entry runs on any core
+    // Compute threads of this host's workers per core. Above 1, threads that
+    // wait for each other block instead of spinning on a core that another
+    // worker could use, unless the environment sets OMP_WAIT_POLICY. The
+    // workers also get a niceness, so that the workers of a core together weigh
+    // as much as one process: `gandem train` and its heartbeats come first.
     double threads_per_core = 0;
     std::string start_by = {};  // empty: workers are children, on this host
   };
@@ -57,16 +57,17 @@ class Launcher {
     std::string advice;    // what to do about it; mostly empty
   };
 
-  // `coordinator` outlives this.
+  // `coordinator` must outlive the launcher.
   Launcher(Options options, Coordinator* coordinator)
       : options_(std::move(options)), coordinator_(coordinator) {}
-  // Kills what still runs.
+  // Kills the children that still run.
   ~Launcher() = default;
 
-  // Reaps, reports to the coordinator and does what it wishes. Never waits.
+  // Reaps children, reports to the coordinator and carries out its wishes.
+  // Never waits.
   std::vector<Failure> Poll();
 
-  // No process is left.
+  // Whether no process is left.
   bool empty() const { return children_.empty(); }
   void SignalAll(int signal);
 
@@ -81,15 +82,16 @@ class Launcher {
   const Options options_;
   Coordinator* const coordinator_;
   std::map<WorkerKey, ChildProcess> children_;
-  std::set<WorkerKey> killed_;  // by us
-  // Of start_by: how often, and when SIGTERM was not enough.
+  std::set<WorkerKey> killed_;  // by the launcher
+  // Number of times that start_by was run for each worker.
   std::map<WorkerKey, int> starts_;
+  // Time at which a start_by that SIGTERM has not ended is killed.
   std::map<WorkerKey, absl::Time> kill_at_;
   bool signalled_ = false;  // by SignalAll()
   absl::Time next_trim_ = absl::InfinitePast();
 };
 
-// What the user is shown of it.
+// The lines about a failure that the user sees.
 std::vector<std::string> ToLines(const Launcher::Failure& failure);
 
 }  // namespace gandem

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How large a run's checkpoints will be, before there is one. Counting takes
-// the networks, and so LibTorch: evaluation_job is asked.
+// Predicts the size of a run's checkpoints before there is one. Counting needs
+// the networks, and so LibTorch, so evaluation_job does it.
 //
 // Thread safety: one thread.
 #pragma once
@@ -14,11 +14,12 @@
 
 namespace gandem {
 
-// Bytes. `scratch_folder`, which is there, has a file meanwhile. Deadline: two
-// minutes, because large networks take many seconds to make.
-//   FAILED_PRECONDITION  evaluation_job cannot make the networks; has its
-//   words. DEADLINE_EXCEEDED    it has not answered. those of
-//   EvaluationCommand.
+// Returns the size in bytes. `scratch_folder` must exist; it holds a file
+// during the call. The time limit is two minutes, because large networks take
+// many seconds to make. Errors: those of EvaluationCommand, and
+//   FAILED_PRECONDITION  evaluation_job cannot make the networks; quotes its
+//                        message.
+//   DEADLINE_EXCEEDED    evaluation_job has not answered.
 absl::StatusOr<int64_t> AskForCheckpointBytes(
     const RunConfig& config, const std::string& binary_folder,
     const std::string& scratch_folder);

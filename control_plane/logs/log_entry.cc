@@ -26,7 +26,7 @@ std::optional<LogEntry> ParseTextLine(absl::string_view line,
   const auto* const level = std::ranges::find(kLogLevels, line[kTimeBytes + 1],
                                               &LogLevelNames::letter);
   LogEntry entry = {.source = source};
-  // It would take "infinite-past", too.
+  // ParseTime also accepts "infinite-past", so the dash is checked.
   if (level == std::end(kLogLevels) || line[4] != '-' ||
       !absl::ParseTime("%Y-%m-%d %H:%M:%E3S", line.substr(0, kTimeBytes), zone,
                        &entry.time, nullptr)) {

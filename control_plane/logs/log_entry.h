@@ -38,9 +38,9 @@ std::optional<LogEntry> ParseLogLine(absl::string_view line,
                                      const LogSource& source,
                                      absl::TimeZone zone);
 
-// As text or as JSON, in the forms of common/process/log.h. Control characters
-// are escaped. In text the second and all later lines of an entry begin with
-// "  | ", so that none of them looks like a line of the log.
+// The entry as text or as JSON, in the forms of common/process/log.h. Control
+// characters are escaped. In text, the second and all later lines of an entry
+// begin with "  | ", so that none of them looks like a line of the log.
 std::string LogText(const LogEntry& entry, absl::TimeZone zone);
 std::string LogJson(const LogEntry& entry);
 

@@ -26,7 +26,8 @@ namespace {
 
 constexpr int64_t kPieceBytes = 64 << 10;
 
-// "generator-1.log". None: it is the log of no process, or an older file.
+// The process with the log `name`, for example "generator-1.log". None: it is
+// not the log of a process, or it is an older file.
 std::optional<LogSource> SourceOf(absl::string_view name) {
   if (name == "gandem.log") return LogSource{.role = "gandem"};
   if (!absl::ConsumeSuffix(&name, ".log")) return std::nullopt;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The log of one process of a run, which may grow and be rotated
-// (common/files/rotation.h) between two reads. A line without a time stamp (of
-// a traceback, of a loader) belongs to the entry of the line before it.
+// (common/files/rotation.h) between two reads. A line without a time stamp, for
+// example of a traceback, belongs to the entry of the line before it.
 //
 // Owner: the reader of a run's logs. Thread safety: one thread.
-// Errors: a file that cannot be read has no lines; a later read may find some.
+// Errors: an unreadable file has no lines, but a later read may find some.
 // Lines that were not read before a rotation by a copy, or before a second
 // rotation, are left out.
 #pragma once
@@ -28,9 +28,9 @@ class LogFile {
   LogFile& operator=(const LogFile&) = delete;
   ~LogFile();
 
-  // The entries that are new since the last call, in the order of the file; of
-  // the first call those of all older files, too. A line that has not ended is
-  // left for the next call, unless `ended`: nobody writes any more.
+  // Returns the entries that are new since the last call, in the order of the
+  // file. The first call includes all older files. An unfinished line is left
+  // for the next call, unless `ended`: the process has stopped writing.
   std::vector<LogEntry> Read(bool ended);
 
  private:
@@ -42,9 +42,9 @@ class LogFile {
   const LogSource source_;
   const absl::TimeZone zone_;
   bool has_begun_ = false;
-  int fd_ = -1;  // of the newest file
+  int fd_ = -1;  // the newest file
   int64_t offset_ = 0;
-  std::string part_ = {};  // of a line that has not ended
+  std::string part_ = {};  // beginning of an unfinished line
   // Time and level of the last line with a time stamp.
   absl::Time last_time_ = absl::InfinitePast();
   LogLevel last_level_ = LogLevel::kError;

@@ -19,8 +19,8 @@ namespace {
 
 using LogFiles = std::map<LogSource, LogFile>;
 
-// Adds the files that are to be shown and that there are by now.
-//   NOT_FOUND  there is none.
+// Adds the existing files that the options select.
+//   NOT_FOUND  there are none.
 absl::Status FindFiles(const LogsOptions& options, absl::TimeZone zone,
                        LogFiles& files) {
   GANDEM_ASSIGN_OR_RETURN(const std::vector<LogSource> sources,
@@ -44,7 +44,7 @@ absl::Status FindFiles(const LogsOptions& options, absl::TimeZone zone,
                                      absl::StrJoin(sources, ", ", append))));
 }
 
-// What is new in all files since the last call, in the order of time.
+// Entries of all files that are new since the last call, in the order of time.
 std::vector<LogEntry> ReadNew(LogFiles& files, bool ended) {
   std::vector<LogEntry> all;
   for (auto& [source, file] : files) {
@@ -105,7 +105,7 @@ absl::Status RunLogs(const LogsOptions& options, const LogsHooks& hooks,
     show(/*ended=*/false);
     leaves = hooks.wait(kReadInterval);
   }
-  // The last words of the processes may be on their way from other hosts.
+  // The last lines of processes on other hosts may still be on their way.
   if (!leaves) hooks.wait(kReadInterval);
   GANDEM_RETURN_IF_ERROR(FindFiles(options, hooks.zone, files));
   show(/*ended=*/true);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `gandem logs`: the lines of all processes of a run in the order of time
-// (docs/how_to/monitoring.md). All lines that are to be shown are in memory at
-// once.
+// `gandem logs` prints the lines of all processes of a run in the order of time
+// (docs/how_to/monitoring.md). It holds all lines to print in memory at once.
 //
 // Owner: main(). Thread safety: one thread.
 #pragma once
@@ -22,34 +21,35 @@ namespace gandem {
 struct LogsOptions {
   std::string run_dir = {};     // required
   bool follow = false;          // until the run ends
-  std::string since = {};       // as in "10m", or a time; empty: all
+  std::string since = {};       // see ParseSince; empty: all
   std::string role = {};        // empty: all
   int64_t rank = -1;            // -1: all
   std::string level = "debug";  // this level and worse ones
   bool json = false;
 };
 
-// The rest of the world, which tests replace.
+// The clock, the time zone and the run, which tests replace.
 struct LogsHooks {
   std::function<bool()> run_is_alive;  // required
-  // Waits so long. True: the user wants to leave.
+  // Waits for the duration. True: the user wants to exit.
   std::function<bool(absl::Duration)> wait;  // required
   std::function<absl::Time()> now;           // required
   absl::TimeZone zone = absl::LocalTimeZone();
 };
 
-// --follow reads the logs once in this time, and shows what is new in the order
-// of time.
+// Interval at which --follow reads the logs. It prints the new lines of an
+// interval in the order of time.
 inline constexpr absl::Duration kReadInterval = absl::Seconds(1);
 
-// "90s", "10m" or "1h30m" before `now`, or a time: 2026-01-31T12:00:00Z, or
-// "2026-01-31 12:00:00" in `zone`.
-//   INVALID_ARGUMENT  it is neither.
+// Parses a duration before `now` ("90s", "10m" or "1h30m") or a time:
+// 2026-01-31T12:00:00Z, or "2026-01-31 12:00:00" in `zone`.
+//   INVALID_ARGUMENT  the text is neither.
 absl::StatusOr<absl::Time> ParseSince(const std::string& text, absl::Time now,
                                       absl::TimeZone zone);
 
+// Prints the lines to `out`.
 //   NOT_FOUND         the folder has no logs, or none of this role and rank.
-//   INVALID_ARGUMENT  an option is none of those above.
+//   INVALID_ARGUMENT  an option has an invalid value.
 absl::Status RunLogs(const LogsOptions& options, const LogsHooks& hooks,
                      std::ostream& out);
 

@@ -23,13 +23,13 @@
 namespace gandem {
 namespace {
 
-// A scrape is one request; more at a time wait.
+// Threads of the server. A scrape is one request; further requests wait.
 constexpr char kThreads[] = "2";
-// A client that does not speak, or does not read, is given up.
+// Time after which the server drops a client that does not send or read.
 constexpr char kTimeoutMilliseconds[] = "10000";
 
-// `address` in numbers, the first that its name stands for: the server takes
-// nothing else.
+// Resolves the host of `address` to its first numeric address, because the
+// server accepts no names.
 absl::StatusOr<Address> InNumbers(const Address& address) {
   addrinfo hints = {};
   hints.ai_flags = AI_PASSIVE;
@@ -92,11 +92,11 @@ absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(
         absl::StrCat("--metrics_listen '", options.listen,
                      "' is a unix socket; Prometheus reads HOST:PORT"));
   }
-  // It may stand for ::1, which Prometheus' example does not ask.
+  // The name may resolve to ::1, which the example for Prometheus does not use.
   if (address.host == "localhost") address.host = "127.0.0.1";
   const absl::StatusOr<Address> numbers = InNumbers(address);
   GANDEM_RETURN_IF_ERROR(Annotate(numbers.status(), "--metrics_listen"));
-  // The server does not say why it cannot listen.
+  // The server itself gives no reason if it cannot listen.
   GANDEM_RETURN_IF_ERROR(Annotate(TryToListen(*numbers), "--metrics_listen"));
   std::unique_ptr<Server> server;
   try {

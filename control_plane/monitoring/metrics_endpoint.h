@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// http://ADDRESS/metrics, where Prometheus reads a run. It tells numbers, names
-// of hosts and the run's name to whoever connects, and takes nothing: neither
-// token nor certificate is asked for (docs/security.md), so it listens on
-// loopback unless its user gives another address.
+// The page http://ADDRESS/metrics, where Prometheus reads a run. It shows
+// numbers, names of hosts and the run's name to any client, without a token or
+// a certificate, and accepts no input (docs/security.md). Therefore it listens
+// on loopback unless the user gives another address.
 //
-// Owner: `gandem train`. Thread safety: any thread adds records; scrapes come
-// from threads of its own, and hold nobody up.
-// Errors: INVALID_ARGUMENT for an address that is none, ALREADY_EXISTS for one
-// in use, else the system's. All name it.
+// Owner: `gandem train`. Thread safety: any thread may add records. Scrapes run
+// on threads of the endpoint and delay no other thread.
+// Errors name the address:
+//   INVALID_ARGUMENT    it is no address.
+//   ALREADY_EXISTS      it is in use.
+//   the system's error  otherwise.
 #pragma once
 
 #include <functional>
@@ -24,11 +26,12 @@ namespace gandem {
 class MetricsEndpoint {
  public:
   struct Options {
-    // HOST:PORT; port 0 lets the system choose. Of several addresses that
-    // a name stands for it is the first.
+    // HOST:PORT. Port 0 lets the system choose. If the name has several
+    // addresses, the first one is used.
     std::string listen;   // required
     std::string run_dir;  // required
-    // How far the run is, as `gandem status` is told; any thread calls.
+    // Returns the progress of the run, as for `gandem status`. Called on any
+    // thread.
     std::function<StatusReply()> status;  // required
   };
 
@@ -36,10 +39,10 @@ class MetricsEndpoint {
       Options options);
   MetricsEndpoint(const MetricsEndpoint&) = delete;
   MetricsEndpoint& operator=(const MetricsEndpoint&) = delete;
-  // Returns when no scrape asks for the status any more.
+  // Waits until no scrape uses the status any more.
   ~MetricsEndpoint();
 
-  // With the port that the system has chosen.
+  // The address, with the port that the system has chosen.
   const std::string& address() const { return address_; }
 
   void Add(const RoundMetrics& metrics);

@@ -24,13 +24,13 @@ using prometheus::MetricType;
 // Adds a metric, then its samples.
 class MetricList {
  public:
-  // A name that ends in _total is a counter's, any other a gauge's.
+  // Begins a metric: a counter if its name ends in _total, otherwise a gauge.
   void Begin(const char* name, const char* help) {
     const bool counts = absl::EndsWith(name, "_total");
     families_.push_back(
         {name, help, counts ? MetricType::Counter : MetricType::Gauge, {}});
   }
-  // Of the metric that was begun last.
+  // Adds a sample to the metric that was begun last.
   void Sample(double value, Labels labels = {}) {
     prometheus::ClientMetric sample;
     sample.label = std::move(labels);
@@ -38,7 +38,7 @@ class MetricList {
                                                   : sample.gauge.value) = value;
     families_.back().metric.push_back(std::move(sample));
   }
-  // A metric with one sample, or none where the value is not known.
+  // Adds a metric with one sample, or without samples if the value is unknown.
   template <typename Value>
   void Single(const char* name, const std::optional<Value>& value,
               const char* help) {
@@ -209,7 +209,7 @@ FolderFacts ReadFolderFacts(const std::string& run_dir,
     facts.free_bytes = static_cast<int64_t>(space.available);
     facts.size_bytes = static_cast<int64_t>(space.capacity);
   }
-  // The manifest is the last file of a checkpoint that is written.
+  // The manifest is the last file of a checkpoint to be written.
   const std::string manifest = absl::StrCat(
       CheckpointPath(run_dir, checkpoint_step), "/", kManifestName);
   struct stat file = {};

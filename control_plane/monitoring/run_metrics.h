@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run as Prometheus' metrics: docs/how_to/monitoring.md lists them, and a
-// test compares. Names and units are those of Prometheus' conventions: counters
-// end in _total, times are seconds, memory is bytes.
+// The Prometheus metrics of a run. docs/how_to/monitoring.md lists them, and a
+// test compares the list. Names and units follow Prometheus' conventions:
+// counters end in _total, times are in seconds, memory is in bytes.
 //
 // Thread safety: pure functions, except for reading the folder.
 #pragma once
@@ -20,8 +20,8 @@
 
 namespace gandem {
 
-// What a run folder tells: room on its disk, and the age of the newest
-// checkpoint. What cannot be read is left out.
+// Facts about a run folder: room on its disk, and the age of the newest
+// checkpoint. A fact that cannot be read is left out.
 struct FolderFacts {
   std::optional<int64_t> free_bytes = {};  // for users who are not root
   std::optional<int64_t> size_bytes = {};  // of the disk
@@ -39,8 +39,8 @@ struct RunSnapshot {
   int64_t own_bytes = 0;  // resident memory of `gandem train`
 };
 
-// All of them, always in the same order; one that has no value yet is there
-// without samples.
+// Returns all metrics, always in the same order. A metric without a value yet
+// has no samples.
 std::vector<prometheus::MetricFamily> RunMetrics(const RunSnapshot& run);
 
 }  // namespace gandem

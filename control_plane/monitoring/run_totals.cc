@@ -15,14 +15,14 @@ void RunTotals::Add(const RoundMetrics& metrics) {
       std::max(role.updates_skipped, metrics.updates_skipped());
   role.records_dropped += metrics.records_dropped();
   if (metrics.run_epoch() < run_epoch_) return;
-  // Whoever has not reported in the newest epoch may not be there any more.
+  // A worker that has not reported in the newest epoch may have left.
   if (metrics.run_epoch() > run_epoch_) newest_.clear();
   run_epoch_ = metrics.run_epoch();
   newest_[{metrics.role(), metrics.rank()}] = metrics;
 }
 
-// With control.metrics_every_rounds a record stands for the rounds before it,
-// too.
+// Number of rounds that a record stands for: with control.metrics_every_rounds,
+// it includes the rounds before it.
 int64_t RunTotals::RoundsOf(const RoundMetrics& metrics) const {
   const auto last = newest_.find({metrics.role(), metrics.rank()});
   if (last == newest_.end() ||

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the workers' records add up to since this `gandem train` was started,
-// and the newest record of each worker: what a scrape sees of the rounds.
+// Sums of the workers' records since this `gandem train` was started, and the
+// newest record of each worker: the part of a scrape that is about the rounds.
 //
 // Owner: `gandem train`. Thread safety: one thread at a time.
 #pragma once
@@ -18,7 +18,7 @@ namespace gandem {
 
 class RunTotals {
  public:
-  // Of all ranks of a role together.
+  // Sums over all ranks of a role.
   struct RoleTotals {
     int64_t rounds = 0;  // of the leading rank; rounds that are redone count
     int64_t images = 0;
@@ -27,15 +27,15 @@ class RunTotals {
     int64_t records_dropped = 0;
   };
 
-  // Without repeats (record_order.h).
+  // Adds a record that is no repeat (record_order.h).
   void Add(const RoundMetrics& metrics);
 
   const std::map<Role, RoleTotals>& roles() const { return roles_; }
-  // By role and rank; of the newest run epoch only.
+  // Newest records, by role and rank, of the newest run epoch only.
   const std::map<std::pair<Role, int>, RoundMetrics>& newest() const {
     return newest_;
   }
-  // Of the newest rounds of a role's ranks: the part that was spent waiting.
+  // Share of the newest rounds of a role's ranks that was spent waiting.
   double WaitingShare(Role role) const;
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `gandem compare`: a table of runs with intervals, and in words whether the
-// best of them is better than each other one (run_comparison.h). Reads recipes
-// and metric cards only.
+// `gandem compare` prints a table of runs with intervals, and in words whether
+// the best run is better than each other one (run_comparison.h). It reads only
+// recipes and metric cards.
 //
 // Owner: main(). Thread safety: the main thread.
 #pragma once
@@ -19,13 +19,13 @@ namespace gandem {
 
 struct CompareOptions {
   std::vector<std::string> run_dirs;  // at least two
-  std::string metric = {};            // beginning of a name; empty: the first
-  std::optional<int64_t> step = {};   // none: the newest of all
+  std::string metric = {};            // see CompareRuns
+  std::optional<int64_t> step = {};   // see CompareRuns
   bool json = false;
 };
 
-// The text goes to `out`.
-//   NOT_FOUND  a folder holds no run; and those of CompareRuns.
+// Prints the comparison to `out`. Errors: those of CompareRuns, and
+//   NOT_FOUND  a folder holds no run.
 absl::Status RunCompare(const CompareOptions& options, std::ostream& out);
 
 }  // namespace gandem

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `gandem report`: where the time of runs went, as text or JSON; with --html
-// all that is known of them as one page (report_format.h). Reads files only, so
-// it works beside a training run and after it.
+// `gandem report` prints how runs spent their time, as text or JSON. --html
+// writes everything that is known about the runs as one page (report_format.h).
+// The command reads only files, so it works during a run and after it.
 //
 // Owner: main(). Thread safety: the main thread.
 #pragma once
@@ -18,10 +18,10 @@ namespace gandem {
 struct ReportOptions {
   std::vector<std::string> run_dirs;  // at least one
   bool json = false;
-  std::string html = {};  // the page; empty: none
+  std::string html = {};  // path of the page; empty: none
 };
 
-// The text goes to `out`.
+// Prints the report to `out`.
 //   NOT_FOUND            a folder holds no run, or the run has no metrics yet.
 //   FAILED_PRECONDITION  one of the roles has no round yet, or --html needs an
 //                        extra that this build does not have.

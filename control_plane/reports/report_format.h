@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Forms of `gandem report` that extras write (extras/README.md).
+// Formats of `gandem report` that extras provide (extras/README.md).
 //
 // Owner: values. Thread safety: pure functions, except for reading files.
 // Errors: those of common/files/file.h.
@@ -23,15 +23,16 @@ struct ReportedRun {
 };
 
 struct ReportFormat {
-  absl::string_view name;  // of its option: "html" of --html
-  // The text of the file.
+  absl::string_view name;  // name of its option: "html" for --html
+  // Returns the text of the file.
   absl::StatusOr<std::string> (*write)(std::span<const ReportedRun> runs);
 };
 
-// The forms in this build.
+// The formats of the extras in this build.
 std::vector<ReportFormat> ExtraReportFormats();
 
-// FAILED_PRECONDITION: `formats` has no "html"; names the extra that brings it.
+// Finds the format "html".
+//   FAILED_PRECONDITION  `formats` lacks it; names the extra that provides it.
 absl::StatusOr<ReportFormat> HtmlFormatOf(
     std::span<const ReportFormat> formats);
 

@@ -25,12 +25,12 @@ double MeanOf(std::span<const double> values) {
          static_cast<double>(values.size());
 }
 
-// 97.5 % of Student's t.
+// The 97.5 % quantile of Student's t.
 double StudentOf(size_t freedom) {
   constexpr std::array<double, 10> kTable = {
       12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228};
   if (freedom <= kTable.size()) return kTable[freedom - 1];
-  // Within 0.003 from there on: the first terms of Cornish and Fisher's series.
+  // The first terms of Cornish and Fisher's series are precise to 0.003 here.
   const double z = kNormal;
   const auto n = static_cast<double>(freedom);
   return z + (z * z * z + z) / (4 * n) +
@@ -46,7 +46,7 @@ double VarianceOfMean(std::span<const double> values) {
   return squares / (n - 1) / n;
 }
 
-// The curves of all runs that are of one setting; empty: there is none.
+// A curve of each run, all of one setting. Empty: the runs share no setting.
 std::vector<const JudgedCurve*> CommonCurves(std::span<const ComparedRun> runs,
                                              const std::string& metric) {
   for (const JudgedCurve& first : runs.front().curves) {
@@ -105,7 +105,7 @@ struct PointOfRun {
   JudgedPoint point;
 };
 
-// At `step`, or without one the newest.
+// The points of the runs at `step`, or the newest points without a step.
 absl::StatusOr<std::vector<PointOfRun>> PointsAt(
     std::span<const ComparedRun> runs,
     std::span<const JudgedCurve* const> curves, std::optional<int64_t> step) {
@@ -126,7 +126,8 @@ absl::StatusOr<std::vector<PointOfRun>> PointsAt(
   return points;
 }
 
-// Runs of one recipe and seed are the same run: the first counts.
+// Groups the points by recipe. Of several runs with the same recipe and seed,
+// only the first counts.
 std::vector<std::vector<PointOfRun>> SidesOf(
     const std::vector<PointOfRun>& points, std::vector<std::string>& notes) {
   std::vector<std::vector<PointOfRun>> sides;
@@ -148,8 +149,8 @@ std::vector<std::vector<PointOfRun>> SidesOf(
   return sides;
 }
 
-// What the cards say against their own numbers, and images that were judged
-// twice.
+// Adds a note for each warning of a card about its own numbers, and for images
+// that were evaluated twice.
 void NoteDoubts(const std::vector<PointOfRun>& points,
                 std::vector<std::string>& notes) {
   std::map<std::string, std::string> first;  // run, by images
@@ -189,7 +190,7 @@ ComparedSide SideOf(const std::vector<PointOfRun>& points) {
   return side;
 }
 
-// Of two runs, by their cards.
+// Interval of the difference between two runs, by their cards.
 std::optional<Interval> IntervalOfCards(const ComparedSide& a,
                                         const ComparedSide& b) {
   if (!a.interval.has_value() || !b.interval.has_value()) return std::nullopt;
@@ -202,7 +203,8 @@ std::string IntervalText(const Interval& interval) {
   return absl::StrFormat("%.3g to %.3g", interval.low, interval.high);
 }
 
-// How `better` stands to `other` by an interval whose width comes `by` what.
+// Writes the verdict that follows from the interval. `by`: the source of the
+// interval. `more`: what would narrow it.
 void JudgeInterval(const RunComparison& comparison, const std::string& yes,
                    const std::string& by, const std::string& more,
                    Verdict& verdict) {
@@ -219,7 +221,7 @@ void JudgeInterval(const RunComparison& comparison, const std::string& yes,
                                     " More ", more, " narrow it.");
 }
 
-// Where they are one run each.
+// Writes the verdict on two sides that are one run each.
 void JudgeCheckpoints(const RunComparison& comparison, Verdict& verdict) {
   if (!verdict.interval.has_value()) {
     verdict.text = absl::StrCat(
@@ -284,7 +286,7 @@ Verdict VerdictOf(const RunComparison& comparison, const ComparedSide& better,
 bool CanSeparate(size_t n, size_t m) {
   // One value has no spread of its own.
   if (n < 2 || m < 2) return false;
-  // n + m over n.
+  // The binomial coefficient (n + m) over n.
   double ways = 1;
   for (size_t i = 1; i <= n; ++i) {
     ways *= static_cast<double>(m + i) / static_cast<double>(i);
@@ -300,7 +302,7 @@ Interval StudentInterval(std::span<const double> a, std::span<const double> b) {
   const double parts =
       va * va / static_cast<double>(a.size() - 1) +
       (b.empty() ? 0 : vb * vb / static_cast<double>(b.size() - 1));
-  // Rounded down, so that the interval is rather too wide.
+  // Rounded down, so that the interval is too wide rather than too narrow.
   const auto freedom = static_cast<size_t>((va + vb) * (va + vb) / parts);
   const double reach =
       StudentOf(std::max<size_t>(1, freedom)) * std::sqrt(va + vb);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which of several runs makes better images, by their metric cards, and how
-// sure that is.
+// Compares the image quality of several runs by their metric cards, and says
+// how sure the result is.
 //
-// Runs whose recipes differ in nothing but the seed are one side. Sides of
-// several seeds are compared by Student's t for unequal variances (B. L. Welch,
-// "The Generalization of 'Student's' Problem", Biometrika 34, 1947). Sides of
-// one run each are compared by the sd of their cards: that is about two
-// checkpoints, not about two recipes.
+// Runs whose recipes differ only in the seed are one side. Sides of several
+// seeds are compared by Student's t for unequal variances (B. L. Welch, "The
+// Generalization of 'Student's' Problem", Biometrika 34, 1947). Sides of one
+// run each are compared by the standard deviation of their cards, which says
+// something about two checkpoints, not about two recipes.
 //
 // Owner: values. Thread safety: pure functions.
 #pragma once
@@ -25,7 +25,7 @@ namespace gandem {
 
 struct ComparedRun {
   std::string run_dir = {};
-  // Equal for recipes that differ in the seed at most.
+  // Equal for recipes that differ only in the seed.
   std::string recipe = {};
   uint64_t seed = 0;
   std::vector<JudgedCurve> curves = {};
@@ -37,9 +37,9 @@ struct Interval {
 };
 
 struct ComparedSide {
-  std::string name = {};               // its first run's folder
+  std::string name = {};               // folder of its first run
   std::vector<std::string> runs = {};  // of different seeds
-  std::vector<int64_t> steps = {};     // that were judged, of each run
+  std::vector<int64_t> steps = {};     // evaluated step of each run
   std::vector<double> values = {};
   double mean = 0;
   std::optional<Interval> interval = {};  // 95 %
@@ -49,9 +49,9 @@ struct ComparedSide {
 struct Verdict {
   std::string better = {};  // by the mean
   std::string other = {};
-  double difference = 0;  // by which it is better
+  double difference = 0;  // positive: `better` has the better mean
   std::optional<Interval> interval = {};
-  bool is_sure = false;  // the interval does not hold 0, and may be trusted
+  bool is_sure = false;  // the interval excludes 0 and can be trusted
   std::string text = {};
 };
 
@@ -60,25 +60,25 @@ struct RunComparison {
   std::string about = {};
   bool lower_is_better = true;
   std::vector<ComparedSide> sides = {};  // best first
-  std::vector<Verdict> verdicts = {};    // of the best and each other one
+  std::vector<Verdict> verdicts = {};    // the best against each other side
   std::vector<std::string> notes = {};
 };
 
+// Compares the runs. `metric`: beginning of a name; empty: the first metric.
+// `step`: none: the newest step at which all runs were evaluated.
 //   NOT_FOUND            a run has no card of that metric or step.
 //   FAILED_PRECONDITION  no figure was computed in the same way for all runs.
-//   INVALID_ARGUMENT     fewer than two runs.
-// `metric` is the beginning of a name, empty: the first. `step` none: the
-// newest that all were judged at.
+//   INVALID_ARGUMENT     there are fewer than two runs.
 absl::StatusOr<RunComparison> CompareRuns(std::span<const ComparedRun> runs,
                                           const std::string& metric,
                                           std::optional<int64_t> step);
 
-// The 95 % interval of mean(a) - mean(b), or of mean(a) where b is empty. Each
-// has at least two values.
+// The 95 % interval of mean(a) - mean(b), or of mean(a) if b is empty. Each
+// non-empty one has at least two values.
 Interval StudentInterval(std::span<const double> a, std::span<const double> b);
 
-// Whether seeds of so many a side can be told apart at all: the chance that
-// equal sides are separated entirely, 2 in n + m over n, is 5 % or less.
+// Whether n and m seeds are enough to separate two sides: the chance that equal
+// sides are separated entirely, 2 in (n + m) over n, is 5 % or less.
 bool CanSeparate(size_t n, size_t m);
 
 }  // namespace gandem

@@ -23,14 +23,14 @@ namespace {
 
 constexpr absl::Duration kTerminalInterval = absl::Milliseconds(200);
 constexpr absl::Duration kLineInterval = absl::Seconds(5);
-// For a reader that takes its time, at the end.
+// Time for a slow reader at the end.
 constexpr absl::Duration kLastWait = absl::Seconds(5);
 constexpr int kUsualColumns = 80;
 constexpr char kClearLine[] = "\r\x1b[K";
 
-// Terminals and pipes are opened anew: O_NONBLOCK of `fd` itself would also be
-// that of the shell and of whoever else shares it. Files never wait, and opened
-// anew they would be written from their start.
+// Opens terminals and pipes anew, because O_NONBLOCK on `fd` itself would also
+// affect the shell and other processes that share it. Files never wait, and
+// after opening them anew they would be overwritten from their start.
 int OpenWithoutWaiting(int fd) {
   struct stat info = {};
   if (fstat(fd, &info) != 0) return -1;
@@ -44,8 +44,9 @@ bool IsReady(int fd, int timeout_milliseconds) {
   return poll(&ready, 1, timeout_milliseconds) > 0;
 }
 
-// What a descriptor takes that could not be opened anew: a socket, or the
-// terminal of another user. A pipe with room has it for PIPE_BUF bytes.
+// Writes to a descriptor that could not be opened anew (a socket, or the
+// terminal of another user) as much as it takes. A pipe that is ready has room
+// for PIPE_BUF bytes.
 ssize_t WriteShared(int fd, absl::string_view text) {
   if (!IsReady(fd, /*timeout_milliseconds=*/0)) {
     errno = EAGAIN;
@@ -105,7 +106,7 @@ bool Console::WriteCurrent() {
                      : WriteShared(fd_, current_);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0 && errno == EAGAIN) return false;
-    // A reader that is gone, or a full disk.
+    // The reader is gone, or the disk is full.
     if (written < 0)
       current_.clear();
     else
@@ -114,8 +115,8 @@ bool Console::WriteCurrent() {
   return true;
 }
 
-// A line that stays is printed where the progress was; the next progress is
-// drawn below it.
+// A permanent line replaces the progress line; the next progress line is drawn
+// below it.
 bool Console::TakeNext() {
   if (pending_.empty()) return false;
   const Pending next = std::move(pending_.front());
@@ -141,7 +142,7 @@ void Console::Flush() {
   }
 }
 
-// There is one progress, the newest; lines go when there are too many.
+// Keeps only the newest progress, and drops the oldest of too many items.
 void Console::Add(Pending pending) {
   Flush();
   if (pending.is_progress) {
@@ -157,7 +158,7 @@ void Console::Add(Pending pending) {
 }
 
 void Console::PrintLine(absl::string_view line) {
-  // A worker's log, or what somebody has sent, may be part of it.
+  // The line may contain text of a worker's log or from another process.
   Add({.text = PrintableText(line), .is_progress = false});
 }
 
@@ -167,7 +168,7 @@ void Console::ShowProgress(const ProgressView& view, absl::Time now,
   const absl::Duration interval = terminal_ ? kTerminalInterval : kLineInterval;
   if (!at_once && now - last_shown_ < interval) return;
   last_shown_ = now;
-  // The window may have another size by now. A line that fills the last column
+  // The size of the window may have changed. A line that fills the last column
   // would wrap on some terminals.
   Add({.text =
            terminal_ ? ProgressBar(view, Columns() - 1) : ProgressLine(view),

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The terminal of `gandem train`: lines that stay, and below them a progress
-// line that is drawn over. Without a terminal the progress is printed as a
-// plain line now and then.
+// The output of `gandem train`: permanent lines, and below them a progress line
+// that is overwritten. Without a terminal, the progress is printed as a plain
+// line now and then.
 //
-// Nobody has to read it (`gandem train | less`, Ctrl-S): no call waits. What
-// cannot be written yet is kept and written by later calls: the newest progress
-// and the newest lines; of older lines their number.
+// No call waits for a reader (`gandem train | less`, Ctrl-S). Later calls write
+// what cannot be written yet: the newest progress, the newest lines, and the
+// number of older lines.
 //
 // Owner: `gandem train`. Thread safety: one thread.
-// Errors: what cannot be written at all is dropped.
+// Errors: text that cannot be written at all is dropped.
 #pragma once
 
 #include <cstddef>
@@ -24,24 +24,24 @@ namespace gandem {
 
 class Console {
  public:
-  // Lines that are kept while nobody reads.
+  // Maximum number of items to keep while nobody reads.
   static constexpr size_t kMaxPending = 500;
 
-  // `fd` stays the caller's. `is_terminal`: it understands carriage returns and
-  // ANSI codes. `log_path`: where left out lines stand, for the line that tells
-  // of them.
+  // `fd` stays the caller's. `is_terminal`: `fd` supports carriage returns and
+  // ANSI codes. `log_path`: file with the lines that are left out, for the line
+  // that reports them.
   Console(int fd, bool is_terminal, std::string log_path);
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
-  // Clears the progress line. Gives a reader a few seconds to take what is
-  // left, and logs how much that was if it does not.
+  // Clears the progress line. Gives the reader a few seconds to read the rest,
+  // and logs the number of lines that it did not read.
   ~Console();
 
   void PrintLine(absl::string_view line);
-  // Shows the progress if it is time for it, or `at_once`.
+  // Shows the progress if the last one is old enough, or `at_once`.
   void ShowProgress(const ProgressView& view, absl::Time now,
                     bool at_once = false);
-  // Writes what can be written.
+  // Writes as much as the reader takes.
   void Flush();
 
  private:
@@ -51,21 +51,21 @@ class Console {
   };
 
   void Add(Pending pending);
-  // Makes current_ of the oldest pending item; false: there is none.
+  // Moves the oldest pending item to current_. False: there is none.
   bool TakeNext();
-  // Writes of current_ what the reader takes; false: not all of it.
+  // Writes current_. False: the reader has not taken all of it.
   bool WriteCurrent();
   bool WaitForReader(absl::Time deadline) const;
   int Columns() const;
 
-  const int fd_;      // as the caller gave it
-  const int own_fd_;  // the same without waiting; -1: could not be opened
+  const int fd_;      // the caller's
+  const int own_fd_;  // the same, non-blocking; -1: could not be opened
   const bool terminal_;
   const std::string log_path_;
   std::deque<Pending> pending_;
   std::string current_;  // bytes of an item that is partly written
   size_t left_out_ = 0;  // lines that were older than pending_
-  bool drawn_ = false;   // behind current_ stands a progress line
+  bool drawn_ = false;   // a progress line is drawn after current_
   absl::Time last_shown_ = absl::InfinitePast();
 };
 

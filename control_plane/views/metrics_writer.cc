@@ -44,7 +44,7 @@ absl::StatusOr<off_t> WholeLines(int fd, const std::string& path) {
   return 0;
 }
 
-// Of real images that are read ahead.
+// Adds the scalars of the real images that are read ahead.
 void AddDataScalars(const DataMetrics& data,
                     std::vector<EventWriter::Scalar>& scalars) {
   const auto add = [&](absl::string_view name, double value) {
@@ -166,7 +166,7 @@ void MetricsWriter::BeginEpoch(int64_t first_round) {
   Enqueue(Epoch{first_round});
 }
 
-// Never blocks whoever reports: a full queue drops the record and says so.
+// Never blocks the caller: a full queue drops the record and sets an error.
 void MetricsWriter::Enqueue(Item item) {
   if (queue_.TryPush(std::move(item))) return;
   absl::MutexLock lock(&mu_);
@@ -211,7 +211,7 @@ absl::Status MetricsWriter::BeginEvents(std::optional<int64_t> first_round) {
                       limits_.file_bytes * limits_.older_files);
 }
 
-// After a failure the file goes on growing, under whichever name it has, and
+// After a failure the same file grows further, under its old or new name, and
 // the next record tries again.
 absl::Status MetricsWriter::BeginFileIfFull() {
   if (size_ < limits_.file_bytes) return absl::OkStatus();
@@ -233,7 +233,7 @@ absl::Status MetricsWriter::WriteLine(const RoundMetrics& metrics) {
     return BeginFileIfFull();
   }
   int error = written < 0 ? errno : ENOSPC;
-  // Half a line would spoil the next one.
+  // Part of a line would damage the next line.
   if (ftruncate(fd_, size_) != 0) error = errno;
   return FileError(error, "cannot write", MetricsPath());
 }
@@ -249,7 +249,7 @@ absl::Status MetricsWriter::WriteEvents(const RoundMetrics& metrics) {
       events_->AddScalars(metrics.round(), time, Scalars(metrics)));
   const std::string& grid = metrics.sample_grid();
   if (grid.empty()) return absl::OkStatus();
-  // The name comes from another process.
+  // The name comes from another process, so it is untrusted.
   if (grid.front() == '/' || absl::StrContains(grid, "..")) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", grid, "' is not a file of the run folder"));

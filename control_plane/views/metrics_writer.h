@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes what the workers report to run_dir/metrics.jsonl (one RoundMetrics a
-// line) and run_dir/tensorboard/ (scalars by role, grids of samples), on a
-// thread of its own: a slow disk holds up nobody. Both are bounded: the file
-// that is full becomes metrics.1.jsonl and so on (common/files/rotation.h), and
-// of the events the oldest files go.
+// Writes the workers' records to run_dir/metrics.jsonl (one RoundMetrics per
+// line) and run_dir/tensorboard/ (scalars by role, grids of samples), on its
+// own thread, so that a slow disk delays no other thread. Both are bounded: a
+// full metrics.jsonl becomes metrics.1.jsonl and so on
+// (common/files/rotation.h), and the oldest files of events are removed.
 //
 // Owner: `gandem train`. Thread safety: any thread.
-// Errors: what cannot be written is dropped and counted; TakeError() tells the
+// Errors: records that cannot be written are dropped; TakeError() returns the
 // first reason.
 #pragma once
 
@@ -34,27 +34,27 @@ namespace gandem {
 class MetricsWriter {
  public:
   struct Limits {
-    int64_t file_bytes = int64_t{64} << 20;  // then another file begins
-    int older_files = 15;  // of full ones, before the one that is written
+    int64_t file_bytes = int64_t{64} << 20;  // size of a full file
+    int older_files = 15;  // maximum number of full files to keep
   };
 
-  // Appends to what the run has; a line that a crash cut off is taken away.
+  // Appends to the run's files, and removes a line that a crash cut off.
   static absl::StatusOr<std::unique_ptr<MetricsWriter>> Open(
       const std::string& run_dir, Limits limits);
   static absl::StatusOr<std::unique_ptr<MetricsWriter>> Open(
       const std::string& run_dir) {
     return Open(run_dir, Limits());
   }
-  // Writes what is queued.
+  // Writes the queued records.
   ~MetricsWriter();
 
-  // A run epoch starts at `first_round`: TensorBoard forgets what it has of
-  // later rounds.
+  // Begins a run epoch at `first_round`: TensorBoard drops its data of later
+  // rounds.
   void BeginEpoch(int64_t first_round);
-  // A record that is no repeat (record_order.h). Never waits.
+  // Adds a record that is no repeat (record_order.h). Never waits.
   void Add(const RoundMetrics& metrics) { Enqueue(metrics); }
 
-  // The first error since the last call, else OK.
+  // Returns the first error since the last call, or OK.
   absl::Status TakeError();
 
  private:
@@ -71,7 +71,7 @@ class MetricsWriter {
   absl::Status Write(const Item& item);
   absl::Status OpenLines();
   absl::Status WriteLine(const RoundMetrics& metrics);
-  // Another file begins once this one is full.
+  // Begins another file if the current one is full.
   absl::Status BeginFileIfFull();
   absl::Status WriteEvents(const RoundMetrics& metrics);
   absl::Status BeginEvents(std::optional<int64_t> first_round);

@@ -17,7 +17,8 @@
 namespace gandem {
 namespace {
 
-// Long enough to smooth over a checkpoint, short enough to follow a change.
+// Time over which the speed is measured: long enough to smooth over a
+// checkpoint, short enough to follow a change.
 constexpr absl::Duration kSpeedWindow = absl::Seconds(20);
 constexpr int kMinBarColumns = 10;
 constexpr int kMaxBarColumns = 40;
@@ -50,13 +51,13 @@ std::string FleetText(const FleetStatus& fleet) {
   return text;
 }
 
-// A field as a bar and as a line show it; empty: it is not shown there.
+// A field of the progress, as shown in a bar and in a line. Empty: not shown.
 struct Field {
   std::string bar;
   std::string line;
 };
 
-// What matters most first.
+// The most important field comes first.
 std::vector<Field> Fields(const ProgressView& view) {
   const StatusReply& status = view.status;
   const RoundMetrics& generator = view.generator;
@@ -105,7 +106,7 @@ std::vector<Field> Fields(const ProgressView& view) {
   return fields;
 }
 
-// What a run waits for before its first round.
+// The workers that a run waits for before its first round.
 std::string Waiting(const StatusReply& status) {
   return "starting: " +
          absl::StrJoin(status.workers(), ", ",
@@ -122,7 +123,7 @@ void ProgressTracker::AddMetrics(const RoundMetrics& metrics) {
   absl::MutexLock lock(&mu_);
   speeds_.Add(metrics);
   for (const HealthWarning& warning : metrics.health()) {
-    // Names of tensors may be anything.
+    // Names of tensors are untrusted.
     warnings_.push_back(
         absl::StrCat("warning: ", PrintableText(warning.text())));
   }
@@ -137,7 +138,7 @@ void ProgressTracker::Observe(absl::Time now, int64_t run_epoch,
   // A new epoch may start at an earlier round.
   if (run_epoch != run_epoch_) seen_.clear();
   run_epoch_ = run_epoch;
-  // The time before the first round is not the speed of a round.
+  // The time before the first round says nothing about the speed.
   if (seen_.size() == 1 && seen_.front().second == completed_rounds) {
     seen_.front().first = now;
     return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a user sees of a run: speed, losses, time left, as a bar for a terminal
-// or as plain lines.
+// Progress of a run for the user: speed, losses and time left, as a bar for a
+// terminal or as plain lines.
 //
 // Owner: `gandem train`.
 // Thread safety: ProgressTracker from any thread; the rest are pure functions.
@@ -43,8 +43,8 @@ class ProgressTracker {
   // data.
   void Complete(StatusReply& status) const;
   ProgressView View(StatusReply status) const;
-  // What workers say of their training's health (RoundMetrics.health), once
-  // each.
+  // Warnings of the workers about the health of training
+  // (RoundMetrics.health). Each is returned once.
   std::vector<std::string> TakeWarnings();
 
  private:
@@ -62,13 +62,14 @@ class ProgressTracker {
   std::deque<std::pair<absl::Time, int64_t>> seen_ ABSL_GUARDED_BY(mu_);
 };
 
-// One line of at most `width` columns; what matters least is left out first.
+// One line of at most `width` columns. The least important fields are left out
+// first.
 std::string ProgressBar(const ProgressView& view, int width);
 
 // One line for a log.
 std::string ProgressLine(const ProgressView& view);
 
-// A row for each fleet, below a row of headings; empty if there are none.
+// A row of headings and a row for each fleet. Empty: there are no fleets.
 std::string FleetTable(const StatusReply& status);
 
 }  // namespace gandem

@@ -11,12 +11,12 @@
 namespace gandem {
 namespace {
 
-// Each round takes this much off the weight of those before it.
+// Factor on the weight of the earlier rounds with each new round.
 constexpr double kDecay = 0.92;
-// A worker that computes longer than the middle of its fleet by more than this
-// is a straggler: all the others wait for it.
+// A worker is a straggler, for which all others wait, if it computes longer
+// than the median of its fleet by more than this share.
 constexpr double kStraggles = 0.1;
-// Workers that have said nothing for so long have left the fleet.
+// Workers without a record for this time have left the fleet.
 constexpr double kLeftSeconds = 60;
 // The first rounds of a process are others (warm-up). 20 rounds add up to it.
 
@@ -58,8 +58,8 @@ std::map<int, RecentSpeeds::Recent> RecentSpeeds::WorkersOf(Role role) const {
   return workers;
 }
 
-// Speeds add up; the lag is the largest; shares of time are over all workers
-// together.
+// Speeds are sums over the workers, the lag is the largest one, and shares of
+// time are over all workers together.
 FleetStatus RecentSpeeds::Fleet(Role role) const {
   FleetStatus fleet;
   fleet.set_role(role);
@@ -111,7 +111,8 @@ void RecentSpeeds::Complete(StatusReply& status) const {
   CompleteData(status);
 }
 
-// Speeds and settings add up; shares of time are over all workers together.
+// Speeds and settings are sums over the workers; shares of time are over all
+// workers together.
 void RecentSpeeds::CompleteData(StatusReply& status) const {
   DataStatus data;
   RoundTimes times;

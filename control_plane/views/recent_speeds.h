@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the records of the last rounds say of a run: what each fleet trains on
-// in a second, the share of its time that it waits for its own sums, who is
-// slower than the others, which of the two roles limits the run, and how the
-// discriminators' real images come.
+// Facts about a run from the records of its last rounds: the images per second
+// of each fleet, the share of its time that it waits for its own sums, the
+// workers that are slower than the others, the role that limits the run, and
+// the supply of real images to the discriminators.
 //
-// Owner: whoever hears the records. Thread safety: one thread.
+// Owner: the object that receives the records. Thread safety: one thread.
 #pragma once
 
 #include <cstdint>
@@ -20,21 +20,21 @@
 
 namespace gandem {
 
-// A share of waiting for data that people are told of.
+// Smallest share of waiting for data that is reported.
 inline constexpr double kShownDataWait = 0.05;
 
 class RecentSpeeds {
  public:
-  // In the order of each worker's rounds. A new run epoch begins with nothing,
-  // for workers may be others.
+  // Adds a record, in the order of each worker's rounds. A new run epoch drops
+  // all earlier records, because it may have other workers.
   void Add(const RoundMetrics& metrics);
 
-  // Sets fleets, limit and data, as far as they are known. Fleets are set if a
-  // role has several workers: the progress has the figures of single ones.
+  // Sets fleets, limit and data, as far as they are known. Fleets are set only
+  // if a role has several workers: the progress has the figures of single ones.
   void Complete(StatusReply& status) const;
 
  private:
-  // Sums in which the last dozen of rounds count most.
+  // Weighted sums in which the last dozen rounds count most.
   struct Recent {
     double rounds = 0;
     RoundTimes times = {};
@@ -46,7 +46,7 @@ class RecentSpeeds {
     int64_t retries = 0;  // all
     RoundMetrics newest = {};
   };
-  // Those of the role that have not left, by rank.
+  // Workers of the role that have not left, by rank.
   std::map<int, Recent> WorkersOf(Role role) const;
   FleetStatus Fleet(Role role) const;
   RoleLoad Load(Role role) const;
@@ -59,8 +59,8 @@ class RecentSpeeds {
 // "waits for data 31%: fetch"
 std::string DataWaitText(const DataStatus& data);
 
-// What reading ahead does, a line below those of the workers; empty if that is
-// not known.
+// The line about reading ahead, which is shown below those of the workers.
+// Empty: not known.
 std::string DataLine(const StatusReply& status);
 
 }  // namespace gandem

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which of the workers' records count where each round is to be shown once.
+// Selects the workers' records that count if each round is shown once.
 //
-// Owner: whoever hears records. Thread safety: one thread.
+// Owner: the object that receives the records. Thread safety: one thread.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,14 @@
 
 namespace gandem {
 
-// Workers repeat their records until they are acknowledged: one that is not
-// newer than the last of its worker is a repeat.
+// Recognizes repeats: workers send a record again until it is acknowledged. A
+// record that is not newer than the last one of its worker is a repeat.
 class NewRecords {
  public:
-  // False: the same (role, rank, run epoch, round) was there, or a later one.
+  // False: there was a record of the same worker, run epoch and round, or a
+  // later one.
   bool Note(const RoundMetrics& metrics) {
-    // Before the first record of a worker: (0, 0), and epochs start at 1.
+    // Epochs start at 1, so the initial (0, 0) is before any record.
     auto& newest = newest_[{metrics.role(), metrics.rank()}];
     const std::pair<int64_t, int64_t> now = {metrics.run_epoch(),
                                              metrics.round()};
@@ -33,9 +34,9 @@ class NewRecords {
   std::map<std::pair<Role, int>, std::pair<int64_t, int64_t>> newest_;
 };
 
-// The records of the lowest rank that reports in the newest run epoch stand for
-// a role where one is shown. Fleets that go on without a worker may have no
-// rank 0.
+// Selects the records that represent a role: those of the lowest rank that
+// reports in the newest run epoch. A fleet that continues without a worker may
+// have no rank 0.
 class LeadingRanks {
  public:
   bool Leads(const RoundMetrics& metrics) {

@@ -10,7 +10,7 @@ namespace gandem {
 namespace {
 
 constexpr double kNearZero = 0.05;
-// A role that does less than this of the time has nothing to hide.
+// A role that works for a smaller share of the time has nothing to hide.
 constexpr double kLeastWork = 0.05;
 
 double WaitShare(const RoundTimes& times) {

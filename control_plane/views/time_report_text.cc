@@ -21,7 +21,8 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 using Line = std::vector<std::string>;
 
-// Of a core: less than other work on a machine takes.
+// Smallest share of a core that is reported. Other work on a machine takes
+// more.
 constexpr double kShownTakenShare = 0.01;
 
 constexpr char kLegend[] =
@@ -29,7 +30,7 @@ constexpr char kLegend[] =
     "feedback, data and cache add up to 100%. overlap: the hidden part of all\n"
     "communication. median, p95: of a round. epoch: the real images once.\n";
 
-// The first column to the left, the others to the right.
+// Aligns the first column to the left, the others to the right.
 std::string Aligned(const std::vector<Line>& lines) {
   std::vector<size_t> widths;
   for (const Line& line : lines) {
@@ -72,7 +73,7 @@ std::string Share(double part, double whole) {
   return whole > 0 ? absl::StrFormat("%.1f%%", 100 * part / whole) : "-";
 }
 
-// In the order of the header's columns.
+// Appends the times in the order of the header's columns.
 void AppendTimes(const RoundTimes& times, const TimeRow& rounds, Line& line) {
   line.push_back(Share(times.compute(), times.round));
   line.push_back(times.sync + times.hidden_sync > 0
@@ -113,7 +114,8 @@ Line RankLine(const RankTimes& rank) {
   return line;
 }
 
-// "32/48" of the generator and the discriminator; one number if they agree.
+// The values of the generator and the discriminator, for example "32/48". One
+// number if they agree.
 std::string OfBoth(const std::string& a, const std::string& b) {
   return a == b ? a : absl::StrCat(a, "/", b);
 }
@@ -140,7 +142,7 @@ Line RunLine(const TimeReport& report, const TimeReport& first) {
   return line;
 }
 
-// What was left out, and what has to be known about the numbers.
+// Notes on the rounds that were left out, and on how to read the numbers.
 std::string Notes(const TimeReport& report) {
   std::string text;
   if (report.warm_up_rounds > 0) {
@@ -179,17 +181,18 @@ std::string Stragglers(const TimeReport& report) {
   return text;
 }
 
-// `part` of the time of its rounds.
+// Share of `part` in the time of the rounds.
 double ShareOf(const TimeRow& row, double part) {
   return row.times.round > 0 ? part / row.times.round : 0;
 }
 
-// Images/s if that share of the time were not needed.
+// Speed in images/s if that share of the time were not needed.
 double SpeedWithout(const TimeRow& row, double share) {
   return row.images_per_second / (1 - std::min(share, 0.999));
 }
 
-// Where data holds the run up, and what is to be gained.
+// The stage of data loading that the run waits for, and the possible gain.
+// Empty: it does not wait for data.
 std::string DataBottleneck(const TimeReport& report) {
   const TimeRow& row = report.roles[1].row;
   const double share = ShareOf(row, row.times.data);
@@ -208,7 +211,8 @@ std::string DataBottleneck(const TimeReport& report) {
       100 * share, most, SpeedWithout(row, share), row.images_per_second);
 }
 
-// Where the discriminator trains slower because it also makes images ready.
+// Warning that the discriminator trains slower because its cores also prepare
+// images. Empty: it does not.
 std::string ShortCores(const TimeReport& report) {
   const TimeRow& row = report.roles[1].row;
   const double share = ShareOf(row, row.times.data_taken);
@@ -222,7 +226,7 @@ std::string ShortCores(const TimeReport& report) {
       100 * share, SpeedWithout(row, share), row.images_per_second);
 }
 
-// Where an asynchronous run is none.
+// Warning that an asynchronous run is serial in fact. Empty: it is not.
 std::string SerialLine(const TimeReport& report) {
   if (report.is_colocated) return "";
   return SerialWarning(report.lag, report.roles[0].row.times,

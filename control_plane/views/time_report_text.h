@@ -12,15 +12,15 @@
 
 namespace gandem {
 
-// A line for each role, and below it one for each of its workers if there are
+// A line for each role, followed by a line for each of its workers if there are
 // several.
 std::string TimeReportText(const TimeReport& report);
 
-// A line for each run; all are compared with the first. Images and rounds are
-// the discriminator's, shares those of all workers.
+// A line for each run, compared with the first run. Images and rounds are those
+// of the discriminator, shares of time those of all workers.
 std::string ScalingText(std::span<const TimeReport> reports);
 
-// All numbers of all runs; what is unknown is null.
+// All numbers of all runs. Unknown numbers are null.
 std::string TimeReportsJson(std::span<const TimeReport> reports);
 
 }  // namespace gandem

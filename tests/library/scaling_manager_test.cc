@@ -30,7 +30,7 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Of a run of that recipe, as it is kept in its folder.
+// Config of a run of the recipe, as in its folder.
 constexpr char kRunConfig[] = R"(
   name: "tiny"
   rounds: 5
@@ -90,7 +90,7 @@ class ScalingManagerTest : public ::testing::Test {
   }
   std::string Asked() const { return ReadFile(asked_, 1 << 20).value_or(""); }
 
-  // What a run of five rounds has left behind.
+  // Writes the files that a run of five rounds leaves.
   void MakeRun() const {
     ASSERT_OK(CreateDirectories(run_dir_));
     ASSERT_OK(WriteFile(run_dir_ + "/config.textproto", kRunConfig));

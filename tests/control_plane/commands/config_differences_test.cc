@@ -39,7 +39,7 @@ TEST(ConfigDifferencesTest, ADefaultIsNoDifference) {
               ElementsAre("schedule.lag: 1, now 2"));
 }
 
-TEST(ConfigDifferencesTest, WhatOnlyPacesARunMayChange) {
+TEST(ConfigDifferencesTest, FieldsThatOnlyPaceARunMayChange) {
   EXPECT_THAT(ConfigDifferences(Config("rounds: 10"),
                                 Config("name: 'b' rounds: 20"
                                        " checkpoint { every_rounds: 7 }"

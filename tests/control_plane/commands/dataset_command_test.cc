@@ -99,7 +99,7 @@ TEST_F(DatasetCommandTest, VerifyNamesEveryUnreadableImage) {
                                 HasSubstr("2 of 7 images cannot be read\n")));
 }
 
-TEST_F(DatasetCommandTest, WhatIsNotUsedIsCounted) {
+TEST_F(DatasetCommandTest, UnusedFilesAreCounted) {
   WriteTree(dir_ / "photos", {{"dog/x.tga", "x"}, {".y.png", "x"}});
   EXPECT_EQ(*VerifyDataset(options_, out_, err_), kExitOk);
   EXPECT_EQ(out_.str(),
@@ -134,7 +134,8 @@ TEST_F(DatasetCommandTest, VerifyKnowsTheChecksumOfAnArray) {
                        AllOf(HasSubstr("x.npz"), HasSubstr("checksum"))));
 }
 
-// Of a format that is not read, and with a name that a terminal would obey.
+// The images have a format that is not read, and a name with control
+// characters that a terminal would obey.
 TEST_F(DatasetCommandTest, AGifIsListedAndNamesAreEscaped) {
   WriteTree(dir_ / "photos",
             {{"cat/a.gif", "GIF89a..."}, {"dog/\x1b[31m.png", "x"}});
@@ -149,7 +150,8 @@ TEST_F(DatasetCommandTest, AGifIsListedAndNamesAreEscaped) {
                              HasSubstr("--exclude bad.txt"))));
   options_.exclude = dir_ / "bad.txt";
   EXPECT_EQ(*VerifyDataset(options_, out_, err_), kExitOk);
-  // Of a share that training would refuse, which is said.
+  // The list leaves out a larger share than training accepts, and the output
+  // says so.
   out_.str("");
   ASSERT_OK(ShowDataset(options_, out_, err_));
   EXPECT_THAT(out_.str(),
@@ -258,7 +260,7 @@ TEST_F(DatasetCommandTest, PacksWithoutThoseOfAList) {
   EXPECT_EQ((*OpenSource(options_.output))->size(), 5);
 }
 
-TEST_F(DatasetCommandTest, WhatIsNotThere) {
+TEST_F(DatasetCommandTest, AMissingSourceIsNotFound) {
   options_.source = dir_ / "none";
   EXPECT_THAT(ShowDataset(options_, out_, err_),
               StatusIs(absl::StatusCode::kNotFound));

@@ -83,13 +83,13 @@ TEST_F(LoadRecipeTest, TheRecipesImagesMayBeElsewhere) {
   ASSERT_OK_AND_ASSIGN(const SeenRecipe seen, SeeRecipe(recipe, "", {}));
   EXPECT_EQ(seen.data.text, "");
   EXPECT_EQ(DataShapeOf(seen.config.data()).image.channels, 3);
-  // Those that were named now may not.
+  // The images of --data may not be elsewhere.
   const auto named = SeeRecipe(recipe, dir_ / "none", {});
   EXPECT_FALSE(named.ok());
   EXPECT_THAT(std::string(named.status().message()), HasSubstr("none"));
 }
 
-TEST_F(LoadRecipeTest, WhatIsWrongIsNamed) {
+TEST_F(LoadRecipeTest, ErrorsNameTheFileOrField) {
   EXPECT_THAT(
       std::string(SeeRecipe(dir_ / "no_recipe", "", {}).status().message()),
       HasSubstr("no_recipe"));

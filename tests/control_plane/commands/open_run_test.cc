@@ -61,8 +61,8 @@ class OpenRunTest : public ::testing::Test {
                      absl::StrCat("data.idx_labels=", labels)};
   }
   absl::Status Prepare() { return PrepareRun(options_).status(); }
-  // What a training leaves: a run that has begun, with `rounds` rounds. Its
-  // config has no line with `without`.
+  // Makes the files of a run that has been trained for `rounds` rounds. The
+  // config lacks the line that contains `without`.
   void TrainFor(int64_t rounds, const std::string& without = "") {
     ASSERT_OK_AND_ASSIGN(const RunSetup setup, PrepareRun(options_));
     std::string text = setup.coordinator.config_text;
@@ -90,9 +90,9 @@ class OpenRunTest : public ::testing::Test {
   TrainOptions options_;
 };
 
-// Of two threads that hear signals only one would: measuring listens to the one
-// that there is.
-TEST_F(OpenRunTest, CtrlCWhileItMeasuresIsToldToWhoMeasures) {
+// If two threads waited for signals, only one of them would get the signal, so
+// measuring relies on the thread that waits already.
+TEST_F(OpenRunTest, CtrlCDuringMeasuringStopsTheMeasurement) {
   setenv("XDG_CACHE_HOME", (dir_ / "cache").c_str(), 1);
   options_.plan.plan = "AUTO";
   const auto measure = [](const RunConfig&,
@@ -118,7 +118,7 @@ TEST_F(OpenRunTest, FlagsThatDoNotFitEachOtherAreListed) {
                              HasSubstr("need --evaluate_every N"))));
 }
 
-TEST_F(OpenRunTest, WhatIsNotUtf8IsRefusedByName) {
+TEST_F(OpenRunTest, PathsThatAreNotUtf8AreRefusedByName) {
   options_.data = dir_ / "photos-\xff";
   EXPECT_THAT(Prepare(),
               StatusIs(absl::StatusCode::kInvalidArgument,
@@ -132,7 +132,7 @@ TEST_F(OpenRunTest, WhatIsNotUtf8IsRefusedByName) {
   EXPECT_FALSE(PathExists(options_.run_dir));
 }
 
-TEST_F(OpenRunTest, WhatIsWrongWithTheDatasetNamesItsField) {
+TEST_F(OpenRunTest, ErrorsOfTheDatasetNameItsField) {
   const std::string none = dir_ / "none";
   UseImages(none);
   EXPECT_THAT(Prepare(),
@@ -180,7 +180,7 @@ TEST_F(OpenRunTest, DataTakesThePlaceOfTheRecipesImages) {
   EXPECT_THAT(setup.notices.front(),
               HasSubstr("data: 2 images, 8 to 9 x 8, RGB, 2 classes: a folder "
                         "of images "));
-  // What was found is written down.
+  // The config records the facts that were found.
   EXPECT_THAT(setup.coordinator.config_text,
               AllOf(HasSubstr("idx_images: \"\""), HasSubstr("channels: 3"),
                     HasSubstr("fit: RESIZE"), HasSubstr("crop: CENTER"),

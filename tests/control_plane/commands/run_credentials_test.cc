@@ -30,7 +30,7 @@ class RunCredentialsTest : public ::testing::Test {
     MakeAuthority(certs_);
     IssueCertificate(certs_, {"alpha"});
   }
-  // Those of the process are the other tests', too.
+  // The credentials of the process are shared with the other tests.
   ~RunCredentialsTest() override { gandem::testing::UseTestCredentials(); }
 
   const TempDir dir_;

@@ -86,7 +86,7 @@ TEST_F(CheckpointCommitsTest, TheNextOneWaitsForTheOneBefore) {
   EXPECT_EQ(second->step, 6);
 }
 
-TEST_F(CheckpointCommitsTest, WhatIsGivenUpStaysSo) {
+TEST_F(CheckpointCommitsTest, AGivenUpCheckpointStaysGivenUpInItsEpoch) {
   AddAll(4);
   const auto job = commits_.Take(kNow);
   ASSERT_TRUE(job.has_value());
@@ -113,7 +113,8 @@ TEST_F(CheckpointCommitsTest, AShardsErrorGoesToTheDiskToo) {
   EXPECT_THAT(job->shards, StatusIs(absl::StatusCode::kDataLoss, "disk full"));
 }
 
-// What follows has the same fault, even if it is equal again.
+// Later checkpoints have the same fault, even if their checksums are equal
+// again.
 TEST_F(CheckpointCommitsTest, NoCheckpointFollowsOneWhoseStatesDiffer) {
   const auto add = [this](int64_t step, std::vector<uint32_t> states) {
     for (int rank = 0; rank < 2; ++rank) {

@@ -37,7 +37,7 @@ using ::testing::HasSubstr;
 
 constexpr absl::Duration kLong = absl::Seconds(30);  // only a bound
 
-// What a worker's main would keep.
+// The client and the state that a worker's main() would keep.
 class Worker {
  public:
   // A call that was answered too late is made again, and counted twice.
@@ -163,7 +163,7 @@ class ControlServiceTest : public ::testing::Test {
     service_.reset();
     coordinator_.reset();
   }
-  // Of a worker that sees the run folder.
+  // The request to join of a worker that sees the run folder.
   JoinRequest Ready(const RegisterReply& registered) const {
     JoinRequest ready;
     ready.set_proof(RunFolder(run_dir_.path())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What happens while a checkpoint is being committed.
+// Events while a checkpoint is being committed.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/ioctl.h>
@@ -114,7 +114,7 @@ TEST_F(CoordinatorCommitTest, AFailureAndTheExitAfterItAreOneDeath) {
   EXPECT_EQ(coordinator_->Status().run_epoch(), 2);
 }
 
-TEST_F(CoordinatorCommitTest, NobodyIsFoundSilentMeanwhile) {
+TEST_F(CoordinatorCommitTest, NoWorkerCountsAsSilentMeanwhile) {
   LetTimePass(absl::Seconds(70));
   EXPECT_EQ(State(), StatusReply::RUNNING);
   ASSERT_OK(Send(generator_, 5, 5));
@@ -124,7 +124,7 @@ TEST_F(CoordinatorCommitTest, NobodyIsFoundSilentMeanwhile) {
               ::testing::HasSubstr("discriminator 0 was silent"));
 }
 
-TEST_F(CoordinatorCommitTest, WhoRegistersAsksAgain) {
+TEST_F(CoordinatorCommitTest, AWorkerThatRegistersIsToldToTryAgain) {
   EXPECT_THAT(Register(generator_), StatusIs(absl::StatusCode::kUnavailable));
   EndCommit();
   EXPECT_OK(Register(generator_));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What waits for a full disk, and what does not.
+// Events on a full disk: some wait until it has room, others do not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -147,7 +147,7 @@ TEST_F(CoordinatorDiskTest, AFurtherDeathDoesNotEndIt) {
   EXPECT_EQ(coordinator_->TakeWishes().start.size(), 2);
 }
 
-TEST_F(CoordinatorDiskTest, WhoRegistersAsksAgain) {
+TEST_F(CoordinatorDiskTest, AWorkerThatRegistersIsToldToTryAgain) {
   Exit(generator_, 137, "was killed by signal 9");
   Launch(generator_);
   full_.emplace();

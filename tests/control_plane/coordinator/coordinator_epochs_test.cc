@@ -57,7 +57,7 @@ TEST_F(CoordinatorEpochsTest, ADeathStartsANewEpochFromTheNewestCheckpoint) {
   EXPECT_EQ(coordinator_->Status().restarts(), 1);
 }
 
-TEST_F(CoordinatorEpochsTest, WhatTheOldEpochReportsIsIgnored) {
+TEST_F(CoordinatorEpochsTest, ReportsOfTheOldEpochAreIgnored) {
   StartRun();
   ASSERT_OK(Report(generator_, 4));
   const PlayedWorker old = discriminator_;
@@ -213,7 +213,7 @@ TEST_F(CoordinatorEpochsTest, AUsageErrorOfAnUnregisteredProcessCounts) {
   EXPECT_EQ(coordinator_->outcome()->exit_code, kExitUsage);
 }
 
-TEST_F(CoordinatorEpochsTest, WhatStaysUnreadableIsForTheUserToMend) {
+TEST_F(CoordinatorEpochsTest, AFolderThatStaysUnreadableIsAnErrorOfTheUser) {
   options_.epoch.restart_budget = 1;
   StartRun();
   Restart();

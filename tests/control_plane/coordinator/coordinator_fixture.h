@@ -27,7 +27,7 @@ namespace gandem::testing {
 inline constexpr WorkerKey kGenerator = {GENERATOR, 0};
 inline constexpr WorkerKey kDiscriminator = {DISCRIMINATOR, 0};
 
-// What one worker process knows.
+// The knowledge of one worker process.
 struct PlayedWorker {
   WorkerKey key;
   int64_t pid = 0;

@@ -132,7 +132,7 @@ TEST_F(CoordinatorPartingTest, TheRunGoesBackToTheLastCheckpointThatWasEqual) {
   EXPECT_EQ(CommittedStep(), 6);
 }
 
-TEST_F(CoordinatorPartingTest, WhatAnOlderEpochWroteLateIsRemoved) {
+TEST_F(CoordinatorPartingTest, ALateCheckpointOfAnOlderEpochIsRemoved) {
   StartFleet(3);
   ReportAll(4, {kGood, "00000002", kGood});
   const std::string late =

@@ -127,7 +127,7 @@ TEST_F(CoordinatorProgressTest, ARunThatStopsHasItsGrace) {
 }
 
 // However short the timeout is: only what the coordinator has seen counts.
-TEST_F(CoordinatorProgressTest, NobodyIsStuckWhileTheCoordinatorStoodStill) {
+TEST_F(CoordinatorProgressTest, APauseOfTheCoordinatorCountsForNoWorker) {
   options_.epoch.progress_timeout = absl::Seconds(4);
   StartAndDoOneRound();
   StandStill(1, 2);
@@ -193,7 +193,7 @@ TEST_F(CoordinatorProgressTest, AWorkerMayMeasureForLong) {
               Contains(HasSubstr("discriminator 0 was not ready within 20s")));
 }
 
-TEST_F(CoordinatorProgressTest, WhatAutoHasBecomeIsKeptFromTheFirstWord) {
+TEST_F(CoordinatorProgressTest, TheFirstChoiceForAutoIsKeptOnDisk) {
   options_.epoch.external = true;
   Open();
   ASSERT_OK_AND_ASSIGN(const RegisterReply first, Register(generator_));

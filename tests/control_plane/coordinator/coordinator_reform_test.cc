@@ -151,7 +151,7 @@ TEST_F(CoordinatorReformTest, AFullDiskHasThemWait) {
   EXPECT_EQ(coordinator_->Status().restarts(), 1);
 }
 
-TEST_F(CoordinatorReformTest, WhoIsLeftBecomesTheFirst) {
+TEST_F(CoordinatorReformTest, TheRemainingGeneratorBecomesTheFirst) {
   StartFleets();
   Exit(generator_, 139, "was killed by signal 11");
   ComeBack({&discriminator_, &discriminator1_, &generator1_}, 3);

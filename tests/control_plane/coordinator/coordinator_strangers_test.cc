@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What anybody who reaches the coordinator can say, and what it makes of that.
+// Requests that any process that reaches the coordinator can send, and the
+// coordinator's answers.
 #include <gmock/gmock.h>
 
 #include "absl/strings/str_cat.h"
@@ -50,7 +51,7 @@ TEST_F(StrangersTest, AHostHasAName) {
   }
 }
 
-TEST_F(StrangersTest, WhatAWorkerSaysLastIsCutAndEscaped) {
+TEST_F(StrangersTest, TheFailureTextOfAWorkerIsCutAndEscaped) {
   StartRun();
   HeartbeatRequest failed = Beat(generator_, 0, 0);
   failed.set_failure("\x1b]0;title\x07\r\nfinished" +

@@ -99,7 +99,7 @@ TEST_F(CoordinatorTest, AnotherReleaseIsRefused) {
   EXPECT_OK(Register(generator_));
 }
 
-TEST_F(CoordinatorTest, WhoTakesAPlaceIsTold) {
+TEST_F(CoordinatorTest, TheOperatorLearnsWhichProcessTakesAPlace) {
   options_.epoch.external = true;
   Open();
   PlayedWorker first = {.key = kGenerator, .pid = 11};
@@ -127,7 +127,8 @@ TEST_F(CoordinatorTest, AStrangerCannotTakeALaunchedWorkersPlace) {
   EXPECT_OK(Register(generator_));
 }
 
-// What the launcher starts is a program of its own there, on this host.
+// The launcher's child on this host is the program that starts the worker
+// elsewhere, so its PID is not the worker's.
 TEST_F(CoordinatorTest, AWorkerThatIsStartedElsewhereHasItsOwnPid) {
   options_.starts_elsewhere = true;
   Open();
@@ -136,14 +137,14 @@ TEST_F(CoordinatorTest, AWorkerThatIsStartedElsewhereHasItsOwnPid) {
   Launch(generator_);
   ASSERT_NE(generator_.pid, remote.pid);
   EXPECT_OK(Register(remote));
-  // Whom it replaces is refused, however late it comes back.
+  // The process that was replaced is refused, however late it registers.
   PlayedWorker next = {.key = kGenerator, .pid = 2};
   ASSERT_OK(Register(next));
   EXPECT_THAT(Register(remote),
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-TEST_F(CoordinatorTest, NobodyStartsBeforeAllHaveJoined) {
+TEST_F(CoordinatorTest, NoWorkerStartsBeforeAllHaveJoined) {
   Open();
   Launch(generator_);
   Launch(discriminator_);
@@ -258,7 +259,7 @@ TEST_F(CoordinatorHostsTest, AGeneratorOnAnotherHostMayComeLater) {
   EXPECT_THAT(JoinWithAddress("unix:/tmp/exchange"), IsRefused());
 }
 
-TEST_F(CoordinatorHostsTest, WhereAGeneratorWasDoesNotMatter) {
+TEST_F(CoordinatorHostsTest, TheEarlierHostOfAGeneratorDoesNotMatter) {
   Open();
   RegisterAt(generator_, "a");
   RegisterAt(discriminator_, "b");

@@ -39,7 +39,7 @@ TEST(EvaluationQueueTest, LaterCheckpointsOfAMultipleAreNotDue) {
   EXPECT_THAT(queue.Due(Steps{1500, 2100}), ElementsAre(2100));
 }
 
-TEST(EvaluationQueueTest, WhatWasJudgedBeforeARestartIsAskedForAgain) {
+TEST(EvaluationQueueTest, StepsThatWereEvaluatedBeforeARestartAreDueAgain) {
   EvaluationQueue queue(/*every=*/1000, /*rounds=*/9000);
   queue.Know(2500);
   queue.Know(2000);
@@ -63,7 +63,7 @@ TEST(EvaluationQueueTest, OldestFirst) {
   EXPECT_EQ(queue.Next(), std::nullopt);
 }
 
-TEST(EvaluationQueueTest, WhatFailsAgainAndAgainIsLeftOut) {
+TEST(EvaluationQueueTest, AStepThatFailsAgainAndAgainIsLeftOut) {
   EvaluationQueue queue(/*every=*/1, /*rounds=*/30);
   AddAll(queue, queue.Due(Steps{10, 20}));
   for (int i = 1; i < EvaluationQueue::kTries; ++i) {

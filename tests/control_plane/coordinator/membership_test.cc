@@ -84,10 +84,10 @@ TEST_F(MembershipTest, TheFenceKeepsOutWhoWasReplaced) {
     EXPECT_OK(members_.CheckFence(place, 12, keeps_state));
     // The reply to it was lost.
     EXPECT_OK(members_.CheckFence(place, 11, keeps_state));
-    // Of an earlier coordinator, and neither of the two.
+    // An incarnation of an earlier coordinator is neither of the two.
     EXPECT_THAT(members_.CheckFence(place, 10, keeps_state), StatusIs(kFenced));
     EXPECT_OK(members_.CheckFence(place, 0, keeps_state));  // a new process
-    // Nobody has come since, whatever became of it.
+    // No process has registered for this place since, so any is accepted.
     EXPECT_OK(members_.CheckFence(At(kGenerator1), 10, keeps_state));
   }
   Admit(kGenerator0, 13);
@@ -95,7 +95,7 @@ TEST_F(MembershipTest, TheFenceKeepsOutWhoWasReplaced) {
   EXPECT_THAT(members_.CheckFence(place, 12, true), StatusIs(kFenced));
 }
 
-TEST_F(MembershipTest, WhoWasDeclaredDeadMustNotBringItsState) {
+TEST_F(MembershipTest, AProcessThatWasDeclaredDeadMustNotKeepItsState) {
   Admit(kGenerator0, 11);
   At(kGenerator0).incarnation = 0;
   EXPECT_OK(members_.CheckFence(At(kGenerator0), 11, /*keeps_state=*/false));
@@ -170,7 +170,7 @@ TEST_F(MembershipTest, AllPlacesAreMembersOfAnEpochFromACheckpoint) {
   EXPECT_EQ(members_.NumMembers(), 3);
 }
 
-TEST_F(MembershipTest, WhoIsNoMemberNeedNotJoin) {
+TEST_F(MembershipTest, OnlyMembersNeedToJoin) {
   Admit(kGenerator0, 11);
   Admit(kDiscriminator0, 12);
   At(kGenerator0).joined = At(kDiscriminator0).joined = true;

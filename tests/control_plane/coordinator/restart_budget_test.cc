@@ -71,7 +71,7 @@ TEST_F(RestartBudgetTest, ANewRoundEndsTheWaiting) {
   RestartBudget budget({.restarts = 100});
   budget.NoteRounds(kRestarted, 0, 7, now_);
   WaitAfterDeath(budget);
-  // What was done before is no progress.
+  // Rounds that were completed before the death are no progress.
   budget.NoteRounds(kRestarted, 4, 7, now_);
   EXPECT_GT(WaitAfterDeath(budget), absl::ZeroDuration());
   budget.NoteRounds(kRestarted, 4, 8, now_);

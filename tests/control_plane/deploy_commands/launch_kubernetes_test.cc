@@ -43,7 +43,7 @@ class LaunchKubernetesTest : public ::testing::Test {
 
   ~LaunchKubernetesTest() override { setenv("PATH", old_path_.c_str(), 1); }
 
-  // Of KubernetesRunOf; empty: there is none.
+  // Error message of KubernetesRunOf, or kNoMessage.
   std::string Fault() {
     const auto run = KubernetesRunOf(options_);
     return run.ok() ? kNoMessage : std::string(run.status().message());
@@ -124,7 +124,7 @@ TEST_F(LaunchKubernetesTest, APlanSaysWhoAndHowMuchMemory) {
               ElementsAre("--candidate", "2", "--data", "/gandem/data"));
   options_.flags.candidate = 3;
   EXPECT_THAT(Fault(), AllOf(HasSubstr("--candidate 3"), HasSubstr("has 2")));
-  // Of who has a GPU the plan predicts the GPU's memory.
+  // For a role with GPUs, the plan predicts only the memory of the GPUs.
   options_.flags.candidate = 2;
   options_.flags.sets = {"discriminator.device=\"cuda\""};
   ASSERT_OK_AND_ASSIGN(const KubernetesRun with_gpu, KubernetesRunOf(options_));

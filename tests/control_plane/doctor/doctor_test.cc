@@ -27,7 +27,7 @@ class DoctorTest : public ::testing::Test {
     config_->set_name("a run");
   }
 
-  // What it says; the exit code is in code_.
+  // Runs the command and returns its output. The exit code is in code_.
   std::string Run(DoctorOptions options) {
     options.run_dir = run_dir_ / "run";
     std::ostringstream out;

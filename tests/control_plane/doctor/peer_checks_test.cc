@@ -46,7 +46,7 @@ class PeerChecksTest : public ::testing::Test {
     EXPECT_OK(server);
     return *std::move(server);
   }
-  // Where nobody listens any more.
+  // Address of a server that has stopped.
   std::string DeadAddress() {
     DoctorService service("unused");
     return Listen(service)->address();

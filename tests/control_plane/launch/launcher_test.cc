@@ -76,7 +76,7 @@ class LauncherTest : public ::testing::Test {
     }));
     return failures;
   }
-  // What OMP_WAIT_POLICY and its niceness are to a generator.
+  // OMP_WAIT_POLICY and the niceness that a generator is started with.
   std::string StartedWith(double threads_per_core) {
     launcher_.emplace(
         Launcher::Options{.program = {.binary_folder = binaries_.path()},
@@ -103,7 +103,7 @@ class LauncherTest : public ::testing::Test {
   std::string Log(const std::string& name) {
     return ReadFile(run_dir_ / "logs/" + name).value_or("");
   }
-  // What the generator has printed in the end.
+  // Expects that the log of the generator becomes `expected`.
   void ExpectLog(const std::string& expected) {
     Eventually([&] { return Log("generator-0.log") == expected; });
     EXPECT_EQ(Log("generator-0.log"), expected);
@@ -307,7 +307,7 @@ TEST_F(LauncherTest, AsksTheProgramThatStartsWorkersToEndOne) {
   }
 }
 
-TEST_F(LauncherTest, WhoWasAskedToLeaveHasNotFailed) {
+TEST_F(LauncherTest, AWorkerThatWasAskedToLeaveHasNotFailed) {
   Install(GENERATOR, "ignore_term");
   Install(DISCRIMINATOR, "ignore_term");
   launcher_->Poll();

@@ -47,7 +47,7 @@ TEST_F(PredictedCheckpointTest, TheRecipeIsHandedOver) {
   EXPECT_EQ(bytes, 1234567);
 }
 
-TEST_F(PredictedCheckpointTest, WhatCannotBeCountedIsSaid) {
+TEST_F(PredictedCheckpointTest, ErrorsQuoteTheProgram) {
   EXPECT_THAT(Ask("echo models: no such network >&2; exit 2"),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        AllOf(HasSubstr("exited with code 2"),

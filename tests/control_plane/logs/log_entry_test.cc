@@ -38,7 +38,7 @@ TEST(LogEntryTest, JsonIsReadInUtc) {
   EXPECT_EQ(LogJson(*entry), line);
 }
 
-TEST(LogEntryTest, WhatHasNoStampIsNoLineOfItsOwn) {
+TEST(LogEntryTest, ALineWithoutAValidStampIsNoEntry) {
   for (const char* const line :
        {"", "Traceback (most recent call last):", "{", "{}", "{\"time\": 3}",
         "2026-01-31 12:00:00.123 X generator/1: unknown level",

@@ -56,7 +56,7 @@ TEST_F(LogFileTest, OlderFilesComeFirst) {
 TEST_F(LogFileTest, LinesWithoutAStampBelongToTheLineBefore) {
   Append(LineAt(1, "failed") + "Traceback:\n  a.py\n" + LineAt(2, "next"));
   EXPECT_THAT(Read(), ElementsAre("failed\nTraceback:\n  a.py", "next"));
-  // What comes later has the time and the level of that line.
+  // Later text without a stamp has the time and the level of that line.
   Append("late\n");
   const std::vector<LogEntry> late = file_.Read(/*ended=*/false);
   ASSERT_EQ(late.size(), 1U);
@@ -65,7 +65,7 @@ TEST_F(LogFileTest, LinesWithoutAStampBelongToTheLineBefore) {
   EXPECT_EQ(absl::ToUnixSeconds(late[0].time) % 60, 2);
 }
 
-TEST_F(LogFileTest, WhatALoaderSaysIsAnErrorOfThatTime) {
+TEST_F(LogFileTest, TheMessageOfALoaderIsAnErrorOfItsTime) {
   Append("cannot open shared object file\n");
   const std::vector<LogEntry> rest = file_.Read(/*ended=*/true);
   ASSERT_EQ(rest.size(), 1U);

@@ -70,7 +70,7 @@ class LogsCommandTest : public ::testing::Test {
 
   TempDir run_;
   std::ostringstream out_;
-  // What happens in the waits of --follow, after which the run has ended.
+  // Actions during the waits of --follow, one each. The run then ends.
   std::vector<std::function<void()>> steps_;
   std::vector<std::string> shown_before_;  // each wait
   size_t waits_ = 0;
@@ -128,7 +128,7 @@ TEST_F(LogsCommandTest, FollowsUntilTheRunEnds) {
   EXPECT_OK(Show({.follow = true}));
   EXPECT_THAT(Shown(),
               ElementsAre("start", "d3", "g4", "g6", "d7", "end", "g9", "d10"));
-  // What is there is shown at once.
+  // Existing lines are shown at once.
   EXPECT_THAT(shown_before_[0], HasSubstr("start"));
   // One more wait, for what is on its way.
   EXPECT_EQ(waits_, steps_.size() + 1);
@@ -144,7 +144,7 @@ TEST_F(LogsCommandTest, LinesOfOneTimeHaveTheOrderOfProcessesAndFiles) {
   EXPECT_THAT(Shown(), ElementsAre("a", "b", "c", "d", "e"));
 }
 
-TEST_F(LogsCommandTest, WhoLeavesSeesWhatThereIs) {
+TEST_F(LogsCommandTest, CtrlCStillShowsTheLinesThatThereAre) {
   Say("gandem", 1, "a");
   steps_ = {[this] { Say("gandem", 2, "b"); }, [] {}};
   leaves_ = true;

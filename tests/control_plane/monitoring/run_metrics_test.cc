@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is exported, and that the page, the alert rules and the dashboard name
-// what is exported.
+// The exported metrics, and their names in the page, the alert rules and the
+// dashboard.
 #include "control_plane/monitoring/run_metrics.h"
 
 #include <fcntl.h>

@@ -54,7 +54,7 @@ TEST(RunTotalsTest, RoundsThatAreDoneAgainCountAgain) {
   EXPECT_EQ(totals.roles().at(GENERATOR).rounds, 2) << "never less than before";
 }
 
-TEST(RunTotalsTest, WhoHasNotReportedInTheNewestEpochIsLeftOut) {
+TEST(RunTotalsTest, RanksWithoutAReportInTheNewestEpochAreLeftOut) {
   RunTotals totals;
   totals.Add(RecordOf(DISCRIMINATOR, 0, 1, 3));
   totals.Add(RecordOf(DISCRIMINATOR, 1, 1, 3));

@@ -73,7 +73,7 @@ TEST_F(CompareCommandTest, RunsThatDifferInTheSeedAreOneSide) {
   EXPECT_TRUE(json["verdicts"].empty());
 }
 
-TEST_F(CompareCommandTest, WhatIsNoRunIsSaid) {
+TEST_F(CompareCommandTest, AFolderWithoutARunIsNotFound) {
   EXPECT_THAT(RunCompare({.run_dirs = {dir_.path(), dir_.path()}}, out_),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("holds no run")));
 }

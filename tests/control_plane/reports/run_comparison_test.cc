@@ -50,7 +50,7 @@ TEST(CompareRunsTest, TwoRunsByTheirCards) {
   EXPECT_THAT(verdict.text, HasSubstr("takes several seeds"));
 }
 
-TEST(CompareRunsTest, WhatTheCardsWarnOfIsNoted) {
+TEST(CompareRunsTest, WarningsOfTheCardsAreNoted) {
   std::array runs = {JudgedRun("a", 1, {{10, 20.0}}),
                      JudgedRun("b", 1, {{10, 30.0}})};
   runs[0].curves[0].points[0].warnings = {"a small rank"};
@@ -161,8 +161,8 @@ TEST(CompareRunsTest, SaysWhatIsMissing) {
       StatusIs(absl::StatusCode::kNotFound, HasSubstr("`gandem evaluate b1`")));
 }
 
-// Of 20 values: mean +- 2.093 s / sqrt(20).
-TEST(StudentIntervalTest, OfOneSide) {
+// The interval of 20 values is mean +- 2.093 s / sqrt(20).
+TEST(StudentIntervalTest, IntervalOfOneSide) {
   std::vector<double> values;
   for (int i = 0; i < 20; ++i) values.push_back(i);  // s = 5.916
   const Interval interval = StudentInterval(values, {});
@@ -170,8 +170,8 @@ TEST(StudentIntervalTest, OfOneSide) {
   EXPECT_NEAR(interval.high, 9.5 + 2.769, 0.01);
 }
 
-// 6 degrees of freedom, because both variances are equal.
-TEST(StudentIntervalTest, OfADifference) {
+// There are 6 degrees of freedom, because both variances are equal.
+TEST(StudentIntervalTest, IntervalOfADifference) {
   const Interval interval = StudentInterval(std::vector<double>{3, 4, 5, 6},
                                             std::vector<double>{1, 2, 3, 4});
   EXPECT_NEAR(interval.low, 2 - 2.447 * 0.91287, 1e-3);

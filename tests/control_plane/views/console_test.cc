@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Nobody reads, and somebody reads again: with pipes and with a terminal.
+// A reader that stops reading and starts again, with pipes and with a terminal.
 #include "control_plane/views/console.h"
 
 #include <fcntl.h>

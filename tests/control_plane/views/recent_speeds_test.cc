@@ -137,7 +137,7 @@ TEST(RecentSpeedsTest, ANewRunEpochStartsAnew) {
   EXPECT_EQ(FleetsOf(speeds).at(0).workers(), 2);
 }
 
-TEST(RecentSpeedsTest, WhoHasLeftDoesNotCount) {
+TEST(RecentSpeedsTest, WorkersThatHaveLeftDoNotCount) {
   RecentSpeeds speeds;
   for (int rank = 0; rank < 3; ++rank) {
     RoundMetrics metrics = Round(DISCRIMINATOR, rank);

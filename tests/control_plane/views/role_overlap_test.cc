@@ -12,7 +12,8 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 TEST(RoleOverlapTest, IsThePartInWhichBothWork) {
-  // Of 10 s the generator works 6 and the discriminator 8: both in 4 of 6.
+  // In 10 s the generator works for 6 s and the discriminator for 8 s. Both
+  // work in 4 of the 6 s.
   EXPECT_DOUBLE_EQ(
       RoleOverlap({.round = 10, .feedback = 4}, {.round = 10, .images = 2}),
       4.0 / 6);

@@ -268,7 +268,7 @@ TEST_F(TimeReportTest, FewRoundsAllCount) {
   EXPECT_EQ(Report().roles[0].row.rounds, 3);
 }
 
-// Else nothing would be left of a run that dies every few rounds.
+// Otherwise no round would remain of a run that dies every few rounds.
 TEST_F(TimeReportTest, RunEpochsOfWarmUpAloneCount) {
   for (int64_t epoch = 1; epoch <= 10; ++epoch) {
     AddRounds(1, 5 * (epoch - 1), 5 * epoch, {.round = 1}, epoch);
@@ -466,7 +466,7 @@ TEST_F(TimeReportTest, RunsBesideEachOther) {
   EXPECT_EQ(json.at("runs").at(0).at("nodes"), Json());
 }
 
-TEST_F(TimeReportTest, WhatIsUnknownIsADashOrNull) {
+TEST_F(TimeReportTest, UnknownValuesAreADashOrNull) {
   facts_.dataset_images = 0;
   for (const Role role : {GENERATOR, DISCRIMINATOR}) {
     Add(role, 0, 1, 0, {.round = 1});
