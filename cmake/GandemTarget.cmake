@@ -44,7 +44,7 @@ function(_gandem_unity result name)
     set(${result} ${sources} PARENT_SCOPE)
     return()
   endif()
-  # Of equal size, as near as it goes.
+  # The batches have as equal sizes as possible.
   math(EXPR batches "(${count} + ${GANDEM_UNITY_FILES} - 1) / ${GANDEM_UNITY_FILES}")
   math(EXPR size "(${count} + ${batches} - 1) / ${batches}")
   math(EXPR last "${count} - 1")
@@ -158,7 +158,8 @@ function(gandem_library name)
   endif()
   _gandem_flags(${name} "${arg_TORCH}")
   if(GANDEM_FUZZ)
-    # What the fuzzer follows; in tests it would double the compiler's time.
+    # The fuzzer needs this coverage code. Tests are built without it, because
+    # it doubles the compile time.
     target_compile_options(${name} PRIVATE -fsanitize=fuzzer-no-link)
   endif()
   _gandem_is_ours(ours)

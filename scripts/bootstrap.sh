@@ -39,12 +39,13 @@ test_packages=(
   slurmctld slurmd
 )
 
-# Of these, packages with a daemon. Tests start their own; the system's are
-# neither started now nor at the next boot.
+# Packages of the list above that have a daemon. Tests start their own daemons;
+# the system's daemons are started neither now nor at the next boot.
 daemons=(munge prometheus slurmctld slurmd)
 
-# What the wheel's own metadata asks for (torch $torch_version). libtorch_cpu.so
-# itself is linked to the CUDA runtime and CUPTI; the rest only to CUDA code.
+# Requirements in the metadata of the wheel (torch $torch_version).
+# libtorch_cpu.so itself is linked to the CUDA runtime and CUPTI; only CUDA code
+# is linked to the other packages.
 torch_cpu=("torch==$torch_version" nvidia-cuda-runtime==13.0.96
            nvidia-cuda-cupti==13.0.85)
 torch_cuda=("${torch_cpu[@]}" nvidia-cublas==13.1.0.3 nvidia-cufft==12.0.0.61

@@ -70,9 +70,9 @@ render() {
     --name "$name" --image "${USE_IMAGE:-$image}" --pvc shared --dry_run -o "$work/$name" \
     --set 'data.idx_images="/gandem/data/images.gz"' \
     --set 'data.idx_labels="/gandem/data/labels.gz"' "$@" >/dev/null || return 1
-  # What this Kubernetes of 2020 lacks: policy/v1 came with 1.21, and the
-  # cluster has no CoreDNS and no registry. A node has this machine's cores, and
-  # has to hold all pods when the other one is gone.
+  # Replace what this Kubernetes of 2020 lacks: policy/v1 came with 1.21, and
+  # the cluster has no CoreDNS and no registry. A node has this machine's cores,
+  # and has to hold all pods when the other node is gone.
   sed -i 's,policy/v1$,policy/v1beta1,' "$work/$name/disruption_budget.yaml"
   sed -i -e 's,^      restartPolicy: OnFailure,&\n      dnsPolicy: None\n      dnsConfig: {nameservers: [10.77.1.1]\, searches: [default.svc.cluster.local]\, options: [{name: ndots\, value: "5"}]},' \
     -e 's,^\( *cpu:\) 1$,\1 250m,' \

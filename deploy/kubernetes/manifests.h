@@ -25,15 +25,15 @@ struct ManifestFile {
   std::string text;
 };
 
-// Where pods see the volume, and the run folder in it.
+// Path of the volume in every pod. The run folder is below it.
 inline constexpr char kVolumePath[] = "/gandem";
 std::string RunFolderInPod(const KubernetesRun& run);
 
-// A claim that is to be made is a file that kustomization.yaml leaves out:
-// who deletes the run keeps its checkpoints.
+// File of the claim to create. kustomization.yaml does not list it, so that
+// deleting the run keeps its checkpoints.
 inline constexpr char kVolumeFile[] = "volume.yaml";
 
-// kustomization.yaml first, which names the others.
+// The first file is kustomization.yaml, which names the others.
 absl::StatusOr<std::vector<ManifestFile>> RenderManifests(
     const KubernetesRun& run);
 

@@ -22,10 +22,10 @@ constexpr absl::Duration kToolDeadline = absl::Minutes(1);
 constexpr size_t kMaxToolWords = 2000;
 constexpr int kNoSuchProgram = 127;  // of env
 
-// What the program prints, standard error included.
+// Output of the program, including standard error.
 absl::StatusOr<std::string> RunTool(std::vector<std::string> arguments) {
   const std::string name = arguments.front();
-  // It looks for the program in $PATH.
+  // env looks for the program in $PATH.
   arguments.insert(arguments.begin(), "/usr/bin/env");
   auto said = RunToEnd({.arguments = std::move(arguments)},
                        MonotonicNow() + kToolDeadline);

@@ -84,7 +84,7 @@ class LaunchFaultsTest(RunTest):
         self.assertEqual(launch.wait(), 0, launch.text())
         self.assertIn("job 17 is at work on this run already", launch.text())
         self.assertEqual(self.asked("sbatch"), [])
-        # Where Slurm does not say, nothing is submitted a second time.
+        # If Slurm does not answer, no second job is submitted.
         self.play("squeue", "echo 'squeue: error: no contact' >&2; exit 1")
         launch = self.slurm()
         self.assertEqual(launch.wait(), USAGE, launch.text())

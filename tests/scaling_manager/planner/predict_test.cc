@@ -185,7 +185,7 @@ TEST(PredictTest, BatchesHaveAKnee) {
 
 // --- Bad input ---
 
-TEST(PredictTest, WhatIsWrongIsNamed) {
+TEST(PredictTest, ErrorsNameTheWrongField) {
   const Profile profile = ProfileBuilder().Build();
   const auto fails = [&profile](const Machines& machines, const Strings& sets,
                                 const Strings& workers) {
@@ -232,7 +232,7 @@ void ExpectRoughlyRight(const Profile& profile, const Machines& machines,
   EXPECT_EQ(rough.discriminator_bytes(), exact.discriminator_bytes());
 }
 
-// Of fleets the order counts: what a search looks at more closely.
+// For fleets the order counts: it decides which candidates a search simulates.
 TEST(PredictTest, RoughPredictionsAreNearThoseOfASimulation) {
   const Profile profile = ProfileBuilder().Beside(1.3).Build();
   for (const auto& workers : std::vector<std::vector<std::string>>{

@@ -47,7 +47,7 @@ class ProfileBuilder {
     per_image_[operation] = seconds;
     return *this;
   }
-  // Of any number of images.
+  // Time of an operation that does not depend on the number of images.
   ProfileBuilder& Fixed(Operation operation, double seconds) {
     fixed_[operation] = seconds;
     return *this;

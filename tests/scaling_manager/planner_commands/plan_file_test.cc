@@ -42,7 +42,7 @@ TEST(PlanFileTest, APlanIsReadAsItWasWritten) {
   EXPECT_EQ(again.DebugString(), plan.DebugString());
 }
 
-TEST(PlanFileTest, WhatIsNoPlanIsRefusedByName) {
+TEST(PlanFileTest, InvalidPlansAreRefusedByName) {
   EXPECT_THAT(ParsePlan("", "p"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("p: the plan has no candidates")));

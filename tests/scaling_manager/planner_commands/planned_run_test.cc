@@ -61,7 +61,7 @@ TEST(PlannedRunTest, APlanForSeveralHostsIsStartedByHand) {
   EXPECT_OK(CheckMachineHas(plan, 1, /*external=*/true));
 }
 
-TEST(PlannedRunTest, WhoStartsWorkersByHandIsToldWhereAndHowToLook) {
+TEST(PlannedRunTest, NoticesSayWhereToStartWorkersByHandAndHowToCheck) {
   const std::vector<std::string> lines = PlanNotices(PlanFor(1, /*hosts=*/3));
   EXPECT_THAT(
       lines, Contains(AllOf(StartsWith("on "), HasSubstr(": discriminator "))));

@@ -41,7 +41,7 @@ uint64_t HashWith(const std::string& set) {
   return NetworksHash(*recipe);
 }
 
-TEST(FingerprintTest, OfNetworksAndWhatDecidesTheirTimes) {
+TEST(FingerprintTest, HashesNetworksAndWhatDecidesTheirTimes) {
   const uint64_t base = HashWith("name=\"small\"");
   for (const char* const same :
        {"rounds=7", "seed=3", "name=\"other\"", "generator.batch_size=16",
@@ -77,7 +77,7 @@ TEST(FingerprintTest, FilesOfNetworksAreWhatIsInThem) {
   EXPECT_NE(hash_of("a.py", "two"), first);
 }
 
-TEST(FingerprintTest, OfThisMachineAndBuild) {
+TEST(FingerprintTest, DescribesThisMachineAndBuild) {
   const auto recipe = ParseRunConfig(kSmallRecipe, "small", {});
   ASSERT_OK(recipe);
   const ProfileFingerprint here = FingerprintHere(*recipe);

@@ -155,7 +155,7 @@ TEST(ProbeListTest, OneCoreHasNoContention) {
               Not(Contains(HasSubstr("beside"))));
 }
 
-TEST(ProbeListTest, WhatALossCannotHaveIsLeftOut) {
+TEST(ProbeListTest, ModesThatALossCannotHaveAreLeftOut) {
   const auto texts =
       Texts(ProbeList(Recipe("mlp_smoke", {"loss=RELATIVISTIC_PAIRED",
                                            "schedule.feedback=IMAGE_GRADIENT"}),

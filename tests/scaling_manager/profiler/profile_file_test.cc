@@ -60,7 +60,7 @@ class ProfileFileTest : public ::testing::Test {
   const TempDir cache_;
 };
 
-TEST_F(ProfileFileTest, WhatIsWrittenIsReadTheSame) {
+TEST_F(ProfileFileTest, AWrittenProfileIsReadUnchanged) {
   const Profile profile = SomeProfile();
   const std::string path = cache_ / "a.textproto";
   ASSERT_OK(WriteProfile(path, profile));
@@ -68,7 +68,7 @@ TEST_F(ProfileFileTest, WhatIsWrittenIsReadTheSame) {
   EXPECT_TRUE(MessageDifferencer::Equals(read, profile));
 }
 
-TEST_F(ProfileFileTest, WhatIsNoProfileIsNamed) {
+TEST_F(ProfileFileTest, ErrorsNameTheInvalidProfile) {
   EXPECT_THAT(ReadProfile(cache_ / "none"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
   EXPECT_THAT(

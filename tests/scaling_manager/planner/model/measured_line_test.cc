@@ -36,7 +36,7 @@ TEST(MeasuredLineTest, NoiseMakesNothingFree) {
   EXPECT_THAT(falling.At(8), DoubleEq(2));
 }
 
-TEST(MeasuredLineTest, WhatDoesNotGrowIsAMean) {
+TEST(MeasuredLineTest, ALineThatDoesNotGrowIsAMean) {
   MeasuredLine line(/*grows=*/false);
   line.Add(16, 1);
   line.Add(64, 2);

@@ -21,7 +21,7 @@ RunConfig RulesConfig(const std::string& text) {
   return config;
 }
 
-TEST(OptimizerRulesTest, WhatARecipeHasStaysButForTheLag) {
+TEST(OptimizerRulesTest, ARecipesValuesStayExceptForTheLag) {
   RunConfig config = RulesConfig(R"(
     schedule { lag: 1 }
     generator {
@@ -44,7 +44,7 @@ TEST(OptimizerRulesTest, WhatARecipeHasStaysButForTheLag) {
               Contains(HasSubstr("generator: beta1 0 in place of 0.5")));
   EXPECT_THAT(reasons, Contains(HasSubstr("compensate lag 1")));
   EXPECT_OK(ValidateRunConfig(config));
-  // What was chosen is chosen again.
+  // A second choice changes nothing.
   const std::string text = config.DebugString();
   ChooseOptimizers(config);
   EXPECT_EQ(config.DebugString(), text);

@@ -54,7 +54,7 @@ TEST(ParseDevicesTest, RangesAreDoubled) {
   EXPECT_THAT(*ParseDevices("7..7"), ElementsAre(7));
 }
 
-TEST(ParseDevicesTest, WhatIsNoNumberIsNamed) {
+TEST(ParseDevicesTest, ErrorsNameTheWrongNumber) {
   const auto kInvalid = absl::StatusCode::kInvalidArgument;
   EXPECT_THAT(ParseDevices("1..x"),
               StatusIs(kInvalid, HasSubstr("'x' is not a number from 1 to")));
@@ -180,8 +180,8 @@ TEST(StudyScalingTest, AThousandDevicesTakeSeconds) {
       StudyScaling(Builder().Build(), PairPlan(), Scaling::kWeak, options));
   ASSERT_THAT(rows, SizeIs(11));
   EXPECT_THAT(rows.back().why_not, IsEmpty());
-  // Of the processor, which others use too: a sanitizer makes it some times as
-  // long.
+  // The limit is on CPU time, because other processes use the processor, too.
+  // It leaves room for sanitizers, which make the study several times slower.
   EXPECT_LT((std::clock() - begin) / CLOCKS_PER_SEC, 60);
 }
 

@@ -54,7 +54,7 @@ inline int64_t PassImages(const RoleConfig& discriminator) {
   return micro_batch == 0 ? rank : std::min(micro_batch, rank);
 }
 
-// Where a test wants another answer it changes `Prediction`.
+// A test that needs another answer changes the returned `Prediction`.
 inline Prediction FakePrediction(const FakeNumbers& numbers,
                                  const Machines& machines,
                                  const RunConfig& config,

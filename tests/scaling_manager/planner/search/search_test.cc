@@ -309,7 +309,7 @@ TEST(SearchTest, AStepThatFitsIsNotCut) {
   EXPECT_EQ(First(whole).config().discriminator().micro_batch(), 0);
 }
 
-TEST(SearchTest, WhatIsBindingIsNamedWithTheNearestValue) {
+TEST(SearchTest, TheBindingLimitIsNamedWithTheNearestValue) {
   Machines machines = FakeMachines(2);
   machines.mutable_hosts(0)->set_memory_bytes(50 << 20);
   const absl::Status status =
@@ -368,7 +368,7 @@ TEST(SearchTest, TheReasonOfTheModelIsGivenWhereNothingCanBePredicted) {
                        HasSubstr("no probe of the generator")));
 }
 
-TEST(SearchTest, WhatCannotBeRunIsNotProposed) {
+TEST(SearchTest, SettingsThatCannotBeRunAreNotProposed) {
   RunConfig recipe = FakeRecipe();
   recipe.mutable_schedule()->set_image_source(ScheduleConfig::FRESH);
   ASSERT_OK_AND_ASSIGN(
@@ -436,7 +436,7 @@ TEST(SearchTest, TheLeastMemoryIsThatOfSmallPasses) {
   EXPECT_LE(First(plan).prediction().discriminator_bytes(), 122 << 20);
 }
 
-TEST(SearchTest, OfTwoThatAreWorthTheSameTheSimplerIsFirst) {
+TEST(SearchTest, TheSimplerOfTwoEqualCandidatesIsFirst) {
   // The generator is nothing: 1 G + 1 D is 1 % faster than colocated.
   const FakeNumbers numbers = {
       .generator = 1e-5, .judge = 0, .images_per_lag = 0};

@@ -104,8 +104,8 @@ TEST(HalvingTest, NothingIsFoundWhereThereIsNothing) {
   EXPECT_LE(found, 30);
 }
 
-// And a candidate that is better by three standard deviations is.
-TEST(HalvingTest, WhatIsBetterIsFound) {
+// A candidate that is better by three standard deviations is found.
+TEST(HalvingTest, ABetterCandidateIsFound) {
   std::mt19937_64 random(6);
   std::normal_distribution<double> normal(0, 0.1);
   int found = 0;
