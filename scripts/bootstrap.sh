@@ -131,7 +131,7 @@ install_packages() {  # install_packages PACKAGE...
   fi
 }
 
-# Whether the shared library $1 finds all of its own.
+# Whether the shared library $1 finds all libraries that it needs.
 loads() { ! ldd "$1" 2>&1 | grep 'not found'; }
 
 # Installs into a temporary folder that is renamed when it is complete, so that
@@ -179,7 +179,7 @@ use_libtorch() {  # use_libtorch DIR
   say "LibTorch $torch_version: $dir"
 }
 
-# Its C++ libraries and headers, which the wheel of its Python package holds.
+# Installs Arrow's C++ libraries and headers, which its Python wheel contains.
 install_arrow() {
   local target=$cache_dir/arrow-$arrow_version tmp=$cache_dir/tmp.arrow
   if [[ -d $target ]]; then
@@ -201,7 +201,7 @@ install_arrow() {
   ln -sfnT "$target/pyarrow" "$cache_dir/arrow"
 }
 
-# Python packages of others, which read the files that we write.
+# Installs independent Python packages that read the files that gandem writes.
 install_test_python() {
   local target=$cache_dir/python-${test_python[*]} tmp=$cache_dir/tmp.python
   target=${target// /-}
@@ -261,7 +261,7 @@ flock -n 9 || {
   say "Another bootstrap.sh is at work: waiting for it"
   flock 9
 }
-# Also whatever did not get its final name.
+# The trap also removes unfinished installations.
 trap 'rm -rf "$cache_dir"/tmp.*; "${remove_policy[@]}"' EXIT
 
 case $libtorch in

@@ -57,12 +57,12 @@ inline constexpr int kFleetPort = 7002;
 // Kubernetes adds, in the 63 characters of a host's name.
 inline constexpr size_t kMaxRunName = 38;
 
-// INVALID_ARGUMENT lists every field that Kubernetes would not take, and what
-// it would.
+// INVALID_ARGUMENT lists every field that Kubernetes would reject, and the
+// values that it would accept.
 absl::Status CheckKubernetesRun(const KubernetesRun& run);
 
-// `text` in lower case, with - for what a name may not have; empty: nothing is
-// left.
+// `text` as a name: in lower case, with - for characters that a name may not
+// have. Empty if no character remains.
 std::string KubernetesName(const std::string& text);
 
 // "mnist-coordinator", and of a worker "mnist-discriminator-1": the names of

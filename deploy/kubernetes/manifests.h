@@ -3,10 +3,11 @@
 // A run as plain manifests, a folder that `kubectl apply -k` takes and that is
 // a kustomize base for changes of a cluster's own.
 //
-// Each process is a Job of one pod: what ends well is over, what dies is
-// started again, on another node if its own is gone, and nothing is left that
-// somebody would have to stop. A worker's rank is in its Job's name, because a
-// rank is a place that its newest process takes over (design.md section 8).
+// Each process is a Job of one pod. A process that succeeds is not started
+// again; a process that dies is restarted, on another node if its own is gone.
+// At the end of a run nothing is left to stop. The name of a worker's Job has
+// its rank, because a rank is a place that its newest process takes over
+// (design.md section 8).
 //
 // Thread safety: pure functions.
 // Errors: those of CheckKubernetesRun.

@@ -37,10 +37,10 @@ struct SlurmJob {
   std::string name = {};           // required
   std::string run_dir = {};        // required: absolute, and seen by all nodes
   std::string binary_folder = {};  // required: on all nodes
-  // On all nodes: where names of files that are not absolute begin. Empty:
-  // where sbatch is called.
+  // The folder that relative file names start from, on all nodes. Empty: the
+  // folder in which sbatch is called.
   std::string work_dir = {};
-  // Arguments of `gandem coordinate` that say what is trained.
+  // Arguments of `gandem coordinate` that describe what to train.
   std::vector<std::string> what = {};
   int64_t workers = 0;  // required: of both roles
   // Compute threads of a worker.
@@ -49,7 +49,7 @@ struct SlurmJob {
   SlurmAllocation allocation = {};
 };
 
-// The script's place: RUN_DIR/slurm/job.sbatch.
+// Path of the script: RUN_DIR/slurm/job.sbatch.
 std::string SlurmScriptPath(absl::string_view run_dir);
 
 // `text` as one word of a shell.

@@ -119,7 +119,7 @@ def is_running(pid):
 
 
 def stop_for(pid, seconds):
-    """SIGSTOP for so long."""
+    """Stops a process with SIGSTOP for some seconds."""
     os.kill(pid, signal.SIGSTOP)
     try:
         pass_time(seconds)
@@ -244,7 +244,7 @@ class Run:
         return worker
 
     def wait(self, seconds=DEADLINE):
-        """The exit code; the whole family is gone by then."""
+        """Returns the exit code when the whole family has ended."""
         try:
             self.process.wait(seconds)
         except subprocess.TimeoutExpired:

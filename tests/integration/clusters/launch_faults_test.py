@@ -22,14 +22,14 @@ class LaunchFaultsTest(RunTest):
         self.launches = 0
 
     def play(self, name, script):
-        """A program of the cluster, which keeps what it is asked."""
+        """Installs a fake program of the cluster that records its arguments."""
         program = self.programs / name
         program.write_text(
             f"#!/bin/sh\necho {name} \"$@\" >> {self.calls}\n{script}\n")
         program.chmod(0o755)
 
     def play_slurm(self):
-        """One that takes every job, as number 17."""
+        """Installs a fake Slurm that accepts every job, as number 17."""
         self.play("sbatch", "echo 17")
         self.play("squeue", "")
 

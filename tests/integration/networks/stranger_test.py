@@ -38,7 +38,7 @@ CONFIGS = {
 
 
 def why_not():
-    """Empty: it can be tried."""
+    """Reason why the test cannot run; empty if it can."""
     if not PYTHON:
         return "GANDEM_OWN_PYTHON names no interpreter with torch"
     done = subprocess.run(

@@ -16,7 +16,7 @@ from harness import (BIN, DEADLINE, SMOKE, RunTest, command_of, descendants,
 
 
 def peak_bytes(pid):
-    """VmHWM; 0: it is gone."""
+    """Peak resident memory (VmHWM); 0 if the process has ended."""
     try:
         status = pathlib.Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -33,7 +33,7 @@ class PlanningTest(RunTest):
         self.profile = self.folder / "profile.textproto"
 
     def measure_profile(self):
-        """Once for all tests."""
+        """Measures the profile once for all tests."""
         if not PlanningTest.measured:
             self.gandem("profile", SMOKE, "-o", self.profile, "--budget", "30s")
             PlanningTest.measured = self.profile.read_text()

@@ -63,7 +63,7 @@ TEST(FingerprintTest, HashesNetworksAndWhatDecidesTheirTimes) {
   }
 }
 
-// Wherever it lies.
+// The hash depends on the content of a file, not on its path.
 TEST(FingerprintTest, FilesOfNetworksAreWhatIsInThem) {
   const TempDir folder;
   const auto hash_of = [&](const std::string& file, const std::string& text) {
@@ -100,7 +100,7 @@ TEST(FingerprintTest, EachDifferenceIsNamed) {
   there.set_torch_version("2.11.0");
   ProfileFingerprint here = there;
   EXPECT_OK(CheckProfileHolds(profile, here));
-  // A little less is what another kernel leaves.
+  // Another kernel may leave a little less memory.
   here.set_memory_bytes((int64_t{8} << 30) - (int64_t{64} << 20));
   EXPECT_OK(CheckProfileHolds(profile, here));
 

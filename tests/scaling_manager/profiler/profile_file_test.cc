@@ -130,7 +130,7 @@ TEST_F(ProfileFileTest, TheCacheKnowsAProfileByItsFingerprint) {
   ProfileFingerprint other = profile.fingerprint();
   other.set_networks(other.networks() + 1);
   EXPECT_FALSE(FindCachedProfile(other).has_value());
-  // Less than is known takes its place only where that was asked for.
+  // A smaller profile replaces a larger one only if the caller asks for it.
   Profile less = profile;
   less.clear_probes();
   KeepProfile(less, /*even_with_less=*/false);
@@ -139,7 +139,7 @@ TEST_F(ProfileFileTest, TheCacheKnowsAProfileByItsFingerprint) {
   EXPECT_EQ(FindCachedProfile(profile.fingerprint())->probes_size(), 0);
   KeepProfile(profile, /*even_with_less=*/false);
   EXPECT_EQ(FindCachedProfile(profile.fingerprint())->probes_size(), 1);
-  // Damaged, it is none.
+  // A damaged profile counts as missing.
   ASSERT_OK(WriteFile(path, "probes {"));
   EXPECT_FALSE(FindCachedProfile(profile.fingerprint()).has_value());
 }

@@ -121,8 +121,8 @@ TEST(MemoryModelTest, MoreImagesThanMeasuredGrowAsThoseOfAnotherMode) {
   EXPECT_EQ(line.At(96), (400 + 32 * 2) * kMemoryMiB);
 }
 
-// A single peak of one number of threads decides nothing where there are
-// others.
+// A single peak at one number of threads decides nothing if there are peaks at
+// other numbers of threads.
 TEST(MemoryModelTest, NumbersOfThreadsShareALine) {
   ProfileBuilder builder;
   builder.Memory(GENERATOR, 300 * kMemoryMiB, 2 * kMemoryMiB).Threads({1, 2});
@@ -134,10 +134,10 @@ TEST(MemoryModelTest, NumbersOfThreadsShareALine) {
       }
     }
   };
-  // The second thread makes nothing smaller: half of it is chance's.
+  // A second thread cannot lower the peak, so that the difference is noise.
   Profile chance = builder.Build();
   raise(/*threads=*/1, /*batch=*/64, chance);
-  // It may make it larger, whatever the images.
+  // A second thread may raise the peak, for any number of images.
   Profile larger = builder.Build();
   raise(/*threads=*/2, /*batch=*/16, larger);
   raise(/*threads=*/2, /*batch=*/64, larger);
@@ -218,7 +218,7 @@ TEST(MemoryModelTest, AColocatedWorkerIsOneProgram) {
   // The discriminator's network has 4 of the 200 MiB; the rest counts once.
   ASSERT_OK_AND_ASSIGN(int64_t both, ColocatedPeakBytes(profile, shape));
   EXPECT_EQ(both, (300 + 64 * 2 + 4 + 64) * kMemoryMiB + planned);
-  // 96 MiB for 32 images, and 100 MiB less than the sum of both would have.
+  // 96 MiB for 32 images; the peak is 100 MiB below the sum of both roles.
   AddColocatedPeak(/*batch=*/32, (300 + 4 + 32 * 3 - 100) * kMemoryMiB,
                    profile);
   ASSERT_OK_AND_ASSIGN(both, ColocatedPeakBytes(profile, shape));
@@ -322,7 +322,7 @@ TEST(MemoryModelTest, OnAGpuThePeakIsOfTheGpusMemory) {
   EXPECT_EQ(generator, (500 + 3 * 64) * kMemoryMiB);
   ASSERT_OK_AND_ASSIGN(const int64_t discriminator,
                        PeakBytes(profile, shape, DISCRIMINATOR));
-  // Its gradients, to be summed.
+  // The last 4 MiB are the discriminator's gradients, for the all-reduce.
   EXPECT_EQ(discriminator, (500 + 3 * 32 + 4) * kMemoryMiB);
   // One size: through what was there before the first round.
   for (Probe& probe : *profile.mutable_probes()) {

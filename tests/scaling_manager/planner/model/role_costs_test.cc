@@ -179,7 +179,7 @@ TEST(RoleCostsTest, OneSizeHasTheShapeOfAnotherModeOrOfOtherThreads) {
   }
 }
 
-// In company a profile has the recipe's batch only, too.
+// Probes beside the other role have only the recipe's batch, too.
 TEST(RoleCostsTest, CompanyAtOneSizeHasTheShapeOfNone) {
   Profile profile = ProfileBuilder().Beside(1.5).Build();
   auto& probes = *profile.mutable_probes();
@@ -229,7 +229,7 @@ TEST(RoleCostsTest, CompanyIsMeasured) {
   EXPECT_THAT(cost.beside, DoubleEq(1.5 * cost.alone));
 }
 
-// In company only the recipe's kernels are probed.
+// Only the recipe's kernels are probed beside the other role.
 TEST(RoleCostsTest, OtherKernelsFindAsMuchCompany) {
   Profile profile = ProfileBuilder().Build();
   for (Probe& probe : *profile.mutable_probes()) {
@@ -275,8 +275,9 @@ TEST(RoleCostsTest, TimeOutsideOfOperationsIsTheRest) {
   }
 }
 
-// A machine that was slower while one mode was probed makes that mode's rounds
-// no slower than others; what a mode has of its own stays its own.
+// If the machine was slower while one mode was probed, rounds of that mode are
+// not predicted to be slower. Operations that only one mode has keep their own
+// times.
 TEST(RoleCostsTest, AllModesKnowWhatAllDo) {
   Profile profile = ProfileBuilder().Build();
   for (Probe& probe : *profile.mutable_probes()) {

@@ -50,7 +50,7 @@ TEST(OptimizerRulesTest, ARecipesValuesStayExceptForTheLag) {
   EXPECT_EQ(config.DebugString(), text);
 }
 
-// Without a family it is Adam.
+// The default optimizer family is Adam.
 TEST(OptimizerRulesTest, ARoleWithoutAFamilyFollowsAsAdamDoes) {
   RunConfig config = RulesConfig(R"(
     schedule { lag: 2 }
@@ -85,7 +85,7 @@ TEST(OptimizerRulesTest, WithoutALagOnlyTheBatchMatters) {
   EXPECT_EQ(config.generator().optimizer().base_batch_size(), 64);
   EXPECT_THAT(reasons,
               Contains(HasSubstr("from 64 to 256 by its square root")));
-  // The recipe's batch is known for good.
+  // A second call does not replace the recipe's batch.
   RememberBatches(config);
   EXPECT_EQ(config.generator().optimizer().base_batch_size(), 64);
 }

@@ -195,7 +195,7 @@ TEST(MeasuredJitterTest, IsThatOfRounds) {
   round.set_high_seconds(2 + 0.049);
   // Half of the interval is 1.96 * sqrt(pi / 2) * sigma / 10.
   EXPECT_THAT(MeasuredJitter(profile), DoubleNear(0.1 * 0.9974, 1e-4));
-  // One that was disturbed does not speak for three.
+  // One disturbed probe does not raise the jitter of several quiet ones.
   const Probe quiet = profile.probes(0);
   Probe disturbed = quiet;
   disturbed.mutable_round()->set_high_seconds(40);

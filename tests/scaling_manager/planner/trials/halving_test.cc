@@ -41,7 +41,7 @@ TEST(HalvingTest, SeedsArePaired) {
   EXPECT_THAT(Survivors(standings), ElementsAre(1, 3));
 }
 
-// Though a single seed, or the mean, says something.
+// A single seed, or the mean, seems to prefer a candidate.
 TEST(HalvingTest, ADifferenceInsideTheNoiseDecidesNothing) {
   const std::vector<SeedScores> candidates = {
       Scores({80, 120, 100}), Scores({120, 85, 96}), Scores({95, 102, 99}),
