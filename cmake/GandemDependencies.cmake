@@ -18,10 +18,11 @@ find_package(CURL 7.85 REQUIRED)
 find_library(GANDEM_WEBP webp REQUIRED)
 find_library(GANDEM_ISAL isal REQUIRED)
 find_library(GANDEM_HWLOC hwloc REQUIRED)
-# What gives programs with workers their memory (not the module of Python, which
-# is loaded when malloc has long been in use): as fast as glibc's, and smaller by
-# up to a fifth at its peak, which is nearly the same in each run. That makes it
-# predictable (docs/performance.md).
+# TCMalloc replaces malloc in programs with workers. The Python module keeps
+# glibc's malloc, which is already in use when the module is loaded. TCMalloc is
+# as fast as glibc's malloc, its peak memory is up to a fifth lower, and the
+# peak is nearly the same in each run, so that it can be predicted
+# (docs/performance.md).
 find_library(GANDEM_TCMALLOC tcmalloc_minimal REQUIRED)
 if(GANDEM_BUILD_TESTS)
   find_package(GTest REQUIRED)
@@ -30,8 +31,8 @@ if(GANDEM_BUILD_BENCHMARKS)
   find_package(benchmark REQUIRED)
 endif()
 
-# What scripts/bootstrap.sh has downloaded, where scripts/lib.sh says: an empty
-# variable is none.
+# The folder of scripts/bootstrap.sh's downloads, chosen as in scripts/lib.sh:
+# an empty variable counts as unset.
 if(NOT "$ENV{XDG_CACHE_HOME}" STREQUAL "")
   set(GANDEM_CACHE $ENV{XDG_CACHE_HOME}/gandem)
 else()

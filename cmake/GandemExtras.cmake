@@ -19,7 +19,8 @@ endfunction()
 function(gandem_extra function element library)
   set_property(GLOBAL APPEND PROPERTY ${function}_ELEMENTS ${element})
   get_property(core GLOBAL PROPERTY ${function}_LIBRARY)
-  # Each refers to the other: CMake names both twice where a linker needs that.
+  # The two libraries refer to each other: CMake repeats both on the command
+  # line of linkers that need it.
   target_link_libraries(${core} PUBLIC ${library})
 endfunction()
 

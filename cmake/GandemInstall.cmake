@@ -22,7 +22,7 @@ if(GANDEM_TORCH)
   list(APPEND _headers ${PROJECT_SOURCE_DIR}/gandem/own_networks.h
                        ${PROJECT_SOURCE_DIR}/gandem/worker.h)
   list(APPEND _outside gandem_torch)
-  # See GandemLibTorch.cmake: its headers without those of others.
+  # The links show LibTorch's own headers only (see GandemLibTorch.cmake).
   install(CODE "
     set(_links \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${GANDEM_TORCH_LINKS}\")
     file(MAKE_DIRECTORY \${_links})
@@ -33,7 +33,7 @@ if(GANDEM_TORCH)
 endif()
 install(FILES ${_headers} DESTINATION include/gandem)
 
-# Whoever links one of the two public libraries links what is below them.
+# A program that links a public library also links the libraries below it.
 get_property(_libraries GLOBAL PROPERTY GANDEM_LIBRARIES)
 install(TARGETS ${_libraries} ${_outside} EXPORT gandem
         ARCHIVE DESTINATION lib/gandem)

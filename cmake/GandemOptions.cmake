@@ -31,16 +31,16 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
 
-# All of a worker goes into a shared library, too, that Python loads
-# (GANDEM_PYTHON_WORKER): no second build of everything for that.
+# Python loads a shared library of all worker code (GANDEM_PYTHON_WORKER). With
+# position-independent code, that library needs no second build.
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
 find_program(GANDEM_CCACHE ccache)
 if(GANDEM_CCACHE)
-  # A precompiled header is cached only with these; see "Precompiled headers"
-  # in the ccache manual. base_dir lets two checkouts share objects.
+  # ccache needs these settings to cache precompiled headers; see "Precompiled
+  # headers" in the ccache manual. base_dir lets two checkouts share objects.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
       CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${GANDEM_CCACHE})
@@ -59,7 +59,7 @@ target_compile_options(gandem_flags INTERFACE
 target_include_directories(gandem_flags INTERFACE
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}>)
 if(GANDEM_SANITIZE)
-  # For all of the build, generated code included.
+  # The flags are for the whole build, including generated code.
   add_compile_options(-fsanitize=${GANDEM_SANITIZE} -fno-omit-frame-pointer
                       -fno-sanitize-recover=all -g1)
   add_link_options(-fsanitize=${GANDEM_SANITIZE})

@@ -44,7 +44,7 @@ function(_gandem_unity result name)
     set(${result} ${sources} PARENT_SCOPE)
     return()
   endif()
-  # Of equal size, as near as it goes.
+  # The batches have as equal sizes as possible.
   math(EXPR batches "(${count} + ${GANDEM_UNITY_FILES} - 1) / ${GANDEM_UNITY_FILES}")
   math(EXPR size "(${count} + ${batches} - 1) / ${batches}")
   math(EXPR last "${count} - 1")
@@ -69,8 +69,8 @@ function(_gandem_unity result name)
   set(${result} ${units} PARENT_SCOPE)
 endfunction()
 
-# With libraries and binaries; sources that are generated or have flags of their
-# own stay alone.
+# Used for libraries and binaries. Sources that are generated or have flags of
+# their own are compiled alone.
 function(_gandem_sources result name)
   set(alone)
   set(together)
@@ -87,7 +87,7 @@ function(_gandem_sources result name)
   set(${result} ${units} ${alone} PARENT_SCOPE)
 endfunction()
 
-# Whether this folder is of what a user gets, that is neither tests nor
+# Whether this folder is part of the product, that is, neither tests nor
 # benchmarks.
 function(_gandem_is_ours result)
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR
@@ -109,15 +109,15 @@ function(_gandem_labels result)
   set(${result} "${labels}" PARENT_SCOPE)
 endfunction()
 
-# Code that waits for people, files and messages gains nothing from -O3, which
-# takes a third more of the compiler's time.
+# Code that waits for people, files and messages gains nothing from -O3, with
+# which the compiler takes a third longer.
 function(gandem_control_flags target)
   # At -O1 g++ 12 sees variables of Abseil's templates as not initialized.
   target_compile_options(${target} PRIVATE
     -O1 $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endfunction()
 
-# The same for a target of a folder that holds such code only.
+# Calls gandem_control_flags() for targets of folders with only such code.
 function(_gandem_folder_flags target)
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR
              BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
@@ -158,7 +158,8 @@ function(gandem_library name)
   endif()
   _gandem_flags(${name} "${arg_TORCH}")
   if(GANDEM_FUZZ)
-    # What the fuzzer follows; in tests it would double the compiler's time.
+    # The fuzzer needs this coverage code. Tests are built without it, because
+    # it doubles the compile time.
     target_compile_options(${name} PRIVATE -fsanitize=fuzzer-no-link)
   endif()
   _gandem_is_ours(ours)
@@ -184,12 +185,11 @@ function(gandem_binary name)
   endif()
 endfunction()
 
-# The flags that all code of tests gets: tests are compiled more often than they are
-# waited for.
+# Flags of all test code. They favor compile time over the speed of tests.
 function(_gandem_test_flags target torch)
   _gandem_flags(${target} "${torch}")
   if(torch)
-    # The precompiled header is not for what is not optimized at all.
+    # The precompiled header does not fit code without any optimization.
     target_compile_options(${target} PRIVATE -O1)
   else()
     target_compile_options(${target} PRIVATE -O0)
@@ -212,7 +212,7 @@ function(_gandem_add_test name program source labels)
   set_tests_properties(${name} PROPERTIES
     TIMEOUT ${timeout} LABELS "${labels}"
     ENVIRONMENT "GANDEM_SOURCE_DIR=${CMAKE_SOURCE_DIR};GANDEM_BIN_DIR=${CMAKE_BINARY_DIR}/bin;GANDEM_TEST_PYTHON=${GANDEM_TEST_PYTHON}")
-  # A skipped test is a failed one; only a missing GPU is a reason to skip.
+  # A skipped test counts as failed, unless a GPU is missing.
   if("gpu" IN_LIST labels)
     set_property(TEST ${name} PROPERTY SKIP_REGULAR_EXPRESSION
                  "\\[  PASSED  \\] 0 tests\\.\n\\[  SKIPPED \\]")

@@ -39,12 +39,13 @@ test_packages=(
   slurmctld slurmd
 )
 
-# Of these, packages with a daemon. Tests start their own; the system's are
-# neither started now nor at the next boot.
+# Packages of the list above that have a daemon. Tests start their own daemons;
+# the system's daemons are started neither now nor at the next boot.
 daemons=(munge prometheus slurmctld slurmd)
 
-# What the wheel's own metadata asks for (torch $torch_version). libtorch_cpu.so
-# itself is linked to the CUDA runtime and CUPTI; the rest only to CUDA code.
+# Requirements in the metadata of the wheel (torch $torch_version).
+# libtorch_cpu.so itself is linked to the CUDA runtime and CUPTI; only CUDA code
+# is linked to the other packages.
 torch_cpu=("torch==$torch_version" nvidia-cuda-runtime==13.0.96
            nvidia-cuda-cupti==13.0.85)
 torch_cuda=("${torch_cpu[@]}" nvidia-cublas==13.1.0.3 nvidia-cufft==12.0.0.61
@@ -130,7 +131,7 @@ install_packages() {  # install_packages PACKAGE...
   fi
 }
 
-# Whether the shared library $1 finds all of its own.
+# Whether the shared library $1 finds all libraries that it needs.
 loads() { ! ldd "$1" 2>&1 | grep 'not found'; }
 
 # Installs into a temporary folder that is renamed when it is complete, so that
@@ -178,7 +179,7 @@ use_libtorch() {  # use_libtorch DIR
   say "LibTorch $torch_version: $dir"
 }
 
-# Its C++ libraries and headers, which the wheel of its Python package holds.
+# Installs Arrow's C++ libraries and headers, which its Python wheel contains.
 install_arrow() {
   local target=$cache_dir/arrow-$arrow_version tmp=$cache_dir/tmp.arrow
   if [[ -d $target ]]; then
@@ -200,7 +201,7 @@ install_arrow() {
   ln -sfnT "$target/pyarrow" "$cache_dir/arrow"
 }
 
-# Python packages of others, which read the files that we write.
+# Installs independent Python packages that read the files that gandem writes.
 install_test_python() {
   local target=$cache_dir/python-${test_python[*]} tmp=$cache_dir/tmp.python
   target=${target// /-}
@@ -260,7 +261,7 @@ flock -n 9 || {
   say "Another bootstrap.sh is at work: waiting for it"
   flock 9
 }
-# Also whatever did not get its final name.
+# The trap also removes unfinished installations.
 trap 'rm -rf "$cache_dir"/tmp.*; "${remove_policy[@]}"' EXIT
 
 case $libtorch in

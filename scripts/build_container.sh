@@ -49,7 +49,7 @@ command -v buildah >/dev/null ||
   die "there is no buildah: apt-get install buildah (or see" \
       "deploy/container/Containerfile, which docker and podman build, too)"
 
-# Where there is no runc, or no cgroups for it, chroot is enough to build.
+# chroot is enough to build, also on machines without runc or cgroups.
 build=(buildah bud --isolation chroot)
 
 # A Debian 12 of the packages that this machine's sources have.

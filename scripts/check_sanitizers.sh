@@ -43,6 +43,6 @@ ninja -C "$dir" -j "$(parallel_jobs)" "$target"
 [[ $only != build ]] || exit 0
 "${run[@]}" ctest --test-dir "$dir" -j 2 -LE 'long|plain|fuzz' \
   --output-on-failure --no-tests=error
-# Each for its time, whatever its share of the cores is.
+# Each fuzz target runs for its fixed time, whatever its share of the cores.
 [[ $kind != address ]] ||
   ctest --test-dir "$dir" -j 4 -L fuzz --output-on-failure --no-tests=error

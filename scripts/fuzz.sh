@@ -78,8 +78,8 @@ search() {
   return 1
 }
 
-# The found inputs that reach what the seeds do not join them, those that reach
-# most first, until the folder is full.
+# Adds found inputs to the seeds if they reach new code, those that reach most
+# first, until the folder is full.
 minimize() {
   local name=$1 inputs=$fuzz_dir/$1/inputs merged room files
   find_target "$name"
@@ -96,14 +96,14 @@ minimize() {
   ((room >= 0)) || room=0
   echo "$name: $(number_of_files "$merged") inputs reach something new;" \
     "${seeds#"$source_dir/"} has room for $room"
-  # They were written in the order of what they add.
+  # The merge has written the files in the order of how much code they add.
   mapfile -t files < <(find "$merged" -type f -printf '%T@ %p\n' | sort -n |
     cut -d' ' -f2- | head -n "$room")
   ((${#files[@]} == 0)) || cp "${files[@]}" "$seeds"
   rm -r "$merged"
 }
 
-# Edges are those of a target's newest search.
+# Prints the table. The edges of a target are from its newest search.
 show_table() {
   [[ -s $ledger ]] || die "no search yet: run scripts/fuzz.sh"
   printf '| target | hours | runs | edges | crashes |\n'

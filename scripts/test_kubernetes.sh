@@ -50,7 +50,7 @@ check() {  # check TEXT COMMAND...
     tail -n 20 "$work/check.log"
   fi
 }
-# until_ SECONDS COMMAND...: whether it comes true.
+# until_ SECONDS COMMAND...: whether COMMAND succeeds within the time.
 until_() {
   local end=$((SECONDS + $1))
   shift
@@ -70,9 +70,9 @@ render() {
     --name "$name" --image "${USE_IMAGE:-$image}" --pvc shared --dry_run -o "$work/$name" \
     --set 'data.idx_images="/gandem/data/images.gz"' \
     --set 'data.idx_labels="/gandem/data/labels.gz"' "$@" >/dev/null || return 1
-  # What this Kubernetes of 2020 lacks: policy/v1 came with 1.21, and the
-  # cluster has no CoreDNS and no registry. A node has this machine's cores, and
-  # has to hold all pods when the other one is gone.
+  # Replace what this Kubernetes of 2020 lacks: policy/v1 came with 1.21, and
+  # the cluster has no CoreDNS and no registry. A node has this machine's cores,
+  # and has to hold all pods when the other node is gone.
   sed -i 's,policy/v1$,policy/v1beta1,' "$work/$name/disruption_budget.yaml"
   sed -i -e 's,^      restartPolicy: OnFailure,&\n      dnsPolicy: None\n      dnsConfig: {nameservers: [10.77.1.1]\, searches: [default.svc.cluster.local]\, options: [{name: ndots\, value: "5"}]},' \
     -e 's,^\( *cpu:\) 1$,\1 250m,' \
@@ -83,7 +83,7 @@ start() {  # start NAME FLAGS...
   render "$@" && k apply -k "$work/$1" >"$work/$1.apply" 2>&1
 }
 stop() { k delete --wait=true --timeout=120s -k "$work/$1" >/dev/null 2>&1; }
-# stop_all NAME: and nothing of it may be left.
+# stop_all NAME: stops the run and checks that nothing of it is left.
 stop_all() {
   stop "$1"
   check "$1: kubectl delete -k leaves nothing in the cluster" \
@@ -123,7 +123,7 @@ set_up() {
   "$testbed/mkimg.sh" "$work/img" >/dev/null
   IMAGES="$work/img/pause.tar $IMAGE_TAR" WAIT=1200 \
     "$testbed/kcluster.sh" up "$cluster" 2 || die "the cluster has not come up"
-  # Not by in_cluster, whose process would be another one than the server's.
+  # in_cluster cannot start the server: $! would be another process.
   "$testbed/kcluster.sh" run "$cluster" python3 \
     "$source_dir/tests/deploy/kubernetes/cluster_dns.py" 10.77.1.1 &
   dns_pid=$!
@@ -213,12 +213,12 @@ near() {
   ((step >= $1 - 5))
 }
 
-# Power loss of a node.
+# Case: a node loses power.
 try_node() {
   lose_node_of discriminator-0
   lose_node_of coordinator
 }
-# lose_node_of POD: the node on which that pod of the run is.
+# lose_node_of POD: the node of that pod of the run loses power.
 lose_node_of() {
   local node before run=node-of-$1
   start_long "$run"
@@ -269,8 +269,8 @@ try_elastic() {
   scale_elastic 0 '1 of 2'
   stop elastic
 }
-# scale_elastic 0|1 TEXT: pods of the second discriminator, and what the log
-# then says of its fleet once more.
+# scale_elastic 0|1 TEXT: sets the number of pods of the second discriminator,
+# and waits until the log has TEXT about the fleet once more.
 scale_elastic() {
   local lines before
   lines=$(lines_with elastic "$2") SECONDS=0

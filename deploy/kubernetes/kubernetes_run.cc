@@ -20,14 +20,14 @@ bool IsLabelCharacter(char c) {
   return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-';
 }
 
-// Of RFC 1123, beginning with a letter, as names of Services do.
+// An RFC 1123 label that begins with a letter, as names of Services must.
 bool IsLabel(const std::string& text, size_t max_bytes) {
   return !text.empty() && text.size() <= max_bytes &&
          absl::ascii_islower(text.front()) && text.back() != '-' &&
          std::ranges::all_of(text, IsLabelCharacter);
 }
 
-// Of objects whose names may have dots.
+// An RFC 1123 subdomain: the name of an object whose name may have dots.
 bool IsSubdomain(const std::string& text) {
   return !text.empty() && text.size() <= 253 &&
          absl::ascii_isalnum(text.front()) &&
@@ -61,7 +61,7 @@ void CheckVolume(const KubernetesVolume& volume, Faults& faults) {
 
 void CheckMetricsPort(int port, Faults& faults) {
   const bool is_taken = port >= kControlPort && port <= kFleetPort;
-  // Those below 1024 need privileges.
+  // Ports below 1024 need privileges.
   if (port >= 1024 && port <= 65535 && !is_taken) return;
   faults.Add(absl::StrCat(
       "--metrics_port ", port, ": give one from 1024 to 65535, but not ",

@@ -25,7 +25,7 @@ struct KubernetesWorker {
   int64_t memory_bytes = 0;  // it asks for; 0: nothing
 };
 
-// Where the run folder is: on a volume that all nodes can write to.
+// The volume of the run folder. All nodes must be able to write to it.
 struct KubernetesVolume {
   std::string claim = {};          // required: a PersistentVolumeClaim
   std::string storage_class = {};  // of which it is made; empty: it is there
@@ -42,7 +42,8 @@ struct KubernetesRun {
   std::vector<KubernetesWorker> workers = {};     // required
   KubernetesVolume volume = {};
   absl::Duration grace = absl::Seconds(30);  // control.grace_seconds
-  // Of the coordinator's pod, where Prometheus reads the run.
+  // Port of the coordinator's pod at which Prometheus reads the run's metrics.
+  // Unset: no metrics are served.
   std::optional<int> metrics_port = {};
   std::string log_format = "text";  // or "json"
 };
@@ -56,12 +57,12 @@ inline constexpr int kFleetPort = 7002;
 // Kubernetes adds, in the 63 characters of a host's name.
 inline constexpr size_t kMaxRunName = 38;
 
-// INVALID_ARGUMENT lists every field that Kubernetes would not take, and what
-// it would.
+// INVALID_ARGUMENT lists every field that Kubernetes would reject, and the
+// values that it would accept.
 absl::Status CheckKubernetesRun(const KubernetesRun& run);
 
-// `text` in lower case, with - for what a name may not have; empty: nothing is
-// left.
+// `text` as a name: in lower case, with - for characters that a name may not
+// have. Empty if no character remains.
 std::string KubernetesName(const std::string& text);
 
 // "mnist-coordinator", and of a worker "mnist-discriminator-1": the names of

@@ -67,7 +67,8 @@ std::string NetworkPolicyText(const KubernetesRun& run) {
         run.metrics_port.has_value() ? absl::StrCat(*run.metrics_port) : ""}});
 }
 
-// Of Jobs it counts pods that have to be left, not those that may be missing.
+// For pods of Jobs, a budget can only state how many must stay (minAvailable),
+// not how many may be missing.
 std::string DisruptionBudgetText(const KubernetesRun& run) {
   return FillIn(
       internal::kDisruptionBudgetYaml,

@@ -3,10 +3,11 @@
 // A run as plain manifests, a folder that `kubectl apply -k` takes and that is
 // a kustomize base for changes of a cluster's own.
 //
-// Each process is a Job of one pod: what ends well is over, what dies is
-// started again, on another node if its own is gone, and nothing is left that
-// somebody would have to stop. A worker's rank is in its Job's name, because a
-// rank is a place that its newest process takes over (design.md section 8).
+// Each process is a Job of one pod. A process that succeeds is not started
+// again; a process that dies is restarted, on another node if its own is gone.
+// At the end of a run nothing is left to stop. The name of a worker's Job has
+// its rank, because a rank is a place that its newest process takes over
+// (design.md section 8).
 //
 // Thread safety: pure functions.
 // Errors: those of CheckKubernetesRun.
@@ -25,15 +26,15 @@ struct ManifestFile {
   std::string text;
 };
 
-// Where pods see the volume, and the run folder in it.
+// Path of the volume in every pod. The run folder is below it.
 inline constexpr char kVolumePath[] = "/gandem";
 std::string RunFolderInPod(const KubernetesRun& run);
 
-// A claim that is to be made is a file that kustomization.yaml leaves out:
-// who deletes the run keeps its checkpoints.
+// File of the claim to create. kustomization.yaml does not list it, so that
+// deleting the run keeps its checkpoints.
 inline constexpr char kVolumeFile[] = "volume.yaml";
 
-// kustomization.yaml first, which names the others.
+// The first file is kustomization.yaml, which names the others.
 absl::StatusOr<std::vector<ManifestFile>> RenderManifests(
     const KubernetesRun& run);
 

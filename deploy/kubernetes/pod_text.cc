@@ -52,7 +52,7 @@ void AddLogFlags(const KubernetesRun& run,
   arguments.insert(arguments.end(), {"--log_format", run.log_format});
 }
 
-// A $ of the user's that begins $(NAME) would be taken for Kubernetes'.
+// Kubernetes would expand a $(NAME) in the user's text.
 std::string Literal(const std::string& argument) {
   return absl::StrReplaceAll(argument, {{"$(", "$$("}});
 }

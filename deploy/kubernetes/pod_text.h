@@ -13,7 +13,7 @@
 
 namespace gandem {
 
-// What a pod listens at, by the names that Services and probes use.
+// Ports that a pod listens at, with the names that Services and probes use.
 using NamedPorts = std::vector<std::pair<std::string, int>>;
 NamedPorts CoordinatorPorts(const KubernetesRun& run);
 

@@ -13,7 +13,7 @@
 
 namespace gandem {
 
-// In double quotes, with the escapes that JSON has, too. `text` is UTF-8.
+// `text` in double quotes, with escapes that JSON has, too. `text` is UTF-8.
 std::string YamlQuoted(absl::string_view text);
 
 // ["a", "b"]

@@ -35,7 +35,7 @@ void CheckName(absl::string_view flag, absl::string_view text, Faults& faults) {
                           "' has to be of letters, digits and _-./+=,:@"));
 }
 
-// What sbatch reads of the allocation, a line each.
+// The sbatch options of the allocation, one per line.
 std::string AllocationOptions(const SlurmJob& job) {
   const SlurmAllocation& allocation = job.allocation;
   std::string text;

@@ -18,7 +18,7 @@
 
 namespace gandem {
 
-// What a user may choose.
+// Settings that a user may choose.
 struct SlurmAllocation {
   int64_t nodes = 0;           // 0: as Slurm places the workers
   std::string partition = {};  // empty: the cluster's default
@@ -27,7 +27,8 @@ struct SlurmAllocation {
   int64_t gpus_per_worker = 0;
   int64_t signal_seconds = 120;  // before the limit, for a checkpoint
   bool insecure_network = false;
-  // Of the first node, where Prometheus reads the run. 0: any.
+  // Port of the first node at which Prometheus reads the run's metrics. 0: any
+  // free port.
   std::optional<int> metrics_port = {};
   std::string log_format = "text";  // or "json"
 };
@@ -36,10 +37,10 @@ struct SlurmJob {
   std::string name = {};           // required
   std::string run_dir = {};        // required: absolute, and seen by all nodes
   std::string binary_folder = {};  // required: on all nodes
-  // On all nodes: where names of files that are not absolute begin. Empty:
-  // where sbatch is called.
+  // The folder that relative file names start from, on all nodes. Empty: the
+  // folder in which sbatch is called.
   std::string work_dir = {};
-  // Arguments of `gandem coordinate` that say what is trained.
+  // Arguments of `gandem coordinate` that describe what to train.
   std::vector<std::string> what = {};
   int64_t workers = 0;  // required: of both roles
   // Compute threads of a worker.
@@ -48,20 +49,21 @@ struct SlurmJob {
   SlurmAllocation allocation = {};
 };
 
-// The script's place: RUN_DIR/slurm/job.sbatch.
+// Path of the script: RUN_DIR/slurm/job.sbatch.
 std::string SlurmScriptPath(absl::string_view run_dir);
 
 // `text` as one word of a shell.
 std::string ShellQuoted(absl::string_view text);
 
-// The comment of the run's jobs, by which a living one is found.
+// The Slurm comment of the run's jobs, by which a live job is found.
 std::string SlurmComment(absl::string_view run_dir);
 
-// What sbatch would not say, or would take for something else.
+// Checks for mistakes that sbatch does not report or misreads.
 //   INVALID_ARGUMENT  names the flags of `gandem launch slurm`.
 absl::Status CheckSlurmJob(const SlurmJob& job);
 
-// Readable, and clean to shellcheck. `job` has passed CheckSlurmJob.
+// The script is readable and passes shellcheck. `job` must have passed
+// CheckSlurmJob.
 std::string BatchScript(const SlurmJob& job);
 
 }  // namespace gandem

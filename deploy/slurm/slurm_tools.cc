@@ -22,10 +22,10 @@ constexpr absl::Duration kToolDeadline = absl::Minutes(1);
 constexpr size_t kMaxToolWords = 2000;
 constexpr int kNoSuchProgram = 127;  // of env
 
-// What the program prints, standard error included.
+// Output of the program, including standard error.
 absl::StatusOr<std::string> RunTool(std::vector<std::string> arguments) {
   const std::string name = arguments.front();
-  // It looks for the program in $PATH.
+  // env looks for the program in $PATH.
   arguments.insert(arguments.begin(), "/usr/bin/env");
   auto said = RunToEnd({.arguments = std::move(arguments)},
                        MonotonicNow() + kToolDeadline);
@@ -47,8 +47,8 @@ absl::StatusOr<std::string> RunTool(std::vector<std::string> arguments) {
                    Printable(said->text, kMaxToolWords)));
 }
 
-// The number that `text` begins with: "17", of a cluster's "17;cluster", of a
-// component of a job "17+1". 0: it is none.
+// The job number at the start of `text`: 17 in "17", in "17;cluster" (a named
+// cluster) and in "17+1" (a component of a job). 0 if there is no number.
 int64_t NumberOf(absl::string_view text) {
   const size_t end = text.find_first_not_of("0123456789");
   int64_t job = 0;
@@ -60,7 +60,7 @@ int64_t NumberOf(absl::string_view text) {
 absl::StatusOr<int64_t> SubmitSlurmJob(const std::string& script) {
   GANDEM_ASSIGN_OR_RETURN(const std::string text,
                           RunTool({"sbatch", "--parsable", script}));
-  // Warnings may stand before it.
+  // Warnings may precede the number.
   const std::vector<std::string> lines =
       absl::StrSplit(absl::StripAsciiWhitespace(text), '\n');
   const int64_t job = NumberOf(lines.back());

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Slurm's own programs, which are asked as a person would ask them. Each
-// answers within a minute.
+// Calls of Slurm's own command-line programs. Each call takes a minute at most.
 //
 // Thread safety: any thread.
-// Errors: NOT_FOUND where Slurm's programs are not installed; UNAVAILABLE where
-// slurmctld does not answer within a minute; else INVALID_ARGUMENT with the
-// program's words.
+// Errors: NOT_FOUND if Slurm's programs are not installed; UNAVAILABLE if
+// slurmctld does not answer within a minute; otherwise INVALID_ARGUMENT with
+// the program's message.
 #pragma once
 
 #include <cstdint>

@@ -64,7 +64,7 @@ class Cases:
         return "the undisturbed bits"
 
     def lonely_node(self, launch):
-        """That of a discriminator, and not of the coordinator."""
+        """A node that runs a discriminator but not the coordinator."""
         job = launch.job()
         hosts = self.cluster.run("squeue", "-h", "-j", job, "-o", "%B").split()
         nodes = [self.cluster.node_of(job, f"discriminator-{rank}")
@@ -109,7 +109,7 @@ class Cases:
         self.cluster.do("off", node)
         wait_for(lambda: "new run epoch" in launch.log(), "a new run epoch")
         noticed = time.monotonic() - at
-        # Nobody was further then.
+        # No worker had completed more rounds by then.
         launch.wait_rounds(launch.rounds() + 1)
         again = time.monotonic() - at
         self.finish(launch)

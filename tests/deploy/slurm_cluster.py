@@ -36,7 +36,7 @@ def wait_for(condition, what, seconds=DEADLINE):
 
 
 def why_not():
-    """What is missing to start a cluster; empty: nothing."""
+    """Reason why no cluster can be started; empty if one can."""
     if os.geteuid() != 0:
         return "network namespaces need root"
     missing = [name for name in ("slurmctld", "slurmd", "srun", "munged", "ip")
@@ -86,7 +86,7 @@ class Cluster:
                 if re.search(r" (generator|discriminator)-\d", line)]
 
     def node_of(self, job, name):
-        """Where the newest step of a worker runs."""
+        """The node on which the newest step of a worker runs."""
         for line in reversed(self.steps(job)):
             _, step, node = line.split()
             if step == name:
@@ -94,7 +94,7 @@ class Cluster:
         return None
 
     def running(self):
-        """Numbers of the jobs at work."""
+        """Numbers of the running jobs."""
         return set(self.run("squeue", "-h", "-t", "RUNNING", "-o",
                             "%A").split())
 
@@ -147,14 +147,14 @@ class Launch:
                 stdout=out, stderr=out, cwd=cwd)
 
     def text(self):
-        """What the launch and its job have said."""
+        """Output of the launch and the logs of its jobs."""
         said = self.output.read_text(errors="replace")
         for log in sorted((self.dir / "slurm").glob("job-*.log")):
             said += log.read_text(errors="replace")
         return said
 
     def job(self):
-        """The number; None: Slurm or gandem has refused the job."""
+        """Number of the job; None if Slurm or gandem has refused the job."""
         if self.process.wait(DEADLINE) != 0:
             return None
         said = self.output.read_text(errors="replace")
@@ -185,7 +185,7 @@ class Launch:
         return 0
 
     def rounds_per_second(self):
-        """Of the generator, from its first record to its last."""
+        """Speed of the generator, from its first record to its last."""
         text = (self.dir / "metrics.jsonl").read_text()
         records = [json.loads(line) for line in text.splitlines()]
         told = [record for record in records if record["role"] == "generator"]

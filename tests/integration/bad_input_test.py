@@ -157,7 +157,7 @@ class BadConfigTest(harness.RunTest):
                               worker.text())
 
     def test_a_run_folder_that_hosts_do_not_share(self):
-        # What another disk has under the same name.
+        # The folder stands for a folder of the same name on another disk.
         elsewhere = self.folder / "elsewhere"
         (elsewhere / "state").mkdir(parents=True)
         run = self.start("shared", flags=["--external"])

@@ -104,7 +104,8 @@ def npz(draw):
 
 
 def cifar(draw):
-    """Its gzip has a checksum of everything behind its first ten bytes."""
+    """A CIFAR archive. The checksum of its gzip file covers all bytes after
+    the first ten."""
     return gzip.compress(tar_of([
         (f"cifar-10-batches-bin/data_batch_{batch}.bin",
          b"\0" + draw.randbytes(3072)) for batch in range(1, 6)]), mtime=0)
@@ -112,7 +113,8 @@ def cifar(draw):
 
 class DataDamageTest(harness.RunTest):
     def unreadable(self, source, separator, total):
-        """Those whose names `verify` prints; it has to count them, too."""
+        """Names of the images that `verify` reports; it also has to count
+        them."""
         code, text = harness.dataset("verify", source)
         self.assertEqual(code, 2, text[-2000:])
         *lines, last = text.splitlines()

@@ -19,7 +19,7 @@ IMAGES = 40
 SHARDS = 10
 
 
-# What shortens a round of the large recipes.
+# Flags that shorten a round of the large recipes.
 SMALL = "".join(f" --set {field}" for field in (
     "rounds=1", "samples.every_rounds=0", "generator.batch_size=4",
     "discriminator.batch_size=4",
@@ -27,7 +27,7 @@ SMALL = "".join(f" --set {field}" for field in (
 
 
 def batch_of_cifar(pixels, labels):
-    """As Python 2 and numpy pickled it."""
+    """A batch file as Python 2 and numpy pickled it."""
     def text(data):
         return b"U" + bytes([len(data)]) + data
 
@@ -57,7 +57,7 @@ def cifar(draw):
 
 
 class Examples(harness.RunTest):
-    """What the first block of a page tells a user to type."""
+    """Tests of the commands in the first block of each page."""
 
     def examples(self, page):
         text = (harness.SOURCE / page).read_text()

@@ -14,12 +14,12 @@ import harness
 from remote_data_test import chunk, png, tar_of
 
 IMAGES = 40
-# What claims to be gigabytes may take much less memory.
+# Memory limit for images whose headers claim gigabytes.
 MOST_BYTES = 400 << 20
 
 
 def huge_png(side):
-    """Of a few bytes that say that they are side x side pixels."""
+    """A small PNG file whose header claims side x side pixels."""
     header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
     return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(
         b"IDAT", zlib.compress(bytes(1 << 20))) + chunk(b"IEND", b""))
@@ -84,7 +84,7 @@ class DataFaultsTest(harness.RunTest):
             *self.SETS, "data.memory_bytes=1048576", "rounds=1000000"])
         harness.wait_for(lambda: run.rounds() >= 1, "a round")
         folder.rename(away)
-        # Of one that read, and of two that could not even begin.
+        # One worker dies while it reads, and two die before they begin.
         harness.wait_for(lambda: run.text().count("new run epoch") >= 3,
                          "three deaths")
         away.rename(folder)

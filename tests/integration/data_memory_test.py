@@ -19,7 +19,7 @@ SIDE = 128
 
 
 def noise_png(draw):
-    """Of 48 KiB, as large as a photograph of its size may be."""
+    """A PNG file of 48 KiB, as large as a photograph of its size may be."""
     rows = b"".join(b"\0" + draw.randbytes(3 * SIDE) for _ in range(SIDE))
     header = struct.pack(">IIBBBBB", SIDE, SIDE, 8, 2, 0, 0, 0)
     return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) +
@@ -38,7 +38,7 @@ class DataMemoryTest(harness.RunTest):
         self.addCleanup(self.server.close)
 
     def most_bytes(self, memory_bytes, *flags):
-        """What stall_benchmark had at most beside what it began with."""
+        """Peak memory of stall_benchmark above its memory at the start."""
         source = self.server.url(f"s-{{000..{SHARDS - 1:03}}}.tar")
         result = self.folder / "result.json"
         done = subprocess.run(

@@ -142,7 +142,7 @@ class DataTest(DataRuns):
         self.assert_same_state(resumed, whole)
 
     def dataset(self, *arguments):
-        """What `gandem dataset` prints."""
+        """Output of `gandem dataset`."""
         code, text = harness.dataset(*arguments)
         self.assertEqual(code, 0, text)
         return text

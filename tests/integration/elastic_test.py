@@ -73,7 +73,7 @@ class ElasticTest(harness.RunTest):
         self.assertNotIn("resuming", run.text())
         self.check_rounds(run, "generator", 1)
         self.check_rounds(run, "discriminator", 0)
-        # What they have saved is a checkpoint like any other.
+        # The checkpoint that the workers have saved is like any other.
         step = int(run.final_state()[0].split("-")[1])
         run = self.train("changing", sets=sets + [f"rounds={step + 20}"])
         self.assertEqual(run.rounds(), step + 20)

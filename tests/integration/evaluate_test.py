@@ -144,7 +144,7 @@ class EvaluateTest(Evaluations):
                          "uniform over 10 classes")
 
     def test_images_of_another_size(self):
-        """Those of the run are 8 x 8, those of the reference 10 x 10."""
+        """Images of the run are 8 x 8, images of the reference 10 x 10."""
         config = self.folder / "other.textproto"
         config.write_text(harness.SMOKE.read_text().replace(
             "image_size: 8", "image_size: 10"))
@@ -196,7 +196,8 @@ class EvaluateTest(Evaluations):
         self.assertIn("need the images themselves", refused.stderr)
 
     def test_two_statistics_files(self):
-        """Of two sets, as images and as statistics."""
+        """Comparing two sets of images is the same as comparing their
+        statistics."""
         paths = []
         for step in (20, 40):
             paths.append(self.folder / f"{step}.safetensors")

@@ -73,7 +73,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return self.answer(206, body[first:last + 1], ETag=etag,
                            Content_Range=f"bytes {first}-{last}/{len(body)}")
 
-    # What goes wrong, by the first word of the path.
+    # The first word of the path selects the fault.
     def do_forbidden(self, path, query):
         self.answer(403, b"no")
 

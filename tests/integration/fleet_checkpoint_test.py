@@ -105,7 +105,8 @@ class FleetCheckpointTest(harness.RunTest):
         self.check_damage(expected)
 
     def check_damage(self, run):
-        """Of any shard: the checkpoint before it is taken, with the reason."""
+        """After damage to any shard the previous checkpoint is used, and the
+        reason is printed."""
         last = newest(run)
         before = last.with_name("step-000000020")
         shard = last / "discriminator-1.safetensors"

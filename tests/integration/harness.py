@@ -75,7 +75,7 @@ def command_of(pid):
 
 
 def standing(token):
-    """Where the family's threads are, for the message of what waits in vain."""
+    """State of the family's threads, for the message of a failed wait."""
     lines = []
     for pid in family(token):
         with contextlib.suppress(OSError):  # gone since
@@ -103,13 +103,13 @@ def wait_for(condition, what, seconds=DEADLINE):
 
 
 def pass_time(seconds):
-    """Where how long something lasts is the fault to be tested."""
+    """Waits in tests in which a duration is the fault."""
     end = time.monotonic() + seconds
     wait_for(lambda: time.monotonic() >= end, "the end of a silence")
 
 
 def is_running(pid):
-    """False: it is stopped, or has ended."""
+    """False if the process is stopped or has ended."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -119,7 +119,7 @@ def is_running(pid):
 
 
 def stop_for(pid, seconds):
-    """SIGSTOP for so long."""
+    """Stops a process with SIGSTOP for some seconds."""
     os.kill(pid, signal.SIGSTOP)
     try:
         pass_time(seconds)
@@ -244,7 +244,7 @@ class Run:
         return worker
 
     def wait(self, seconds=DEADLINE):
-        """The exit code; the whole family is gone by then."""
+        """Returns the exit code when the whole family has ended."""
         try:
             self.process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -256,7 +256,7 @@ class Run:
         return self.process.returncode
 
     def records(self, role):
-        """Those of metrics.jsonl; a line that is being written is none yet."""
+        """Records in metrics.jsonl, except for an incomplete last line."""
         path = self.dir / "metrics.jsonl"
         lines = path.read_text().splitlines(True) if path.exists() else []
         found = [json.loads(line) for line in lines if line.endswith("\n")]

@@ -36,9 +36,9 @@ SETS = ["rounds=1000000000", "generator.workers=2", "discriminator.workers=2",
         "samples.every_rounds=0", "control.restart_budget=100000",
         "control.metrics_every_rounds=10"]
 
-# What may grow in a minute, of one process.
+# Limits for the growth of one process per minute.
 MOST_GROWTH = {"memory (KiB)": 256, "file descriptors": 0.5, "threads": 0.5}
-# What parts of the run folder may have at any time, in MiB
+# Limits for the sizes of parts of the run folder at any time, in MiB
 # (docs/reference/run_folder.md, "Disk use").
 MOST_MIB = {"checkpoints": 32, "state": 1, "logs": 5 * 4 * 16,
             "metrics": 16 * 64, "tensorboard": 17 * 64}
@@ -47,7 +47,7 @@ Sample = collections.namedtuple("Sample", "seconds pid values")
 
 
 def look_at(pid):
-    """None: it is gone."""
+    """A sample of the process; None if the process has ended."""
     folder = pathlib.Path("/proc", str(pid))
     try:
         status = dict(line.split(":", 1) for line in
@@ -221,7 +221,7 @@ class Soak:
         os.kill(self.run.processes()[key], signal.SIGKILL)
 
     def write_samples(self, path):
-        """What judge() has judged, to see which process grew when."""
+        """Writes the samples that judge() uses: which process grew when."""
         with open(path, "w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(["process", "pid", "seconds", *MOST_GROWTH])
@@ -231,7 +231,7 @@ class Soak:
                                      *(sample.values[v] for v in MOST_GROWTH)])
 
     def judge(self):
-        """Markdown, and what is not flat."""
+        """A table in Markdown, and the values that grow too fast."""
         faults = []
         lines = ["| | at the end, largest | grows in a minute | may |",
                  "|---|---|---|---|"]

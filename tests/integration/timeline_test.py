@@ -29,7 +29,7 @@ COMPUTE = {
 
 
 def report(*arguments, code=0):
-    """What `gandem report` prints, or what it complains about."""
+    """Output of `gandem report`, or its error messages."""
     done = subprocess.run([harness.BIN / "gandem", "report", *arguments],
                           capture_output=True, text=True,
                           timeout=harness.DEADLINE)
@@ -206,7 +206,7 @@ class TimelineTest(harness.RunTest):
         epochs = [e["args"]["epoch"]
                   for e in Timeline(again).of("i", "run epoch")]
         self.assertEqual(epochs, [2])
-        # Who lived on went from one epoch to the next in one file.
+        # The surviving worker has both epochs in one file.
         survivor = Timeline(run.dir / "trace" / "discriminator-0.json")
         self.assertEqual([e["args"]["epoch"]
                           for e in survivor.of("i", "run epoch")], [1, 2])

@@ -23,7 +23,8 @@ class WatchdogTest(harness.RunTest):
         return run
 
     def check(self, run, suspect, others):
-        """Who was stuck and what the others waited for; they say so, too."""
+        """Checks that the logs name the stuck worker and what the others waited
+        for; the others' own logs name it, too."""
         log = (run.dir / "logs" / "gandem.log").read_text()
         self.assertIn(f"{suspect} is taken for stuck: no worker has finished a "
                       "round for ", log)

@@ -12,8 +12,9 @@ import re
 import subprocess
 import sys
 
-# What a folder may include (docs/architecture.md has the picture). Only tests/
-# and benchmarks/ include tests/ and benchmarks/, and nothing includes extras/.
+# The folders that each folder may include (docs/architecture.md has the
+# picture). Only tests/ and benchmarks/ include tests/ and benchmarks/, and
+# nothing includes extras/.
 BASE = {"common", "proto"}
 BELOW_TRAINING = BASE | {"exchange", "collective", "pipeline", "models"}
 MAIN = BELOW_TRAINING | {"training"}
@@ -81,7 +82,7 @@ TORCH_FREE = {"proto", "common", "exchange", "collective", "pipeline",
               "deploy", "scaling_manager", "control_plane", "extras/parquet",
               "extras/report_page"}
 
-# What only some files may use: (name, include, code, files that may).
+# Libraries that only some files may use: (name, include, code, files).
 PLACES = [
     ("gRPC", r"grpc(pp)?/|.*\.grpc\.pb\.h", r"\bgrpc::",
      r"(common|exchange)/rpc/|.*_(service|client)\.(cc|h)|collective/ring_|tests/"
@@ -317,7 +318,7 @@ def citations(root):
 
 
 def endings(name):
-    """What docs/style.md may be called, for one: also style.md."""
+    """Names by which a document may cite a file: style.md for docs/style.md."""
     parts = name.split("/")
     return ["/".join(parts[i:]) for i in range(len(parts))]
 

@@ -80,7 +80,7 @@ def check_watching(jobs, found, kind):
     assert scraped == expected, scraped
     assert container(jobs[name])["ports"] == ports
     assert found["Service"][name]["spec"]["ports"] == service
-    # Those of the run; then whoever is in the cluster, at this port alone.
+    # The run's own pods may connect; all other pods only to the metrics port.
     rules = found["NetworkPolicy"]["faces"]["spec"]["ingress"]
     assert rules[0]["from"] == [
         {"podSelector": {"matchLabels": {"gandem/run": "faces"}}}]

@@ -93,8 +93,8 @@ TEST(ManifestsTest, AreTheirGoldens) {
   ExpectGolden("plain", Render(Plain()));
 }
 
-// Who deletes the run keeps its checkpoints.
-TEST(ManifestsTest, TheClaimIsNoneOfTheRun) {
+// Deleting the run keeps its checkpoints.
+TEST(ManifestsTest, TheClaimIsNotPartOfTheRun) {
   const Files files = Render(Full());
   EXPECT_THAT(files, Contains(Key(kVolumeFile)));
   EXPECT_THAT(files.at("kustomization.yaml"), Not(HasSubstr(kVolumeFile)));
@@ -119,14 +119,14 @@ TEST(ManifestsTest, APlanIsTrainedByPlan) {
   EXPECT_THAT(files.at("recipe.yaml"), HasSubstr("plan.textproto:"));
 }
 
-TEST(ManifestsTest, WhatUsersWriteIsLeftAsItIs) {
+TEST(ManifestsTest, TextOfUsersStaysUnchanged) {
   KubernetesRun run = Plain();
   run.train_arguments = {"--set", "name=\"__pod__\""};
   EXPECT_THAT(Render(run).at("coordinator.yaml"),
               HasSubstr("- \"name=\\\"__pod__\\\"\"\n"));
 }
 
-TEST(ManifestsTest, NothingIsRenderedOfWhatIsWrong) {
+TEST(ManifestsTest, InvalidRunsAreNotRendered) {
   KubernetesRun run = Plain();
   run.image = "";
   EXPECT_THAT(std::string(RenderManifests(run).status().message()),

@@ -32,7 +32,7 @@ SlurmJob ScriptedJob() {
           .allocation = {.nodes = 2, .partition = "main", .time = "8:00:00"}};
 }
 
-// What sbatch reads, in its order.
+// The options that sbatch reads, in the order of the script.
 std::vector<std::string> SbatchLines(const std::string& script) {
   std::vector<std::string> lines;
   for (const absl::string_view line : absl::StrSplit(script, '\n')) {

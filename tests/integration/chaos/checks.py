@@ -57,7 +57,7 @@ def shared_memory():
 def nothing_left(run, deaths, tmp, shared_before):
     """No socket and no shared memory; harness.Run.wait() looks for processes."""
     check(not shared_memory() - shared_before, "shared memory is left", run)
-    # What is left of a worker that was killed is removed by whoever takes its
-    # place; a BOUNDED run may end before that.
+    # The successor of a killed worker removes its files; a BOUNDED run may end
+    # before that.
     left = sorted(path.name for path in tmp.iterdir())
     check(len(left) <= deaths, f"left in TMPDIR: {left}", run)

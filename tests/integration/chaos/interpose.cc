@@ -40,7 +40,7 @@
 
 namespace {
 
-// What a process of the run is to do.
+// An order to one process of the run.
 struct Order {
   volatile int64_t process;
   std::atomic<int64_t> number;
@@ -95,8 +95,8 @@ bool IsWallClock(clockid_t id) {
 
 using Syscall = long (*)(long, ...);
 
-// That of the C library. Initialized without a guard, which may itself have to
-// wait with a system call.
+// Calls syscall() of the C library. `next` is initialized without a guard,
+// because a guard may itself have to wait with a system call.
 long CallKernel(long number, const long (&a)[6]) {
   static std::atomic<Syscall> next = nullptr;
   Syscall call = next.load(std::memory_order_relaxed);

@@ -245,8 +245,8 @@ class Play:
         return run
 
     def _flags(self, name):
-        """Where a worker listens. A port of its own, so that the same command
-        cannot work twice."""
+        """Flags for the addresses of a worker. The worker has a port of its
+        own, so that a second process of the same command fails."""
         is_discriminator = name.startswith("discriminator")
         if name in self.hosts:
             listen = f"{self.hosts[name].address}:0"
@@ -331,7 +331,7 @@ class Play:
             one.find(other)
         del workers
 
-    # What must be true at the end.
+    # Conditions that must be true at the end.
 
     def _check(self, run):
         happened = [happening.marker.exists() for happening in self.happenings]
@@ -354,6 +354,6 @@ class Play:
         checks.nothing_left(run, deaths, self.tmp, self.shared_before)
 
     def happened(self):
-        """Those of its faults that did."""
+        """The faults that happened."""
         return [happening.fault for happening in self.happenings
                 if happening.marker.exists()]

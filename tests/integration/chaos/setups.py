@@ -72,7 +72,7 @@ class Setup(collections.namedtuple(
                 for rank in range(self.size(role))]
 
     def sets(self):
-        """What it is, as arguments of --set."""
+        """The setup, as arguments of --set."""
         sets = [f"rounds={self.rounds}",
                 f"checkpoint.every_rounds={self.rounds // 4}",
                 "samples.every_rounds=0",

@@ -349,11 +349,11 @@ bounded-2 unread=pty discriminator.before_update@discriminator-0:2
 snapshot-1 unread=pipe checkpoint.before_rename@gandem:2
 """
 
-# What costs no state: of a worker's death nobody may speak.
+# Faults that lose no state: no log may report the death of a worker.
 HARMLESS = ("pause", "cut=exchange", "cut=control", "cut=tcp", "disk", "clock",
             "unread", "hosts")
 
-# What every build is tested with: all kinds, all places, all shapes.
+# The cases that every build is tested with: all kinds, places and shapes.
 THIRTY = """
 snapshot-1 kill collective.half_way@discriminator-1:20
 snapshot-1 cut=fleet ring.received@discriminator-0:35
@@ -430,7 +430,7 @@ class Fault(collections.namedtuple("Fault", "kind point process count")):
 
     @property
     def place(self):
-        """Where it happens, for summaries."""
+        """Place of the fault, for summaries."""
         return {"ring": "ring", "collective": "ring", "exchange": "exchange",
                 "generator": "update", "discriminator": "update",
                 "checkpoint": "checkpoint"}.get(self.point.split(".")[0],
@@ -444,7 +444,7 @@ class Case(collections.namedtuple("Case", "setup faults")):
         return f"{self.setup} {' + '.join(map(str, self.faults))}"
 
 
-# What is none of these would be played as if its word were not there.
+# Any other kind would be ignored silently when a case is played.
 _KINDS = re.compile(
     r"kill|zombie|pause|hang|duplicate|stop(=(join|progress|grace))?|"
     r"cut(=(fleet|exchange|control|tcp))?|corrupt(=\d+)?|"

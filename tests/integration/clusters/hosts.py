@@ -55,7 +55,7 @@ exec cp -- "${@:1:$#-1}" "$HOSTS/${to%%:*}/${to#*:}"
 
 
 def why_not():
-    """What is missing for hosts; empty: nothing."""
+    """Reason why no hosts can be made; empty if they can."""
     if os.geteuid() != 0:
         return "network namespaces need root"
     path = os.environ["PATH"] + ":/usr/sbin:/sbin"

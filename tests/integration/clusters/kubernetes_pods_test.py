@@ -20,8 +20,8 @@ STOPPED = 75
 
 
 def commands(folder):
-    """What each Job starts, by its name. The texts are in double quotes, as in
-    JSON; PyYAML reads the rest of the manifests in another test."""
+    """Command of each Job, by the name of the Job. The arguments are in double
+    quotes, as in JSON; another test reads the whole manifests with PyYAML."""
     found = {}
     for path in folder.glob("*.yaml"):
         for text in path.read_text().split("\n---\n"):
@@ -203,7 +203,7 @@ class KubernetesPodsTest(RunTest):
         self.assertEqual(worker.wait(), 0)
         self.assertIn("the run is over", worker.text())
 
-    # Of a claim that is not ReadWriteMany, or a folder of the node.
+    # A claim that is not ReadWriteMany gives each node a folder of its own.
     def test_a_run_folder_that_is_not_shared_is_named(self):
         self.render("rounds=20")
         self.start_pod(f"{NAME}-coordinator")

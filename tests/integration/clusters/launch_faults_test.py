@@ -22,14 +22,14 @@ class LaunchFaultsTest(RunTest):
         self.launches = 0
 
     def play(self, name, script):
-        """A program of the cluster, which keeps what it is asked."""
+        """Installs a fake program of the cluster that records its arguments."""
         program = self.programs / name
         program.write_text(
             f"#!/bin/sh\necho {name} \"$@\" >> {self.calls}\n{script}\n")
         program.chmod(0o755)
 
     def play_slurm(self):
-        """One that takes every job, as number 17."""
+        """Installs a fake Slurm that accepts every job, as number 17."""
         self.play("sbatch", "echo 17")
         self.play("squeue", "")
 
@@ -84,7 +84,7 @@ class LaunchFaultsTest(RunTest):
         self.assertEqual(launch.wait(), 0, launch.text())
         self.assertIn("job 17 is at work on this run already", launch.text())
         self.assertEqual(self.asked("sbatch"), [])
-        # Where Slurm does not say, nothing is submitted a second time.
+        # If Slurm does not answer, no second job is submitted.
         self.play("squeue", "echo 'squeue: error: no contact' >&2; exit 1")
         launch = self.slurm()
         self.assertEqual(launch.wait(), USAGE, launch.text())

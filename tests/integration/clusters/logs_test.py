@@ -57,14 +57,14 @@ class LogsTest(harness.RunTest):
                          {("gandem", None), ("generator", 0),
                           ("discriminator", 0), ("discriminator", 1)})
         self.assertIn("killed by signal 9", whole)
-        # What was followed is the same: no line is lost, none stands twice.
+        # Following printed the same lines: none is lost, none is repeated.
         shown = [json.loads(line) for line in followed.text().splitlines()]
         self.assertCountEqual(texts(shown), texts(lines))
         one = self.lines(self.logs(run, "--json", "--role", "discriminator",
                                    "--rank", 1))
         self.assertEqual(one, [line for line in lines if line["role"] ==
                                "discriminator" and line["rank"] == 1])
-        # As text every line of the log says whose it is.
+        # In text format every line of the log names its process.
         stamped = [line for line in self.logs(run).splitlines()
                    if not line.startswith("  | ")]
         self.assertEqual(len(stamped), len(lines))

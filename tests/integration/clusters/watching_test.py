@@ -19,7 +19,7 @@ SETS = ["rounds=1000000", "samples.every_rounds=0", "checkpoint.every_rounds=20"
 
 
 def read(url):
-    """The body; None: nobody answers yet."""
+    """Body of the response; None if no server answers yet."""
     try:
         with urllib.request.urlopen(url, timeout=30) as answer:
             return answer.read().decode()

@@ -77,7 +77,7 @@ class Generator(nn.Module):
     def forward(self, noise):
         return self.main(noise)
 """
-# Of a file that `gandem sample -o FILE.npz` has written: makes `bytes_NHWC`.
+# Reads `bytes_NHWC` from a file that `gandem sample -o FILE.npz` has written.
 STORED = """
 import zipfile
 stored = zipfile.ZipFile({file!r}).read("arr_0.npy")

@@ -16,7 +16,7 @@ PACKAGES = ("torch", "numpy", "safetensors")
 DOUBLES = ["generator.precision=FLOAT64", "discriminator.precision=FLOAT64",
            "exchange.image_encoding=FLOAT64",
            "exchange.feedback_encoding=FLOAT64"]
-# Of mlp_smoke.
+# Settings that differ from the recipe mlp_smoke.
 CONFIGS = {
     "as it is": [],
     "synchronous": ["schedule.lag=0", "loss=HINGE"],
@@ -38,7 +38,7 @@ CONFIGS = {
 
 
 def why_not():
-    """Empty: it can be tried."""
+    """Reason why the test cannot run; empty if it can."""
     if not PYTHON:
         return "GANDEM_OWN_PYTHON names no interpreter with torch"
     done = subprocess.run(

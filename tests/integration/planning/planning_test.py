@@ -16,7 +16,7 @@ from harness import (BIN, DEADLINE, SMOKE, RunTest, command_of, descendants,
 
 
 def peak_bytes(pid):
-    """VmHWM; 0: it is gone."""
+    """Peak resident memory (VmHWM); 0 if the process has ended."""
     try:
         status = pathlib.Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -33,14 +33,14 @@ class PlanningTest(RunTest):
         self.profile = self.folder / "profile.textproto"
 
     def measure_profile(self):
-        """Once for all tests."""
+        """Measures the profile once for all tests."""
         if not PlanningTest.measured:
             self.gandem("profile", SMOKE, "-o", self.profile, "--budget", "30s")
             PlanningTest.measured = self.profile.read_text()
         self.profile.write_text(PlanningTest.measured)
 
     def gandem(self, *arguments, code=0, env=None):
-        """What it prints; errors, too."""
+        """Output of the command, including error messages."""
         done = subprocess.run(
             [str(part) for part in [BIN / "gandem", *arguments]],
             stdin=subprocess.DEVNULL, capture_output=True, text=True,
@@ -90,7 +90,7 @@ class PlanningTest(RunTest):
         self.assertEqual(plan.read_text().count("candidates {"), 1)
         self.assertIn("colocated, 1 thread", self.gandem(
             "plan", SMOKE, *flags, "--colocated"))
-        # Nobody's plan is lost to a question.
+        # A question does not write a plan file, which could replace the user's.
         self.assertFalse(pathlib.Path("plan.textproto").exists())
         self.assertIn("discriminator.workers", self.gandem(
             "plan", SMOKE, *flags, "--set", "discriminator.workers=0",
@@ -131,14 +131,14 @@ class PlanningTest(RunTest):
         return list(peaks.values())
 
     def plan_for(self, memory, code=0):
-        """What is printed; the file is plan.textproto."""
+        """Output of `gandem plan`; the plan file is plan.textproto."""
         return self.gandem("plan", SMOKE, "--profile", self.profile,
                            "--memory", f"{memory}MiB", "-o",
                            self.folder / "plan.textproto", code=code)
 
     def least_memory(self):
-        """MiB. What nothing fits says what would: one process, and no byte
-        more."""
+        """Least memory of a plan, in MiB. The message that nothing fits names
+        the memory of one process, and no byte more."""
         text = self.plan_for(1, code=2)
         return int(re.search(r"--memory (\d+)MiB", text).group(1))
 

@@ -28,7 +28,7 @@ class ProfileTest(RunTest):
                 TOKEN: self.token, **more}
 
     def profile(self, *flags, code=0, env=None, **options):
-        """What it prints; errors, too."""
+        """Output of the command, including error messages."""
         done = subprocess.run(
             self.command(*flags, **options), stdin=subprocess.DEVNULL,
             capture_output=True, text=True, timeout=DEADLINE,

@@ -87,7 +87,7 @@ TEST(PredictTest, NamesTheBottleneck) {
 
 // --- The seven scenarios of issue 16, as far as speed and memory decide ---
 
-// Two threads share the work perfectly, and nothing waits for anybody.
+// Two threads share the work perfectly, and no worker waits.
 TEST(PredictTest, FastEqualDevicesAreBetterColocated) {
   ProfileBuilder builder;
   builder.Threads({1, 2});
@@ -166,8 +166,8 @@ TEST(PredictTest, OneSlowDeviceAmongEightBelongsToWhoHasTime) {
   EXPECT_THAT(as_generator, Gt(3 * as_discriminator));
 }
 
-// Larger batches are faster by less and less: what they cost is the quality
-// model's to say.
+// Larger batches bring less and less speed. The quality model, not this one,
+// says what they cost.
 TEST(PredictTest, BatchesHaveAKnee) {
   ProfileBuilder builder;
   builder.Fixed(OperationTime::UPDATE, 64 * 1000 * kTick);
@@ -185,7 +185,7 @@ TEST(PredictTest, BatchesHaveAKnee) {
 
 // --- Bad input ---
 
-TEST(PredictTest, WhatIsWrongIsNamed) {
+TEST(PredictTest, ErrorsNameTheWrongField) {
   const Profile profile = ProfileBuilder().Build();
   const auto fails = [&profile](const Machines& machines, const Strings& sets,
                                 const Strings& workers) {
@@ -232,7 +232,7 @@ void ExpectRoughlyRight(const Profile& profile, const Machines& machines,
   EXPECT_EQ(rough.discriminator_bytes(), exact.discriminator_bytes());
 }
 
-// Of fleets the order counts: what a search looks at more closely.
+// For fleets the order counts: it decides which candidates a search simulates.
 TEST(PredictTest, RoughPredictionsAreNearThoseOfASimulation) {
   const Profile profile = ProfileBuilder().Beside(1.3).Build();
   for (const auto& workers : std::vector<std::vector<std::string>>{

@@ -47,7 +47,7 @@ class ProfileBuilder {
     per_image_[operation] = seconds;
     return *this;
   }
-  // Of any number of images.
+  // Time of an operation that does not depend on the number of images.
   ProfileBuilder& Fixed(Operation operation, double seconds) {
     fixed_[operation] = seconds;
     return *this;
@@ -60,12 +60,12 @@ class ProfileBuilder {
     if (role == DISCRIMINATOR) fused_seconds_ *= factor;
     return *this;
   }
-  // GENERATED of FUSED.
+  // Time of the operation GENERATED in FUSED mode.
   ProfileBuilder& Fused(double seconds) {
     fused_seconds_ = seconds;
     return *this;
   }
-  // Beside the other role everything takes `factor` as long.
+  // All operations take `factor` times as long beside the other role.
   ProfileBuilder& Beside(double factor) {
     beside_ = factor;
     return *this;
@@ -207,7 +207,7 @@ inline RunConfig PlannedConfig(const std::vector<std::string>& sets = {}) {
   return config.ok() ? *config : RunConfig();
 }
 
-// Hosts "a", "b", ... of so many cores each.
+// Hosts "a", "b", ... with `cores` cores each.
 inline Machines HostsOf(int hosts, int cores) {
   Machines machines;
   for (int i = 0; i < hosts; ++i) {
@@ -218,8 +218,9 @@ inline Machines HostsOf(int hosts, int cores) {
   return machines;
 }
 
-// "G a", "D b": a worker each, ranks counted up; "C a": colocated; "G a 2": of
-// two threads.
+// Each text is a worker: "G a" is a generator on host a, "D b" a discriminator
+// on host b, "C a" a colocated worker, and "G a 2" a generator of two threads.
+// Ranks are counted up within a role.
 inline Placement PlacementOf(const std::vector<std::string>& workers) {
   Placement placement;
   std::map<char, int> ranks;

@@ -56,7 +56,7 @@ RunConfig Recipe(std::vector<std::string> sets = {}) {
   return PlannedConfig(sets);
 }
 
-// What a failure shows, and --gtest_output=xml.
+// Text for messages of failures and for --gtest_output=xml.
 std::string TextOf(const Plan& plan) {
   std::string text;
   for (const Candidate& candidate : plan.candidates()) {

@@ -41,7 +41,7 @@ TEST(HeldImagesTest, ImagesThatAreElsewhereAreNone) {
   EXPECT_EQ(HeldImageBytes(data), 0);
 }
 
-TEST(HeldImagesTest, WhoTrainsOnThemHoldsThem) {
+TEST(HeldImagesTest, WorkersThatTrainOnImagesHoldThem) {
   Profile profile;
   for (const Role role : {GENERATOR, DISCRIMINATOR, COLOCATED}) {
     Probe& probe = *profile.add_probes();
@@ -49,7 +49,7 @@ TEST(HeldImagesTest, WhoTrainsOnThemHoldsThem) {
     probe.set_peak_bytes(1000);
     probe.set_resting_bytes(400);
   }
-  // It did not fit, so that nothing is known of it.
+  // The probe did not fit, so that its memory is unknown.
   profile.add_probes()->mutable_settings()->set_role(DISCRIMINATOR);
   AddHeldImages(50, profile);
   EXPECT_EQ(profile.probes(0).peak_bytes(), 1000);

@@ -29,7 +29,7 @@ TEST(MachinesTest, ThisMachineByDefault) {
   ASSERT_EQ(machines.hosts_size(), 1);
   EXPECT_EQ(machines.hosts(0).cores(), 2);
   EXPECT_EQ(machines.hosts(0).device(), "cpu");
-  // A tenth is the system's.
+  // A tenth of the memory is reserved for the system.
   EXPECT_EQ(machines.hosts(0).memory_bytes(), int64_t{9} << 30);
 }
 

@@ -42,7 +42,7 @@ std::string MetricsLine(Role role, int64_t round, double noise) {
   metrics.set_round_seconds(1);
   for (const auto part : {GradientNoise::REAL, GradientNoise::GENERATED}) {
     if (role == GENERATOR && part == GradientNoise::REAL) continue;
-    // |G|^2 = 2; of generated images more noise.
+    // |G|^2 = 2; generated images have more noise than real ones.
     const double of_part =
         (part == GradientNoise::REAL ? noise : 4 * noise) + 0.1 * (round % 3);
     GradientNoise& measured = *metrics.add_gradient_noise();
@@ -66,7 +66,7 @@ std::string LinesOf(int64_t rounds) {
 
 class MeasuredNoiseTest : public ::testing::Test {
  protected:
-  // A run of the recipe, as far as it is looked at.
+  // Writes the files of a run folder that the code under test reads.
   void WriteRun(const std::string& metrics) {
     ASSERT_OK(WriteFile(folder_ / "metrics.jsonl", metrics));
     ASSERT_OK(

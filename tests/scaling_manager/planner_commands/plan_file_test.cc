@@ -42,7 +42,7 @@ TEST(PlanFileTest, APlanIsReadAsItWasWritten) {
   EXPECT_EQ(again.DebugString(), plan.DebugString());
 }
 
-TEST(PlanFileTest, WhatIsNoPlanIsRefusedByName) {
+TEST(PlanFileTest, InvalidPlansAreRefusedByName) {
   EXPECT_THAT(ParsePlan("", "p"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("p: the plan has no candidates")));
@@ -94,7 +94,7 @@ TEST(PlanTextTest, LinesOfThePlanThatIsRun) {
                           std::to_string(plan.candidates_size()) +
                           " candidates");
   EXPECT_THAT(lines[4], StartsWith("why: " + plan.reasons(0)));
-  // One that somebody chose has no reasons.
+  // A plan that a person wrote has no reasons.
   plan.clear_reasons();
   EXPECT_THAT(PlanLines(plan), SizeIs(4));
 }

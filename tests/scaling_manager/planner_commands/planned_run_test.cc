@@ -32,7 +32,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// Six discriminator workers and more: it fills whatever it is given.
+// A plan of six discriminator workers or more: it uses all given cores.
 Plan PlanFor(int cores, int hosts = 1) {
   const auto plan = FindPlan(FakeRequest(FakeMachines(cores, hosts)),
                              FakeModels({.discriminator = 20e-3}));
@@ -48,7 +48,7 @@ TEST(PlannedRunTest, APlanForMoreCoresThanThereAreSaysWhatThereIs) {
       StatusIs(absl::StatusCode::kFailedPrecondition,
                AllOf(HasSubstr("is for 8 cores"), HasSubstr("may use 2"),
                      HasSubstr("--devices 2"))));
-  // Workers that are started by hand are where their users want them.
+  // Users choose the hosts of workers that they start by hand.
   EXPECT_OK(CheckMachineHas(plan, 2, /*external=*/true));
 }
 
@@ -61,7 +61,7 @@ TEST(PlannedRunTest, APlanForSeveralHostsIsStartedByHand) {
   EXPECT_OK(CheckMachineHas(plan, 1, /*external=*/true));
 }
 
-TEST(PlannedRunTest, WhoStartsWorkersByHandIsToldWhereAndHowToLook) {
+TEST(PlannedRunTest, NoticesSayWhereToStartWorkersByHandAndHowToCheck) {
   const std::vector<std::string> lines = PlanNotices(PlanFor(1, /*hosts=*/3));
   EXPECT_THAT(
       lines, Contains(AllOf(StartsWith("on "), HasSubstr(": discriminator "))));
@@ -110,7 +110,7 @@ TEST(PlannedRunTest, AProfileWhoseMeasuringWasInterruptedIsMeasuredOn) {
   EXPECT_THAT(PlanNow(recipe, {}, cache.path(), measure).status(),
               StatusIs(absl::StatusCode::kCancelled, HasSubstr("again")));
   EXPECT_EQ(asked, 1);
-  // A short one that came to its end is what its user wanted.
+  // A short profile that is complete is used as it is.
   kept.set_is_under_way(false);
   KeepProfile(kept, /*even_with_less=*/true);
   PlanNow(recipe, {}, cache.path(), measure).IgnoreError();

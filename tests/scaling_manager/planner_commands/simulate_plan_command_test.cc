@@ -84,7 +84,7 @@ TEST_F(SimulatePlanTest, NumbersThatNoMachineHasAreNoProfile) {
                              HasSubstr("transfers[0]"))));
 }
 
-TEST_F(SimulatePlanTest, WhatIsWrongIsNamed) {
+TEST_F(SimulatePlanTest, ErrorsNameTheWrongInput) {
   options_.devices = "many";
   EXPECT_THAT(SimulatePlan(options_, out_),
               StatusIs(absl::StatusCode::kInvalidArgument,

@@ -58,7 +58,7 @@ TEST_F(TrialsCommandTest, AllFaultsAtOnce) {
                              HasSubstr("--trial_hours -1"))));
 }
 
-// Before anything runs.
+// The error comes before any run starts.
 TEST_F(TrialsCommandTest, AFolderOfAnotherStudyIsRefused) {
   ASSERT_OK(CreateDirectories(options_.output));
   const std::string path = options_.output + "/trials.textproto";

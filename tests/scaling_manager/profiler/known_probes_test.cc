@@ -36,7 +36,7 @@ Probe ProbeOf(const ProbeSettings& settings, Probe::Outcome outcome) {
   return probe;
 }
 
-TEST(KnownProbesTest, WhatDidNotComeToItsEndIsHopelessWithAnyThreads) {
+TEST(KnownProbesTest, AProbeThatDidNotEndIsHopelessWithAnyThreads) {
   ProbeSettings settings = Asked();
   settings.set_precision(RoleConfig::BFLOAT16);
   Profile profile;

@@ -34,7 +34,7 @@ RunConfig Recipe(const std::string& name, std::vector<std::string> sets = {}) {
   return EffectiveConfig(*config);
 }
 
-// SNAPSHOT with one thread each, which these tests ask about.
+// The recipe in SNAPSHOT mode with one thread per role, as these tests expect.
 RunConfig Dcgan64() {
   return Recipe("dcgan_64", {"schedule.feedback=SNAPSHOT",
                              "generator.threads=1", "discriminator.threads=1"});
@@ -155,7 +155,7 @@ TEST(ProbeListTest, OneCoreHasNoContention) {
               Not(Contains(HasSubstr("beside"))));
 }
 
-TEST(ProbeListTest, WhatALossCannotHaveIsLeftOut) {
+TEST(ProbeListTest, ModesThatALossCannotHaveAreLeftOut) {
   const auto texts =
       Texts(ProbeList(Recipe("mlp_smoke", {"loss=RELATIVISTIC_PAIRED",
                                            "schedule.feedback=IMAGE_GRADIENT"}),

@@ -73,7 +73,7 @@ TEST_F(ProfileCommandTest, CtrlCEndsIt) {
                                          HasSubstr("same command resumes")));
 }
 
-// Of two threads that hear signals either may take one.
+// Either of the two threads that wait for signals may receive the signal.
 TEST_F(ProfileCommandTest, CtrlCEndsItInACommandThatHearsSignals) {
   for (int i = 0; i < 5; ++i) {
     std::filesystem::remove(started_);

@@ -60,7 +60,7 @@ class ProfileFileTest : public ::testing::Test {
   const TempDir cache_;
 };
 
-TEST_F(ProfileFileTest, WhatIsWrittenIsReadTheSame) {
+TEST_F(ProfileFileTest, AWrittenProfileIsReadUnchanged) {
   const Profile profile = SomeProfile();
   const std::string path = cache_ / "a.textproto";
   ASSERT_OK(WriteProfile(path, profile));
@@ -68,7 +68,7 @@ TEST_F(ProfileFileTest, WhatIsWrittenIsReadTheSame) {
   EXPECT_TRUE(MessageDifferencer::Equals(read, profile));
 }
 
-TEST_F(ProfileFileTest, WhatIsNoProfileIsNamed) {
+TEST_F(ProfileFileTest, ErrorsNameTheInvalidProfile) {
   EXPECT_THAT(ReadProfile(cache_ / "none"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
   EXPECT_THAT(
@@ -130,7 +130,7 @@ TEST_F(ProfileFileTest, TheCacheKnowsAProfileByItsFingerprint) {
   ProfileFingerprint other = profile.fingerprint();
   other.set_networks(other.networks() + 1);
   EXPECT_FALSE(FindCachedProfile(other).has_value());
-  // Less than is known takes its place only where that was asked for.
+  // A smaller profile replaces a larger one only if the caller asks for it.
   Profile less = profile;
   less.clear_probes();
   KeepProfile(less, /*even_with_less=*/false);
@@ -139,7 +139,7 @@ TEST_F(ProfileFileTest, TheCacheKnowsAProfileByItsFingerprint) {
   EXPECT_EQ(FindCachedProfile(profile.fingerprint())->probes_size(), 0);
   KeepProfile(profile, /*even_with_less=*/false);
   EXPECT_EQ(FindCachedProfile(profile.fingerprint())->probes_size(), 1);
-  // Damaged, it is none.
+  // A damaged profile counts as missing.
   ASSERT_OK(WriteFile(path, "probes {"));
   EXPECT_FALSE(FindCachedProfile(profile.fingerprint()).has_value());
 }

@@ -35,7 +35,7 @@ TEST_P(RandomImagesTest, AreAsTheNetworksSeeThem) {
   recipe.set_image_size(kind.size);
   recipe.set_channels(kind.channels);
   recipe.set_num_classes(kind.num_classes);
-  // It is not looked at.
+  // WriteRandomImages does not read the source.
   recipe.set_source("/nowhere");
   if (kind.has_pairs) recipe.set_inputs("/nowhere");
   ASSERT_OK_AND_ASSIGN(const DataConfig data,

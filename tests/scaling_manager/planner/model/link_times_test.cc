@@ -64,7 +64,7 @@ TEST(LinkTimesTest, TheLinkOfTheMachinesTakesThePlaceOfTheMeasuredOne) {
   EXPECT_EQ(links.network.bytes_per_second, 100);
 }
 
-TEST(LinkTimesTest, WhatIsMissingIsNamed) {
+TEST(LinkTimesTest, ErrorsNameTheMissingValue) {
   Profile profile = ProfileBuilder().Build();
   EXPECT_THAT(LinkTimesOf(profile, {}, {.network = true}),
               StatusIs(absl::StatusCode::kInvalidArgument,

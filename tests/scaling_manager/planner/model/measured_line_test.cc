@@ -19,7 +19,7 @@ TEST(MeasuredLineTest, IsLinearBetweenPointsAndBeyond) {
   EXPECT_THAT(line.At(16), DoubleEq(3));
   EXPECT_THAT(line.At(40), DoubleEq(4));
   EXPECT_THAT(line.At(112), DoubleEq(7));
-  // A third of a second whatever the images, by the first segment.
+  // Sizes below the first point lie on the extension of the first segment.
   EXPECT_THAT(line.At(4), DoubleEq(2.5));
 }
 
@@ -27,7 +27,7 @@ TEST(MeasuredLineTest, NoiseMakesNothingFree) {
   MeasuredLine steep;
   steep.Add(16, 1);
   steep.Add(32, 4);
-  // The segment would be below 0 here.
+  // The extended segment would be below 0 here.
   EXPECT_THAT(steep.At(4), DoubleEq(0.25));
   MeasuredLine falling;
   falling.Add(16, 2);
@@ -36,7 +36,7 @@ TEST(MeasuredLineTest, NoiseMakesNothingFree) {
   EXPECT_THAT(falling.At(8), DoubleEq(2));
 }
 
-TEST(MeasuredLineTest, WhatDoesNotGrowIsAMean) {
+TEST(MeasuredLineTest, ALineThatDoesNotGrowIsAMean) {
   MeasuredLine line(/*grows=*/false);
   line.Add(16, 1);
   line.Add(64, 2);
@@ -54,12 +54,12 @@ TEST(MeasuredLineTest, OnePointTakesTheShapeOfAnotherLine) {
   EXPECT_THAT(line.At(64), DoubleEq(10));
   EXPECT_THAT(line.At(16), DoubleEq(4));
   EXPECT_THAT(line.At(112), DoubleEq(16));
-  // At a size that the other one does not have.
+  // The point has a size that the other line does not have.
   MeasuredLine between;
   between.Add(32, 6);
   between.TakeShapeOf(other);
   EXPECT_THAT(between.At(16), DoubleEq(4));
-  // It has a shape of its own now.
+  // `between` has a shape of its own now, and keeps it.
   other.Add(128, 1000);
   between.TakeShapeOf(other);
   EXPECT_THAT(between.At(64), DoubleEq(10));

@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kMemoryMiB = 1 << 20;
 constexpr int64_t kImage = 32 * 32 * 4;
-// Of the discriminator of ProfileBuilder.
+// Size of the critic: the parameters of ProfileBuilder's discriminator.
 constexpr int64_t kCritic = 4 * kMemoryMiB;
 
 absl::StatusOr<RunShape> ShapeOf(const Profile& profile,
@@ -65,7 +65,7 @@ TEST(MemoryModelTest, OneSizeHasTheLineOfAnotherMode) {
   auto& probes = *profile.mutable_probes();
   LeaveOneSize(profile);
   for (Probe& probe : probes) {
-    // What a first pass brings: resting memory is no point of the line.
+    // A first pass adds much memory: resting memory is no point of the line.
     probe.set_resting_bytes(100 * kMemoryMiB);
     if (probe.settings().feedback() != ScheduleConfig::FUSED) continue;
     probe.set_peak_bytes(probe.peak_bytes() + 7 * kMemoryMiB);
@@ -80,7 +80,7 @@ TEST(MemoryModelTest, OneSizeHasTheLineOfAnotherMode) {
     EXPECT_EQ(line.At(24), (307 + 24 * 2) * kMemoryMiB);
     EXPECT_EQ(line.At(8), (307 + 16 * 2) * kMemoryMiB) << "the other's least";
   }
-  // Other kernels take another part of what images take.
+  // Other kernels need another amount of memory per image.
   EXPECT_THAT(FitMemory(profile, {.role = GENERATOR,
                                   .precision = RoleConfig::BFLOAT16,
                                   .threads = 1}),
@@ -98,8 +98,8 @@ TEST(MemoryModelTest, OneSizeHasTheLineOfAnotherMode) {
   EXPECT_THAT(line.bytes_per_image, DoubleEq(kMemoryMiB));
 }
 
-// Of FUSED no more than 64 images were measured, and of 64 as many bytes as of
-// 16: something else than images made these peaks.
+// FUSED was measured with 64 images at most, and 64 images took as many bytes
+// as 16: something other than images made these peaks.
 TEST(MemoryModelTest, MoreImagesThanMeasuredGrowAsThoseOfAnotherMode) {
   ProfileBuilder builder;
   builder.Memory(GENERATOR, 300 * kMemoryMiB, 2 * kMemoryMiB);
@@ -121,8 +121,8 @@ TEST(MemoryModelTest, MoreImagesThanMeasuredGrowAsThoseOfAnotherMode) {
   EXPECT_EQ(line.At(96), (400 + 32 * 2) * kMemoryMiB);
 }
 
-// A single peak of one number of threads decides nothing where there are
-// others.
+// A single peak at one number of threads decides nothing if there are peaks at
+// other numbers of threads.
 TEST(MemoryModelTest, NumbersOfThreadsShareALine) {
   ProfileBuilder builder;
   builder.Memory(GENERATOR, 300 * kMemoryMiB, 2 * kMemoryMiB).Threads({1, 2});
@@ -134,10 +134,10 @@ TEST(MemoryModelTest, NumbersOfThreadsShareALine) {
       }
     }
   };
-  // The second thread makes nothing smaller: half of it is chance's.
+  // A second thread cannot lower the peak, so that the difference is noise.
   Profile chance = builder.Build();
   raise(/*threads=*/1, /*batch=*/64, chance);
-  // It may make it larger, whatever the images.
+  // A second thread may raise the peak, for any number of images.
   Profile larger = builder.Build();
   raise(/*threads=*/2, /*batch=*/16, larger);
   raise(/*threads=*/2, /*batch=*/64, larger);
@@ -155,7 +155,7 @@ TEST(MemoryModelTest, NumbersOfThreadsShareALine) {
   }
 }
 
-// What a first pass loads and keeps does not depend on its images.
+// Memory that a first pass loads and keeps does not depend on its images.
 TEST(MemoryModelTest, FewerImagesThanMeasuredTakeNoLess) {
   ProfileBuilder builder;
   builder.Memory(GENERATOR, 300 * kMemoryMiB, 2 * kMemoryMiB);
@@ -175,7 +175,7 @@ TEST(MemoryModelTest, NothingMeasuredIsAnError) {
                        HasSubstr("no peak of memory of the generator")));
 }
 
-TEST(MemoryModelTest, WhatAPlanAdds) {
+TEST(MemoryModelTest, APlanAddsItsQueues) {
   const Profile profile = ProfileBuilder().Build();
   ASSERT_OK_AND_ASSIGN(const RunShape shape,
                        ShapeOf(profile, {"schedule.lag=1"}));
@@ -215,10 +215,10 @@ TEST(MemoryModelTest, AColocatedWorkerIsOneProgram) {
   ASSERT_OK_AND_ASSIGN(const RunShape shape, ShapeOf(profile, {}, {"C a"}));
   const int64_t planned =
       PlannedBytes(shape, GENERATOR) + PlannedBytes(shape, DISCRIMINATOR);
-  // Of the 200 MiB the discriminator's network is 4; the rest comes once.
+  // The discriminator's network has 4 of the 200 MiB; the rest counts once.
   ASSERT_OK_AND_ASSIGN(int64_t both, ColocatedPeakBytes(profile, shape));
   EXPECT_EQ(both, (300 + 64 * 2 + 4 + 64) * kMemoryMiB + planned);
-  // 96 MiB for 32 images, and 100 MiB less than the sum of both would have.
+  // 96 MiB for 32 images; the peak is 100 MiB below the sum of both roles.
   AddColocatedPeak(/*batch=*/32, (300 + 4 + 32 * 3 - 100) * kMemoryMiB,
                    profile);
   ASSERT_OK_AND_ASSIGN(both, ColocatedPeakBytes(profile, shape));
@@ -231,14 +231,14 @@ TEST(MemoryModelTest, AColocatedWorkerIsOneProgram) {
   EXPECT_EQ(more, both + 5 * kCritic + 2 * 64 * kImage);
 }
 
-// What one role's step has left the other's takes.
+// The step of one role reuses the memory that the other role's step has freed.
 TEST(MemoryModelTest, AColocatedWorkerWithTwoSizesGrowsAsItWasMeasured) {
   ProfileBuilder builder;
   builder.Memory(GENERATOR, 300 * kMemoryMiB, 2 * kMemoryMiB)
       .Memory(DISCRIMINATOR, 200 * kMemoryMiB, kMemoryMiB);
   Profile profile = builder.Build();
   for (const int64_t batch : {32, 64}) {
-    // 2 MiB an image, not the sum's 3.
+    // An image takes 2 MiB, not 3 as in the sum of both roles.
     AddColocatedPeak(batch, (350 + 2 * batch) * kMemoryMiB, profile);
   }
   for (const int batch : {32, 48, 64, 128}) {
@@ -296,7 +296,7 @@ TEST(MemoryModelTest, RanksOfOneHostShareMemory) {
   EXPECT_EQ(shared(), 2 * 4 * 4 * kMemoryMiB);
 }
 
-// Of probes on a GPU, which had 500 MiB and so many for an image.
+// Adds GPU memory to all probes: 500 MiB, and `mib_an_image` per image.
 void PutOnGpu(int64_t mib_an_image, Profile& profile) {
   for (Probe& probe : *profile.mutable_probes()) {
     DeviceMemory& memory = *probe.mutable_device_memory();
@@ -309,8 +309,8 @@ void PutOnGpu(int64_t mib_an_image, Profile& profile) {
 const std::vector<std::string> kOnGpus = {"generator.device=cuda",
                                           "discriminator.device=cuda"};
 
-// Images and critics wait in the host's memory, which is not looked at.
-TEST(MemoryModelTest, OfAGpuItIsTheGpusMemory) {
+// Images and critics wait in the host's memory, which is not counted.
+TEST(MemoryModelTest, OnAGpuThePeakIsOfTheGpusMemory) {
   Profile profile = ProfileBuilder().Build();
   PutOnGpu(3, profile);
   std::vector<std::string> sets = kOnGpus;
@@ -322,7 +322,7 @@ TEST(MemoryModelTest, OfAGpuItIsTheGpusMemory) {
   EXPECT_EQ(generator, (500 + 3 * 64) * kMemoryMiB);
   ASSERT_OK_AND_ASSIGN(const int64_t discriminator,
                        PeakBytes(profile, shape, DISCRIMINATOR));
-  // Its gradients, to be summed.
+  // The last 4 MiB are the discriminator's gradients, for the all-reduce.
   EXPECT_EQ(discriminator, (500 + 3 * 32 + 4) * kMemoryMiB);
   // One size: through what was there before the first round.
   for (Probe& probe : *profile.mutable_probes()) {
@@ -384,13 +384,13 @@ TEST(MemoryModelTest, SlicesMicroBatchesAndBuckets) {
            "discriminator.micro_batch=16", "schedule.feedback=IMAGE_GRADIENT",
            "generator.sync.wire=BFLOAT16"},
           {"G a", "G a", "D a"}));
-  // The graphs of all micro-batches of the slice; buckets of 2 bytes, and what
-  // ranks of one host pass them in.
+  // The graphs of all micro-batches of the slice; buckets of 2 bytes a value,
+  // and the shared memory through which ranks of one host pass the buckets.
   ASSERT_OK_AND_ASSIGN(const int64_t generator,
                        PeakBytes(profile, shape, GENERATOR));
   EXPECT_EQ(generator,
             (300 + 32 * 2) * kMemoryMiB + 2 * 2 * kMemoryMiB + 2 * 32 * kImage);
-  // That of one; two rounds that wait, one of answers.
+  // The graph of one micro-batch; two rounds that wait, and one of answers.
   ASSERT_OK_AND_ASSIGN(const int64_t discriminator,
                        PeakBytes(profile, shape, DISCRIMINATOR));
   EXPECT_EQ(discriminator, (200 + 16) * kMemoryMiB + 3 * 64 * kImage);

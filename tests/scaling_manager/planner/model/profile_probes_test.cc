@@ -70,7 +70,7 @@ TEST(ProfileProbesTest, OthersHaveLessInCommonAtEachStep) {
               ElementsAre(mode, threads, both, kernels));
   profile.mutable_probes(0)->set_outcome(Probe::DIED);
   EXPECT_THAT(OthersOf(profile, wanted), ElementsAre(mode, threads, both));
-  // On a GPU threads are nobody's.
+  // Probes on a GPU have no number of threads.
   RoleSettings any = wanted;
   any.threads = 0;
   EXPECT_THAT(OthersOf(profile, any), ElementsAre(both, mode));

@@ -76,7 +76,7 @@ TEST(RoleCostsTest, AMicroBatchIsItsPartOfTheStep) {
   }
 }
 
-// Of 64 images in four passes, 0.3 s more than in one.
+// A step of 64 images takes 0.3 s longer in four passes than in one.
 TEST(RoleCostsTest, CuttingAStepIsMeasured) {
   Profile profile = ProfileBuilder().Build();
   Probe cut;
@@ -97,7 +97,7 @@ TEST(RoleCostsTest, CuttingAStepIsMeasured) {
     time.set_median_seconds(10 * time.median_seconds());
   }
   *profile.add_probes() = cut;
-  // Other modes' steps are cut for as much.
+  // Cutting costs the same in steps of other modes.
   for (const auto feedback :
        {ScheduleConfig::FUSED, ScheduleConfig::SNAPSHOT}) {
     ASSERT_OK_AND_ASSIGN(const RoleCosts times,
@@ -113,8 +113,9 @@ TEST(RoleCostsTest, CuttingAStepIsMeasured) {
   }
 }
 
-// One of them at a bad moment tells little: the mean, as a part of the step.
-TEST(RoleCostsTest, WhatACutCostsIsKnownFromAllThreads) {
+// A single measurement may be disturbed, so that the cost is the mean over all
+// threads, as a fraction of the step.
+TEST(RoleCostsTest, TheCostOfACutIsTheMeanOverAllThreads) {
   Profile profile = ProfileBuilder().Threads({1, 2}).Build();
   std::vector<Probe> cuts;
   for (Probe& probe : *profile.mutable_probes()) {
@@ -145,8 +146,8 @@ TEST(RoleCostsTest, WhatACutCostsIsKnownFromAllThreads) {
   }
 }
 
-// Of FUSED and of two threads a profile has the recipe's batch only, whose half
-// takes more than half of the time.
+// For FUSED and for two threads, a profile has only the recipe's batch. Half of
+// the batch takes more than half of the time.
 TEST(RoleCostsTest, OneSizeHasTheShapeOfAnotherModeOrOfOtherThreads) {
   Profile profile = ProfileBuilder().Threads({1, 2}).Build();
   auto& probes = *profile.mutable_probes();
@@ -178,7 +179,7 @@ TEST(RoleCostsTest, OneSizeHasTheShapeOfAnotherModeOrOfOtherThreads) {
   }
 }
 
-// In company a profile has the recipe's batch only, too.
+// Probes beside the other role have only the recipe's batch, too.
 TEST(RoleCostsTest, CompanyAtOneSizeHasTheShapeOfNone) {
   Profile profile = ProfileBuilder().Beside(1.5).Build();
   auto& probes = *profile.mutable_probes();
@@ -228,7 +229,7 @@ TEST(RoleCostsTest, CompanyIsMeasured) {
   EXPECT_THAT(cost.beside, DoubleEq(1.5 * cost.alone));
 }
 
-// In company only the recipe's kernels are probed.
+// Only the recipe's kernels are probed beside the other role.
 TEST(RoleCostsTest, OtherKernelsFindAsMuchCompany) {
   Profile profile = ProfileBuilder().Build();
   for (Probe& probe : *profile.mutable_probes()) {
@@ -253,7 +254,7 @@ TEST(RoleCostsTest, OtherKernelsFindAsMuchCompany) {
   EXPECT_THAT(cost.beside, DoubleEq(1.5 * cost.alone));
 }
 
-TEST(RoleCostsTest, WhatNoOperationCoversIsTheRest) {
+TEST(RoleCostsTest, TimeOutsideOfOperationsIsTheRest) {
   ProfileBuilder builder;
   Profile profile = builder.Build();
   for (Probe& probe : *profile.mutable_probes()) {
@@ -274,8 +275,9 @@ TEST(RoleCostsTest, WhatNoOperationCoversIsTheRest) {
   }
 }
 
-// A machine that was slower while one mode was probed makes that mode's rounds
-// no slower than others; what a mode has of its own stays its own.
+// If the machine was slower while one mode was probed, rounds of that mode are
+// not predicted to be slower. Operations that only one mode has keep their own
+// times.
 TEST(RoleCostsTest, AllModesKnowWhatAllDo) {
   Profile profile = ProfileBuilder().Build();
   for (Probe& probe : *profile.mutable_probes()) {
@@ -304,7 +306,7 @@ TEST(RoleCostsTest, AllModesKnowWhatAllDo) {
   }
 }
 
-TEST(RoleCostsTest, WhatWasNotMeasuredIsNamed) {
+TEST(RoleCostsTest, ErrorsNameTheMissingMeasurement) {
   const Profile profile = ProfileBuilder().Threads({1, 2}).Build();
   EXPECT_THAT(
       RoleCosts::Create(profile, {.role = GENERATOR, .threads = 4}),
@@ -342,7 +344,7 @@ TEST(ProfileCostsTest, AreThoseOfTheirSettings) {
   }
 }
 
-TEST(ProfileCostsTest, WhatWasNotMeasuredStaysSo) {
+TEST(ProfileCostsTest, AMissingMeasurementStaysMissing) {
   const Profile profile = ProfileBuilder().Build();
   const ProfileCosts costs(profile);
   for (int i = 0; i < 2; ++i) {

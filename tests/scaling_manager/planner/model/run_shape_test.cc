@@ -38,7 +38,8 @@ void AddFasterGenerator(Profile& profile) {
   }
 }
 
-// Both roles in one process, in FLOAT32: `factor` as long as they take apart.
+// Adds a probe of both roles in one process, in FLOAT32. The round takes
+// `factor` times as long as the rounds of two processes together.
 void AddColocatedProbe(double factor, Profile& profile) {
   Probe probe;
   ProbeSettings& settings = *probe.mutable_settings();
@@ -74,7 +75,7 @@ TEST(RunShapeTest, ColocatedProbesScaleTheirOwnPrecision) {
   ASSERT_THAT(half_apart, DoubleNear(full_apart / 2, 1e-12));
   AddColocatedProbe(1.25, profile);
   EXPECT_THAT(forward_seconds(full), DoubleNear(1.25 * full_apart, 1e-12));
-  // Not as if the faster generator had been in that probe.
+  // The probe's factor applies: the probe did not use the faster generator.
   EXPECT_THAT(forward_seconds(half), DoubleNear(1.25 * half_apart, 1e-12));
 }
 

@@ -21,7 +21,7 @@ RunConfig RulesConfig(const std::string& text) {
   return config;
 }
 
-TEST(OptimizerRulesTest, WhatARecipeHasStaysButForTheLag) {
+TEST(OptimizerRulesTest, ARecipesValuesStayExceptForTheLag) {
   RunConfig config = RulesConfig(R"(
     schedule { lag: 1 }
     generator {
@@ -44,13 +44,13 @@ TEST(OptimizerRulesTest, WhatARecipeHasStaysButForTheLag) {
               Contains(HasSubstr("generator: beta1 0 in place of 0.5")));
   EXPECT_THAT(reasons, Contains(HasSubstr("compensate lag 1")));
   EXPECT_OK(ValidateRunConfig(config));
-  // What was chosen is chosen again.
+  // A second choice changes nothing.
   const std::string text = config.DebugString();
   ChooseOptimizers(config);
   EXPECT_EQ(config.DebugString(), text);
 }
 
-// Without a family it is Adam.
+// The default optimizer family is Adam.
 TEST(OptimizerRulesTest, ARoleWithoutAFamilyFollowsAsAdamDoes) {
   RunConfig config = RulesConfig(R"(
     schedule { lag: 2 }
@@ -85,7 +85,7 @@ TEST(OptimizerRulesTest, WithoutALagOnlyTheBatchMatters) {
   EXPECT_EQ(config.generator().optimizer().base_batch_size(), 64);
   EXPECT_THAT(reasons,
               Contains(HasSubstr("from 64 to 256 by its square root")));
-  // The recipe's batch is known for good.
+  // A second call does not replace the recipe's batch.
   RememberBatches(config);
   EXPECT_EQ(config.generator().optimizer().base_batch_size(), 64);
 }

@@ -42,8 +42,8 @@ TEST(QualityTest, TheBestSynchronousSettingIsOne) {
   EXPECT_GT(needed.high, 1);
 }
 
-// What was measured (docs/quality.md), to the 8 % by which settings that are
-// not in the fit differ from it.
+// The factors measured in docs/quality.md. The tolerances allow for the
+// 8 % by which settings that are not in the fit differ from it.
 TEST(QualityTest, FollowsTheStudy) {
   EXPECT_NEAR(FactorOf(StudyConfig(1, 0)), 1.05, 0.08);
   EXPECT_NEAR(FactorOf(StudyConfig(1, 0.5)), 1.30, 0.10);

@@ -54,7 +54,7 @@ TEST(ParseDevicesTest, RangesAreDoubled) {
   EXPECT_THAT(*ParseDevices("7..7"), ElementsAre(7));
 }
 
-TEST(ParseDevicesTest, WhatIsNoNumberIsNamed) {
+TEST(ParseDevicesTest, ErrorsNameTheWrongNumber) {
   const auto kInvalid = absl::StatusCode::kInvalidArgument;
   EXPECT_THAT(ParseDevices("1..x"),
               StatusIs(kInvalid, HasSubstr("'x' is not a number from 1 to")));
@@ -180,8 +180,8 @@ TEST(StudyScalingTest, AThousandDevicesTakeSeconds) {
       StudyScaling(Builder().Build(), PairPlan(), Scaling::kWeak, options));
   ASSERT_THAT(rows, SizeIs(11));
   EXPECT_THAT(rows.back().why_not, IsEmpty());
-  // Of the processor, which others use too: a sanitizer makes it some times as
-  // long.
+  // The limit is on CPU time, because other processes use the processor, too.
+  // It leaves room for sanitizers, which make the study several times slower.
   EXPECT_LT((std::clock() - begin) / CLOCKS_PER_SEC, 60);
 }
 
@@ -195,7 +195,7 @@ TEST(MeasuredJitterTest, IsThatOfRounds) {
   round.set_high_seconds(2 + 0.049);
   // Half of the interval is 1.96 * sqrt(pi / 2) * sigma / 10.
   EXPECT_THAT(MeasuredJitter(profile), DoubleNear(0.1 * 0.9974, 1e-4));
-  // One that was disturbed does not speak for three.
+  // One disturbed probe does not raise the jitter of several quiet ones.
   const Probe quiet = profile.probes(0);
   Probe disturbed = quiet;
   disturbed.mutable_round()->set_high_seconds(40);

@@ -90,7 +90,7 @@ TEST(AsItIsTest, TooLittleMemoryIsSaidAndNotRefused) {
                     HasSubstr("it needs 354 MiB")));
 }
 
-TEST(AsItIsTest, WhatCannotBeRunOrPredictedIsRefused) {
+TEST(AsItIsTest, RecipesThatCannotBeRunOrPredictedAreRefused) {
   RunConfig recipe = RecipeOf(1, 1);
   recipe.mutable_schedule()->set_lag(3);  // FUSED has lag 1
   EXPECT_THAT(PlanAsItIs(RequestOf(recipe, FakeMachines(2)),

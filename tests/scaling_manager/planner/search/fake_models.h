@@ -23,7 +23,7 @@ struct FakeNumbers {
   double discriminator = 1e-3;  // train on a real and a generated image
   double judge = 0.5e-3;        // not in FUSED
   double image_bytes = 0;       // there and back, over the link
-  // A worker: fixed, and of each image of a pass.
+  // Memory of a worker: a fixed part, and a part per image of a pass.
   int64_t fixed_bytes = 100 << 20;
   int64_t pass_bytes = 1 << 20;
   double images_per_lag = 0.05;  // more images needed for each lag
@@ -47,14 +47,15 @@ inline int64_t RankImages(const RoleConfig& role) {
   return (role.batch_size() + role.workers() - 1) / role.workers();
 }
 
-// A generator holds what it made of all parts of its step.
+// Images in one pass of a discriminator. A generator has no such limit, because
+// it keeps the images of all parts of its step.
 inline int64_t PassImages(const RoleConfig& discriminator) {
   const int64_t rank = RankImages(discriminator);
   const int64_t micro_batch = discriminator.micro_batch();
   return micro_batch == 0 ? rank : std::min(micro_batch, rank);
 }
 
-// Where a test wants another answer it changes `Prediction`.
+// A test that needs another answer changes the returned `Prediction`.
 inline Prediction FakePrediction(const FakeNumbers& numbers,
                                  const Machines& machines,
                                  const RunConfig& config,

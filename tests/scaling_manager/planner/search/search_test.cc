@@ -43,7 +43,8 @@ bool IsColocatedFirst(const Plan& plan) {
   return First(plan).placement().workers(0).role() == COLOCATED;
 }
 
-// Images needed a second, of all shapes that a person could write down.
+// The most useful images per second among all shapes that a person could write
+// down.
 double BestByHand(const FakeNumbers& numbers, const Machines& machines) {
   double best = 0;
   SearchChoice choice;
@@ -104,7 +105,7 @@ TEST(SearchTest, AHeavyDiscriminatorGetsMoreWorkers) {
   EXPECT_THAT(plan.reasons(0), StartsWith("decouple: "));
 }
 
-// A ranking that is wrong by a sixth from one to the next.
+// The rough ranking is wrong by a sixth between neighbors.
 TEST(SearchTest, TheBestTwentyOfTheRankingArePredicted) {
   for (const double discriminator : {0.3e-3, 5e-3}) {
     const FakeNumbers numbers = {.discriminator = discriminator};
@@ -129,7 +130,7 @@ TEST(SearchTest, TheBestTwentyOfTheRankingArePredicted) {
     };
     ASSERT_OK_AND_ASSIGN(const Plan plan,
                          FindPlan(FakeRequest(machines), models));
-    // With the best synchronous one; those of the reasons come on top.
+    // Twenty candidates and the best synchronous one; the reasons need 6 more.
     EXPECT_LE(asked.load(), 21 + 6);
     EXPECT_LE(First(plan).prediction().time_to_quality(),
               1.03 * First(right).prediction().time_to_quality());
@@ -309,7 +310,7 @@ TEST(SearchTest, AStepThatFitsIsNotCut) {
   EXPECT_EQ(First(whole).config().discriminator().micro_batch(), 0);
 }
 
-TEST(SearchTest, WhatIsBindingIsNamedWithTheNearestValue) {
+TEST(SearchTest, TheBindingLimitIsNamedWithTheNearestValue) {
   Machines machines = FakeMachines(2);
   machines.mutable_hosts(0)->set_memory_bytes(50 << 20);
   const absl::Status status =
@@ -349,7 +350,7 @@ TEST(SearchTest, AHostThatIsTooSmallIsLeftOut) {
   }
 }
 
-// Two processes of 164 MiB are more on a host than one.
+// Two processes of 164 MiB take more memory of a host than one process.
 TEST(SearchTest, TheLeastMemoryIsThatOfAHost) {
   SearchLimits limits;
   PlanRequest request = FakeRequest(FakeMachines(4), Plan::MEMORY, limits);
@@ -368,7 +369,7 @@ TEST(SearchTest, TheReasonOfTheModelIsGivenWhereNothingCanBePredicted) {
                        HasSubstr("no probe of the generator")));
 }
 
-TEST(SearchTest, WhatCannotBeRunIsNotProposed) {
+TEST(SearchTest, SettingsThatCannotBeRunAreNotProposed) {
   RunConfig recipe = FakeRecipe();
   recipe.mutable_schedule()->set_image_source(ScheduleConfig::FRESH);
   ASSERT_OK_AND_ASSIGN(
@@ -420,7 +421,7 @@ TEST(SearchTest, ABatchBeyondTheKneeIsNotTaken) {
                        FindPlan(FakeRequest(FakeMachines(4)),
                                 WithCostOfAStep({.batch_knee = 1}, 0.5)));
   EXPECT_LE(First(plan).config().discriminator().batch_size(), 64);
-  // It is free as far as images go.
+  // Without a knee, a larger batch needs no more images.
   ASSERT_OK_AND_ASSIGN(const Plan free, FindPlan(FakeRequest(FakeMachines(4)),
                                                  WithCostOfAStep({}, 0.5)));
   EXPECT_GT(First(free).config().discriminator().batch_size(), 64);
@@ -436,7 +437,7 @@ TEST(SearchTest, TheLeastMemoryIsThatOfSmallPasses) {
   EXPECT_LE(First(plan).prediction().discriminator_bytes(), 122 << 20);
 }
 
-TEST(SearchTest, OfTwoThatAreWorthTheSameTheSimplerIsFirst) {
+TEST(SearchTest, TheSimplerOfTwoEqualCandidatesIsFirst) {
   // The generator is nothing: 1 G + 1 D is 1 % faster than colocated.
   const FakeNumbers numbers = {
       .generator = 1e-5, .judge = 0, .images_per_lag = 0};

@@ -128,7 +128,7 @@ TEST(SimulatedRunTest, EveryMessageIsTakenOnce) {
       EXPECT_LE(counts.critics_acknowledged, counts.critics_sent);
       if (config.schedule().consistency() == ScheduleConfig::EXACT) {
         EXPECT_LE(counts.images_taken, counts.images_sent);
-        // No more piles up than the lag lets.
+        // The lag limits how many images may pile up.
         EXPECT_LE(counts.images_sent - counts.images_taken,
                   (config.schedule().lag() + 2) * of_round);
       }
@@ -136,8 +136,8 @@ TEST(SimulatedRunTest, EveryMessageIsTakenOnce) {
   }
 }
 
-// A rank computes what its operations take, in every round, and waits for the
-// rest of it.
+// In every round, a rank computes for the sum of its operations' times, and
+// waits for the rest of the round.
 TEST(SimulatedRunTest, WorkIsConserved) {
   for (const std::vector<std::string>& sets : Schedules()) {
     if (absl::StrContains(::testing::PrintToString(sets), "BOUNDED")) continue;
@@ -366,7 +366,7 @@ TEST(SimulatedRunTest, RealImagesMayBeLate) {
       DoubleNear(1 - 64 * 6000 * kTick, 1e-9));
   EXPECT_THAT(rounds_of(4).round_seconds, DoubleNear(0.5, 1e-9));
   EXPECT_THAT(rounds_of(8).round_seconds, DoubleNear(64 * 6000 * kTick, 1e-9));
-  // Without a core of its own decoding takes the worker's.
+  // Decoding without a core of its own takes time from the worker's core.
   EXPECT_THAT(rounds_of(2).round_seconds, Gt(1));
 }
 

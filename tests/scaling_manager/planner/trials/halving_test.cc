@@ -41,7 +41,7 @@ TEST(HalvingTest, SeedsArePaired) {
   EXPECT_THAT(Survivors(standings), ElementsAre(1, 3));
 }
 
-// Though a single seed, or the mean, says something.
+// A single seed, or the mean, seems to prefer a candidate.
 TEST(HalvingTest, ADifferenceInsideTheNoiseDecidesNothing) {
   const std::vector<SeedScores> candidates = {
       Scores({80, 120, 100}), Scores({120, 85, 96}), Scores({95, 102, 99}),
@@ -104,8 +104,8 @@ TEST(HalvingTest, NothingIsFoundWhereThereIsNothing) {
   EXPECT_LE(found, 30);
 }
 
-// And a candidate that is better by three standard deviations is.
-TEST(HalvingTest, WhatIsBetterIsFound) {
+// A candidate that is better by three standard deviations is found.
+TEST(HalvingTest, ABetterCandidateIsFound) {
   std::mt19937_64 random(6);
   std::normal_distribution<double> normal(0, 0.1);
   int found = 0;

@@ -118,7 +118,7 @@ TEST(TrialsTest, HalvesAndFindsTheBest) {
   const int runs = Play(trials, [&](const TrialRun& run) {
     return FakeDistance(run, factors[run.trial]);
   });
-  // Beside the reference half of seven, and half of those.
+  // The reference stays; half of the seven others remain, then half of those.
   EXPECT_EQ(runs, 3 * (8 + (4 + 1) + (2 + 1)));
   EXPECT_EQ(StandingsOf(trials).rounds, 400);
   EXPECT_EQ(WinnerOf(trials), 2);
