@@ -35,13 +35,14 @@ constexpr char kSampleHelp[] = R"(Example:
   gandem sample runs/demo --check --threshold 0.5
 
 Exit codes: 0 done, 1 --check is above --threshold, 2 the arguments or the run
-folder must be repaired, 70 internal.)";
+folder must be repaired, 70 internal error.)";
 
 constexpr char kEvaluateHelp[] =
-    R"(SOURCE is a run (its newest checkpoint), a checkpoint's folder, or images: a
-folder, an archive, Parquet, an .npz ... (docs/data.md lists all kinds), or a
-statistics file, as --reference may be, of which there is fid alone;
-docs/evaluation.md has which options give the number of which other program.
+    R"(SOURCE is a run (its newest checkpoint), a checkpoint's folder, images (a
+folder, an archive, Parquet, an .npz; docs/data.md lists all kinds) or a
+statistics file. --reference takes the same kinds. A statistics file suffices
+for fid only. docs/evaluation.md lists the options that reproduce the figures
+of other programs.
 
 Examples:
   gandem evaluate runs/a
@@ -55,11 +56,11 @@ Examples:
   gandem evaluate images/ --reference others/ --features inception.pth --json -
   gandem evaluate a.npz --reference b.npz
 
-The same command goes on with what a killed one has begun, and shows the card
-if there is one. Exit codes: 0 done, 2 the arguments or the files must be
-repaired, 75 the same command goes on, 70 internal.)";
+The same command resumes an interrupted evaluation, and prints the card of a
+finished one. Exit codes: 0 done, 2 the arguments or the files must be
+repaired, 70 internal error, 75 interrupted (the same command resumes).)";
 
-// An option whose value is only there if it is given.
+// Adds an option that leaves `value` unset unless the user gives it.
 template <typename Value>
 CLI::Option* AddOptional(CLI::App& command, const std::string& name,
                          std::optional<Value>& value, const std::string& help) {
@@ -67,7 +68,6 @@ CLI::Option* AddOptional(CLI::App& command, const std::string& name,
       name, [&value](const Value& given) { value = given; }, help);
 }
 
-// Which checkpoint of a run, and the seed of what it makes.
 void AddCheckpointOptions(CLI::App& command, std::optional<int64_t>& step,
                           std::optional<uint64_t>& seed,
                           const std::string& of) {
@@ -78,16 +78,16 @@ void AddCheckpointOptions(CLI::App& command, std::optional<int64_t>& step,
       ->check(WholeFromZero());
 }
 
-// How its generator makes images.
 void AddSamplingOptions(CLI::App& command, NoiseOptions& noise,
                         StandingOptions& standing) {
   command.add_option("--truncation", noise.truncation,
-                     "Draw noise values above this again [0: never]");
+                     "Truncation threshold: redraw noise values of a larger "
+                     "magnitude [0: no truncation]");
   command.add_option("--noise_scale", noise.scale,
                      "Standard deviation of the noise [1]");
   command.add_option("--truncation_psi", noise.psi,
-                     "Of stylegan2: styles go this part of the way from their "
-                     "mean [1]");
+                     "Truncation psi of stylegan2: scale of the styles' "
+                     "distance from their mean [1]");
   command
       .add_option_function<std::string>(
           "--noise",
@@ -98,33 +98,36 @@ void AddSamplingOptions(CLI::App& command, NoiseOptions& noise,
           "random (drawn for each image, as in its published FID) [const]")
       ->check(CLI::IsMember({"const", "random"}));
   command.add_option("--standing_steps", standing.steps,
-                     "Gather batch norm's statistics afresh in so many passes "
-                     "[0: the averages of the training]");
+                     "Passes that recompute the statistics of batch norm [0: "
+                     "keep the training averages]");
   command.add_option("--standing_batch", standing.max_batch,
-                     "Largest batch of such a pass [64]");
+                     "Largest batch of a pass of --standing_steps [64]");
 }
 
-// How the metrics are computed.
 void AddMetricOptions(CLI::App& command, EvaluateRequest& request) {
-  command.add_option("--splits", request.splits, "Of the inception score")
+  command
+      .add_option("--splits", request.splits,
+                  "Number of splits for the Inception Score")
       ->capture_default_str();
   command
       .add_option("--kid_subset", request.kernel.subset_rows,
-                  "Images of a subset of kid")
+                  "Images in each subset for KID")
       ->capture_default_str();
   command
-      .add_option("--kid_subsets", request.kernel.num_subsets, "Subsets of kid")
+      .add_option("--kid_subsets", request.kernel.num_subsets,
+                  "Number of subsets for KID")
       ->capture_default_str();
   command
-      .add_option("--kid_degree", request.kernel.degree, "Of kid's polynomial")
+      .add_option("--kid_degree", request.kernel.degree,
+                  "Degree of the polynomial kernel used by KID")
       ->capture_default_str();
   AddOptional(command, "--prdc_k", request.neighbors,
-              "Nearest neighbors of prdc [3 for precision and recall, 5 for "
+              "Nearest neighbors for prdc [3 for precision and recall, 5 for "
               "density and coverage]");
   command
       .add_option("--halvings,--bootstrap", request.halvings,
-                  "Random halvings of the images for the distance's standard "
-                  "deviation; 0: none")
+                  "Random halvings of the images that estimate the standard "
+                  "deviation of FID; 0: no estimate")
       ->capture_default_str();
 }
 
@@ -163,20 +166,18 @@ int RunSample(const SampleFlags& flags) {
 struct EvaluateFlags {
   EvaluateRequest request;
   std::string cores = {};
-  std::string json = {};  // "-": standard output
+  std::string json = {};  // path; "-": standard output instead of the text
   bool quiet = false;
   bool every_checkpoint = false;
   bool check_arguments = false;
 };
 
-// What lack of room ended goes on where there is some, and what was computed is
-// there.
+// A job that a full disk or memory ended keeps its features: it is resumable.
 int ReportEvaluateFailure(const absl::Status& status) {
   const int code = ReportFailure("evaluate", status);
   return absl::IsResourceExhausted(status) ? kExitResumable : code;
 }
 
-// Instead of the text where it is "-".
 absl::Status PrintEvaluation(const EvaluateReport& report,
                              const EvaluateFlags& flags) {
   for (const std::string& skipped : report.skipped) {
@@ -187,13 +188,13 @@ absl::Status PrintEvaluation(const EvaluateReport& report,
     absl::PrintF("%s", json);
     return absl::OkStatus();
   }
-  if (report.was_there) absl::PrintF("judged before:\n");
+  if (report.was_there) absl::PrintF("evaluated before:\n");
   absl::PrintF("%scard: %s\n", MetricCardText(report.card), report.path);
   if (flags.json.empty()) return absl::OkStatus();
   return WriteFileDurably(flags.json, json);
 }
 
-// Before anything starts threads.
+// Must be called before any thread starts, since threads inherit the cores.
 absl::Status TakeCores(const std::string& text) {
   if (text.empty()) return absl::OkStatus();
   GANDEM_ASSIGN_OR_RETURN(const std::vector<int> cores,
@@ -243,7 +244,7 @@ void AddPythonOption(CLI::App& command) {
   command
       .add_option_function<std::string>(
           "--python", [](const std::string&) {},
-          "Interpreter for networks of your own [that of $VIRTUAL_ENV]")
+          "Python interpreter for networks of your own [that of $VIRTUAL_ENV]")
       ->take_last();
 }
 
@@ -251,24 +252,24 @@ void AddSampleCommand(CLI::App& app, int& exit_code) {
   const auto flags = std::make_shared<SampleFlags>();
   SampleRequest& request = flags->request;
   CLI::App* command = app.add_subcommand(
-      "sample", "Write images made by a run's newest checkpoint");
-  command->add_option("RUN_DIR", request.run_dir, "Folder of the run")
-      ->required();
+      "sample", "Generate images with the generator of a run");
+  command->add_option("RUN_DIR", request.run_dir, "Run directory")->required();
   command
       ->add_option("-n,--num_images", request.num_images,
-                   "Images, or rows of --interpolate")
+                   "Number of images, or of rows with --interpolate")
       ->check(CLI::Range(int64_t{1}, SampleRequest::kMaxExported))
       ->capture_default_str();
   command->add_option("-o,--output", request.output,
-                      "A grid as .png, or single images: .tar, .npz, or a "
-                      "folder (ends with /) [RUN_DIR/samples/sample-STEP.png]");
+                      "Grid as .png, or single images as .tar, .npz or a "
+                      "folder/ [RUN_DIR/samples/sample-STEP.png]");
   command->add_option("--interpolate", request.interpolate,
-                      "A grid whose rows lead from one sample to another in "
-                      "so many steps");
+                      "Write a grid whose rows interpolate between two samples "
+                      "in this number of steps");
   command->add_option("--per_class", request.per_class,
-                      "A grid with a row of so many images for each class");
+                      "Write a grid with one row of this many images per "
+                      "class");
   AddOptional(*command, "--class", request.only_class,
-              "Only images of this class [labels are drawn]");
+              "Class of all images [drawn for each image]");
   AddPythonOption(*command);
   AddSamplingOptions(*command, request.noise, request.standing);
   AddCheckpointOptions(*command, request.checkpoint, request.seed, "the ");
@@ -278,7 +279,8 @@ void AddSampleCommand(CLI::App& app, int& exit_code) {
       "(docs/reference/sample_check.md)");
   command
       ->add_option("--threshold", flags->threshold,
-                   "Exit with 1 when that distance is above")
+                   "Largest distance of --check that exits with 0; above it "
+                   "the exit code is 1")
       ->check(CLI::NonNegativeNumber)
       ->needs(check);
   command->footer(kSampleHelp);
@@ -290,83 +292,81 @@ void AddEvaluateCommand(CLI::App& app, int& exit_code) {
   EvaluateRequest& request = flags->request;
   SubjectRequest& subject = request.subject;
   CLI::App* command = app.add_subcommand(
-      "evaluate", "Judge a generator, or images, by FID and its like");
+      "evaluate",
+      "Estimate FID and related metrics of a generator or of images");
   command
       ->add_option("SOURCE", subject.source,
-                   "Run, checkpoint, images or a statistics file")
+                   "Run, checkpoint, images or statistics file to evaluate")
       ->required();
   AddCheckpointOptions(*command, subject.checkpoint, subject.seed,
                        "the run's ");
   AddSamplingOptions(*command, subject.noise, subject.standing);
   command->add_option("--device", subject.device,
-                      "Where the networks run, generator and features: cpu or "
+                      "Device of the generator and the feature network: cpu or "
                       "cuda:N [cpu]");
   AddOptional(*command, "--num", request.num,
-              "Images to judge, or pairs of lpips and ways of ppl [50000 "
-              "generated ones, or all of the files]; of files they are drawn "
-              "at random");
+              "Number of images to evaluate, of pairs for lpips, of paths for "
+              "ppl [50000 generated images, or all files]");
   command->add_flag("--first", request.first,
-                    "With --num: the first files by name, not drawn ones");
+                    "With --num: take the first files by name instead of a "
+                    "random subset");
   command
       ->add_option("--metric", request.metrics,
-                   "Any of fid, is, kid, prdc (precision, recall, density, "
-                   "coverage), fid_infinity (extrapolated to any number of "
-                   "images), cmmd (of CLIP's features), with commas between; "
-                   "or lpips (how much images "
-                   "differ), or ppl (path length), by itself")
+                   "Metrics, comma-separated: fid, is, kid, prdc (precision, "
+                   "recall, density, coverage), fid_infinity (extrapolated to "
+                   "infinitely many images), cmmd (CLIP features). lpips "
+                   "(diversity) and ppl (path length) stand alone")
       ->capture_default_str();
   command->add_option("--reference", request.reference,
-                      "Images as SOURCE, a recipe, or a statistics file [what "
-                      "the run trains on]");
+                      "Images to compare with, a recipe, or a statistics file "
+                      "[the training data of the run]");
   command->add_option("--resize", request.resize,
-                      "Kernel that brings images of another size to that of "
-                      "the reference: area, bilinear or bicubic; none: leave "
-                      "it to the network [refuse them]");
+                      "Kernel that resizes images to the size of the "
+                      "reference: area, bilinear, bicubic, or none (the "
+                      "network resizes) [refuse other sizes]");
   command->add_option("--input_resize", request.input_resize,
-                      "How weights of the FID Inception get their input: tf1 "
+                      "Resizing of the input of the FID Inception: tf1 "
                       "(torch-fidelity), pytorch_fid or clean (clean-fid) "
                       "[tf1]");
   AddOptional(*command, "--dims", request.dims,
-              "Layer of weights of the FID Inception by its size, as "
-              "pytorch-fid's: 64, 192, 768 or 2048 [2048]");
+              "Layer of the FID Inception by its number of features, as in "
+              "pytorch-fid: 64, 192, 768 or 2048 [2048]");
   command->add_option("--features", request.features,
-                      "File of the network that sees the images, clip:FILE or "
-                      "dinov2:FILE for weights of these [a classifier of the "
-                      "dataset; `gandem train-features`]");
+                      "File of the feature network; clip:FILE or dinov2:FILE "
+                      "for their weights [the classifier of `gandem "
+                      "train-features`]");
   command->add_option("--precision", request.precision,
-                      "Of the features' network: float32, bfloat16 or float16 "
-                      "[float32]");
+                      "Precision of the feature network: float32, bfloat16 or "
+                      "float16 [float32]");
   command->add_option("--output", request.output,
-                      "Folder for the cards [RUN/evaluation]");
+                      "Folder for the metric cards [RUN/evaluation]");
   command->add_option("--save_statistics", request.save_statistics,
-                      "Also write the images' mean and covariance: .npz as "
-                      "pytorch-fid, or .safetensors");
+                      "Also write the mean and covariance of the features: "
+                      ".npz as in pytorch-fid, or .safetensors");
   AddMetricOptions(*command, request);
   AddOptional(*command, "--workers", request.workers,
-              "Processes that share the images; the figures do not "
-              "depend on it [one a core, at most 16, and one in 250 "
-              "images]");
+              "Processes that share the images; the figures do not depend on "
+              "it [one per core, at most 16, at most one per 250 images]");
   command
       ->add_option("--feature_cache_gib", request.feature_cache_gib,
-                   "Disk for features that the next evaluation uses again, in "
-                   "~/.cache/gandem/features/images; what was not used for "
-                   "longest goes first; 0: keep none")
+                   "Size limit in GiB of the feature cache in "
+                   "~/.cache/gandem/features/images; the least recently used "
+                   "features are deleted; 0: no cache")
       ->capture_default_str();
   command->add_option("--cores", flags->cores,
-                      "Cores to run on, as in 0-3,6 [all]");
+                      "Cores to run on, for example 0-3,6 [all]");
   CLI::Option* const json = command->add_option(
       "--json", flags->json,
-      "Also write the card to this file as JSON; -: to standard output instead "
-      "of the text");
+      "File for the card as JSON; -: print JSON on standard output instead of "
+      "text");
   command
       ->add_flag("--every_checkpoint", flags->every_checkpoint,
-                 "Judge each checkpoint of the run that was not judged yet, "
-                 "and name the best one")
+                 "Evaluate each checkpoint of the run that has no card yet, "
+                 "and report the best one")
       ->excludes(json);
   AddPythonOption(*command);
   command->add_flag("--quiet", flags->quiet, "Print no progress");
-  // For `gandem train --evaluate_args`: only whether they are arguments of
-  // this.
+  // `gandem train --evaluate_args` checks the arguments of a later evaluation.
   command->add_flag("--check_arguments", flags->check_arguments)->group("");
   command->footer(kEvaluateHelp);
   command->callback([flags, &exit_code] { exit_code = RunEvaluate(*flags); });

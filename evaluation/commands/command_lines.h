@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The command lines of `gandem sample` and `gandem evaluate`. Each function
-// adds one, which runs when it is parsed and sets `exit_code`.
+// The command lines of `gandem sample` and `gandem evaluate`. An added command
+// runs when it is parsed and sets `exit_code`.
 //
 // Owner: main. Thread safety: one thread.
 #pragma once
@@ -16,14 +16,14 @@ namespace gandem {
 void AddSampleCommand(CLI::App& app, int& exit_code);
 void AddEvaluateCommand(CLI::App& app, int& exit_code);
 
-// --python, which `gandem` has read before it started this process
-// (common/programs/worker_program.h): here it is for --help.
+// Adds --python to --help and ignores its value: `gandem` has read it before
+// it started this process (common/programs/worker_program.h).
 void AddPythonOption(CLI::App& command);
 
-// Of a seed: CLI11 takes -1 for the largest number that there is.
+// Accepts whole numbers from 0 on, for seeds: CLI11 reads -1 as 2^64 - 1.
 CLI::Validator WholeFromZero();
 
-// Tells the user why `command` failed; returns the exit code.
+// Prints why `command` failed on standard error and returns the exit code.
 int ReportFailure(absl::string_view command, const absl::Status& status);
 
 }  // namespace gandem

@@ -21,7 +21,7 @@ absl::Status CheckForAll(const EvaluateRequest& request) {
   if (request.subject.checkpoint.has_value() ||
       !request.save_statistics.empty()) {
     return absl::InvalidArgumentError(
-        "--every_checkpoint judges all checkpoints: --checkpoint and "
+        "--every_checkpoint evaluates all checkpoints: --checkpoint and "
         "--save_statistics are for one of them");
   }
   const std::string& run_dir = request.subject.source;
@@ -31,11 +31,11 @@ absl::Status CheckForAll(const EvaluateRequest& request) {
   }
   return absl::InvalidArgumentError(
       absl::StrCat("'", run_dir,
-                   "' is not the folder of a run (it has no config.textproto): "
-                   "--every_checkpoint judges the checkpoints of one"));
+                   "' is not a run directory (it has no config.textproto): "
+                   "--every_checkpoint evaluates the checkpoints of a run"));
 }
 
-// Judges those that have no card. Returns the names of all cards.
+// Evaluates the checkpoints that have no card. Returns the names of all cards.
 absl::StatusOr<std::set<std::string>> JudgeAll(
     const EvaluateRequest& request, const std::vector<int64_t>& steps,
     CheckpointsReport& report) {
@@ -59,7 +59,7 @@ absl::StatusOr<std::set<std::string>> JudgeAll(
   if (!cards.empty()) return cards;
   return absl::DataLossError(
       absl::StrCat("no checkpoint of '", request.subject.source,
-                   "' could be judged; of ", report.skipped.front()));
+                   "' could be evaluated; ", report.skipped.front()));
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ absl::StatusOr<CheckpointsReport> EvaluateCheckpoints(
   if (steps.empty()) {
     return absl::NotFoundError(
         absl::StrCat("'", run_dir, "' has no checkpoint yet; `gandem status ",
-                     run_dir, "` says how far it is"));
+                     run_dir, "` shows its progress"));
   }
   std::ranges::sort(steps);
   CheckpointsReport report;

@@ -29,11 +29,11 @@
 namespace gandem {
 namespace {
 
-// Digits of a SHA-256 that are enough for names.
+// Hexadecimal digits of a SHA-256 in a file name; 12 make collisions unlikely.
 constexpr size_t kKeyDigits = 12;
 
-// Features that were made when files were read by other rules (gamma, alpha)
-// are not found any more.
+// Version of the rules for reading files (gamma, alpha). It is part of the key
+// of cached features, so that features made by other rules are not reused.
 constexpr char kReading[] = " plain";
 
 std::string ShortKey(absl::string_view text) {
@@ -42,8 +42,8 @@ std::string ShortKey(absl::string_view text) {
   return hash.Finish().substr(0, kKeyDigits);
 }
 
-// What is judged, or the reference: images with their features, or what a
-// statistics file holds.
+// The evaluated images or the reference: features of images, or the moments of
+// a statistics file.
 struct Side {
   std::optional<HeldFolder> folder;
   std::optional<FeatureStore> store;
@@ -58,20 +58,16 @@ class EvaluateCommand {
   absl::StatusOr<EvaluateReport> Run();
 
  private:
-  // What is judged, by what, with what; and that they fit.
+  // Opens both sides and the network, and checks that they fit each other.
   absl::Status OpenAll();
   absl::Status KeepSubject();
   absl::Status OpenReference();
-  // What is judged is images.
-  absl::Status OpenImages();
-  // What is judged is a statistics file.
-  absl::Status OpenStatistics();
-  // For images of this shape.
+  absl::Status OpenImages();      // for a subject of images
+  absl::Status OpenStatistics();  // for a subject that is a statistics file
   absl::Status OpenNetwork(const ImageShape& shape);
   absl::Status UseStatistics(const std::string& name,
                              const FeatureStatistics& statistics, Side& side);
   absl::Status OpenStore(const ImagesCard& card, Side& side);
-  // Where folders of features are.
   std::string FeaturesFolder() const {
     return request_.feature_cache_gib == 0 ? work_->path()
                                            : DefaultFeatureCache() + "/images";
@@ -101,7 +97,7 @@ class EvaluateCommand {
   Side compared_;
 };
 
-// The checkpoint's files stay there while this job, or another one, runs.
+// Keeps the checkpoint's files from pruning while any evaluation uses them.
 absl::Status EvaluateCommand::KeepSubject() {
   GANDEM_ASSIGN_OR_RETURN(
       work_, HeldFolder::Hold(output_ + "/work",
@@ -165,8 +161,8 @@ absl::Status EvaluateCommand::UseStatistics(const std::string& name,
   return absl::OkStatus();
 }
 
-// The folder's name stands for what the images are made of, the network, its
-// part and resize, where it runs and how images are read.
+// The folder's name is a key of all that the features depend on: the images,
+// the network, its part and resize, its device, and how images are read.
 absl::Status EvaluateCommand::OpenStore(const ImagesCard& card, Side& side) {
   const std::string key =
       absl::StrCat(card.sha256().substr(0, kKeyDigits), "-",
@@ -177,8 +173,8 @@ absl::Status EvaluateCommand::OpenStore(const ImagesCard& card, Side& side) {
   return absl::OkStatus();
 }
 
-// Two statistics files need no network; one beside images is taken for what
-// the network of the images gives.
+// Two statistics files need no network. A statistics file compared with images
+// is assumed to come from the network that the images use.
 absl::Status EvaluateCommand::OpenStatistics() {
   const FeatureStatistics& statistics = *subject_.statistics;
   GANDEM_RETURN_IF_ERROR(CheckStatisticsRequest(request_, metrics_));
@@ -215,11 +211,11 @@ absl::Status EvaluateCommand::OpenImages() {
         CheckSizes(request_, card_.images(), card_.reference()));
   }
   GANDEM_RETURN_IF_ERROR(OpenNetwork(source->shape()));
-  // The hash is of the resize and of which images are drawn, too.
+  // The hash of the card covers the resize and the choice of images, too.
   return OpenStore(card_.images(), judged_);
 }
 
-// What cannot be computed is found out here, before any feature is.
+// Reports every request that cannot be computed before any feature is.
 absl::Status EvaluateCommand::OpenAll() {
   GANDEM_ASSIGN_OR_RETURN(subject_, FindSubject(request_.subject));
   output_ = request_.output.empty() ? subject_.output : request_.output;
@@ -344,13 +340,14 @@ absl::Status EvaluateCommand::WriteCard() {
   return WriteMetricCard(CardStem(), card_);
 }
 
-// A cache that is too large is no reason to lose the card.
+// Reports a failure only to the user: it is no reason to lose the card.
 void EvaluateCommand::TrimCache() {
   if (request_.feature_cache_gib == 0) return;
   const absl::Status trimmed =
       TrimFolders(FeaturesFolder(), request_.feature_cache_gib << 30);
   if (!trimmed.ok() && request_.say) {
-    request_.say(absl::StrCat("not trimmed: ", trimmed.message()));
+    request_.say(absl::StrCat("cannot trim the feature cache '",
+                              FeaturesFolder(), "': ", trimmed.message()));
   }
 }
 
@@ -363,7 +360,7 @@ absl::StatusOr<EvaluateReport> EvaluateCommand::Run() {
   }
   const absl::Status opened = OpenAll();
   if (!opened.ok()) {
-    // What has computed nothing leaves nothing.
+    // No features exist yet, so there is nothing to resume.
     if (work_.has_value()) work_->Remove().IgnoreError();
     return opened;
   }

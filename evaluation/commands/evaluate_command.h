@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `gandem evaluate`: judges a run's averaged generator, images of files, or
-// their statistics, and writes a metric card. Nothing that a killed job has
-// computed is computed again, and what was judged before is not judged again.
+// `gandem evaluate`: evaluates a run's averaged generator, images of files, or
+// their statistics, and writes a metric card. A job reuses the features of a
+// killed job, and returns the card of an earlier equal evaluation.
 //
-//   OUTPUT/NAME-METRICS-KEY.textproto, .json  the card; KEY stands for all that
-//                                             the figures depend on
+//   OUTPUT/NAME-METRICS-KEY.textproto, .json  the card; KEY is a hash of all
+//                                             that the figures depend on
 //   OUTPUT/work/KEY/                          the checkpoint's files, safe from
-//                                             pruning, until the card is there
+//                                             pruning until the card exists
 // Features of both sides stay in folders (kept/held_folder.h) of images/ in
-// DefaultFeatureCache(), or go with OUTPUT/work/KEY where nothing is to be
-// kept.
+// DefaultFeatureCache(). Without a cache they are in OUTPUT/work/KEY.
 //
 // Thread safety: one compute thread, which lives as long as the process.
 // Errors: a Status whose message says what to do; nothing escapes.
@@ -27,14 +26,13 @@ namespace gandem {
 
 struct EvaluateReport {
   MetricCard card;
-  std::string path;        // of the card
-  bool was_there = false;  // nothing was computed
-  // Newer checkpoints that are damaged, and why.
-  std::vector<std::string> skipped = {};
+  std::string path;        // path of the card
+  bool was_there = false;  // the card existed, so nothing was computed
+  std::vector<std::string> skipped = {};  // newer, damaged checkpoints: why
 };
 
-//   INVALID_ARGUMENT     images or statistics that do not fit each other.
-//   and those of CheckEvaluateRequest, evaluation_inputs.h, image_set.h,
+//   INVALID_ARGUMENT  images or statistics do not fit each other.
+//   Errors of CheckEvaluateRequest, evaluation_inputs.h, image_set.h and
 //   feature_extractor.h.
 absl::StatusOr<EvaluateReport> RunEvaluateCommand(
     const EvaluateRequest& request);

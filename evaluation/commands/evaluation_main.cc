@@ -26,8 +26,8 @@ int EvaluationMain(int argc, char** argv) {
     absl::FPrintF(stderr, "evaluation_job: %s\n", armed.message());
     return ExitCodeOf(armed);
   }
-  // What the user typed, so that its help and errors show that.
-  CLI::App app("Judges what a run has made.", "gandem");
+  // Help and errors show the name that the user typed.
+  CLI::App app("Evaluates the generators and images of runs.", "gandem");
   app.require_subcommand(1);
   int exit_code = kExitOk;
   AddSampleCommand(app, exit_code);

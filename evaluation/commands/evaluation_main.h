@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// evaluation_job: `gandem sample`, `gandem evaluate`, `gandem models` and the
-// like run it with the same arguments.
+// The program evaluation_job: `gandem sample`, `gandem export`, `gandem
+// evaluate`, `gandem models` and `gandem train-features` run it with their
+// own arguments.
 //
 // Owner: main(). Thread safety: once a process, before threads start. Errors:
 // the exit code, and a line on standard error.

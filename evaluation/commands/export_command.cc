@@ -42,9 +42,9 @@ constexpr char kExportHelp[] = R"(Examples:
   gandem export runs/a -o generator.safetensors
   gandem export runs/a -o raw/generator.pt --raw --checkpoint 1000
 
-FILE.pt is for torch.jit.load, FILE.safetensors for load_state_dict;
-docs/export.md has both, and ONNX. Exit codes: 0 done, 2 the arguments, the run
-folder or the place of FILE must be repaired, 70 internal.)";
+torch.jit.load reads FILE.pt, load_state_dict takes FILE.safetensors;
+docs/export.md explains both, and ONNX. Exit codes: 0 done, 2 the arguments, the
+run folder or the location of FILE must be repaired, 70 internal error.)";
 
 bool IsScript(const ExportRequest& request) {
   return absl::EndsWith(request.output, kScriptEnding);
@@ -57,13 +57,13 @@ absl::Status CheckExport(const ExportRequest& request) {
   return absl::InvalidArgumentError(absl::StrCat(
       "output '", request.output, "' ",
       absl::EndsWith(request.output, ".onnx")
-          ? "is ONNX, which Python's torch.onnx makes of the .pt that this "
-            "command writes; docs/export.md has the lines"
+          ? "is ONNX: export a .pt file and convert it with Python's "
+            "torch.onnx; docs/export.md has the lines"
           : "ends neither with .pt (for torch.jit.load) nor with .safetensors "
             "(for load_state_dict)"));
 }
 
-// Any that the network may be given: labels need no dataset here.
+// Source of example inputs for the tracer; drawing labels needs no dataset.
 ConditionSource ConditionsOf(const LoadedGenerator& generator) {
   if (generator.pairs != nullptr) return InputsOf(generator.pairs);
   return KeyedLabels(generator.plan.samples.seed,
@@ -83,16 +83,15 @@ absl::StatusOr<GeneratorInputs> FirstInputs(const LoadedGenerator& generator,
       .condition = std::move(condition)};
 }
 
-// What the tracer does not take of a user's forward is the user's to change.
+// Explains to the author of a network in Python why it cannot be traced.
 absl::Status NotRecorded(const PythonConfig& network, const absl::Status& why) {
   if (absl::IsResourceExhausted(why)) return why;
   return absl::InvalidArgumentError(absl::StrCat(
       "generator.network.python '", network.name(), "' of '", network.module(),
-      "' cannot be recorded as a .pt: its forward has to be operations of "
-      "torch, "
-      "the same for any number of images, with no random numbers and no "
-      "torch.autograd.Function. -o FILE.safetensors writes its state dict, "
-      "which your class loads. The tracer says: ",
+      "' cannot be recorded as a .pt: its forward must consist of operations "
+      "of torch, the same for any number of images. It must use no random "
+      "numbers and no torch.autograd.Function. -o FILE.safetensors writes its "
+      "state dict, which your class loads. Error of the tracer: ",
       why.message()));
 }
 
@@ -119,7 +118,7 @@ std::string FamilyOf(const LoadedGenerator& generator) {
 absl::Status WriteState(const ExportRequest& request,
                         const LoadedGenerator& generator) {
   const std::string temporary = TemporaryName(request.output);
-  // "format" is what Python's packages ask for.
+  // Python packages require the entry "format".
   absl::Status written =
       WriteSafetensors(temporary, ExportState(*generator.network),
                        {{"format", "pt"},
@@ -132,8 +131,8 @@ absl::Status WriteState(const ExportRequest& request,
   return written;
 }
 
-// Those of this checkpoint's average, oldest name first. Whatever else lies
-// there is none of ours.
+// The metric cards of the checkpoint's averaged weights, in order of their
+// names. Files that are no metric cards are ignored.
 std::vector<MetricCard> CardsOf(const ExportRequest& request, int64_t step) {
   std::vector<MetricCard> cards;
   if (request.raw) return cards;
@@ -151,10 +150,10 @@ std::vector<MetricCard> CardsOf(const ExportRequest& request, int64_t step) {
   return cards;
 }
 
-// A line on the class that a state dict is for.
+// The line of the usage example that makes the network of a state dict.
 std::string ClassOf(const NetworkConfig& network) {
   if (!network.has_python()) {
-    return "# `network` has modules of the names in `gandem models NAME "
+    return "# `network` must have the module names of `gandem models NAME "
            "--summary`";
   }
   const PythonConfig& python = network.python();
@@ -216,7 +215,7 @@ ModelCardFacts FactsOf(const ExportRequest& request,
   return facts;
 }
 
-// README.md, unless there is one of somebody else.
+// Returns README.md, or another name where README.md is no model card.
 absl::StatusOr<std::string> CardPath(const std::string& output) {
   const std::string readme = ParentOf(output) + "/README.md";
   if (!PathExists(readme)) return readme;
@@ -237,8 +236,8 @@ absl::Status WriteCard(const ExportRequest& request,
                         .weights = request.raw ? GeneratorWeights::kRaw
                                                : GeneratorWeights::kAverage})
           .status();
-  // The network is there, and who uses it needs no grid: its labels may want a
-  // dataset that is elsewhere.
+  // The export is useful without a grid, which may need labels of a dataset
+  // that this machine lacks.
   if (sampled.ok()) {
     facts.grid = grid.filename();
   } else {
@@ -257,7 +256,7 @@ absl::StatusOr<ExportReport> Export(const ExportRequest& request) {
       LoadGenerator(
           request.run_dir, request.checkpoint,
           request.raw ? GeneratorWeights::kRaw : GeneratorWeights::kAverage));
-  // What PyTorch computes with; a run in double precision is for checking.
+  // PyTorch expects float32; runs in double precision are for tests.
   generator.network->to(at::kFloat);
   generator.conditions = ConditionsOf(generator);
   ExportReport report = {.checkpoint = generator.checkpoint,
@@ -302,13 +301,13 @@ absl::StatusOr<ExportReport> RunExportCommand(const ExportRequest& request) {
 void AddExportCommand(CLI::App& app, int& exit_code) {
   const auto request = std::make_shared<ExportRequest>();
   CLI::App* const command = app.add_subcommand(
-      "export", "Write a run's generator for PyTorch without gandem");
-  command->add_option("RUN_DIR", request->run_dir, "Folder of the run")
-      ->required();
+      "export",
+      "Export the generator of a run for use in PyTorch without gandem");
+  command->add_option("RUN_DIR", request->run_dir, "Run directory")->required();
   command
       ->add_option("-o,--output", request->output,
-                   "FILE.pt or FILE.safetensors; a grid and README.md, the "
-                   "model card, come beside it")
+                   "FILE.pt or FILE.safetensors; a grid and a model card "
+                   "(README.md) are written beside it")
       ->required();
   command
       ->add_option_function<int64_t>(
@@ -318,7 +317,8 @@ void AddExportCommand(CLI::App& app, int& exit_code) {
       ->check(CLI::NonNegativeNumber);
   AddPythonOption(*command);
   command->add_flag("--raw", request->raw,
-                    "The weights of the last step [their average]");
+                    "Export the weights of the last step instead of their "
+                    "average");
   command->footer(kExportHelp);
   command->callback(
       [request, &exit_code] { exit_code = PrintExport(*request); });

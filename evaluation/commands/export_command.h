@@ -22,24 +22,24 @@ namespace gandem {
 struct ExportRequest {
   std::string run_dir;  // required
   std::string output;   // required; ends with .pt or .safetensors
-  std::optional<int64_t> checkpoint = {};  // step; none: the newest
-  bool raw = false;  // the weights themselves, not their average
+  std::optional<int64_t> checkpoint = {};  // step; unset: the newest
+  bool raw = false;  // export the last weights instead of their average
 };
 
 struct ExportReport {
   std::string checkpoint = {};  // folder
   int64_t step = 0;
-  std::vector<std::string> warnings = {};   // checkpoints that were skipped ...
+  std::vector<std::string> warnings = {};   // e.g. skipped checkpoints
   std::vector<std::string> arguments = {};  // of forward; empty: a state dict
-  std::string card = {};                    // path
+  std::string card = {};                    // path of the model card
 };
 
-// Errors are those of LoadGenerator (images/load_generator.h) and
-// MakeScriptModule, those of file.h for what cannot be written, and
-//   INVALID_ARGUMENT  what is wrong with the request.
+// Errors: those of LoadGenerator (images/load_generator.h), MakeScriptModule
+// and file.h, and
+//   INVALID_ARGUMENT  the request is wrong.
 absl::StatusOr<ExportReport> RunExportCommand(const ExportRequest& request);
 
-// Runs when it is parsed and sets `exit_code`.
+// Adds `gandem export`, which runs when it is parsed and sets `exit_code`.
 void AddExportCommand(CLI::App& app, int& exit_code);
 
 }  // namespace gandem

@@ -28,8 +28,8 @@ namespace gandem {
 namespace {
 
 constexpr int64_t kLargestListed = 128;
-constexpr int64_t kUsualSize = 32;       // of families for any size
-constexpr int64_t kUsualClasses = 1000;  // of families that need labels
+constexpr int64_t kUsualSize = 32;       // for families of any image size
+constexpr int64_t kUsualClasses = 1000;  // for families that need labels
 
 constexpr char kModelsCommandHelp[] = R"(Examples:
   gandem models
@@ -38,12 +38,12 @@ constexpr char kModelsCommandHelp[] = R"(Examples:
   gandem models dcgan --summary --set width=128 --set noise_dim=128
   gandem models my_recipe.textproto --set generator.network.dcgan.width=128
 
-GFLOP counts a multiply and an add as two, of convolutions, fully connected
-layers and attention in a forward pass over one image. Activations are the
-outputs of all layers for it in float32. Buffers are values of running
+GFLOP counts the operations of a forward pass over one image in convolutions,
+fully connected layers and attention; a multiply and an add are two. Activations
+are the outputs of all layers for one image in float32. Buffers are running
 statistics, spectral-norm vectors and counters.)";
 
-// A family in one size, or the networks of a recipe.
+// A family at one image size, or the networks of a recipe.
 struct Case {
   NetworkConfig generator;
   NetworkConfig discriminator;
@@ -55,8 +55,8 @@ struct Summaries {
   NetworkSummary discriminator;
 };
 
-// Without values where that is possible: the numbers of a network of gandem's
-// own follow from shapes.
+// Allocates no values for gandem's own networks: their counts follow from
+// shapes.
 template <typename Make>
 absl::StatusOr<NetworkSummary> SummarizeNetwork(Make make,
                                                 const NetworkConfig& config,
@@ -163,7 +163,6 @@ std::string CostLines(const Case& c, const Summaries& summaries) {
                   summaries.discriminator);
 }
 
-// One row a layer. `width` is that of the longest name.
 std::string LayerTable(absl::string_view title, const NetworkSummary& network) {
   size_t width = title.size();
   for (const LayerSummary& layer : network.layers) {
@@ -217,8 +216,8 @@ absl::Status ShowRecipe(const ModelsFlags& flags,
   if (flags.image_size != others.image_size ||
       flags.channels != others.channels || flags.classes != others.classes) {
     return absl::InvalidArgumentError(
-        "--image_size, --channels and --classes are for families: a recipe has "
-        "its own, change those by --set data.image_size=64");
+        "--image_size, --channels and --classes are for families: change those "
+        "of a recipe with --set, for example --set data.image_size=64");
   }
   GANDEM_ASSIGN_OR_RETURN(const RunConfig config,
                           LoadRunConfig(flags.name, flags.sets));
@@ -252,30 +251,31 @@ int RunModels(const ModelsFlags& flags) {
 void AddModelsCommand(CLI::App& app, int& exit_code) {
   const auto flags = std::make_shared<ModelsFlags>();
   CLI::App* const command = app.add_subcommand(
-      "models", "List the networks with what they cost, or the layers of one");
+      "models", "List the networks and their costs, or the layers of one");
   command->add_option("NAME", flags->name,
-                      "Family of networks, or a recipe (.textproto) [all "
+                      "Network family, or a recipe (.textproto) [all "
                       "families]");
   command->add_flag("--summary", flags->summary,
-                    "One row a layer, with the shape of its output");
+                    "Print one row per layer, with the shape of its output");
   command->add_flag("--checkpoint_bytes", flags->checkpoint_bytes,
-                    "Only how many bytes a checkpoint of a recipe's run takes");
+                    "Print only the size of a recipe's checkpoint in bytes");
   command
       ->add_option("--set", flags->sets,
-                   "Changes a field of the family, or of the recipe (`gandem "
-                   "explain`): field=value")
+                   "Set a field of the family or of the recipe: field=value "
+                   "(`gandem explain` lists the fields)")
       ->take_all()
       ->allow_extra_args(false);
   command
       ->add_option("--image_size", flags->image_size,
-                   "Height and width [each that the family has, up to 128]")
+                   "Height and width in pixels [each size of the family up to "
+                   "128]")
       ->check(CLI::Range(1, 4096));
   command->add_option("--channels", flags->channels, "Channels of an image")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   command
       ->add_option("--classes", flags->classes,
-                   "Classes of labels that the networks are told")
+                   "Number of classes; 0: the networks get no labels")
       ->check(CLI::Range(0, 1 << 20))
       ->capture_default_str();
   AddPythonOption(*command);
@@ -292,9 +292,8 @@ absl::Status ListModels(const ModelsFlags& flags,
   if (absl::EndsWith(flags.name, ".textproto")) return ShowRecipe(flags, print);
   if (flags.checkpoint_bytes) {
     return absl::InvalidArgumentError(
-        "--checkpoint_bytes is for a recipe: its optimizers and its lag "
-        "decide, "
-        "too");
+        "--checkpoint_bytes needs a recipe: the size depends on its optimizers "
+        "and its lag");
   }
   bool found = false;
   bool printed = false;
@@ -306,7 +305,7 @@ absl::Status ListModels(const ModelsFlags& flags,
     for (const Case& c : cases) {
       const absl::StatusOr<Summaries> summaries =
           CatchTorchOr([&c] { return SummarizeBoth(c); });
-      // Of all families, some are not for these images or labels.
+      // Some families do not support these images or labels.
       if (!summaries.ok() && flags.name.empty()) continue;
       GANDEM_RETURN_IF_ERROR(summaries);
       if (!std::exchange(printed, true)) print(CostHeader());
@@ -316,7 +315,8 @@ absl::Status ListModels(const ModelsFlags& flags,
   }
   if (!found) return NoSuchFamily(flags.name);
   if (!printed) {
-    return absl::InvalidArgumentError("no family is for such images");
+    return absl::InvalidArgumentError(
+        "no family supports this --image_size, --channels and --classes");
   }
   return absl::OkStatus();
 }

@@ -25,11 +25,11 @@ constexpr int64_t kSampleBatch = 64;
 constexpr int64_t kCheckedSamples = 2048;
 constexpr int64_t kCheckedRealImages = 10240;
 
-// What images are made of.
+// Inputs of the generator.
 struct Ingredients {
   at::Tensor noise_NZ = {};
-  // Defined images: translations are shown between their input and these, what
-  // they should become.
+  // If images are defined, a translation is shown between its input and its
+  // target.
   RealImages given = {};
 };
 
@@ -62,8 +62,8 @@ void MakeSamples(LoadedGenerator& generator, const Ingredients& ingredients,
   }
 }
 
-// Of samples `range`; `pairs` are null where what they should become is not
-// shown.
+// Draws the inputs of samples `range`. `pairs` is null unless the grid shows
+// the targets of translations.
 absl::StatusOr<Ingredients> DrawSamples(const SampleRequest& request,
                                         const LoadedGenerator& generator,
                                         const PairReader* pairs, uint64_t seed,
@@ -77,14 +77,14 @@ absl::StatusOr<Ingredients> DrawSamples(const SampleRequest& request,
   return samples;
 }
 
-// A way keeps the label of the sample that it starts at.
+// Draws rows of interpolations. A row has the label of its first sample.
 absl::StatusOr<Ingredients> DrawWays(const SampleRequest& request,
                                      const LoadedGenerator& generator,
                                      uint64_t seed) {
   if (generator.network->noise_dim() == 0) {
     return absl::InvalidArgumentError(
-        "--interpolate goes from noise to noise, and the run's generator "
-        "makes its images of others: leave it out");
+        "--interpolate needs a generator with noise, and the generator of this "
+        "run translates images: leave out --interpolate");
   }
   const int64_t rows = request.num_images;
   const int64_t steps = request.interpolate;
@@ -100,7 +100,7 @@ absl::StatusOr<Ingredients> DrawWays(const SampleRequest& request,
   return ways;
 }
 
-// Row by row the classes.
+// Draws one row of inputs per class, with the same noise in all rows.
 absl::StatusOr<Ingredients> DrawClasses(const SampleRequest& request,
                                         const LoadedGenerator& generator,
                                         uint64_t seed) {
@@ -153,7 +153,7 @@ absl::StatusOr<SampleDistance> Check(LoadedGenerator& generator,
                                      uint64_t seed) {
   GANDEM_ASSIGN_OR_RETURN(const PixelStatistics real,
                           RealStatistics(generator.plan.data.files));
-  // Of all classes.
+  // The check draws labels of all classes, whatever `--class` is.
   GANDEM_RETURN_IF_ERROR(UseConditions(seed, std::nullopt, generator));
   GANDEM_ASSIGN_OR_RETURN(const Ingredients ingredients,
                           DrawSamples({}, generator, /*pairs=*/nullptr, seed,
@@ -250,12 +250,12 @@ absl::StatusOr<SampleReport> RunSampleCommand(const SampleRequest& request) {
   if (request.interpolate != 0) {
     faults.CheckRange("interpolate", request.interpolate, 2,
                       SampleRequest::kMaxSteps);
-    if (exports) faults.Add("interpolate makes a grid: name a .png file");
+    if (exports) faults.Add("interpolate writes a grid: name a .png file");
   }
   if (request.per_class != 0) {
     faults.CheckRange("per_class", request.per_class, 1,
                       SampleRequest::kMaxImages);
-    if (exports) faults.Add("per_class makes a grid: name a .png file");
+    if (exports) faults.Add("per_class writes a grid: name a .png file");
     if (request.interpolate != 0 || request.only_class.has_value()) {
       faults.Add("per_class goes with neither interpolate nor class");
     }

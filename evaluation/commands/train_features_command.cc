@@ -20,12 +20,12 @@ namespace {
 constexpr char kTrainFeaturesCommandHelp[] = R"(Example:
   gandem train-features --dataset recipes/fashion_mnist_dcgan.textproto
 
-Where no Inception can be had, the features of a small classifier of the same
-images stand in. Their distance is called FD(<name of the network>), never FID,
-and only figures of the same network can be compared.
+The features of a small classifier of the same images replace those of the
+Inception network where its weights are unavailable. Their distance is called
+FD(<name of the network>), never FID. Compare only figures of the same network.
 
-Exit codes: 0 done, 2 the arguments or the images must be repaired, 70
-internal.)";
+Exit codes: 0 done, 2 the arguments or the images must be repaired, 70 internal
+error.)";
 
 absl::StatusOr<TrainFeaturesReport> RunTraining(
     const TrainFeaturesFlags& flags) {
@@ -49,20 +49,21 @@ void AddTrainFeaturesCommand(CLI::App& app, int& exit_code) {
   const auto flags = std::make_shared<TrainFeaturesFlags>();
   CLI::App* const command = app.add_subcommand(
       "train-features",
-      "Train a small classifier whose features stand in for an Inception's");
+      "Train a small classifier whose features replace Inception's in metrics");
   command
       ->add_option("--dataset", flags->dataset,
-                   "Folder of IDX files, or a recipe for its section `data`")
+                   "Folder of IDX files, or a recipe whose section `data` "
+                   "names the images")
       ->capture_default_str();
   command->add_option("--cache_dir", flags->cache_dir,
-                      "Where classifiers are kept [~/.cache/gandem/features]");
+                      "Folder of classifiers [~/.cache/gandem/features]");
   command->add_option("--epochs", flags->epochs, "Passes over the images")
       ->capture_default_str();
-  command->add_option("--seed", flags->seed, "Seed of the training")
+  command->add_option("--seed", flags->seed, "Random seed of the training")
       ->check(WholeFromZero())
       ->capture_default_str();
   command->add_option("--threads", flags->threads,
-                      "Threads [as many as there are cores]");
+                      "Number of threads [one per core]");
   command->footer(kTrainFeaturesCommandHelp);
   command->callback(
       [flags, &exit_code] { exit_code = RunTrainFeatures(*flags); });
@@ -71,10 +72,10 @@ void AddTrainFeaturesCommand(CLI::App& app, int& exit_code) {
 int RunTrainFeatures(const TrainFeaturesFlags& flags) {
   const absl::StatusOr<TrainFeaturesReport> report = RunTraining(flags);
   if (!report.ok()) return ReportFailure("train-features", report.status());
-  absl::PrintF("%s: %s, %.2f%% of %d test images are right; %.0f s%s\n",
+  absl::PrintF("%s: %s, %.2f%% accuracy on %d test images; %.0f s%s\n",
                report->path, report->name, 100 * report->test_accuracy,
                report->num_test_images, absl::ToDoubleSeconds(report->elapsed),
-               report->cached ? " (it was there)" : "");
+               report->cached ? " (already trained)" : "");
   return kExitOk;
 }
 

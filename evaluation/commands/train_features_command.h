@@ -16,10 +16,11 @@ struct TrainFeaturesFlags {
   std::string cache_dir = {};
   int64_t epochs = 5;
   uint64_t seed = 1;
-  int threads = 0;  // 0: as many as this process may use
+  int threads = 0;  // 0: one per core that this process may use
 };
 
-// Runs when it is parsed and sets `exit_code`.
+// Adds `gandem train-features`, which runs when it is parsed and sets
+// `exit_code`.
 void AddTrainFeaturesCommand(CLI::App& app, int& exit_code);
 
 // Returns the exit code.

@@ -104,7 +104,7 @@ class EvaluateTest(Evaluations):
                          first.stdout.splitlines()[1:])
         both = self.evaluate(*every, "--checkpoint", 20)
         self.assertEqual(both.returncode, 2)
-        self.assertIn("--every_checkpoint judges all", both.stderr)
+        self.assertIn("--every_checkpoint evaluates all", both.stderr)
 
     def test_the_card_has_the_facts(self):
         card = self.card
@@ -430,7 +430,7 @@ class EvaluateTest(Evaluations):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(json.loads(done.stdout), self.card)
         done = self.evaluate(*what, "--json", self.folder / "card.json")
-        self.assertTrue(done.stdout.startswith("judged before:"))
+        self.assertTrue(done.stdout.startswith("evaluated before:"))
         self.assertEqual(json.loads(
             (self.folder / "card.json").read_text()), self.card)
 
@@ -451,7 +451,7 @@ class EvaluateTest(Evaluations):
     def test_what_was_judged_is_not_judged_again(self):
         done = self.evaluate(self.run_dir, *METRICS, "--num", NUM)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertTrue(done.stdout.startswith("judged before:"))
+        self.assertTrue(done.stdout.startswith("evaluated before:"))
         self.assertEqual(done.stderr, "")
 
     def watch(self, *arguments, env=None):

@@ -125,9 +125,9 @@ TEST(ModelsCommandTest, ARecipeHasTheBytesOfItsCheckpoints) {
   // the generator's average, two moments, and the numbers of updates.
   EXPECT_EQ(*ModelsText({.name = recipe, .checkpoint_bytes = true}),
             absl::StrCat(4 * (404 * 4 + 133 * 3) + 2 * 8, "\n"));
-  EXPECT_THAT(
-      ModelsText({.name = "dcgan", .checkpoint_bytes = true}),
-      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("for a recipe")));
+  EXPECT_THAT(ModelsText({.name = "dcgan", .checkpoint_bytes = true}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("needs a recipe")));
 }
 
 TEST(ModelsCommandTest, ErrorsHelp) {

@@ -316,7 +316,7 @@ TEST_F(SampleTranslationsTest, WhatNeedsNoiseIsRefused) {
   EXPECT_THAT(
       RunSampleCommand({.run_dir = run_, .interpolate = 3}).status(),
       StatusIs(absl::StatusCode::kInvalidArgument,
-               HasSubstr("the run's generator makes its images of others")));
+               HasSubstr("the generator of this run translates images")));
 }
 
 TEST_F(SampleTranslationsTest, NeedsItsInputs) {
