@@ -60,7 +60,7 @@ TEST(ExplainTest, TheReferenceHasEveryFieldInOneSentence) {
                        "run is resumed)\n    Short name of the run, shown in "
                        "logs and reports.\n"),
             HasSubstr("\nschedule.lag (int64 in [0, 64]; default 1)\n"),
-            HasSubstr("\ngenerator.optimizer.adam.beta1 (double in [0, 1]; "),
+            HasSubstr("\ngenerator.optimizer.adam.beta1 (double in [0, 1); "),
             HasSubstr("\n    Has the fields of generator.\n"),
             Not(HasSubstr("\ndiscriminator.optimizer.adam.beta1")),
             Not(HasSubstr("\n    .\n"))));

@@ -55,8 +55,9 @@ TEST_F(LoadRecipeTest, ANameAloneIsToldItsFile) {
   EXPECT_THAT(SeeRecipe("mlp_smoke.textproto", "", {}),
               StatusIs(absl::StatusCode::kNotFound,
                        HasSubstr("did you mean recipes/mlp_smoke.textproto?")));
-  EXPECT_THAT(ReadRecipe("none_such"), StatusIs(absl::StatusCode::kNotFound,
-                                                HasSubstr("is a file, as")));
+  EXPECT_THAT(ReadRecipe("none_such"),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("is a file, for example")));
   EXPECT_THAT(ReadRecipe(dir_ / "mlp_smoke"),
               StatusIs(absl::StatusCode::kNotFound, Not(HasSubstr("mean"))));
   std::filesystem::current_path(before);

@@ -133,7 +133,7 @@ TEST(ModelsCommandTest, ARecipeHasTheBytesOfItsCheckpoints) {
 TEST(ModelsCommandTest, ErrorsHelp) {
   EXPECT_THAT(ModelsText({.name = "dcgann"}),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("did you mean 'dcgan'?")));
+                       HasSubstr("did you mean 'dcgan' or 'dcgan5'?")));
   EXPECT_THAT(ModelsText({.name = "dcgan", .image_size = 48}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("images of 32 x 32 or 64 x 64")));

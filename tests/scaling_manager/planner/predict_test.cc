@@ -194,14 +194,15 @@ TEST(PredictTest, ErrorsNameTheWrongField) {
   };
   const auto kInvalid = absl::StatusCode::kInvalidArgument;
   EXPECT_THAT(fails(HostsOf(1, 2), {}, {"G a"}),
-              StatusIs(kInvalid, HasSubstr("placement: DISCRIMINATOR 0 has no "
-                                           "place")));
+              StatusIs(kInvalid, HasSubstr("placement: DISCRIMINATOR 0 is not "
+                                           "placed")));
   EXPECT_THAT(fails(HostsOf(1, 2), {}, {"G a", "G a", "D a"}),
               StatusIs(kInvalid, HasSubstr("GENERATOR 1: the config has 1")));
   EXPECT_THAT(fails(HostsOf(1, 2), {}, {"G a", "D z"}),
               StatusIs(kInvalid, HasSubstr("no host 'z'")));
-  EXPECT_THAT(fails(HostsOf(1, 2), {}, {"C a", "D a"}),
-              StatusIs(kInvalid, HasSubstr("DISCRIMINATOR 0: has two")));
+  EXPECT_THAT(
+      fails(HostsOf(1, 2), {}, {"C a", "D a"}),
+      StatusIs(kInvalid, HasSubstr("DISCRIMINATOR 0: is placed twice")));
   EXPECT_THAT(fails(HostsOf(2, 2), {}, {"G a", "D b"}),
               StatusIs(kInvalid, HasSubstr("machines.link.bytes_per_second")));
   EXPECT_THAT(fails(Machines(), {}, {"G a", "D a"}),

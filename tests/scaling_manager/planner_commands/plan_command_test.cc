@@ -52,7 +52,7 @@ TEST_F(PlanCommandTest, ARangeThatIsNoneSaysWhatOneIs) {
     options_.lag = lag;
     EXPECT_THAT(Made(),
                 StatusIs(absl::StatusCode::kInvalidArgument,
-                         AllOf(HasSubstr("--lag"), HasSubstr("as in 0..4"))))
+                         AllOf(HasSubstr("--lag"), HasSubstr("example 0..4"))))
         << lag;
   }
 }
