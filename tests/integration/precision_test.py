@@ -49,7 +49,7 @@ class PrecisionTest(harness.RunTest):
         for role in ("generator", "discriminator"):
             log = (run.dir / "logs" / f"{role}-0.log").read_text()
             self.assertEqual(log.count("the fastest of"), 1, log)
-            self.assertEqual(log.count("as this run began"), 1, log)
+            self.assertEqual(log.count("as chosen earlier in this run"), 1, log)
 
         # The whole family, with kill -9.
         whole = self.start("whole", sets=sets, env={
@@ -63,7 +63,7 @@ class PrecisionTest(harness.RunTest):
         for role in ("generator", "discriminator"):
             log = (again.dir / "logs" / f"{role}-0.log").read_text()
             self.assertEqual(log.count("the fastest of"), 1, log)
-            self.assertEqual(log.count("as this run began"), 1, log)
+            self.assertEqual(log.count("as chosen earlier in this run"), 1, log)
 
     def test_two_processes_equal_one_in_bfloat16(self):
         sets = ["generator.precision=BFLOAT16",
