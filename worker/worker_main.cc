@@ -31,6 +31,7 @@
 #include "common/process/log.h"
 #include "common/process/process_start.h"
 #include "common/process/signals.h"
+#include "common/process/wrapped_help.h"
 #include "common/rpc/listen_check.h"
 #include "common/security/credentials.h"
 #include "common/status.h"
@@ -89,8 +90,8 @@ void DefineFlags(CLI::App& app, Role role, Flags& flags) {
   app.add_option("--rank", flags.rank, "Index in the fleet of this role")
       ->capture_default_str();
   app.add_option("--run_dir", flags.run_dir,
-                 "Where this machine sees the run folder, if elsewhere than "
-                 "the coordinator");
+                 "Path of the run folder on this machine (default: the "
+                 "coordinator's path)");
   app.add_option("--token_file", flags.token_file,
                  "File with the run's token; the run's certificates are beside "
                  "it (default: RUN_DIR/state/token, where --run_dir or the "
@@ -359,6 +360,7 @@ int WorkerMain(Role role, RoleFactories roles, int argc, char** argv) {
                             " worker. `gandem train` starts it; by hand:\n  ",
                             name, "_worker --control unix:/path --rank 0"),
                name + "_worker");
+  app.formatter(std::make_shared<WrappedHelp>());
   Flags flags;
   DefineFlags(app, role, flags);
   RefuseEmptyValues(app);

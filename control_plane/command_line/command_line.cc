@@ -12,10 +12,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "common/files/nearest.h"
 #include "common/process/exit_code.h"
+#include "common/process/wrapped_help.h"
 #include "control_plane/command_line/build_info.h"
 #include "control_plane/command_line/command_arguments.h"
 #include "control_plane/command_line/dataset_arguments.h"
@@ -48,36 +48,10 @@ constexpr std::pair<const char*, const char*> kEvaluationCommands[] = {
     {"models", "List the networks and their costs, or the layers of one"},
 };
 
-// Columns of a line of the help, and of the text of an option in it: CLI11
-// begins the text at column 30.
-constexpr size_t kHelpWidth = 100;
-constexpr size_t kHelpTextWidth = kHelpWidth - 30;
-
-// CLI11 2.1 does not break the lines of an option's help.
-class WrappedHelp : public CLI::Formatter {
- public:
-  std::string make_option_desc(const CLI::Option* option) const override {
-    std::string text;
-    size_t column = 0;
-    const std::string description = option->get_description();
-    for (const absl::string_view word : absl::StrSplit(description, ' ')) {
-      if (column > 0) {
-        const bool fits = column + 1 + word.size() <= kHelpTextWidth;
-        text += fits ? ' ' : '\n';
-        column = fits ? column + 1 : 0;
-      }
-      absl::StrAppend(&text, word);
-      column += word.size();
-    }
-    return text;
-  }
-};
-
 // All commands, in the order of the help, and the options structs that parsing
 // fills.
 struct Parser {
   Parser() {
-    // Commands inherit the formatter when they are added.
     app.formatter(std::make_shared<WrappedHelp>());
     app.footer(kExamples);
     app.set_version_flag("--version", BuildInfo());

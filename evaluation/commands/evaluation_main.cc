@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <memory>
 
 #include "absl/strings/str_format.h"
 #include "common/files/nearest.h"
@@ -11,6 +12,7 @@
 #include "common/process/failpoint.h"
 #include "common/process/process_start.h"
 #include "common/process/signals.h"
+#include "common/process/wrapped_help.h"
 #include "evaluation/commands/command_lines.h"
 #include "evaluation/commands/export_command.h"
 #include "evaluation/commands/models_command.h"
@@ -28,6 +30,7 @@ int EvaluationMain(int argc, char** argv) {
   }
   // Help and errors show the name that the user typed.
   CLI::App app("Evaluates the generators and images of runs.", "gandem");
+  app.formatter(std::make_shared<WrappedHelp>());
   app.require_subcommand(1);
   int exit_code = kExitOk;
   AddSampleCommand(app, exit_code);

@@ -6,6 +6,8 @@
 
 #include <sstream>
 
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "common/process/exit_code.h"
 
 namespace gandem {
@@ -543,6 +545,20 @@ TEST_F(CommandLineTest, HelpHasExamples) {
                                 HasSubstr("Usage: gandem train [OPTIONS]")));
   EXPECT_EQ(ExitCode(Parse({"status", "--help"})), kExitOk);
   EXPECT_EQ(ExitCode(Parse({"explain", "--help"})), kExitOk);
+}
+
+TEST_F(CommandLineTest, NoLineOfTheHelpExceeds100Columns) {
+  for (const char* const command :
+       {"train", "coordinate", "launch", "status", "logs", "doctor", "explain",
+        "plan", "profile", "simulate", "trials", "dataset", "report", "compare",
+        "watch-eval"}) {
+    out_.str("");
+    EXPECT_EQ(ExitCode(Parse({command, "--help"})), kExitOk);
+    EXPECT_THAT(out_.str(), HasSubstr("Usage: gandem"));
+    for (const absl::string_view line : absl::StrSplit(out_.str(), '\n')) {
+      EXPECT_LE(line.size(), 100) << command << ": " << line;
+    }
+  }
 }
 
 TEST_F(CommandLineTest, Version) {
