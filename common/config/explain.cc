@@ -150,7 +150,11 @@ std::string Summary(const FieldDescriptor& field) {
     text = CommentOf(*field.enum_type(), "");
   }
   std::ranges::replace(text, '\n', ' ');
-  return text.substr(0, text.find(". "));
+  size_t end = text.find(". ");
+  while (absl::EndsWith(absl::string_view(text).substr(0, end), " et al")) {
+    end = text.find(". ", end + 1);
+  }
+  return text.substr(0, end);
 }
 
 // Appends every field below `type`. The fields of a message that has occurred

@@ -61,6 +61,7 @@ TEST(ExplainTest, TheReferenceHasEveryFieldInOneSentence) {
                        "logs and reports.\n"),
             HasSubstr("\nschedule.lag (int64 in [0, 64]; default 1)\n"),
             HasSubstr("\ngenerator.optimizer.adam.beta1 (double in [0, 1); "),
+            HasSubstr("\n    pix2pix (Isola et al. 2017)"),
             HasSubstr("\n    Has the fields of generator.\n"),
             Not(HasSubstr("\ndiscriminator.optimizer.adam.beta1")),
             Not(HasSubstr("\n    .\n"))));
