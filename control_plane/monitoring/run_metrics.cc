@@ -173,7 +173,7 @@ void AddNewest(const RunTotals& totals, MetricList& list) {
       [](const RoundMetrics& metrics) { return metrics.loss(); });
   add("gandem_gradient_norm", "L2 norm before clipping, of the newest round",
       [](const RoundMetrics& metrics) { return metrics.gradient_norm(); });
-  add("gandem_learning_rate", "Of the newest round",
+  add("gandem_learning_rate", "Learning rate of the newest round",
       [](const RoundMetrics& metrics) { return metrics.learning_rate(); });
   add("gandem_lag_rounds", "Rounds between the version used and the newest",
       [](const RoundMetrics& metrics) { return metrics.lag(); });

@@ -263,8 +263,11 @@ def documents(root):
 
 
 # A sentence that opens so makes sense only below the line before it.
-HEADLESS = (r"(Of|Who|Whom|Whose|What|Those|That of|Where|Else|But for|As if|"
-            r"Nobody)\b")
+HEADLESS = ("(Of|Who|Whom|Whose|What|Those|That of|Where|Else|But for|As if|"
+            "Nobody)")
+# Not rewritten yet, or full of planted faults.
+NOT_PLAIN = ("evaluation/", "extras/", "tests/evaluation/", "tests/oracles/",
+             "tests/repository/rules_test.py")
 
 
 def plain_english(root):
@@ -272,16 +275,19 @@ def plain_english(root):
     leaves a sentence without its subject."""
     for path in files(root, r".*\.(cc|h|proto|py|sh|cmake|textproto|js)"
                             r"|CMakeLists\.txt"):
+        name = path.relative_to(root).as_posix()
+        if name.startswith(NOT_PLAIN):
+            continue
         sign = "//" if re.search(r"\.(cc|h|proto|js)$", path.name) else "#"
         opening = re.compile(
-            rf"{sign}+ {HEADLESS}|(?<![\w\"])\"{{1,3}}{HEADLESS} "
-            rf"|\bTEST\w*\(\w+,\s*{HEADLESS[:-2]}[A-Z]")
+            rf"{sign}+ {HEADLESS}\b|(?<![\w\"])\"{{1,3}}{HEADLESS} "
+            rf"|\bTEST\w*\(\w+,\s*{HEADLESS}[A-Z]")
         goes_on = False
         lines = path.read_text().split("\n")
         for number, line in enumerate(lines, start=1):
             found = opening.search(line)
             if found and not (goes_on and line.lstrip().startswith((sign, '"'))):
-                yield (f"{path.relative_to(root)}:{number}: opens with "
+                yield (f"{name}:{number}: opens with "
                        f"\"{found.group().split()[-1]}\": {line.strip()}")
             goes_on = (re.fullmatch(rf"\s*{sign}+ .*", line) is not None
                        or re.search(r"[\w,;:%)] ?\"$", line) is not None)
