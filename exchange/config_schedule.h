@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Converts the schedule and encoding of a RunConfig, for workers and for
-// Torch-free planners. Thread safety: pure functions.
+// Torch-free planners.
+//
+// Thread safety: pure functions.
 #pragma once
 
 #include "exchange/encoding.h"

@@ -10,8 +10,9 @@
 // Recording needs a TraceWriter; without one a span costs one relaxed load. All
 // names are literals that need no escaping in JSON, or come from TraceName.
 //
-// Owner: the process. Thread safety: any thread. Errors: none; events that do
-// not fit are dropped and counted (trace_buffer.h).
+// Owner: the process. Thread safety: any thread.
+// Errors: none; events that do not fit are dropped and counted
+// (trace_buffer.h).
 #pragma once
 
 #include <atomic>

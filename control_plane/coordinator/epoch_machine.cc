@@ -201,7 +201,7 @@ void EpochMachine::HandleDeath(const WorkerDied& death) {
     HandleLoss(place, death);
   } else if (phase_ == Phase::kGathering && !GathersMemory() &&
              restarts_.StartAt(place.key) > now_) {
-    StartFromCheckpoint(what);  // the other workers may wait for it forever
+    StartFromCheckpoint(what);  // the other workers would wait for it
   } else {
     Tell(what);
   }

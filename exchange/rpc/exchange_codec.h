@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Frames as gRPC byte buffers, for FrameStream. Sending shares the payload's
-// memory; receiving copies it once, because gRPC delivers it in pieces. Thread
-// safety: pure functions. Errors: see wire_codec.h.
+// memory; receiving copies it once, because gRPC delivers it in pieces.
+//
+// Thread safety: pure functions. Errors: see wire_codec.h.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>

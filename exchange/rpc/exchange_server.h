@@ -2,6 +2,7 @@
 //
 // The discriminator's end over the network: serves proto/exchange.proto for a
 // DiscriminatorEnd. gRPC's threads only move bytes.
+//
 // Owner: the discriminator's run epoch; destroyed before the DiscriminatorEnd.
 // Thread safety: any thread.
 #pragma once

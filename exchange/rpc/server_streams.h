@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The server's side of the three streams of proto/exchange.proto, for a
-// DiscriminatorEnd. Owner: each stream owns itself; ExchangeServer's shutdown
-// waits for all of them.
+// DiscriminatorEnd.
+//
+// Owner: each stream owns itself; ExchangeServer's shutdown waits for all of
+// them.
 // Thread safety: any thread.
 #pragma once
 

@@ -4,9 +4,11 @@
 // answered, when the process ends, when the process exceeds its memory limit,
 // or at its deadline. In the last two cases the process is killed, so that it
 // neither blocks the profiler nor exhausts the machine's memory.
+//
 // The limit is on resident memory, polled every few milliseconds: limits on
 // address space (RLIMIT_AS, RLIMIT_DATA) would count what LibTorch, OpenMP and
 // gRPC reserve and never touch, which is several times what they use.
+//
 // Owner: `gandem profile`, on one thread, which lives as long as the workers
 // may (common/process/child_process.h). Thread safety: one thread.
 #pragma once
