@@ -24,8 +24,7 @@ absl::Status FeedbackGiver::Restore(const TensorReader& state) {
         .bytes = critic.bytes};
   }
   if (exact()) {
-    for (int64_t b = schedule().OldestBoundaryNeeded(boundary_); b < boundary_;
-         ++b) {
+    for (int64_t b = schedule().CriticBoundary(boundary_); b < boundary_; ++b) {
       if (!older_.contains(b)) {
         return absl::InvalidArgumentError(
             absl::StrCat("the checkpoint lacks the critic of round ", b,
@@ -57,7 +56,7 @@ void FeedbackGiver::EnterBoundary(int64_t rounds) {
   // A generator that is restored after boundary_ rounds needs them from here
   // on.
   older_.erase(older_.begin(),
-               older_.lower_bound(schedule().OldestBoundaryNeeded(boundary_)));
+               older_.lower_bound(schedule().CriticBoundary(boundary_)));
 }
 
 absl::Status FeedbackGiver::GiveDue(absl::Time deadline) {

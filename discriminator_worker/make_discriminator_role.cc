@@ -188,10 +188,9 @@ absl::StatusOr<std::unique_ptr<TrainingRole>> MakeDiscriminatorRole(
     AddAdaBuffer(ada, *network);
     return Critic{.network = std::move(network), .compute = compute};
   };
-  GANDEM_ASSIGN_OR_RETURN(
-      parts.optimizer,
+  parts.optimizer =
       MakeOptimizer(role_plan.optimizer, TrainedParametersOf(*parts.network),
-                    role_plan.optimizer_use));
+                    role_plan.optimizer_use);
   parts.synchronizer = NewSynchronizer(role_plan, setup, *parts.network,
                                        *parts.optimizer, parts.scaler.get());
   if (setup.fleet.host != nullptr) parts.fleet = GatherOver(setup.fleet.host);

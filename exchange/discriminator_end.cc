@@ -315,11 +315,6 @@ void DiscriminatorEnd::AcknowledgeCritic(int rank, int64_t version) {
   ++changes_;
 }
 
-int64_t DiscriminatorEnd::oldest_unfinished_round() const {
-  absl::MutexLock lock(&mu_);
-  return ledger_.oldest_unfinished();
-}
-
 absl::Status DiscriminatorEnd::status() const {
   absl::MutexLock lock(&mu_);
   return closed_;

@@ -75,9 +75,6 @@ class DiscriminatorEnd : public DiscriminatorExchange {
   std::optional<CriticState> NextCritic(int rank, int64_t after);
   void AcknowledgeCritic(int rank, int64_t version);
 
-  // All rounds before this one are completed.
-  int64_t oldest_unfinished_round() const;
-
   // OK, or Close()'s reason.
   absl::Status status() const;
 

@@ -84,10 +84,6 @@ struct Schedule {
   constexpr int64_t LastRoundJudgedBy(int64_t boundary) const {
     return boundary + lag - 1;
   }
-  // The oldest boundary whose critic a generator at `first_round` still needs.
-  constexpr int64_t OldestBoundaryNeeded(int64_t first_round) const {
-    return CriticBoundary(first_round);
-  }
   // Images per round that the discriminator trains on.
   constexpr int64_t TrainImagesPerRound() const {
     return discriminator_steps_per_round * discriminator_batch;

@@ -89,7 +89,6 @@ void WriteBody(const AckFrame& ack, TensorHeader& header) {
   header.set_use(ToWire(kUses, ack.use));
   WriteRange(ack, header);
   header.set_version(ack.version);
-  header.set_oldest_unfinished_round(ack.oldest_unfinished_round);
 }
 
 void WriteBody(const FinishedFrame&, TensorHeader& header) {
@@ -110,8 +109,7 @@ absl::Status CheckNumbers(const TensorHeader& header) {
       {"rank", header.rank()},
       {"round", header.round()},
       {"first_index", header.first_index()},
-      {"count", header.count()},
-      {"oldest_unfinished_round", header.oldest_unfinished_round()}};
+      {"count", header.count()}};
   GANDEM_RETURN_IF_ERROR(CheckNotNegative(kFrame, numbers));
   // An OPEN frame uses -1 for "no critic yet".
   if (header.version() < (header.kind() == FRAME_OPEN ? -1 : 0)) {
@@ -190,9 +188,7 @@ absl::StatusOr<FrameBody> ReadCritic(const TensorHeader& header) {
 
 absl::StatusOr<FrameBody> ReadAck(const TensorHeader& header, ImageUse use) {
   GANDEM_RETURN_IF_ERROR(CheckNoPayload(header));
-  AckFrame ack{.use = use,
-               .version = header.version(),
-               .oldest_unfinished_round = header.oldest_unfinished_round()};
+  AckFrame ack{.use = use, .version = header.version()};
   ReadRange(header, ack);
   return ack;
 }

@@ -29,7 +29,6 @@ struct AckFrame {
   int64_t first_index = 0;
   int64_t count = 0;
   int64_t version = 0;
-  int64_t oldest_unfinished_round = 0;  // for images only
 };
 struct FinishedFrame {};
 // The first frame of a stream.

@@ -125,10 +125,9 @@ absl::StatusOr<std::unique_ptr<TrainingRole>> MakeGeneratorRole(
   parts.scaler = NewScaler(role_plan, compute);
   parts.ema = std::make_unique<Ema>(plan.ema, *parts.network, *parts.average);
   parts.new_critic = CriticsOf(plan, setup);
-  GANDEM_ASSIGN_OR_RETURN(
-      parts.optimizer,
+  parts.optimizer =
       MakeOptimizer(role_plan.optimizer, TrainedParametersOf(*parts.network),
-                    role_plan.optimizer_use));
+                    role_plan.optimizer_use);
   TensorsByName more_buffers;
   if (plan.objective.path_length.weight > 0) {
     parts.path_penalty =

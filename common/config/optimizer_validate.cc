@@ -125,12 +125,6 @@ OptimizerConfig ResolvedOptimizer(const RunConfig& config, Role role) {
   return resolved;
 }
 
-double UnmatchedLag(const RunConfig& config) {
-  return static_cast<double>(config.schedule().lag()) -
-         OptimismOf(config, GENERATOR) -
-         OptimismOf(config, DISCRIMINATOR) / StepsPerRound(config);
-}
-
 void CheckOptimism(const RunConfig& config, Faults& faults) {
   const auto check = [&](const OptimizerConfig& optimizer, Role role) {
     const double optimism = OptimismOf(config, role);

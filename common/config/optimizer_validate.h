@@ -43,8 +43,4 @@ void CheckOptimizer(const std::string& prefix, const OptimizerConfig& config,
 // the rule is FIXED.
 OptimizerConfig ResolvedOptimizer(const RunConfig& config, Role role);
 
-// Lag that optimism leaves, in rounds: L - a_G - a_D / R. Above 0 the bilinear
-// game spirals outwards.
-double UnmatchedLag(const RunConfig& config);
-
 }  // namespace gandem

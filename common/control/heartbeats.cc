@@ -32,7 +32,7 @@ void SetFailure(const absl::Status& failure, HeartbeatRequest& request) {
           ? absl::StrCat("has diverged: ", failure.message())
           : failure.ToString(absl::StatusToStringMode::kWithNoExtraData));
   request.set_failure_exit_code(code);
-  for (const int rank : RanksApart(failure)) request.add_ranks_apart(rank);
+  request.set_states_differ(StatesDiffer(failure));
 }
 
 }  // namespace

@@ -7,14 +7,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/cord.h"
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 
 namespace gandem {
 
@@ -35,27 +31,14 @@ std::vector<size_t> OutsideMajority(const std::vector<T>& values) {
   return outside;
 }
 
-inline constexpr char kRanksApartUrl[] = "gandem/ranks-apart";
-
-// Adds to a failure which ranks of a fleet are outside of its majority.
-// RanksApart() reads them; Annotate() keeps them.
-inline absl::Status WithRanksApart(absl::Status failure,
-                                   const std::vector<size_t>& ranks) {
-  failure.SetPayload(kRanksApartUrl, absl::Cord(absl::StrJoin(ranks, ",")));
+// Marks a failure as a difference between the states of a fleet's workers.
+// Annotate() keeps the mark.
+inline absl::Status MarkStatesDiffer(absl::Status failure) {
+  failure.SetPayload("gandem/states-differ", absl::Cord());
   return failure;
 }
-
-// Returns no ranks if the failure names none.
-inline std::vector<int> RanksApart(const absl::Status& failure) {
-  std::vector<int> ranks;
-  const auto text = failure.GetPayload(kRanksApartUrl);
-  if (!text.has_value()) return ranks;
-  const std::string flat(*text);
-  for (const absl::string_view each : absl::StrSplit(flat, ',')) {
-    int rank = 0;
-    if (absl::SimpleAtoi(each, &rank)) ranks.push_back(rank);
-  }
-  return ranks;
+inline bool StatesDiffer(const absl::Status& failure) {
+  return failure.GetPayload("gandem/states-differ").has_value();
 }
 
 }  // namespace gandem

@@ -44,9 +44,6 @@ struct NoiseScale {
   double low = 0;
   double high = std::numeric_limits<double>::infinity();
   int64_t rounds = 0;  // measured
-
-  // Images that a batch of `batch` needs, against a tiny one (equation 2.11).
-  double ImagesFactor(double batch) const { return 1 + batch / images; }
 };
 
 class NoiseScaleEstimator {

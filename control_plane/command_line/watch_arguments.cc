@@ -15,7 +15,7 @@ constexpr char kLogsExamples[] =
     "Examples:\n"
     "  gandem logs runs/a --since 10m\n"
     "  gandem logs runs/a --follow --level warn\n"
-    "  gandem logs runs/a --role discriminator --rank 1 --json\n";
+    "  gandem logs runs/a --role discriminator --rank 1\n";
 
 constexpr char kReportExamples[] =
     "Several runs are compared with the first one. S (strong scaling): the run "
@@ -120,7 +120,6 @@ CLI::App* AddLogs(CLI::App& app, LogsOptions& options) {
   command->add_option("--level", options.level, "Lowest level to print")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
       ->capture_default_str();
-  command->add_flag("--json", options.json, "Print one JSON object per line");
   return command;
 }
 

@@ -44,7 +44,6 @@
 #include "control_plane/deploy_commands/launch_kubernetes.h"
 #include "control_plane/deploy_commands/launch_slurm.h"
 #include "control_plane/doctor/doctor.h"
-#include "control_plane/launch/predicted_checkpoint.h"
 #include "control_plane/logs/logs_command.h"
 #include "control_plane/reports/compare_command.h"
 #include "control_plane/reports/report_command.h"
@@ -248,18 +247,12 @@ int Run(const DoctorOptions& options) {
   const FilePatience patience("gandem doctor");
   const auto exit_code = RunDoctor(
       options,
-      {.check_run = [&options]() -> absl::StatusOr<RunConfig> {
-         const InterruptibleReads reads;
-         absl::StatusOr<RunConfig> config = CheckAsTrain(options);
-         GANDEM_RETURN_IF_ERROR(reads.Explain(config.status()));
-         return config;
-       },
-       .predict_checkpoint =
-           [&options](const RunConfig& config) -> absl::StatusOr<int64_t> {
-         GANDEM_ASSIGN_OR_RETURN(const std::string folder, BinaryFolder());
-         return AskForCheckpointBytes(config, folder,
-                                      options.run_dir + "/state");
-       }},
+      [&options]() -> absl::StatusOr<RunConfig> {
+        const InterruptibleReads reads;
+        absl::StatusOr<RunConfig> config = CheckAsTrain(options);
+        GANDEM_RETURN_IF_ERROR(reads.Explain(config.status()));
+        return config;
+      },
       std::cout);
   return exit_code.ok() ? *exit_code : End(exit_code.status(), "gandem doctor");
 }

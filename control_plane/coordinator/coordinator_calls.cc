@@ -29,7 +29,6 @@ constexpr size_t kMaxHost = 255;
 constexpr size_t kMaxHostIdentity = 512;
 constexpr size_t kMaxFileName = 255;
 constexpr int64_t kMaxNumerics = 256;
-constexpr int64_t kMaxRanksApart = 4096;
 
 bool IsOf(const RoundMetrics& metrics, WorkerKey worker) {
   const bool has_role =
@@ -73,8 +72,6 @@ absl::Status CheckHeartbeat(const HeartbeatRequest& request, int64_t rounds) {
                     std::min(request.started_round(), rounds - 1) + 1);
   CheckPosition(request.position(), rounds, faults);
   faults.CheckRange("resident_bytes", request.resident_bytes(), 0, INT64_MAX);
-  faults.CheckRange("number of ranks_apart", request.ranks_apart_size(), 0,
-                    kMaxRanksApart);
   return faults.ToStatus();
 }
 
@@ -259,7 +256,7 @@ absl::StatusOr<HeartbeatReply> Coordinator::Heartbeat(
                      .why = Printable(request.failure(), kMaxFailure),
                      .exit_code = request.failure_exit_code(),
                      .kill_after = absl::Seconds(5),
-                     .states_differ = !request.ranks_apart().empty()});
+                     .states_differ = request.states_differ()});
     reply.set_leave(true);
     return reply;
   }

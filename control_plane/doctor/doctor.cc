@@ -40,15 +40,6 @@ int64_t FreeDisk(const std::string& folder) {
   return error ? 0 : static_cast<int64_t>(space.available);
 }
 
-// Size of the newest checkpoint, or the computed size if there is none yet.
-absl::StatusOr<int64_t> SizeOfCheckpoint(const DoctorOptions& options,
-                                         const DoctorHooks& hooks,
-                                         const RunConfig& config) {
-  const int64_t bytes = CheckpointBytes(options.run_dir);
-  if (bytes > 0) return bytes;
-  return hooks.predict_checkpoint(config);
-}
-
 absl::Status TakeCredentials(const DoctorOptions& options) {
   if (options.token_file.empty()) {
     GANDEM_RETURN_IF_ERROR(EnsureRunSecrets(options.run_dir));
@@ -106,16 +97,16 @@ absl::StatusOr<Findings> CheckOthers(const DoctorOptions& options,
   return all;
 }
 
-Findings CheckHere(const DoctorOptions& options, const DoctorHooks& hooks) {
+Findings CheckHere(const DoctorOptions& options,
+                   const CheckRunHook& check_run) {
   Findings findings = {CheckRunFolder(options.run_dir),
                        CheckSecrets(TokenFile(options), options.certificates)};
   if (options.recipe.empty()) return findings;
-  const absl::StatusOr<RunConfig> config = hooks.check_run();
+  const absl::StatusOr<RunConfig> config = check_run();
   if (config.ok()) {
     findings.push_back(
         Fine("run", config->name() + " passes the checks of gandem train"));
-    findings.push_back(CheckDisk(*config,
-                                 SizeOfCheckpoint(options, hooks, *config),
+    findings.push_back(CheckDisk(*config, CheckpointBytes(options.run_dir),
                                  FreeDisk(options.run_dir)));
   } else {
     findings.push_back(
@@ -129,8 +120,9 @@ Findings CheckHere(const DoctorOptions& options, const DoctorHooks& hooks) {
 }  // namespace
 
 absl::StatusOr<int> RunDoctor(const DoctorOptions& options,
-                              const DoctorHooks& hooks, std::ostream& out) {
-  const Findings here = CheckHere(options, hooks);
+                              const CheckRunHook& check_run,
+                              std::ostream& out) {
+  const Findings here = CheckHere(options, check_run);
   Print(here, out);
   // The folder holds the run's secrets and the proof that it is shared.
   const bool has_folder =

@@ -36,18 +36,13 @@ struct DoctorOptions {
 // worker uses, so a batch script can recognize it.
 inline constexpr int kExitFaults = 78;
 
-struct DoctorHooks {
-  // Runs the checks of `gandem train` and returns the config that it would run,
-  // with its defaults.
-  std::function<absl::StatusOr<RunConfig>()> check_run;  // required
-  // Returns the size of a checkpoint of the run, in bytes.
-  std::function<absl::StatusOr<int64_t>(const RunConfig&)>
-      predict_checkpoint;  // required
-};
+// Runs the checks of `gandem train` and returns the config that it would run,
+// with its defaults.
+using CheckRunHook = std::function<absl::StatusOr<RunConfig>()>;
 
 // Returns the exit code: 0, or kExitFaults. Prints each line to `out` at once.
 //   the system's error  the address of --listen cannot be used.
 absl::StatusOr<int> RunDoctor(const DoctorOptions& options,
-                              const DoctorHooks& hooks, std::ostream& out);
+                              const CheckRunHook& check_run, std::ostream& out);
 
 }  // namespace gandem

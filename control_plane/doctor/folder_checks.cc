@@ -60,21 +60,18 @@ int64_t CheckpointBytes(const std::string& run_dir) {
   return bytes;
 }
 
-Finding CheckDisk(const RunConfig& config,
-                  const absl::StatusOr<int64_t>& checkpoint_bytes,
+Finding CheckDisk(const RunConfig& config, int64_t checkpoint_bytes,
                   int64_t free_bytes) {
   const std::string free = BytesText(free_bytes) + " are free";
-  if (!checkpoint_bytes.ok()) {
-    return Warning(
-        "disk",
-        absl::StrCat(free, "; what a checkpoint takes is not known: ",
-                     checkpoint_bytes.status().message()),
-        "the first one will tell");
+  if (checkpoint_bytes == 0) {
+    return Fine("disk", free +
+                            "; run this again after the first checkpoint, "
+                            "which shows how much one takes");
   }
   const CheckpointConfig& kept = config.checkpoint();
   int64_t count = kept.keep_last() + 1;
   if (kept.keep_every() > 0) count += config.rounds() / kept.keep_every();
-  const int64_t needed = count * *checkpoint_bytes;
+  const int64_t needed = count * checkpoint_bytes;
   const std::string text =
       absl::StrCat(free, ", ", count, " checkpoints take ", BytesText(needed));
   if (needed <= free_bytes) return Fine("disk", text);

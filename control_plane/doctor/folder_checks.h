@@ -26,9 +26,8 @@ Finding CheckRunFolder(const std::string& run_dir);
 int64_t CheckpointBytes(const std::string& run_dir);
 
 // Checks for room for the kept checkpoints and the one that is being written.
-// `checkpoint_bytes`: size of one, or why it is unknown.
-Finding CheckDisk(const RunConfig& config,
-                  const absl::StatusOr<int64_t>& checkpoint_bytes,
+// `checkpoint_bytes`: size of one; 0: unknown.
+Finding CheckDisk(const RunConfig& config, int64_t checkpoint_bytes,
                   int64_t free_bytes);
 
 // Checks the token in `token_file` and the user's `certificates`. Empty: the

@@ -6,69 +6,90 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <optional>
+#include <iterator>
+#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
-#include "common/config/role_name.h"
 #include "common/files/file.h"
 #include "common/files/plain_file.h"
 #include "common/files/rotation.h"
-#include "common/status.h"
 
 namespace gandem {
 namespace {
 
+constexpr absl::string_view kStamp = "2026-01-31 12:00:00.123 I ";
+constexpr size_t kTimeBytes = kStamp.size() - 3;
 constexpr int64_t kPieceBytes = 64 << 10;
 
-// The process with the log `name`, for example "generator-1.log". None: it is
-// not the log of a process, or it is an older file.
-std::optional<LogSource> SourceOf(absl::string_view name) {
-  if (name == "gandem.log") return LogSource{.role = "gandem"};
-  if (!absl::ConsumeSuffix(&name, ".log")) return std::nullopt;
-  for (const Role role : {GENERATOR, DISCRIMINATOR, COLOCATED}) {
-    absl::string_view number = name;
-    LogSource source = {.role = RoleName(role)};
-    if (absl::ConsumePrefix(&number, source.role + "-") &&
-        std::ranges::all_of(number, absl::ascii_isdigit) &&
-        absl::SimpleAtoi(number, &source.rank)) {
-      return source;
-    }
+std::optional<LogEntry> ParseTextLine(absl::string_view line,
+                                      absl::TimeZone zone) {
+  if (line.size() < kStamp.size() || line[kTimeBytes] != ' ' ||
+      line[kTimeBytes + 2] != ' ') {
+    return std::nullopt;
   }
-  return std::nullopt;
+  const auto* const level = std::ranges::find(kLogLevels, line[kTimeBytes + 1],
+                                              &LogLevelNames::letter);
+  LogEntry entry = {.text = std::string(line)};
+  // ParseTime also accepts "infinite-past", so the dash is checked.
+  if (level == std::end(kLogLevels) || line[4] != '-' ||
+      !absl::ParseTime("%Y-%m-%d %H:%M:%E3S", line.substr(0, kTimeBytes), zone,
+                       &entry.time, nullptr)) {
+    return std::nullopt;
+  }
+  entry.level = level->level;
+  return entry;
+}
+
+std::optional<LogEntry> ParseJsonLine(absl::string_view line) {
+  const auto json = nlohmann::json::parse(line.begin(), line.end(), nullptr,
+                                          /*allow_exceptions=*/false);
+  const auto text_of = [&json](const char* field) {
+    const auto found = json.find(field);
+    return found != json.end() && found->is_string() ? found->get<std::string>()
+                                                     : std::string();
+  };
+  if (!json.is_object()) return std::nullopt;
+  const std::string time = text_of("time");
+  const std::optional<LogLevel> level = ParseLogLevel(text_of("level"));
+  LogEntry entry = {.text = std::string(line)};
+  if (!level.has_value() || time.find('-') != 4 ||
+      !absl::ParseTime("%Y-%m-%dT%H:%M:%E*SZ", time, &entry.time, nullptr)) {
+    return std::nullopt;
+  }
+  entry.level = *level;
+  return entry;
 }
 
 }  // namespace
 
-LogFile::LogFile(std::string path, LogSource source, absl::TimeZone zone)
-    : path_(std::move(path)), source_(std::move(source)), zone_(zone) {}
-
-LogFile::~LogFile() {
-  if (fd_ >= 0) close(fd_);
+std::optional<LogEntry> ParseLogLine(absl::string_view line,
+                                     absl::TimeZone zone) {
+  return !line.empty() && line.front() == '{' ? ParseJsonLine(line)
+                                              : ParseTextLine(line, zone);
 }
 
+LogFile::LogFile(std::string path, std::string name, absl::TimeZone zone)
+    : path_(std::move(path)), name_(std::move(name)), zone_(zone) {}
+
 std::vector<LogEntry> LogFile::Read(bool ended) {
-  std::vector<LogEntry> entries;
-  for (int number = kOlderLogs; number >= 1 && !has_begun_; --number) {
-    AddText(ReadFile(RotatedName(path_, number)).value_or(""), entries);
-  }
-  has_begun_ = true;
-  ReadOpenFile(entries);
-  if (fd_ < 0 || !IsOpenAs(fd_, path_)) {
-    const auto fd = OpenPlainFile(path_, "cannot open", O_RDONLY | O_CLOEXEC);
-    if (fd.ok()) {
-      if (fd_ >= 0) close(fd_);
-      fd_ = *fd;
-      offset_ = 0;
-      ReadOpenFile(entries);
+  std::string bytes = std::exchange(part_, {});
+  if (inode_ == 0) {
+    for (int number = kOlderLogs; number >= 1; --number) {
+      bytes += ReadFile(RotatedName(path_, number)).value_or("");
     }
   }
-  if (ended && !part_.empty()) AddLine(std::exchange(part_, {}), entries);
+  bytes += ReadNewBytes();
+  std::vector<absl::string_view> lines = absl::StrSplit(bytes, '\n');
+  if (!ended || lines.back().empty()) {
+    part_ = std::string(lines.back());
+    lines.pop_back();
+  }
+  std::vector<LogEntry> entries;
+  for (const absl::string_view line : lines) AddLine(line, entries);
   // Lines before the first time stamp get its time.
   const auto stamped = std::ranges::find_if(entries, [](const LogEntry& entry) {
     return entry.time != absl::InfinitePast();
@@ -81,27 +102,38 @@ std::vector<LogEntry> LogFile::Read(bool ended) {
   return entries;
 }
 
-void LogFile::ReadOpenFile(std::vector<LogEntry>& entries) {
-  struct stat open = {};
-  if (fd_ < 0 || fstat(fd_, &open) != 0) return;
-  if (open.st_size < offset_) offset_ = 0;  // RotateOpenFile has emptied it
-  while (true) {
-    const auto bytes = ReadAt(fd_, path_, offset_, kPieceBytes);
-    if (!bytes.ok() || bytes->empty()) return;
-    offset_ += static_cast<int64_t>(bytes->size());
-    AddText(*bytes, entries);
+// After a rotation, the rest of the old file has the first rotated name.
+std::string LogFile::ReadNewBytes() {
+  std::string bytes;
+  const auto append = [&](int fd) {
+    while (true) {
+      const auto piece = ReadAt(fd, path_, offset_, kPieceBytes);
+      if (!piece.ok() || piece->empty()) return;
+      offset_ += static_cast<int64_t>(piece->size());
+      bytes += *piece;
+    }
+  };
+  const auto fd = OpenPlainFile(path_, "cannot open", O_RDONLY | O_CLOEXEC);
+  if (!fd.ok()) return bytes;
+  const absl::Cleanup close_file = [&] { close(*fd); };
+  struct stat file = {};
+  if (fstat(*fd, &file) != 0) return bytes;
+  if (inode_ != 0 && (file.st_ino != inode_ || file.st_size < offset_)) {
+    const auto old = OpenPlainFile(RotatedName(path_, 1), "cannot open",
+                                   O_RDONLY | O_CLOEXEC);
+    if (old.ok()) {
+      append(*old);
+      close(*old);
+    }
+    offset_ = 0;
   }
+  inode_ = file.st_ino;
+  append(*fd);
+  return bytes;
 }
 
-void LogFile::AddText(const std::string& text, std::vector<LogEntry>& entries) {
-  std::vector<std::string> lines = absl::StrSplit(part_ + text, '\n');
-  part_ = std::move(lines.back());
-  lines.pop_back();
-  for (const std::string& line : lines) AddLine(line, entries);
-}
-
-void LogFile::AddLine(const std::string& line, std::vector<LogEntry>& entries) {
-  if (std::optional<LogEntry> entry = ParseLogLine(line, source_, zone_)) {
+void LogFile::AddLine(absl::string_view line, std::vector<LogEntry>& entries) {
+  if (std::optional<LogEntry> entry = ParseLogLine(line, zone_)) {
     last_time_ = entry->time;
     last_level_ = entry->level;
     entries.push_back(*std::move(entry));
@@ -110,34 +142,8 @@ void LogFile::AddLine(const std::string& line, std::vector<LogEntry>& entries) {
   } else {
     entries.push_back({.time = last_time_,
                        .level = last_level_,
-                       .source = source_,
-                       .text = line});
+                       .text = absl::StrCat(name_, ": ", line)});
   }
-}
-
-absl::StatusOr<std::vector<LogSource>> ListLogSources(
-    const std::string& run_dir) {
-  const std::string folder = run_dir + "/logs";
-  if (!PathExists(folder)) {
-    return absl::NotFoundError(absl::StrCat(
-        "'", run_dir,
-        "' holds no run (there is no logs/ in it): name the folder that "
-        "`gandem train --run_dir` has made"));
-  }
-  GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> names,
-                          ListDirectory(folder));
-  std::vector<LogSource> sources;
-  for (const std::string& name : names) {
-    const std::optional<LogSource> source = SourceOf(name);
-    if (source.has_value()) sources.push_back(*source);
-  }
-  return sources;
-}
-
-std::string LogPath(const std::string& run_dir, const LogSource& source) {
-  return absl::StrCat(run_dir, "/logs/", source.role,
-                      source.rank < 0 ? "" : absl::StrCat("-", source.rank),
-                      ".log");
 }
 
 }  // namespace gandem

@@ -2,57 +2,83 @@
 #include "control_plane/logs/logs_command.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <optional>
-#include <tuple>
+#include <regex>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "common/files/file.h"
+#include "common/files/printable.h"
 #include "common/status.h"
-#include "control_plane/logs/log_entry.h"
 #include "control_plane/logs/log_file.h"
 
 namespace gandem {
 namespace {
 
-using LogFiles = std::map<LogSource, LogFile>;
+// By the names of the processes: "gandem", "generator-1".
+using LogFiles = std::map<std::string, LogFile>;
+
+// Names of the processes that have a log in the run folder.
+absl::StatusOr<std::vector<std::string>> ListProcesses(
+    const std::string& run_dir) {
+  const std::string folder = run_dir + "/logs";
+  if (!PathExists(folder)) {
+    return absl::NotFoundError(absl::StrCat(
+        "'", run_dir,
+        "' holds no run (there is no logs/ in it): name the folder that "
+        "`gandem train --run_dir` has made"));
+  }
+  GANDEM_ASSIGN_OR_RETURN(std::vector<std::string> names,
+                          ListDirectory(folder));
+  // Rotated files are named generator-1.2.log.
+  static const std::regex log("(gandem|[a-z]+-[0-9]+)\\.log");
+  std::erase_if(names, [](const std::string& name) {
+    return !std::regex_match(name, log);
+  });
+  for (std::string& name : names) name.resize(name.size() - strlen(".log"));
+  return names;
+}
 
 // Adds the existing files that the options select.
 //   NOT_FOUND  there are none.
 absl::Status FindFiles(const LogsOptions& options, absl::TimeZone zone,
                        LogFiles& files) {
-  GANDEM_ASSIGN_OR_RETURN(const std::vector<LogSource> sources,
-                          ListLogSources(options.run_dir));
-  for (const LogSource& source : sources) {
-    if ((options.role.empty() || source.role == options.role) &&
-        (options.rank < 0 || source.rank == options.rank)) {
-      files.try_emplace(source, LogPath(options.run_dir, source), source, zone);
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                          ListProcesses(options.run_dir));
+  for (const std::string& name : names) {
+    const std::pair<absl::string_view, absl::string_view> role_and_rank =
+        absl::StrSplit(name, '-');
+    if ((options.role.empty() || role_and_rank.first == options.role) &&
+        (options.rank < 0 ||
+         role_and_rank.second == absl::StrCat(options.rank))) {
+      files.try_emplace(name,
+                        absl::StrCat(options.run_dir, "/logs/", name, ".log"),
+                        absl::StrReplaceAll(name, {{"-", "/"}}), zone);
     }
   }
   if (!files.empty()) return absl::OkStatus();
-  const auto append = [](std::string* text, const LogSource& source) {
-    *text += ToString(source);
-  };
   return absl::NotFoundError(absl::StrCat(
       "'", options.run_dir, "/logs' has no log of ",
       options.role.empty() ? "a process" : options.role,
       options.rank < 0 ? "" : absl::StrCat(" of rank ", options.rank),
-      sources.empty() ? "; workers that were started by hand write to stderr"
-                      : absl::StrCat("; there are those of ",
-                                     absl::StrJoin(sources, ", ", append))));
+      names.empty()
+          ? "; workers that were started by hand write to stderr"
+          : absl::StrCat("; there are those of ", absl::StrJoin(names, ", "))));
 }
 
 // Entries of all files that are new since the last call, in the order of time.
 std::vector<LogEntry> ReadNew(LogFiles& files, bool ended) {
   std::vector<LogEntry> all;
-  for (auto& [source, file] : files) {
+  for (auto& [name, file] : files) {
     for (LogEntry& entry : file.Read(ended)) all.push_back(std::move(entry));
   }
-  std::ranges::stable_sort(all, [](const LogEntry& a, const LogEntry& b) {
-    return std::tie(a.time, a.source) < std::tie(b.time, b.source);
-  });
+  std::ranges::stable_sort(all, {}, &LogEntry::time);
   return all;
 }
 
@@ -93,7 +119,8 @@ absl::Status RunLogs(const LogsOptions& options, const LogsHooks& hooks,
   const auto show = [&](bool ended) {
     for (const LogEntry& entry : ReadNew(files, ended)) {
       if (entry.time < since || entry.level < *level) continue;
-      out << (options.json ? LogJson(entry) : LogText(entry, hooks.zone))
+      // A line of a traceback must not pass for a line of the log.
+      out << absl::StrReplaceAll(PrintableText(entry.text), {{"\n", "\n  | "}})
           << "\n";
     }
     out.flush();

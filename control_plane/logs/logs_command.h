@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `gandem logs` prints the lines of all processes of a run in the order of time
-// (docs/how_to/monitoring.md). It holds all lines to print in memory at once.
+// (docs/how_to/monitoring.md), as the processes wrote them (text or JSON);
+// control characters are escaped. It holds all lines to print in memory at
+// once.
 //
 // Owner: main(). Thread safety: one thread.
 #pragma once
@@ -25,7 +27,6 @@ struct LogsOptions {
   std::string role = {};        // empty: all
   int64_t rank = -1;            // -1: all
   std::string level = "debug";  // this level and worse ones
-  bool json = false;
 };
 
 // The clock, the time zone and the run, which tests replace.

@@ -21,7 +21,6 @@
 #include "models/registry/registry.h"
 #include "models/registry/shapes_only.h"
 #include "models/registry/summary.h"
-#include "training/plan/checkpoint_bytes.h"
 #include "training/state/catch_torch.h"
 
 namespace gandem {
@@ -221,13 +220,6 @@ absl::Status ShowRecipe(const ModelsFlags& flags,
   }
   GANDEM_ASSIGN_OR_RETURN(const RunConfig config,
                           LoadRunConfig(flags.name, flags.sets));
-  if (flags.checkpoint_bytes) {
-    GANDEM_ASSIGN_OR_RETURN(const int64_t bytes, CatchTorchOr([&config] {
-                              return PredictCheckpointBytes(config);
-                            }));
-    print(absl::StrCat(bytes, "\n"));
-    return absl::OkStatus();
-  }
   const Case c = {.generator = config.generator().network(),
                   .discriminator = config.discriminator().network(),
                   .data = DataShapeOf(config.data())};
@@ -257,8 +249,6 @@ void AddModelsCommand(CLI::App& app, int& exit_code) {
                       "families]");
   command->add_flag("--summary", flags->summary,
                     "Print one row per layer, with the shape of its output");
-  command->add_flag("--checkpoint_bytes", flags->checkpoint_bytes,
-                    "Print only the size of a recipe's checkpoint in bytes");
   command
       ->add_option("--set", flags->sets,
                    "Set a field of the family or of the recipe: field=value "
@@ -290,11 +280,6 @@ absl::Status ListModels(const ModelsFlags& flags,
         "--summary and --set need the NAME of a family, or a recipe");
   }
   if (absl::EndsWith(flags.name, ".textproto")) return ShowRecipe(flags, print);
-  if (flags.checkpoint_bytes) {
-    return absl::InvalidArgumentError(
-        "--checkpoint_bytes needs a recipe: the size depends on its optimizers "
-        "and its lag");
-  }
   bool found = false;
   bool printed = false;
   for (const auto* const family : NetworkFamilies()) {

@@ -20,7 +20,6 @@ struct ModelsFlags {
   std::string name = {};               // family or recipe; empty: all
   bool summary = false;                // needs a name
   std::vector<std::string> sets = {};  // "field=value" of the named one
-  bool checkpoint_bytes = false;       // print only the size of a checkpoint
   int64_t image_size = 0;              // 0: each size of the family up to 128
   int64_t channels = 3;
   int64_t classes = 0;

@@ -36,7 +36,6 @@ class ExchangeServer::Service final
     reply->set_run_epoch(options.run_epoch);
     reply->set_incarnation(options.incarnation);
     reply->set_rank(options.rank);
-    reply->set_fleet_size(1);
     reply->set_crc32c(Crc32cOf(*reply));
     grpc::ServerUnaryReactor* const reactor = call->DefaultReactor();
     reactor->Finish(ToGrpcStatus(Greet(*request)));

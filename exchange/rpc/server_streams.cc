@@ -135,12 +135,10 @@ class ImagesServerStream : public ServerStream {
     GANDEM_ASSIGN_OR_RETURN(const bool accepted,
                             discriminator().OfferImages(rank(), *images));
     if (!accepted) return false;
-    answers_.push_back(AckFrame{
-        .use = images->use,
-        .round = images->round,
-        .first_index = images->first_index,
-        .count = images->count,
-        .oldest_unfinished_round = discriminator().oldest_unfinished_round()});
+    answers_.push_back(AckFrame{.use = images->use,
+                                .round = images->round,
+                                .first_index = images->first_index,
+                                .count = images->count});
     return true;
   }
 

@@ -107,7 +107,7 @@ DiscriminatorDriver::DiscriminatorDriver(const ExchangeOptions& options,
       round_(options.first_round),
       ops_(DiscriminatorRound(options.schedule, 0, 1)),
       // A resumed run publishes the older critics of its checkpoint first.
-      next_boundary_(options.schedule.OldestBoundaryNeeded(round_)),
+      next_boundary_(options.schedule.CriticBoundary(round_)),
       judged_until_(options.first_round - 1) {}
 
 absl::StatusOr<bool> DiscriminatorDriver::Advance(absl::Time deadline) {

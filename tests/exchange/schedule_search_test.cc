@@ -79,8 +79,7 @@ class State {
       : setting_(&setting),
         generator_round_(setting.first_round),
         discriminator_round_(setting.first_round),
-        next_boundary_(
-            setting.schedule.OldestBoundaryNeeded(setting.first_round)),
+        next_boundary_(setting.schedule.CriticBoundary(setting.first_round)),
         answered_until_(setting.first_round - 1),
         ledger_(setting.schedule, setting.first_round),
         cache_({.max_images = CacheImages(setting),

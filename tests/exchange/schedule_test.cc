@@ -73,7 +73,6 @@ TEST(ScheduleTest, FirstRoundsOfALagShareTheFirstCritic) {
   for (int64_t t = 0; t < 3; ++t) EXPECT_EQ(schedule.CriticBoundary(t), 0);
   EXPECT_EQ(schedule.CriticBoundary(3), 1);
   EXPECT_EQ(schedule.LastRoundJudgedBy(0), 2);
-  EXPECT_EQ(schedule.OldestBoundaryNeeded(10), 8);
 }
 
 TEST(ScheduleTest, EveryRoundIsJudgedByItsBoundary) {

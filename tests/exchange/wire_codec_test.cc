@@ -128,12 +128,11 @@ TEST(WireCodecTest, FramesWithoutPayloadComeBack) {
       Decode(Message({.body = AckFrame{.use = ImageUse::kFeedback,
                                        .round = 1,
                                        .first_index = 2,
-                                       .count = 3,
-                                       .oldest_unfinished_round = 4}})));
+                                       .count = 3}})));
   ASSERT_TRUE(std::holds_alternative<AckFrame>(answer.body));
   const AckFrame& ack = std::get<AckFrame>(answer.body);
   EXPECT_EQ(ack.use, ImageUse::kFeedback);
-  EXPECT_EQ(ack.oldest_unfinished_round, 4);
+  EXPECT_EQ(ack.count, 3);
   ASSERT_OK_AND_ASSIGN(const Frame finished,
                        Decode(Message({.body = FinishedFrame{}})));
   EXPECT_TRUE(std::holds_alternative<FinishedFrame>(finished.body));

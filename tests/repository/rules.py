@@ -363,7 +363,7 @@ SINGLE_READERS = (
     "control_plane/coordinator/coordinator.h",
     "control_plane/doctor/doctor_service.h",
     "control_plane/doctor/peer_checks.h",
-    "control_plane/logs/log_entry.h",
+    "control_plane/logs/log_file.h",
     "scaling_manager/planner_commands/machines.h",
     "scaling_manager/planner_commands/plan_file.h",
     "scaling_manager/profiler/profile_file.h",

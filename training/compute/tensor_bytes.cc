@@ -63,9 +63,13 @@ at::Tensor InLayout(const at::Tensor& images_NCHW, const Compute& compute) {
 SharedBytes PackImages(const at::Tensor& images_NCHW,
                        const TensorFormat& format) {
   torch::NoGradGuard no_grad;
-  const at::Tensor wire = InLayout(
-      images_NCHW.detach(),
-      {.device = at::kCPU, .dtype = WireType(format), .layout = format.layout});
+  at::Tensor wire = images_NCHW.detach();
+  wire =
+      wire.is_cuda()
+          ? InLayout(wire, {.device = at::kCPU,
+                            .dtype = WireType(format),
+                            .layout = format.layout})
+          : wire.to(WireType(format)).contiguous(ToMemoryFormat(format.layout));
   if (format.encoding == Encoding::kFloat32 ||
       format.encoding == Encoding::kFloat64) {
     auto owner = std::make_shared<const at::Tensor>(wire);
@@ -93,7 +97,10 @@ at::Tensor UnpackImages(const std::vector<ImageBatch>& pieces,
                out.first(piece.count * image_bytes));
     out = out.subspan(piece.count * image_bytes);
   }
-  return InLayout(wire, compute);
+  const bool is_done = compute.device.is_cpu() &&
+                       compute.dtype == wire.scalar_type() &&
+                       compute.layout == format.layout;
+  return is_done ? wire : InLayout(wire, compute);
 }
 
 at::Tensor UnpackImages(const SharedBytes& bytes, int64_t count,

@@ -192,13 +192,12 @@ absl::Status GradientSynchronizer::FinishComparison(absl::Time deadline) {
     }
     const std::vector<size_t> apart = OutsideMajority(of_ranks);
     if (apart.empty()) continue;
-    const absl::Status differ = absl::DataLossError(absl::StrCat(
+    return MarkStatesDiffer(absl::DataLossError(absl::StrCat(
         "the states of this fleet differ: ", state[i].first, " of ",
         apart.size() == 1 ? "rank " : "ranks ", absl::StrJoin(apart, ", "),
         apart.size() < of_ranks.size() ? " is not that of most ranks"
                                        : " has no value that most ranks have",
-        ". A memory, a processor or a program is at fault"));
-    return WithRanksApart(differ, apart);
+        ". A memory, a processor or a program is at fault")));
   }
   return absl::OkStatus();
 }

@@ -5,10 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/config/field_ranges.h"
-#include "common/config/optimizer_validate.h"
+#include "common/check.h"
 #include "common/config/parameter_patterns.h"
-#include "common/faults.h"
 #include "training/optimizers/learning_rate.h"
 #include "training/optimizers/rules/families.h"
 #include "training/optimizers/rules_around.h"
@@ -69,19 +67,10 @@ std::unique_ptr<UpdateRule> MakeRuleOfGroups(const OptimizerConfig& config,
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Optimizer>> MakeOptimizer(
-    const OptimizerConfig& config, const TensorsByName& parameters,
-    const OptimizerUse& use) {
-  Faults faults("optimizer");
-  CheckRanges("", config, faults);
-  CheckOptimizer("", config, use.rounds, faults);
-  if (config.optimism_rule() != OptimizerConfig::FIXED) {
-    faults.Add(
-        "optimism_rule LAG_MATCHED: an optimizer does not know the lag; "
-        "ResolvedOptimizer (common/config/optimizer_validate.h) makes a number "
-        "of it");
-  }
-  if (!faults.empty()) return faults.ToStatus();
+std::unique_ptr<Optimizer> MakeOptimizer(const OptimizerConfig& config,
+                                         const TensorsByName& parameters,
+                                         const OptimizerUse& use) {
+  GANDEM_CHECK(config.optimism_rule() == OptimizerConfig::FIXED);
   const double rate = LearningRateOf(config) *
                       BatchFactor(config.batch_scaling(), use.batch_size,
                                   config.base_batch_size());

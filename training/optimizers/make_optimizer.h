@@ -3,13 +3,12 @@
 // Makes an optimizer from an OptimizerConfig. A new optimizer needs a message
 // in proto/config.proto, a source in rules/ and a line in rules/families.h.
 //
-// Thread safety: the compute thread. Errors: below; Torch exceptions.
+// Thread safety: the compute thread. Errors: Torch exceptions.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
-#include "absl/status/statusor.h"
 #include "proto/config.pb.h"
 #include "training/optimizers/optimizer.h"
 #include "training/state/tensors_by_name.h"
@@ -25,11 +24,12 @@ struct OptimizerUse {
 };
 
 // Makes the optimizer of `parameters`, which must have their final type, device
-// and memory layout. The default family is Adam. FreezeParameters checks that
-// the patterns of parameter groups match.
-//   INVALID_ARGUMENT  lists every option that is out of range.
-absl::StatusOr<std::unique_ptr<Optimizer>> MakeOptimizer(
-    const OptimizerConfig& config, const TensorsByName& parameters,
-    const OptimizerUse& use);
+// and memory layout. The default family is Adam. `config` is valid, and its
+// optimism is a number (ResolvedOptimizer in
+// common/config/optimizer_validate.h). FreezeParameters checks that the
+// patterns of parameter groups match.
+std::unique_ptr<Optimizer> MakeOptimizer(const OptimizerConfig& config,
+                                         const TensorsByName& parameters,
+                                         const OptimizerUse& use);
 
 }  // namespace gandem

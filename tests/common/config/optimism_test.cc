@@ -73,17 +73,6 @@ TEST(OptimismTest, ARoleMakesUpForWhatTheOtherLeaves) {
       Pair(2, 2));
 }
 
-TEST(OptimismTest, UnmatchedLagIsWhatTheLawLeaves) {
-  const auto config = WithOptimism(
-      {"schedule.lag=4", "generator.optimizer.optimism_rule=FIXED",
-       "generator.optimizer.optimism=1",
-       "discriminator.optimizer.optimism_rule=FIXED",
-       "discriminator.optimizer.optimism=1",
-       "schedule.discriminator_steps_per_round=2", "generator.batch_size=128"});
-  ASSERT_OK(config.status());
-  EXPECT_EQ(UnmatchedLag(*config), 2.5);
-}
-
 TEST(OptimismTest, ALagThatCannotBeMatchedIsRefused) {
   EXPECT_OK(WithOptimism({"schedule.lag=20"}));
   EXPECT_THAT(

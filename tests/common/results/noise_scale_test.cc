@@ -165,7 +165,6 @@ TEST(NoiseScaleTest, ByHand) {
   EXPECT_NEAR(scale->low, 8.0 / 3, 1e-6);
   EXPECT_NEAR(scale->high, 8.0 / 3, 1e-6);
   EXPECT_EQ(scale->rounds, 5);
-  EXPECT_DOUBLE_EQ(scale->ImagesFactor(8), 4);
 }
 
 // At a minimum nothing but noise is seen: no batch is too large.

@@ -189,7 +189,7 @@ TEST_F(CoordinatorPartingTest, WorkersTellOfThemselves) {
     HeartbeatRequest request = Beat(worker, 5, 5);
     request.set_failure("DATA_LOSS: the states of this fleet differ");
     request.set_failure_exit_code(kExitDamaged);
-    request.add_ranks_apart(1);
+    request.set_states_differ(true);
     ASSERT_OK(coordinator_->Heartbeat(request));
   }
   for (PlayedWorker& worker : fleet_) {

@@ -32,10 +32,7 @@ class DoctorTest : public ::testing::Test {
     options.run_dir = run_dir_ / "run";
     std::ostringstream out;
     const auto code = RunDoctor(
-        options,
-        {.check_run = [this] { return config_; },
-         .predict_checkpoint = [this](const RunConfig&) { return bytes_; }},
-        out);
+        options, [this] { return config_; }, out);
     EXPECT_OK(code);
     code_ = code.value_or(-1);
     return out.str();
@@ -43,7 +40,6 @@ class DoctorTest : public ::testing::Test {
 
   const TempDir run_dir_;
   absl::StatusOr<RunConfig> config_ = RunConfig();
-  absl::StatusOr<int64_t> bytes_ = 1000;
   int code_ = -1;
 };
 
@@ -70,14 +66,6 @@ TEST_F(DoctorTest, WithoutARunFolderNoOtherHostIsAsked) {
   EXPECT_EQ(code_, kExitFaults);
 }
 
-TEST_F(DoctorTest, ADiskThatWillNotHoldTheFirstCheckpoints) {
-  bytes_ = int64_t{1} << 60;
-  EXPECT_THAT(Run({.recipe = "r"}), AllOf(HasSubstr("FAULT    disk: "),
-                                          HasSubstr("checkpoints take "),
-                                          HasSubstr("checkpoint.keep_last")));
-  EXPECT_EQ(code_, kExitFaults);
-}
-
 TEST_F(DoctorTest, EveryCheckHasOneLine) {
   const std::string said = Run({.recipe = "r"});
   for (const char* const check :
@@ -88,15 +76,13 @@ TEST_F(DoctorTest, EveryCheckHasOneLine) {
 
 TEST_F(DoctorTest, AnAddressThatCannotBeListenedOnEndsIt) {
   std::ostringstream out;
-  EXPECT_THAT(
-      RunDoctor({.recipe = "r",
-                 .run_dir = run_dir_ / "run",
-                 .listen = "10.255.255.1:7000"},
-                {.check_run = [this] { return config_; },
-                 .predict_checkpoint = [](const RunConfig&) { return 1000; }},
-                out),
-      StatusIs(absl::StatusCode::kAlreadyExists,
-               HasSubstr("cannot listen on 10.255.255.1:7000")));
+  EXPECT_THAT(RunDoctor(
+                  {.recipe = "r",
+                   .run_dir = run_dir_ / "run",
+                   .listen = "10.255.255.1:7000"},
+                  [this] { return config_; }, out),
+              StatusIs(absl::StatusCode::kAlreadyExists,
+                       HasSubstr("cannot listen on 10.255.255.1:7000")));
 }
 
 }  // namespace

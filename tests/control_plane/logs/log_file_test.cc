@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "common/files/file.h"
 #include "common/files/rotation.h"
 #include "tests/testing/status_matchers.h"
@@ -32,7 +33,8 @@ class LogFileTest : public ::testing::Test {
   std::vector<std::string> Read(bool ended = false) {
     std::vector<std::string> texts;
     for (const LogEntry& entry : file_.Read(ended)) {
-      texts.push_back(entry.text);
+      texts.push_back(absl::StrReplaceAll(
+          entry.text, {{entry.text.substr(0, entry.text.find(": ") + 2), ""}}));
     }
     return texts;
   }
@@ -40,7 +42,7 @@ class LogFileTest : public ::testing::Test {
 
   TempDir dir_;
   std::string path_ = dir_ / "generator-1.log";
-  LogFile file_{path_, {.role = "generator", .rank = 1}, absl::UTCTimeZone()};
+  LogFile file_{path_, "generator/1", absl::UTCTimeZone()};
 };
 
 TEST_F(LogFileTest, OlderFilesComeFirst) {
@@ -60,7 +62,7 @@ TEST_F(LogFileTest, LinesWithoutAStampBelongToTheLineBefore) {
   Append("late\n");
   const std::vector<LogEntry> late = file_.Read(/*ended=*/false);
   ASSERT_EQ(late.size(), 1U);
-  EXPECT_EQ(late[0].text, "late");
+  EXPECT_EQ(late[0].text, "generator/1: late");
   EXPECT_EQ(late[0].level, LogLevel::kWarn);
   EXPECT_EQ(absl::ToUnixSeconds(late[0].time) % 60, 2);
 }
@@ -77,7 +79,7 @@ TEST_F(LogFileTest, BeforeTheFirstStampTimeIsThatOfTheStamp) {
   Append("warning of a library\n" + LineAt(3, "first") + LineAt(4, "second"));
   const std::vector<LogEntry> read = file_.Read(/*ended=*/false);
   ASSERT_EQ(read.size(), 3U);
-  EXPECT_EQ(read[0].text, "warning of a library");
+  EXPECT_EQ(read[0].text, "generator/1: warning of a library");
   EXPECT_EQ(read[0].time, read[1].time);
 }
 
@@ -100,13 +102,14 @@ TEST_F(LogFileTest, NothingIsLostWhenTheFileIsRenamed) {
   EXPECT_THAT(Read(), ElementsAre("b", "c"));
 }
 
-TEST_F(LogFileTest, AFileThatWasEmptiedIsReadFromItsStart) {
+TEST_F(LogFileTest, NothingIsLostWhenTheFileIsCopiedAndEmptied) {
   Append(LineAt(1, "long enough to be longer than the new file"));
   EXPECT_THAT(Read(),
               ElementsAre("long enough to be longer than the new file"));
+  Append(LineAt(2, "b"));
   ASSERT_OK(RotateOpenFile(path_, kOlderLogs));
   Append(LineAt(3, "c"));
-  EXPECT_THAT(Read(), ElementsAre("c"));
+  EXPECT_THAT(Read(), ElementsAre("b", "c"));
 }
 
 TEST_F(LogFileTest, ALongFileIsReadWhole) {
@@ -118,22 +121,39 @@ TEST_F(LogFileTest, ALongFileIsReadWhole) {
   EXPECT_EQ(ReadToTheEnd(), expected);
 }
 
-TEST(ListLogSourcesTest, OnlyProcessesOfTheRun) {
-  const TempDir run;
-  ASSERT_OK(CreateDirectories(run / "logs"));
-  for (const char* const name :
-       {"gandem.log", "gandem.1.log", "generator-0.log", "generator-10.log",
-        "discriminator-1.2.log", "evaluation.log", "generator--1.log",
-        "generator-.log", "discriminator-2.log.tmp", "report.json"}) {
-    ASSERT_OK(WriteFile(run / "logs/" + name, ""));
+// 2026-01-31 12:00:00.123 UTC
+absl::Time Noon() { return absl::FromUnixMillis(int64_t{1769860800123}); }
+
+TEST(ParseLogLineTest, TextIsReadInItsTimeZone) {
+  const std::string line = "2026-01-31 13:00:00.123 W generator/1: slow: 2 s";
+  const auto entry = ParseLogLine(line, absl::FixedTimeZone(3600));
+  ASSERT_TRUE(entry.has_value());
+  EXPECT_EQ(entry->time, Noon());
+  EXPECT_EQ(entry->level, LogLevel::kWarn);
+  EXPECT_EQ(entry->text, line);
+}
+
+TEST(ParseLogLineTest, JsonIsReadInUtc) {
+  const std::string line =
+      R"({"time":"2026-01-31T12:00:00.123Z","level":"error",)"
+      R"("role":"generator","rank":1,"text":"a\nb"})";
+  const auto entry = ParseLogLine(line, absl::FixedTimeZone(3600));
+  ASSERT_TRUE(entry.has_value());
+  EXPECT_EQ(entry->time, Noon());
+  EXPECT_EQ(entry->level, LogLevel::kError);
+  EXPECT_EQ(entry->text, line);
+}
+
+TEST(ParseLogLineTest, ALineWithoutAValidStampIsNoEntry) {
+  for (const char* const line :
+       {"", "Traceback (most recent call last):", "{", "{}", "{\"time\": 3}",
+        "2026-01-31 12:00:00.123 X generator/1: unknown level",
+        "2026-13-31 12:00:00.123 I generator/1: month 13",
+        "2026-01-31 12:00:00.123",
+        R"({"time":"infinite-past","level":"info","text":"a"})",
+        R"({"time":"2026-01-31T12:00:00.123Z","level":"loud","text":"a"})"}) {
+    EXPECT_FALSE(ParseLogLine(line, absl::UTCTimeZone()).has_value()) << line;
   }
-  const auto sources = ListLogSources(run.path());
-  ASSERT_OK(sources);
-  EXPECT_THAT(*sources,
-              ElementsAre(LogSource{.role = "gandem"},
-                          LogSource{.role = "generator", .rank = 0},
-                          LogSource{.role = "generator", .rank = 10}));
-  EXPECT_EQ(LogPath("r", sources->at(2)), "r/logs/generator-10.log");
 }
 
 }  // namespace

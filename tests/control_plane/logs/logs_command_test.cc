@@ -105,10 +105,30 @@ TEST_F(LogsCommandTest, FiltersByRoleRankLevelAndTime) {
   EXPECT_OK(Show({.since = "57s"}));
   EXPECT_THAT(Shown(), ElementsAre("g1-warn", "d1-error"));
   out_.str("");
-  EXPECT_OK(Show({.since = "2026-01-31T12:00:04Z", .json = true}));
-  EXPECT_EQ(out_.str(), R"({"time":"2026-01-31T12:00:04.000Z","level":"error",)"
-                        R"("role":"discriminator","rank":1,"text":"d1-error"})"
-                        "\n");
+  EXPECT_OK(Show({.since = "2026-01-31T12:00:04Z"}));
+  EXPECT_EQ(out_.str(),
+            "2026-01-31 12:00:04.000 E discriminator/1: d1-error\n");
+}
+
+TEST_F(LogsCommandTest, OnlyProcessesOfTheRun) {
+  for (const char* const name :
+       {"gandem.1.log", "discriminator-1.2.log", "evaluation.log",
+        "generator--1.log", "generator-.log", "discriminator-2.log.tmp",
+        "report.json"}) {
+    ASSERT_OK(WriteFile(run_ / "logs/" + name, "no process\n"));
+  }
+  Say("gandem", 1, "a");
+  Say("generator/10", 2, "b");
+  EXPECT_OK(Show({}));
+  EXPECT_THAT(Shown(), ElementsAre("a", "b"));
+}
+
+TEST_F(LogsCommandTest, TextCannotOrderTheTerminalOrPlayALine) {
+  Say("generator/1", 1, "\x1b[2J\xff\nforged");
+  EXPECT_OK(Show({}));
+  EXPECT_EQ(out_.str(),
+            "2026-01-31 12:00:01.000 I generator/1: \\x1b[2J\\xff\n"
+            "  | forged\n");
 }
 
 TEST_F(LogsCommandTest, FollowsUntilTheRunEnds) {
@@ -160,7 +180,7 @@ TEST_F(LogsCommandTest, SaysWhatThereIsNot) {
   EXPECT_THAT(Show({.role = "generator", .rank = 7}),
               StatusIs(absl::StatusCode::kNotFound,
                        AllOf(HasSubstr("no log of generator of rank 7"),
-                             HasSubstr("those of generator/0"))));
+                             HasSubstr("those of generator-0"))));
   EXPECT_THAT(Show({.run_dir = "/no/such/run"}),
               StatusIs(absl::StatusCode::kNotFound,
                        AllOf(HasSubstr("'/no/such/run' holds no run"),

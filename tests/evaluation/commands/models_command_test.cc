@@ -111,25 +111,6 @@ TEST(ModelsCommandTest, ARecipeHasTheCountsOfItsFamilies) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
 }
 
-TEST(ModelsCommandTest, ARecipeHasTheBytesOfItsCheckpoints) {
-  const TempDir folder;
-  const std::string recipe = folder / "small.textproto";
-  ASSERT_OK(WriteFile(recipe,
-                      "rounds: 1 data { image_size: 8 channels: 1 }"
-                      "schedule { lag: 1 }"
-                      "generator { network { mlp { noise_dim: 3 hidden: 5 } } "
-                      "optimizer { adam {} } }"
-                      "discriminator { network { mlp { hidden: 2 } } "
-                      "optimizer { adam {} } }"));
-  // Layers of 3 x 5 and 5 x 64, and of 64 x 2 and 2 x 1, with biases: weights,
-  // the generator's average, two moments, and the numbers of updates.
-  EXPECT_EQ(*ModelsText({.name = recipe, .checkpoint_bytes = true}),
-            absl::StrCat(4 * (404 * 4 + 133 * 3) + 2 * 8, "\n"));
-  EXPECT_THAT(ModelsText({.name = "dcgan", .checkpoint_bytes = true}),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("needs a recipe")));
-}
-
 TEST(ModelsCommandTest, ErrorsHelp) {
   EXPECT_THAT(ModelsText({.name = "dcgann"}),
               StatusIs(absl::StatusCode::kInvalidArgument,

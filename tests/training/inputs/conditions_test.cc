@@ -221,7 +221,7 @@ class ConditionsReader : public Discriminator {
 std::unique_ptr<Optimizer> AdamFor(const torch::nn::Module& network) {
   OptimizerConfig config;
   config.mutable_adam();
-  return *MakeOptimizer(config, ParametersOf(network), {});
+  return MakeOptimizer(config, ParametersOf(network), {});
 }
 
 constexpr int64_t kRounds = 6;

@@ -29,7 +29,7 @@ class GradientScalerTest : public ::testing::Test {
     network_.register_parameter("b", torch::zeros({2}));
     OptimizerConfig config;
     config.mutable_sgd()->set_learning_rate(1);
-    optimizer_ = *MakeOptimizer(config, ParametersOf(network_), {});
+    optimizer_ = MakeOptimizer(config, ParametersOf(network_), {});
   }
 
   void SetGradients(float first) {

@@ -86,7 +86,7 @@ struct Rank {
     network->to(at::kDouble);
     OptimizerConfig sgd;
     sgd.mutable_sgd()->set_learning_rate(0.1);
-    optimizer = *MakeOptimizer(sgd, ParametersOf(*network), {});
+    optimizer = MakeOptimizer(sgd, ParametersOf(*network), {});
     if (collective == nullptr) return;
     SyncBatchNorm(*network, GatherOver(collective));
     synchronizer = std::make_unique<GradientSynchronizer>(

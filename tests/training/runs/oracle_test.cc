@@ -287,7 +287,7 @@ class OracleRun {
       GANDEM_CHECK_OK(
           FreezeParameters(Role_Name(role), freeze, config, network));
     }
-    return *MakeOptimizer(config, TrainedParametersOf(network), {});
+    return MakeOptimizer(config, TrainedParametersOf(network), {});
   }
   template <typename Network>
   std::shared_ptr<Network> Started(std::shared_ptr<Network> network,
