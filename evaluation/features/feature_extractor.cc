@@ -50,7 +50,7 @@ absl::Status CheckImages(const FeatureNet& net, const at::Tensor& images) {
   return absl::OkStatus();
 }
 
-// As float64 [rows, columns] on the CPU.
+// Returns `output` as float64 [rows, columns] on the CPU.
 absl::StatusOr<at::Tensor> CheckOutput(absl::string_view what,
                                        const FeatureNet& net,
                                        const at::Tensor& output, int64_t rows,
@@ -80,7 +80,7 @@ absl::StatusOr<at::Tensor> CheckOutput(absl::string_view what,
   return result;
 }
 
-// The header of a safetensors file comes after its size, 8 bytes.
+// A safetensors file holds the size of its header (8 bytes), then the header.
 bool IsSafetensors(absl::string_view prefix) {
   return prefix.size() > 8 && prefix[8] == '{';
 }
@@ -99,7 +99,7 @@ absl::Status CheckOwnInput(absl::string_view what,
       "weights of the FID Inception"));
 }
 
-// A family that a user may name in every build, and the extra that brings it.
+// A family name that every build accepts, and the extra that implements it.
 struct KnownFamily {
   absl::string_view name;
   absl::string_view extra;
@@ -108,7 +108,8 @@ constexpr KnownFamily kKnownFamilies[] = {{kClipFamily, "vit_features"},
                                           {kDinov2Family, "vit_features"},
                                           {kLpipsFamily, "lpips"}};
 
-// The family that the user asks for, else the one whose first layer is there.
+// Returns the family that the user asks for, or else the one whose first layer
+// is among `tensors`.
 absl::StatusOr<std::optional<WeightsFamily>> WantedFamily(
     const ExtractorOptions& options, const std::vector<NamedTensor>& tensors) {
   for (const WeightsFamily& family : ExtraWeightsFamilies()) {
@@ -125,7 +126,7 @@ absl::StatusOr<std::optional<WeightsFamily>> WantedFamily(
   return std::nullopt;
 }
 
-// By the first bytes, not by the name: published files have all kinds of names.
+// The first bytes tell the kind; names of published files do not.
 absl::StatusOr<std::unique_ptr<FeatureExtractor>> Open(
     const std::string& path, const ExtractorOptions& options) {
   GANDEM_ASSIGN_OR_RETURN(const std::string prefix, ReadPrefix(path, 16));
@@ -288,7 +289,7 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> OpenFeatureExtractor(
         absl::StrCat("features need gray or RGB images, not such of ", channels,
                      " x ", height, " x ", width));
   }
-  // Float32 is float32: by default a GPU's convolutions round their factors.
+  // By default a GPU's convolutions round float32 factors to TF32.
   if (options.compute.device.is_cuda()) {
     at::globalContext().setAllowTF32CuDNN(false);
     at::globalContext().setAllowTF32CuBLAS(false);
