@@ -10,8 +10,8 @@
 // The file is safetensors: the network's state under "classifier.", and
 // "gandem.classifier", int64 [version, channels, height, width, classes].
 //
-// Owner: the caller. Thread safety: one compute thread. Errors: Torch
-// exceptions; Status where files are read.
+// Owner: the caller. Thread safety: one compute thread.
+// Errors: Torch exceptions; Status where files are read.
 #pragma once
 
 #include <ATen/core/Tensor.h>

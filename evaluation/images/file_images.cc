@@ -70,7 +70,6 @@ class FileImages : public ImageSet {
     std::vector<at::Tensor> images;
     for (int64_t i = range.first; i < range.end(); ++i) {
       GANDEM_ASSIGN_OR_RETURN(PixelImage image, Decode(i));
-      // from_blob() wants no constness; clone() copies.
       images.push_back(
           torch::from_blob(image.pixels.data(),
                            {1, image.height, image.width, image.channels},
@@ -82,7 +81,7 @@ class FileImages : public ImageSet {
   }
 
  private:
-  // With shape_.channels, in its own size.
+  // Decodes an image to shape_.channels channels, in its own size.
   absl::StatusOr<PixelImage> Decode(int64_t index) const {
     GANDEM_ASSIGN_OR_RETURN(const std::string stored, source_->Fetch(index));
     GANDEM_ASSIGN_OR_RETURN(DecodedImage image,
@@ -99,7 +98,6 @@ class FileImages : public ImageSet {
     return WithChannels(std::move(image.pixels), shape_.channels);
   }
 
-  // Never change after construction.
   const std::unique_ptr<const ImageStore> source_;
   const ImageShape shape_;
 };
@@ -119,7 +117,7 @@ absl::StatusOr<std::unique_ptr<ImageSet>> OpenFileImages(
     GANDEM_ASSIGN_OR_RETURN(known, LookAtAll(*source));
   }
   auto images = std::make_unique<FileImages>(std::move(source), *known);
-  // The first image tells of a folder of what no program reads.
+  // Reading one image finds a kind of image that gandem cannot read.
   GANDEM_RETURN_IF_ERROR(images->ReadEach({.first = 0, .count = 1}));
   return images;
 }

@@ -18,7 +18,7 @@
 namespace gandem {
 namespace {
 
-// Path lengths are of images of about that size, as in StyleGAN's code.
+// Path lengths compare images of about this size, as in StyleGAN's code.
 constexpr int64_t kPathPixels = 256;
 
 NoiseOptions NoiseOf(const ImagesSpec::Generated& spec) {
@@ -44,7 +44,7 @@ class GeneratedImages : public ImageSet {
   GeneratedImages(const ImagesSpec::Generated& spec, LoadedGenerator generator)
       : spec_(spec), generator_(std::move(generator)) {}
 
-  // One image tells the shape, and whether the device works.
+  // Makes one image to learn the shape and to test the device.
   absl::Status TryOut() {
     const torch::NoGradGuard no_grad;
     if (spec_.has_path_epsilon() && generator_.pairs) {
@@ -150,7 +150,7 @@ class GeneratedImages : public ImageSet {
   }
 
  private:
-  // In the generator's type, on its device.
+  // Returns images in the generator's type, on its device.
   absl::StatusOr<at::Tensor> Make(const at::Tensor& noise_NZ,
                                   IndexRange range) {
     const Compute& compute = generator_.compute;

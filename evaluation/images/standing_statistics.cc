@@ -19,7 +19,8 @@ struct Batch {
   Condition condition;
 };
 
-// Labels at most: images that are translated are added to it.
+// Draws noise, and labels for a run with classes; images to translate are added
+// later.
 Batch DrawBatch(const StandingOptions& options, int64_t min_batch,
                 uint64_t seed, uint64_t step, int64_t noise_dim,
                 int64_t num_classes) {
@@ -42,7 +43,7 @@ Batch DrawBatch(const StandingOptions& options, int64_t min_batch,
   return batch;
 }
 
-// False: it has none.
+// Returns false if there is no batch norm.
 bool ResetBatchNorm(Generator& network) {
   bool has_batch_norm = false;
   for (const auto& module : network.modules()) {

@@ -20,18 +20,18 @@
 namespace gandem {
 namespace {
 
-// Distances of all pairs: 10,000 images a side take a minute on one core with
+// Distances of all pairs of 10,000 images a side take a minute on one core with
 // an Inception's features.
 constexpr int64_t kMaxPrecisionRecallImages = 10000;
 
-// Below it, papers do not compute an FID: the covariance of an Inception's
-// features has no full rank.
+// Papers compute FID with at least as many images: with fewer, the covariance
+// of an Inception's features has no full rank.
 constexpr int64_t kFewImages = 2048;
 
 struct NamedMetric {
   absl::string_view name;
   bool MetricSet::*member;
-  absl::string_view extra = "";  // that computes it; "": the core
+  absl::string_view extra = "";  // "": in the core
 };
 constexpr NamedMetric kMetrics[] = {
     {"fid", &MetricSet::frechet},
@@ -43,8 +43,8 @@ constexpr NamedMetric kMetrics[] = {
     {"lpips", &MetricSet::diversity, "lpips"},
     {"ppl", &MetricSet::path_length, "lpips"}};
 
-// At most as many rows as there is time for, evenly spaced: a folder may be
-// sorted by class.
+// Returns at most kMaxPrecisionRecallImages rows, evenly spaced because a
+// folder may be sorted by class.
 at::Tensor EvenRows(const at::Tensor& values) {
   const int64_t rows = values.size(0);
   const int64_t count = std::min(rows, kMaxPrecisionRecallImages);
@@ -64,7 +64,7 @@ absl::StatusOr<Metric> DistanceMetric(const FeatureNet& net,
   metric.set_num_images(images.count);
   metric.set_num_reference_images(num_reference);
   for (const ExtraMetric& extra : ExtraMetrics()) {
-    // Of two numbers that are not known there is nothing to say.
+    // Without either number, the bias is unknown.
     if (extra.predicted_bias == nullptr ||
         (images.count == 0 && num_reference == 0)) {
       continue;
@@ -75,7 +75,7 @@ absl::StatusOr<Metric> DistanceMetric(const FeatureNet& net,
   return metric;
 }
 
-// One evaluation: everything that its metrics share.
+// State that the metrics of one evaluation share.
 class Computation {
  public:
   Computation(const FeatureNet& net, const MetricOptions& options,
@@ -92,7 +92,7 @@ class Computation {
           CheckVariance(kReferenceSide, net_.name, reference_.features_ND));
     }
     GANDEM_ASSIGN_OR_RETURN(images_, ReadSide(images, metrics.inception_score));
-    // A distance of two images may be the same for all pairs.
+    // The distances of all pairs may be equal.
     if (!metrics.takes_pairs()) {
       GANDEM_RETURN_IF_ERROR(
           CheckVariance(kJudgedSide, net_.name, images_.features_ND));
@@ -100,8 +100,7 @@ class Computation {
     return absl::OkStatus();
   }
 
-  // `reference_moments` are those of the reference where a metric needs them;
-  // they are decomposed once.
+  // Decomposes the moments of the reference, set if a metric needs them, once.
   absl::Status AddAll(const std::optional<Moments>& reference_moments) {
     const MetricSet& metrics = options_.metrics;
     std::optional<FrechetReference> decomposed;
@@ -213,7 +212,7 @@ class Computation {
 
   const FeatureNet& net_;
   const MetricOptions& options_;
-  const std::vector<ExtraMetric> extras_;  // those that are wanted
+  const std::vector<ExtraMetric> extras_;  // requested ones
   Features images_;
   Features reference_;
   std::vector<Metric> metrics_;

@@ -25,7 +25,7 @@ std::string FirstOf(const std::string& a, const std::string& b) {
   return a.empty() ? b : a;
 }
 
-// What the file does not say.
+// Assumptions about what the file does not record, as warnings.
 std::vector<std::string> AssumptionsOf(const std::string& name,
                                        const FeatureStatistics& statistics,
                                        const FeatureNet& net) {

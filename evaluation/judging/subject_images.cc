@@ -22,7 +22,7 @@ std::string SizeText(const ImagesCard& images) {
       images.channels() == 1 ? " gray" : " RGB");
 }
 
-// The size of the reference's images, where the subject's have another one.
+// Resizes images to the size of the reference's images, if they differ.
 absl::Status AddResize(const EvaluateRequest& request,
                        const Reference& reference, const ImageShape& from,
                        ImagesSpec& images) {
@@ -49,7 +49,7 @@ absl::Status AddResize(const EvaluateRequest& request,
   return absl::OkStatus();
 }
 
-// All of them are drawn, so that a number of them needs no subset.
+// Pairs are random already, so the first `num` of them need no subset.
 absl::StatusOr<std::unique_ptr<ImageSet>> OpenPairs(
     const MetricSet& metrics, const EvaluateRequest& request,
     Subject& subject) {
@@ -93,7 +93,7 @@ absl::StatusOr<std::unique_ptr<ImageSet>> OpenSubjectImages(
     GANDEM_RETURN_IF_ERROR(
         AddResize(request, reference, source->shape(), subject.images));
   }
-  // Of files the first ones may all be of one class.
+  // The first files may all be of one class.
   if (!subject.images.has_generated() && count < source->size() &&
       !request.first) {
     subject.images.mutable_subset()->set_count(count);

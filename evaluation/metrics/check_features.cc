@@ -19,11 +19,12 @@ std::string DescribeFeatures(const at::Tensor& tensor) {
                       tensor.device().str());
 }
 
-// Of the squared length of the features: 16 units in the last place of float32.
+// Largest variance that counts as none, as a fraction of the features' squared
+// length: 16 units in the last place of float32.
 constexpr double kZeroVariance = 1e-12;
 
-// `variance` and `square` are sums over the dimensions, the latter of a square
-// that tells how large the features are.
+// `variance` and `square`, the squared length of the features, are sums over
+// the dimensions.
 absl::Status CheckSums(absl::string_view side, absl::string_view network,
                        double variance, double square) {
   if (variance > kZeroVariance * square) return absl::OkStatus();
@@ -53,8 +54,8 @@ absl::Status CheckFeatures(absl::string_view what, const at::Tensor& tensor,
         what, " are ", DescribeFeatures(tensor),
         ", expected Float or Double [N, D] on cpu with N >= ", min_rows));
   }
-  // The sum of finite numbers may be infinite, but that of others never is
-  // finite: one cheap look is enough almost always.
+  // A finite sum proves that all numbers are finite; an infinite one does not
+  // prove the opposite.
   if (std::isfinite(tensor.sum().item<double>())) return absl::OkStatus();
   const at::Tensor bad_N = tensor.isfinite().all(1).logical_not();
   if (!bad_N.any().item<bool>()) return absl::OkStatus();
