@@ -41,8 +41,8 @@ TEST(MetricSetTest, ReadsNamesInAnyOrder) {
                                  "ppl")));
 }
 
-// Each has pairs of its own, and another network than features of images.
-TEST(MetricSetTest, MetricsOfPairsGoByThemselves) {
+// Each needs pairs of its own, and another network than the other metrics.
+TEST(MetricSetTest, MetricsOfPairsAreNotCombined) {
   for (const std::string name : {"lpips", "ppl"}) {
     ASSERT_OK_AND_ASSIGN(const MetricSet metrics, ParseMetrics(name));
     EXPECT_TRUE(metrics.takes_pairs());
@@ -76,7 +76,7 @@ TEST(MetricSetTest, ABuildWithoutAnExtraNamesIt) {
   EXPECT_TRUE(none.empty());
 }
 
-// Whatever would fail after hours of features is found out before.
+// Faults are found before hours go into features.
 TEST(PreconditionsTest, TooFewImagesForAMetric) {
   const auto check = [](const std::string& metrics, int64_t num_images,
                         int64_t num_reference) {
@@ -110,7 +110,7 @@ TEST(PreconditionsTest, ANetworkWithoutClasses) {
   EXPECT_OK(CheckNetwork({.inception_score = true}, net));
 }
 
-TEST(PreconditionsTest, CmmdIsOfClip) {
+TEST(PreconditionsTest, CmmdNeedsClip) {
   FeatureNet net;
   net.name = "net";
   EXPECT_THAT(CheckNetwork({.clip_discrepancy = true}, net),
@@ -136,13 +136,13 @@ class ComputeMetricsTest : public ::testing::Test {
                            .resize = {}};
 };
 
-// A network that sees nothing would win every comparison.
+// A network that sees nothing would make every distance 0.
 TEST_F(ComputeMetricsTest, FeaturesThatDoNotVaryAreRefused) {
   const at::Tensor varied_ND =
       gandem::testing::RandomNormal(200, kComputeMetricsDim, 1);
   for (const at::Tensor& equal_ND :
        {torch::zeros_like(varied_ND),
-        // What float32 rounds differently in another batch is no variance.
+        // Rounding of float32 in another batch is no variance.
         3 + 1e-7 * varied_ND}) {
     const FeatureStore varied = Store("varied", varied_ND);
     const FeatureStore equal = Store("equal", equal_ND);
