@@ -136,11 +136,11 @@ absl::Status Compare(Generator& network, torch::jit::Module& module,
       at::allclose(images_NCHW, expected, /*rtol=*/0, kScriptTolerance);
   if (same) return absl::OkStatus();
   return absl::InternalError(absl::StrCat(
-      "the recorded network makes other images of a batch of ",
-      expected.size(0), " than the run's (recorded with ", kTracedImages,
-      "): it reads the number of images from a shape as a plain number "
-      "(models/network.h), or draws random ones. Nothing was written; -o "
-      "FILE.safetensors works"));
+      "the recorded network makes other images than the run's for a batch of ",
+      expected.size(0), " (it was recorded with ", kTracedImages,
+      "): its code reads the batch size from a shape as a plain number "
+      "(models/network.h), or draws random numbers. Nothing was written; use "
+      "-o FILE.safetensors instead"));
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ absl::StatusOr<std::shared_ptr<Classifier>> UnpackClassifier(
   const auto& [version, channels, height, width, num_classes] = header;
   if (version != kVersion) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "a classifier of version ", version, ", this gandem reads version ",
+        "the classifier has version ", version, ", but gandem reads version ",
         kVersion, ": train it again with `gandem train-features`"));
   }
   Faults faults(kHeader);
@@ -103,9 +103,9 @@ absl::Status CheckClassifierShape(const Classifier& classifier,
   if (given == shape) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "this classifier was trained on images of ", shape.channels, " x ",
-      shape.height, " x ", shape.width, " and cannot judge those of ",
+      shape.height, " x ", shape.width, " and cannot take images of ",
       given.channels, " x ", given.height, " x ", given.width,
-      ": train one on the same images with `gandem train-features`"));
+      ": train one on such images with `gandem train-features`"));
 }
 
 class ClassifierExtractor : public FeatureExtractor {

@@ -58,8 +58,8 @@ absl::StatusOr<at::Tensor> CheckOutput(absl::string_view what,
   if (!output.defined() || !output.is_floating_point() || output.dim() != 2 ||
       output.size(0) != rows || output.size(1) != columns) {
     return absl::FailedPreconditionError(absl::StrCat(
-        net.name, " was to return ", what, " [", rows, ", ", columns,
-        "] of floating-point numbers and returned ",
+        net.name, " must return ", what, " [", rows, ", ", columns,
+        "] of floating-point numbers, but returned ",
         output.defined() ? ExtractorShapeText(output) : "nothing"));
   }
   const at::Tensor result = output.to(at::kCPU, at::kDouble).contiguous();
@@ -68,14 +68,13 @@ absl::StatusOr<at::Tensor> CheckOutput(absl::string_view what,
     return absl::DataLossError(absl::StrCat(
         net.name, " returned NaN or infinite ", what, " for ",
         bad_N.sum().item<int64_t>(), " of ", rows,
-        " images that it saw "
-        "together, first for ",
+        " images of a batch, first for ",
         name_of(bad_N.nonzero()[0].item<int64_t>()),
         absl::StartsWith(net.compute, PrecisionText(at::kHalf))
             ? ": its values are too large for float16? bfloat16 and float32 "
               "hold them"
-            : ": is the network's file damaged, or does it want other "
-              "images?"));
+            : ": is the network's file damaged, or does it expect "
+              "other images?"));
   }
   return result;
 }
@@ -136,7 +135,7 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> Open(
     if (is_script && !options.family.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
           options.family,
-          ":FILE wants weights, and this is a TorchScript program: save its "
+          ":FILE needs weights, but this is a TorchScript program: save its "
           "state_dict() as .safetensors"));
     }
     if (is_script) {
@@ -166,8 +165,8 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> Open(
   GANDEM_RETURN_IF_ERROR(CheckOwnInput("a classifier", options));
   if (options.image_shape.height == 0) {
     return absl::InvalidArgumentError(
-        "a classifier takes images of one size, and these are of several: "
-        "--resize brings them to that of the reference");
+        "a classifier takes images of one size, but these have several sizes: "
+        "--resize gives them the size of the reference's images");
   }
   return MakeClassifierExtractor(std::move(tensors), sha256, options);
 }
@@ -286,8 +285,8 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> OpenFeatureExtractor(
   if ((channels != 1 && channels != 3) ||
       (!several && (height < 1 || width < 1))) {
     return absl::InvalidArgumentError(
-        absl::StrCat("features need gray or RGB images, not such of ", channels,
-                     " x ", height, " x ", width));
+        absl::StrCat("features need gray or RGB images, not ", channels, " x ",
+                     height, " x ", width));
   }
   // By default a GPU's convolutions round float32 factors to TF32.
   if (options.compute.device.is_cuda()) {

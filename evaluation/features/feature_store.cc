@@ -127,9 +127,9 @@ absl::StatusOr<Features> FeatureStore::Read(IndexRange slice,
   if (!absl::IsDataLoss(features.status())) return features;
   GANDEM_RETURN_IF_ERROR(RemoveAll(PathOf(slice)));
   return absl::DataLossError(absl::StrCat(
-      "'", PathOf(slice), "' was damaged and is removed (",
+      "'", PathOf(slice), "' was damaged and has been removed (",
       features.status().message(),
-      "): run the same command again, it computes only this slice"));
+      "): run the same command again, which computes only this slice"));
 }
 
 absl::StatusOr<Features> ReadAllFeatures(const FeatureStore& store,

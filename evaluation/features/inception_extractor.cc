@@ -79,7 +79,7 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeInceptionExtractor(
     const ExtractorOptions& options) {
   if (!InceptionV3::HoldsWeights(tensors)) {
     return absl::InvalidArgumentError(
-        "neither weights of the FID Inception, by the names of pytorch-fid and "
+        "neither weights of the FID Inception with the names of pytorch-fid or "
         "torch-fidelity (Conv2d_1a_3x3.conv.weight ...), nor a classifier of "
         "`gandem train-features`, nor weights of CLIP or DINOv2");
   }

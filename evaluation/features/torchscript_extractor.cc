@@ -167,7 +167,7 @@ class TorchScriptExtractor : public FeatureExtractor {
     if (!features_and_logits[0].isTensor() ||
         !features_and_logits[1].isTensor()) {
       return absl::InvalidArgumentError(
-          "its forward returns a tuple of other things than tensors");
+          "its forward returns a tuple whose elements are not tensors");
     }
     return Features{.features_ND = features_and_logits[0].toTensor(),
                     .logits_NK = features_and_logits[1].toTensor()};

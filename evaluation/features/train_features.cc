@@ -68,7 +68,7 @@ struct LabeledSplit {
 absl::Status CheckLabel(int64_t label, int64_t image) {
   if (label >= 0 && label < Classifier::kMaxClasses) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "a classifier needs labels of [0, ", Classifier::kMaxClasses, "), image ",
+      "a classifier needs labels in [0, ", Classifier::kMaxClasses, "); image ",
       image, " has ",
       label == kNoLabel ? "none: set data.idx_labels" : absl::StrCat(label)));
 }
@@ -119,10 +119,10 @@ absl::StatusOr<LabeledSplit> ReadLabeledSplit(const NamedDataset& dataset) {
   split.num_classes = split.train.labels_N.max().item<int64_t>() + 1;
   if (split.num_classes < 2 || split.test.size() == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "a classifier needs images of two classes or more and one to test on; "
+        "a classifier needs images of two classes or more, and a test image; "
         "there are ",
-        split.train.size(), " of ", split.num_classes, " classes, and ",
-        split.test.size(), " to test on"));
+        split.train.size(), " images of ", split.num_classes, " classes, and ",
+        split.test.size(), " test images"));
   }
   return split;
 }

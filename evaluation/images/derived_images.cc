@@ -271,7 +271,7 @@ absl::StatusOr<std::unique_ptr<ImageSet>> PairsOf(
     std::unique_ptr<ImageSet> inner) {
   if (inner->shape().height == 0) {
     return absl::InvalidArgumentError(
-        "the images are of several sizes, and pairs are of one");
+        "the images are of several sizes, but a pair needs images of one size");
   }
   if (inner->size() < 2) {
     return absl::InvalidArgumentError("a pair needs two images");

@@ -92,8 +92,9 @@ class FileImages : public ImageSet {
     if (!fits || shape.channels > shape_.channels) {
       return absl::InvalidArgumentError(absl::StrCat(
           "'", source_->NameOf(index), "' is ", ShapeText(shape),
-          ", and when the evaluation began all images were ", ShapeText(shape_),
-          ": do not change them meanwhile, and start it again"));
+          ", but all images were ", ShapeText(shape_),
+          " when the evaluation began: start it again, and do not change the "
+          "images meanwhile"));
     }
     return WithChannels(std::move(image.pixels), shape_.channels);
   }
@@ -110,8 +111,8 @@ absl::StatusOr<std::unique_ptr<ImageSet>> OpenFileImages(
   if (source->tensors().has_value()) {
     return absl::InvalidArgumentError(
         absl::StrCat(source->kind(),
-                     " holds numbers that are no pixels, and metrics judge "
-                     "images: decode them to image files first"));
+                     " holds no pixels, and metrics need images: decode it to "
+                     "image files first"));
   }
   if (!known.has_value()) {
     GANDEM_ASSIGN_OR_RETURN(known, LookAtAll(*source));

@@ -49,7 +49,7 @@ class GeneratedImages : public ImageSet {
     const torch::NoGradGuard no_grad;
     if (spec_.has_path_epsilon() && generator_.pairs) {
       return absl::InvalidArgumentError(
-          "this generator translates images: there is no way between two "
+          "this generator translates images, so there is no path between two "
           "noises to measure");
     }
     GANDEM_ASSIGN_OR_RETURN(at::Tensor image,
@@ -163,7 +163,7 @@ class GeneratedImages : public ImageSet {
       return absl::DataLossError(absl::StrCat(
           spec_.checkpoint(),
           ": the generator makes NaN or infinite pixels: its training has "
-          "diverged; judge an older checkpoint (--checkpoint)"));
+          "diverged; evaluate an older checkpoint (--checkpoint)"));
     }
     return images_NCHW;
   }

@@ -82,7 +82,7 @@ absl::Status UseStandingStatistics(const StandingOptions& options,
   if (own == nullptr && !ResetBatchNorm(network)) {
     return absl::InvalidArgumentError(
         "standing_steps: the generator has no batch norm of gandem's own "
-        "networks, so no statistics; leave it out");
+        "networks, so there is nothing to gather; leave it out");
   }
   const torch::NoGradGuard no_grad;
   const Compute& compute = generator.compute;

@@ -77,7 +77,7 @@ absl::Status CheckNumImages(const MetricOptions& options, int64_t num_images,
 absl::Status CheckNetwork(const MetricSet& metrics, const FeatureNet& net);
 
 // Names of the two sides in messages.
-inline constexpr char kJudgedSide[] = "the images to judge";
+inline constexpr char kJudgedSide[] = "the images to evaluate";
 inline constexpr char kReferenceSide[] = "the reference";
 
 struct FeatureSide {

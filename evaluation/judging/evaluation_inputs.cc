@@ -165,8 +165,8 @@ absl::StatusOr<Subject> FindSubject(const SubjectRequest& request) {
   if (absl::StartsWith(name, "step-") && absl::EndsWith(name, ".tmp")) {
     return absl::FailedPreconditionError(absl::StrCat(
         source,
-        " is a checkpoint that is being written: wait until it has lost its "
-        ".tmp, or name the run to judge its newest complete one"));
+        " is a checkpoint that is being written: wait until its name has no "
+        ".tmp, or name the run to evaluate its newest complete one"));
   }
   if (IsRun(source)) {
     GANDEM_ASSIGN_OR_RETURN(
@@ -176,8 +176,8 @@ absl::StatusOr<Subject> FindSubject(const SubjectRequest& request) {
                             SubjectOfCheckpoint(request, found.path, source));
     for (const std::string& skipped : found.skipped_with_reason) {
       subject.skipped.push_back(
-          absl::StrCat("a newer checkpoint is damaged, and that of step ",
-                       found.step, " is judged: ", skipped));
+          absl::StrCat("a newer checkpoint is damaged, so that of step ",
+                       found.step, " is evaluated: ", skipped));
     }
     return subject;
   }
@@ -195,9 +195,8 @@ absl::StatusOr<Reference> FindReference(const std::string& text,
   if (text.empty()) {
     if (!subject.images.has_generated()) {
       return absl::InvalidArgumentError(
-          "what no run has made needs a --reference: other images (a folder, "
-          "an "
-          "archive, Parquet ...), a recipe, or a statistics file");
+          "a source that no run has made needs a --reference: other images (a "
+          "folder, an archive, Parquet ...), a recipe, or a statistics file");
     }
     const std::string config =
         subject.images.generated().checkpoint() + kConfigName;
@@ -238,9 +237,9 @@ absl::StatusOr<std::string> FindNetwork(
     dataset = reference.name;
   } else {
     return absl::InvalidArgumentError(
-        "which network? Name one with --features: a TorchScript file, weights "
-        "of the FID Inception, of CLIP or of DINOv2, or what `gandem "
-        "train-features` has made");
+        "no feature network: name one with --features: a TorchScript file, "
+        "weights of the FID Inception, of CLIP or of DINOv2, or a file of "
+        "`gandem train-features`");
   }
   TrainFeaturesRequest request;
   GANDEM_ASSIGN_OR_RETURN(request.dataset, FindDataset(dataset));

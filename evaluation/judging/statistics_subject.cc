@@ -48,8 +48,8 @@ std::vector<std::string> AssumptionsOf(const std::string& name,
   if (statistics.moments.count == 0) {
     assumed.push_back(absl::StrCat(
         name,
-        " does not say of how many images it is: predicted_bias leaves out "
-        "what their number adds"));
+        " does not say how many images it was made of, so predicted_bias "
+        "leaves out their effect"));
   }
   return assumed;
 }

@@ -55,9 +55,10 @@ absl::StatusOr<std::unique_ptr<ImageSet>> OpenPairs(
     Subject& subject) {
   if (metrics.path_length && !subject.images.has_generated()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("ppl is of the ways between a generator's images, and ",
+        absl::StrCat("ppl measures paths between a generator's images, and ",
                      request.subject.source,
-                     " is none: name a run or a checkpoint, or ask for lpips"));
+                     " is no generator: name a run or a checkpoint, or use "
+                     "--metric lpips"));
   }
   if (metrics.path_length) {
     subject.images.mutable_generated()->set_path_epsilon(kPathEpsilon);
@@ -99,7 +100,7 @@ absl::StatusOr<std::unique_ptr<ImageSet>> OpenSubjectImages(
     subject.images.mutable_subset()->set_count(count);
     if (request.say) {
       request.say(absl::StrCat(
-          "judging ", count, " of ", source->size(),
+          "evaluating ", count, " of ", source->size(),
           " images, drawn at random and the same ones each time (--first takes "
           "the first by name)"));
     }
@@ -119,7 +120,7 @@ absl::StatusOr<int64_t> NumToJudge(const EvaluateRequest& request,
   return absl::InvalidArgumentError(
       absl::StrCat(request.subject.source, " holds ", size,
                    subject.images.pairs() ? " pairs" : " images", "; --num ",
-                   count, " cannot be had"));
+                   count, " must be from 2 to that number"));
 }
 
 absl::Status CheckSizes(const EvaluateRequest& request,

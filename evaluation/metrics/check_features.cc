@@ -31,14 +31,14 @@ absl::Status CheckSums(absl::string_view side, absl::string_view network,
   if (!std::isfinite(variance) || !std::isfinite(square)) {
     return absl::DataLossError(absl::StrCat(
         side, ": the features of ", network,
-        " have NaN or infinity. Is the network's file damaged, or does it want "
-        "other images? Name another one with --features"));
+        " have NaN or infinity. Is the network's file damaged, or does it "
+        "expect other images? Name another one with --features"));
   }
   return absl::DataLossError(absl::StrCat(
       side, ": ", network,
-      " gives all images the same features, so no figure of them says "
-      "anything. Look at the images: where they differ, the network's file is "
-      "damaged or wants other images, and --features names another one"));
+      " gives all images the same features, so no metric of them means "
+      "anything. Look at the images: if they differ, the network's file is "
+      "damaged or expects other images; name another one with --features"));
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ absl::StatusOr<int64_t> ToCount(const at::Tensor& tensor, int64_t smallest) {
   if (!(value >= static_cast<double>(smallest) && value < 1e15) ||
       value != std::floor(value) || value == 1) {
     return absl::DataLossError(absl::StrCat("a count of ", value,
-                                            " images is none; expected ",
+                                            " images is not valid; expected ",
                                             smallest, " or more"));
   }
   return static_cast<int64_t>(value);

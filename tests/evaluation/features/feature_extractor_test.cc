@@ -81,7 +81,7 @@ TEST(FeatureExtractorTest, RejectsOutputOfAnotherShape) {
     fake.answer = {.features_ND = features, .logits_NK = logits};
     EXPECT_THAT(fake.Extract(Images(4)),
                 StatusIs(absl::StatusCode::kFailedPrecondition,
-                         HasSubstr("fake was to return features [4, 3]")));
+                         HasSubstr("fake must return features [4, 3]")));
   }
   fake.answer = {.features_ND = torch::ones({4, 3})};
   EXPECT_THAT(fake.Extract(Images(4)),

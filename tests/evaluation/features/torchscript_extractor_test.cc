@@ -173,7 +173,7 @@ TEST_F(TorchScriptTest, ModulesThatAreNoExtractors) {
                        HasSubstr("4 dimensions, expected [N, D]")));
   EXPECT_THAT(Open("def forward(self, img):\n    return img.float(), 5\n"),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("other things than tensors")));
+                       HasSubstr("whose elements are not tensors")));
   EXPECT_THAT(Open("def forward(self, img):\n"
                    "    return torch.matmul(img.float().flatten(1), "
                    "self.weight.t())\n",

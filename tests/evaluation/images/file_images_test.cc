@@ -135,8 +135,8 @@ TEST_F(FileImagesTest, TensorsAreNoImages) {
                                           DType::kF32, {1, 1, 2, 2}, numbers)));
   EXPECT_THAT(OpenFileImages(dir_ / "a.npy"),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("a file of tensors holds numbers that are no "
-                                 "pixels, and metrics judge images")));
+                       HasSubstr("a file of tensors holds no pixels, and "
+                                 "metrics need images")));
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ TEST_F(StatisticsSubjectTest, WarnsOfAssumptions) {
     EXPECT_THAT(Warnings(both.card),
                 Contains(HasSubstr(name + " does not say how its images")));
     EXPECT_THAT(Warnings(both.card),
-                Contains(HasSubstr(name + " does not say of how many")));
+                Contains(HasSubstr(name + " does not say how many images")));
   }
   EvaluateRequest named = Request(a, b);
   named.input_resize = "clean";
