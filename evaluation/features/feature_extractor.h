@@ -138,7 +138,7 @@ class FeatureExtractor {
   const FeatureCompute compute_;
 };
 
-// Opens a file of any kind, which its content tells.
+// Opens a network's file, whose content tells its kind.
 //   NOT_FOUND ...     the file cannot be read.
 //   INVALID_ARGUMENT  the file is of no known kind, or another family, or the
 //                     network does not take images of options.image_shape; a

@@ -5,7 +5,7 @@
 //   FOLDER/    000000.png, 000001.png ...
 //   FILE.tar   the same as an archive
 //   FILE.npz   arr_0, uint8 [N, height, width, channels], as guided-diffusion's
-//              evaluator wants it
+//              evaluator expects it
 //
 // Owner: the caller. Thread safety: one compute thread.
 // Errors: those of the images, and of writing files. An incomplete file has the

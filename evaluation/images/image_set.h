@@ -47,8 +47,8 @@ class ImageSet {
   // Name of an image in messages: its file, if it has one.
   virtual std::string NameOf(int64_t index) const;
 
-  // Description for a metric card, without number and name. Reads all source
-  // data to hash it.
+  // Description for a metric card, without its number of images and name. Reads
+  // all source data to hash it.
   virtual absl::StatusOr<ImagesCard> Describe() const = 0;
 
  protected:

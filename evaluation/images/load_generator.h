@@ -78,7 +78,7 @@ absl::Status CheckClass(int64_t num_classes, std::optional<int64_t> only_class);
 absl::Status UseConditions(uint64_t seed, std::optional<int64_t> only_class,
                            LoadedGenerator& generator);
 
-// Moves the styles of images towards their mean by the factor `psi`; 1 changes
+// Moves styles towards their mean: mean + psi (style - mean). 1 changes
 // nothing.
 //   INVALID_ARGUMENT  `psi` is not 1, and the generator has no mean style.
 absl::Status UseTruncation(double psi, LoadedGenerator& generator);

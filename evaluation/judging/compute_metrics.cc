@@ -92,7 +92,7 @@ class Computation {
           CheckVariance(kReferenceSide, net_.name, reference_.features_ND));
     }
     GANDEM_ASSIGN_OR_RETURN(images_, ReadSide(images, metrics.inception_score));
-    // The distances of all pairs may be equal.
+    // Distances of pairs need not vary.
     if (!metrics.takes_pairs()) {
       GANDEM_RETURN_IF_ERROR(
           CheckVariance(kJudgedSide, net_.name, images_.features_ND));
@@ -100,7 +100,7 @@ class Computation {
     return absl::OkStatus();
   }
 
-  // Decomposes the moments of the reference, set if a metric needs them, once.
+  // `reference_moments` is set if a metric needs it; it is decomposed once.
   absl::Status AddAll(const std::optional<Moments>& reference_moments) {
     const MetricSet& metrics = options_.metrics;
     std::optional<FrechetReference> decomposed;

@@ -18,8 +18,8 @@
 namespace gandem {
 
 // `what` names the tensor in messages: "generated features".
-//   INVALID_ARGUMENT  no such features [N, D] on the CPU with N >= min_rows and
-//                     D >= 1; describes the tensor.
+//   INVALID_ARGUMENT  not float32 or float64 [N, D] on the CPU with N >=
+//                     min_rows and D >= 1; describes the tensor.
 //   DATA_LOSS         NaN or infinity; names the first row that has one.
 absl::Status CheckFeatures(absl::string_view what, const at::Tensor& tensor,
                            int64_t min_rows);

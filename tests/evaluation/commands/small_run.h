@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Run folders with checkpoints of untrained networks, others for each step.
+// Run folders with checkpoints of untrained networks, which differ by step.
 //
 // Owner: the test. Thread safety: one thread.
 #pragma once

@@ -61,8 +61,8 @@ TEST_P(PublishedClassTest, TakesTheTensorsAndMakesTheImages) {
   }
 
   const torch::NoGradGuard no_grad;
-  // On two threads rounding depends on which of them is free; the narrow
-  // networks make 4e-5 of it.
+  // On two threads rounding depends on which one is free, by up to 4e-5 in the
+  // narrow networks.
   at::set_num_threads(1);
   std::map<std::string, at::Tensor> state;
   for (const auto& [name, tensor] : StateOf(*network)) state[name] = tensor;

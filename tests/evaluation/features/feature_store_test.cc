@@ -145,7 +145,7 @@ TEST_F(FeatureStoreTest, ADamagedSliceIsRemovedToBeComputedAgain) {
               StatusIs(absl::StatusCode::kDataLoss,
                        HasSubstr("run the same command again")));
   EXPECT_FALSE(PathExists(path));
-  // A network with other dimensions has other features.
+  // Features of other dimensions count as damaged.
   ASSERT_OK(store.Write({0, 128}, MakeFeatures({0, 128})));
   FeatureNet other = kNet;
   other.feature_dim = 6;

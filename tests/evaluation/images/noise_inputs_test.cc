@@ -67,7 +67,7 @@ TEST(NoiseInputsTest, RandomOnesDependOnSeedAndImage) {
             1e-3);
 }
 
-// The published FID draws noise inputs, and FIDs with and without differ.
+// The published FID draws noise inputs; constant ones give another FID.
 TEST(NoiseInputsTest, TheCardNamesThem) {
   const testing::TempDir run;
   testing::WriteCheckpoint(run.path(), testing::SmallStylegan2Config(), 10);
