@@ -121,7 +121,7 @@ class EvaluateTest(Evaluations):
         self.assertEqual(card["reference"]["split"], "train")
         self.assertEqual(len(card["reference"]["sha256"]), 64)
         self.assertEqual(len(card["features"]["sha256"]), 64)
-        self.assertIn("what is judged has only 1100 images",
+        self.assertIn("the evaluated set has only 1100 images",
                       card["warnings"][0])
         events = list(self.run_dir.glob("tensorboard/evaluation/events*"))
         self.assertTrue(any(f"evaluation/FD({net})".encode() in
@@ -377,8 +377,8 @@ class EvaluateTest(Evaluations):
         shard.write_bytes(damaged)
         done = self.evaluate(own, "--num", 300, "--quiet")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("a newer checkpoint is damaged, and that of step 30 is "
-                      "judged", done.stderr)
+        self.assertIn("a newer checkpoint is damaged, so that of step 30 is "
+                      "evaluated", done.stderr)
         self.assertIn("step-000000040", done.stderr)
         card = json.loads(next(own.glob("evaluation/*.json")).read_text())
         self.assertEqual(card["images"]["generator"]["step"], 30)
@@ -416,7 +416,8 @@ class EvaluateTest(Evaluations):
         what = [images, "--reference", self.run_dir / "config.textproto",
                 "--num", 300, "--halvings", 0]
         said = self.evaluate(*what, "--output", self.folder / "a")
-        self.assertIn("judging 300 of 600 images, drawn at random", said.stderr)
+        self.assertIn("evaluating 300 of 600 images, drawn at random",
+                      said.stderr)
         drawn = self.judge(*what, "--output", self.folder / "a")
         again = self.judge(*what, "--output", self.folder / "b", "--workers", 2,
                            *ALONE)
@@ -572,7 +573,7 @@ class EvaluateTest(Evaluations):
             ([self.run_dir, "--reference", "/no/such"], "no such file"),
             ([self.run_dir, "--cores", "999"], "core 999"),
             ([self.run_dir, "--num", 999, "--metric", "kid"],
-             "needs 1000, and there are 999 images to judge"),
+             "needs 1000 or more, but there are 999 images to evaluate"),
             ([self.run_dir, "--num", 999, "--save_statistics",
               "/no/such/folder/a.npz"], "/no/such/folder"),
             ([self.run_dir, "--num", 999, "--save_statistics", "a.txt"],
@@ -582,7 +583,7 @@ class EvaluateTest(Evaluations):
             ([self.run_dir, "--input_resize", "clean"],
              "--input_resize is for weights"),
             ([self.run_dir, "--dims", 100],
-             "dims 100 is none of 64, 192, 768, 2048; dims are of a layer"),
+             "dims 100 is none of 64, 192, 768, 2048; dims selects a layer"),
             ([self.run_dir, "--metric", "cmmd"],
              "cmmd needs features of CLIP: --features clip:FILE"),
             ([self.run_dir, "--features", "dinov2:"], "names no file"),

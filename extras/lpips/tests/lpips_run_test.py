@@ -62,9 +62,9 @@ class LpipsRunTest(evaluate_test.Evaluations):
         self.assertLess(abs(drawn["value"] - made["value"]),
                         6 * (drawn["sd"] + made["sd"]))
         for arguments, said in (
-                ([files, "--metric", "ppl", *net], "ppl is of the ways"),
+                ([files, "--metric", "ppl", *net], "ppl measures paths between"),
                 ([run.dir, "--metric", "ppl"], "--features lpips:FILE"),
-                ([run.dir, "--metric", "fid,lpips", *net], "by themselves"),
+                ([run.dir, "--metric", "fid,lpips", *net], "cannot be combined"),
                 ([run.dir, *net], "the weights are of LPIPS"),
                 ([files, "--metric", "lpips", *net, "--num", 301],
                  "holds 300 pairs; --num 301"),
