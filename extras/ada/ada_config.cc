@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is wrong with a recipe that uses ADA.
+// Checks of a recipe that uses ADA.
 #include "absl/strings/str_cat.h"
 #include "common/config/config_extra.h"
 
 namespace gandem {
 namespace {
 
-// Do logits of real images above 0 and below mean that the discriminator is
-// right and wrong?
+// Whether a positive logit on a real image means that the discriminator is
+// right.
 bool SignsTellRight(Loss loss) {
   return loss == NON_SATURATING || loss == SATURATING || loss == HINGE;
 }
@@ -42,7 +42,6 @@ void CheckAda(const RunConfig& config, Faults& faults) {
 
 }  // namespace
 
-// An element of ConfigExtras.
 ConfigExtra AdaConfigExtra() { return {.name = "ada", .check_run = &CheckAda}; }
 
 }  // namespace gandem

@@ -31,7 +31,8 @@ std::string TooFewToExtrapolate(int64_t num_images) {
                       num_images, " images to judge");
 }
 
-// The line holds only for subsets of more images than features have numbers.
+// Distances are linear in 1/N only for subsets of more images than the features
+// have dimensions.
 void WarnOfShortLine(int64_t num_images, int64_t feature_dim,
                      MetricCard& card) {
   const int64_t smallest = ExtrapolationSizes(num_images).front();

@@ -13,10 +13,10 @@
 namespace gandem {
 namespace {
 
-// Pairs at a time, so that the activations of a large one stay small.
+// Pairs per forward pass; limits the memory of activations.
 constexpr int64_t kLpipsPiece = 8;
 
-// float32 RGB in [-1, 1]. Of bytes by the authors' formula.
+// float32 RGB in [-1, 1]. Bytes are converted by the authors' formula.
 at::Tensor LpipsInput(const at::Tensor& images_NCHW) {
   const at::Tensor values = images_NCHW.scalar_type() == at::kByte
                                 ? images_NCHW.to(at::kFloat) / 127.5 - 1

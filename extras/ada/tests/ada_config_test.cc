@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is refused of `augmentation.ada`.
+// Faults of `augmentation.ada` that the check of a recipe reports.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ TEST(AdaConfigTest, Ranges) {
   }
 }
 
-// 0 is not the border between right and wrong of other losses.
+// Other losses have no decision boundary at 0.
 TEST(AdaConfigTest, FollowsLogitsOfLossesThatAimAtTheirSign) {
   for (const std::string loss : {"SATURATING", "HINGE"}) {
     EXPECT_OK(CheckLoss("augmentation { ada {} } loss: " + loss));

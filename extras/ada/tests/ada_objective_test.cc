@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kBatch = 6;
 
-// Remembers what it sees.
+// Remembers its inputs.
 class ListeningCritic : public Discriminator {
  public:
   ListeningCritic()
@@ -33,7 +33,8 @@ class ListeningCritic : public Discriminator {
   const at::Tensor weight_;
 };
 
-// p is the network's own, moves after a step and holds for all of the next.
+// p belongs to the network, changes after a step and holds for the whole next
+// step.
 TEST(AdaObjectiveTest, AugmentsByTheProbabilityOfTheNetwork) {
   torch::manual_seed(2);
   const at::Tensor real = torch::randn({kBatch, 1, 8, 8}, torch::kFloat64);

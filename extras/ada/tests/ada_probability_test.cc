@@ -11,7 +11,8 @@
 namespace gandem {
 namespace {
 
-// One step of 4 images sees as many logits above 0 as `right`, the rest below.
+// A step has 4 images: `right` of them have a positive logit, the rest a
+// negative one.
 class AdaProbabilityTest : public ::testing::Test {
  protected:
   void Begin(const AdaOptions& options) {
@@ -75,7 +76,6 @@ TEST_F(AdaProbabilityTest, AFixedProbabilityHasNoState) {
   EXPECT_EQ(controller_->mean_sign(), std::nullopt);
 }
 
-// A version that is packed takes its p with it.
 TEST_F(AdaProbabilityTest, PTravelsWithTheNetwork) {
   Begin({.target = 0, .p = 0.5, .interval = 1, .images_to_full = 8});
   torch::nn::Module critic;

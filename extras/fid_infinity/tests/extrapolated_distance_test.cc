@@ -54,8 +54,8 @@ TEST(ExtrapolatedDistanceTest, SizesAreNumpysLinspace) {
   EXPECT_EQ(paper.size(), 15u);
 }
 
-// Two sets of one distribution: what is left of the distance is the number of
-// images, and most of it goes.
+// The distance of two sets from one distribution is all bias, and most of it is
+// removed.
 TEST(ExtrapolatedDistanceTest, TakesTheNumberOfImagesOutOfIt) {
   const FrechetReference reference = ReferenceOf(RandomNormal(50000, 4, 1));
   const at::Tensor features_ND = RandomNormal(600, 4, 2);

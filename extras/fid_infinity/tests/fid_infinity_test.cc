@@ -35,7 +35,7 @@ FeatureNet FidInfinityNet() {
           .resize = {}};
 }
 
-// The reference may have any number: statistics are enough.
+// Only the generated images count: the reference may be mere statistics.
 TEST(FidInfinityTest, NeedsImagesToExtrapolateFrom) {
   const MetricOptions options = {.metrics = *ParseMetrics("fid_infinity")};
   EXPECT_TRUE(options.metrics.needs_reference());
@@ -48,7 +48,7 @@ TEST(FidInfinityTest, NeedsImagesToExtrapolateFrom) {
                                  "subsets from, and there are 149")));
 }
 
-// Without `fid` beside it, from statistics.
+// Computed without `fid`, with statistics as the reference.
 TEST(FidInfinityTest, IsTheExtrapolatedDistance) {
   const TempDir dir;
   const at::Tensor generated_ND = RandomNormal(200, kFidInfinityDim, 1) + 1;
@@ -69,7 +69,7 @@ TEST(FidInfinityTest, IsTheExtrapolatedDistance) {
   EXPECT_EQ(metrics[0].num_reference_images(), 121);
 }
 
-// Also of a distance that is computed without fid_infinity.
+// `fid` has a bias even if fid_infinity is not computed.
 TEST(FidInfinityTest, EveryDistanceGetsItsBias) {
   ASSERT_OK_AND_ASSIGN(const Moments images,
                        MomentsOf(RandomNormal(200, kFidInfinityDim, 1)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LPIPS beside its authors' package (lpips_goldens.py).
+// Compares LPIPS with its authors' package (lpips_goldens.py).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 const std::string kLpipsHash(64, 'b');
-// From tests/goldens.
+// Relative to tests/goldens.
 const std::string kLpipsFolder = "../../extras/lpips/tests/goldens/";
 
 std::vector<NamedTensor> GoldenLpips(const std::string& trunk) {
@@ -74,7 +74,7 @@ TEST(LpipsTest, Bfloat16IsNear) {
   }
 }
 
-// Images that bytes would not tell apart.
+// The images of a pair would be equal as bytes.
 TEST(LpipsTest, NearImagesOfAPath) {
   const Golden golden(kLpipsFolder + "lpips.safetensors");
   for (const std::string trunk : {"alex", "vgg"}) {
@@ -138,7 +138,7 @@ TEST(LpipsTest, ImagesThatItCannotCompare) {
   EXPECT_THAT(
       OpenLpips("vgg", 0).status(),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("of several")));
-  // The least that each is said to take.
+  // Each trunk accepts images of the minimum size that its message names.
   for (const auto& [trunk, pixels] : {std::pair("alex", 31), {"vgg", 16}}) {
     ASSERT_OK_AND_ASSIGN(const auto extractor, OpenLpips(trunk, pixels));
     EXPECT_OK(
