@@ -22,8 +22,8 @@ namespace {
 
 struct NumberedName {
   std::string split;   // "train"
-  int64_t number = 0;  // of "-00003"
-  int64_t of = 0;      // of "-of-00005"
+  int64_t number = 0;  // 3 in "-00003"
+  int64_t of = 0;      // 5 in "-of-00005"
 };
 
 // train-00003-of-00005.parquet
@@ -44,8 +44,8 @@ std::optional<NumberedName> ParseNumbered(absl::string_view name) {
   return parsed;
 }
 
-// Files by their split, in the order of their names; "" for those whose names
-// say nothing.
+// Files by split, sorted by name. Files whose names contain no split are under
+// "".
 std::map<std::string, std::vector<std::string>> BySplit(
     const std::vector<std::string>& names) {
   std::map<std::string, std::vector<std::string>> splits;

@@ -46,7 +46,7 @@ TEST(DataFramesTest, AFrameComesBack) {
   EXPECT_EQ(again.payload_bytes, 0);
 }
 
-TEST(DataFramesTest, FramesThatAreNone) {
+TEST(DataFramesTest, InvalidFrames) {
   const auto decode = [](DataFrame frame) {
     return DecodeDataFrame(EncodeDataFrame(frame));
   };
@@ -56,18 +56,18 @@ TEST(DataFramesTest, FramesThatAreNone) {
                                               HasSubstr("negative number")));
   EXPECT_THAT(decode({.kind = FrameKind::kImages,
                       .payload_bytes = kMaxPayloadBytes + 1}),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("are the most")));
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("more than")));
   EXPECT_THAT(decode({.kind = FrameKind::kFailed,
                       .payload_bytes = kMaxFailureBytes + 1}),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("4096")));
   EXPECT_THAT(decode({.kind = FrameKind::kReadAt, .payload_bytes = 1}),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("where 0 are")));
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("more than 0")));
   std::string bytes = EncodeDataFrame({});
   EXPECT_THAT(DecodeDataFrame(bytes.substr(1)),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("no frame")));
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("not a frame")));
   bytes[0] ^= 1;
   EXPECT_THAT(DecodeDataFrame(bytes),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("no frame")));
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("not a frame")));
 }
 
 TEST(DataFramesTest, AnIndexComesBack) {
@@ -95,7 +95,7 @@ TEST(DataFramesTest, UnusedLabelsComeBack) {
   EXPECT_EQ(DecodeOpenedShard(EncodeOpenedShard(shard))->unused_labels, "why");
 }
 
-TEST(DataFramesTest, AnIndexThatEndsAnywhere) {
+TEST(DataFramesTest, TruncatedIndex) {
   const std::string bytes = EncodeOpenedShard(SmallShard());
   for (size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_THAT(DecodeOpenedShard(bytes.substr(0, size)),
@@ -104,7 +104,7 @@ TEST(DataFramesTest, AnIndexThatEndsAnywhere) {
   }
   EXPECT_THAT(
       DecodeOpenedShard(bytes + "x"),
-      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("bytes behind it")));
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("trailing bytes")));
 }
 
 TEST(DataFramesTest, AnIndexWhoseNumbersDoNotFit) {
@@ -130,8 +130,8 @@ TEST(DataFramesTest, AnIndexWhoseNumbersDoNotFit) {
   ExpectNonsense(shard, "numbers of rows");
 }
 
-// Nothing is allocated on the word of a count.
-TEST(DataFramesTest, AnIndexThatPromisesMore) {
+// A count alone must not cause an allocation.
+TEST(DataFramesTest, CountsLargerThanTheIndex) {
   std::string bytes = EncodeOpenedShard({});
   const int64_t promised = int64_t{1} << 25;
   for (size_t at = 4; at + 8 <= bytes.size(); at += 8) {
@@ -156,12 +156,12 @@ TEST(DataFramesTest, ImagesThatDoNotFit) {
   };
   expect(EncodeImageIndex({1, 3}) + "abcd", 3, "2 images of 3 rows");
   expect(EncodeImageIndex({1, 3}) + "abc", 2, "3 bytes where 2 are left");
-  expect(EncodeImageIndex({1, 3}) + "abcde", 2, "bytes behind them");
+  expect(EncodeImageIndex({1, 3}) + "abcde", 2, "trailing bytes");
   expect(EncodeImageIndex({-1, 5}) + "abcd", 2, "an image of -1 bytes");
   expect(EncodeImageIndex({INT64_MAX, 1}) + "abcd", 2, "are left");
   expect(EncodeImageIndex({1, 3}).substr(0, 20), 2, "images of 2 rows");
-  expect("", 0, "none");
-  expect(EncodeOpenedShard({}), 0, "none");
+  expect("", 0, "malformed");
+  expect(EncodeOpenedShard({}), 0, "malformed");
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ TEST(FrameSocketSilenceTest, PatienceEnds) {
   SocketEnds ends = MakeSocketEnds();
   FrameSocket ours(std::move(ends.ours), absl::Milliseconds(1));
   EXPECT_THAT(ours.Receive(), StatusIs(absl::StatusCode::kDeadlineExceeded));
-  // Bytes that do not fit into the socket wait for a reader.
+  // Bytes that do not fit into the socket's buffer wait for a reader.
   const std::string much(size_t{16} << 20, 'x');
   EXPECT_THAT(ours.Send({.kind = FrameKind::kBytes}, much),
               StatusIs(absl::StatusCode::kDeadlineExceeded));

@@ -94,7 +94,6 @@ TEST_F(ParquetFilesTest, AShardIsMissing) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("has 2 of the 3 shards"),
                              HasSubstr("get the others"))));
-  // The last one.
   ASSERT_OK(RemoveAll(dir_ / "train-00002-of-00003.parquet"));
   Write({"train-00001-of-00003.parquet"});
   EXPECT_THAT(FindParquetFiles(*Locate(dir_.path())),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The data in a page are what the files of the run folder say.
+// The data in a page equal those in the files of the run folder.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -95,7 +95,7 @@ TEST_F(ReportPageFormatTest, ThePageHasWhatTheFilesSay) {
   EXPECT_EQ(run["rounds_done"], 4);
   EXPECT_EQ(run["images"], 64);
   EXPECT_EQ(run["seconds"], 2);
-  // Rounds 1 and 2 count as the second run epoch did them.
+  // The second run epoch repeated rounds 1 and 2; its values count.
   EXPECT_EQ(run["roles"]["discriminator"]["loss"], Json({10, 21, 22, 23}));
   EXPECT_EQ(run["roles"]["generator"]["loss"], Json({10, 21, 22, 23}));
   EXPECT_EQ(run["epochs"][1]["first_round"], 1);

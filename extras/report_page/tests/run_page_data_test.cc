@@ -61,7 +61,7 @@ TEST(RoleColumnsTest, ManyRoundsBecomeMeansWithTheirRange) {
   EXPECT_EQ(columns["loss_high"], Json({2, 4}));
 }
 
-TEST(RoleColumnsTest, WhatIsNotFiniteIsNull) {
+TEST(RoleColumnsTest, NonFiniteValuesAreNull) {
   RoundHistory history;
   RoundMetrics metrics = PageMetrics(DISCRIMINATOR, 0);
   metrics.set_loss(std::nan(""));

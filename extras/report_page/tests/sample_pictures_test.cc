@@ -47,10 +47,10 @@ TEST_F(SamplePicturesTest, AreTheBytesOfTheFilesByRound) {
   EXPECT_EQ(read.pictures[1].data_uri,
             absl::StrCat("data:image/png;base64,", absl::Base64Escape(second)));
   ASSERT_EQ(read.notes.size(), 1);
-  EXPECT_THAT(read.notes[0], HasSubstr("round-000003.png: no PNG"));
+  EXPECT_THAT(read.notes[0], HasSubstr("round-000003.png: not a PNG"));
 }
 
-TEST_F(SamplePicturesTest, OfManySomeAreTakenAndThatIsSaid) {
+TEST_F(SamplePicturesTest, ThinsManyPicturesAndSaysSo) {
   for (int64_t round = 1; round <= 60; ++round) Write(round);
   ASSERT_OK_AND_ASSIGN(const SamplePictures read,
                        ReadSamplePictures(dir_.path()));
