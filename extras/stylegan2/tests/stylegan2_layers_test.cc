@@ -26,8 +26,8 @@ std::unique_ptr<NoiseInput> StrongNoise() {
   return noise;
 }
 
-// A row is that of its image, whichever pass it is in: ranks and micro-batches
-// draw what one pass over the batch would.
+// A row depends only on its image: ranks and micro-batches draw the same as one
+// pass over the batch.
 TEST(Stylegan2LayersTest, NoiseIsThatOfTheImagesOfTheBatch) {
   const auto noise = StrongNoise();
   DrawPlace place = {.purpose = Purpose::kGeneratorNoise, .step = 5};
@@ -52,7 +52,7 @@ TEST(Stylegan2LayersTest, EvaluationHasTheConstantNoise) {
                         torch::full({3, 2, kSize, kSize}, 1.5)));
 }
 
-// 6 images in groups of at most 4: two of 3, images 0, 2, 4 and 1, 3, 5.
+// 6 images with groups of at most 4 form two groups: 0, 2, 4 and 1, 3, 5.
 TEST(Stylegan2LayersTest, DeviationIsThatOfEqualGroups) {
   const at::Tensor images_NCHW =
       torch::tensor({0., 10., 3., 10., 6., 40.}).view({6, 1, 1, 1});
@@ -66,7 +66,7 @@ TEST(Stylegan2LayersTest, DeviationIsThatOfEqualGroups) {
   }
 }
 
-// A group of one has no deviation, and no gradient that is not finite.
+// A group of one image has deviation 0 and a finite gradient.
 TEST(Stylegan2LayersTest, DeviationOfOneImageIsNothing) {
   const at::Tensor image_NCHW = torch::ones({1, 2, 3, 3}).requires_grad_();
   const at::Tensor with = WithDeviation(image_NCHW, /*group=*/4);

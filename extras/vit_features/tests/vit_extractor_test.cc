@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Vision transformers beside those of vit_goldens.py.
+// Compares vision transformers with those of vit_goldens.py.
 #include "extras/vit_features/vit_extractor.h"
 
 #include <gmock/gmock.h>

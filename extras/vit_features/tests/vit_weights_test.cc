@@ -37,7 +37,7 @@ TEST(VitWeightsTest, SizesAreReadOff) {
   EXPECT_EQ(dino.blocks.size(), 2u);
   EXPECT_TRUE(dino.blocks[1].scale2.defined());
   EXPECT_EQ(dino.positions.sizes(), at::IntArrayRef({26, 128}));
-  EXPECT_EQ(dino.positions.scalar_type(), at::kFloat);  // of half precision
+  EXPECT_EQ(dino.positions.scalar_type(), at::kFloat);  // from half precision
 
   const std::vector<NamedTensor> face = VitGoldenWeights("clip.face");
   EXPECT_EQ(VitFamilyOf(face), VitFamily::kClip);
@@ -74,8 +74,8 @@ TEST(VitWeightsTest, ListsAllThatDoesNotFit) {
                 HasSubstr("pos_embed has shape [26, 128, 1], the network "
                           "wants [T, 128]"),
                 HasSubstr("blocks.0.norm1.bias has the type BOOL"),
-                HasSubstr("register_tokens is no tensor of such a network"),
-                HasSubstr("blocks.3.norm1.weight is no tensor"),
+                HasSubstr("register_tokens is not a tensor of such a network"),
+                HasSubstr("blocks.3.norm1.weight is not a tensor"),
                 Not(HasSubstr("mask_token")))));
 }
 
