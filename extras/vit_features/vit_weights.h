@@ -5,9 +5,8 @@
 // positions are supported.
 //
 // Tensors have the names of the models' own state dicts (OpenAI's and
-// open_clip's
-// "visual.conv1.weight", Meta's "patch_embed.proj.weight") or of the Hugging
-// Face packages ("vision_model.embeddings.patch_embedding.weight",
+// open_clip's "visual.conv1.weight", Meta's "patch_embed.proj.weight") or of
+// the Hugging Face packages ("vision_model.embeddings.patch_embedding.weight",
 // "embeddings.patch_embeddings.projection.weight"). Values of half, bfloat16 or
 // double precision are converted to single precision.
 //

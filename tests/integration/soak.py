@@ -275,7 +275,7 @@ def main():
                         "(default: 0, never)")
     options = parser.parse_args()
     if options.minutes <= 0:
-        parser.error(f"{options.minutes} minutes are no time")
+        parser.error(f"{options.minutes} minutes are not positive")
     if not (harness.BIN / "gandem").exists():
         sys.exit(f"no programs in {harness.BIN}: run scripts/build.sh")
     folder = pathlib.Path(tempfile.mkdtemp(prefix="gandem-soak-"))

@@ -340,8 +340,7 @@ def version(make, D):
 
 
 # The gradient of a bias before batch norm is only rounding errors, which Adam
-# with
-# a small eps would amplify, so that two correct programs would differ.
+# with a small eps would amplify, so that two correct programs would differ.
 ADAM = {"generator": dict(lr=1e-3, betas=(0.5, 0.99), eps=1e-5),
         "discriminator": dict(lr=2e-3, betas=(0.0, 0.9), eps=1e-6)}
 
