@@ -13,8 +13,7 @@ import subprocess
 import sys
 
 # The folders that each folder may include (picture in docs/architecture.md).
-# Only
-# tests/ and benchmarks/ include tests/ and benchmarks/; no folder includes
+# Only tests/ and benchmarks/ include tests/ and benchmarks/; no folder includes
 # extras/.
 BASE = {"common", "proto"}
 BELOW_TRAINING = BASE | {"exchange", "collective", "pipeline", "models"}
@@ -345,8 +344,7 @@ def cited_files(path):
 
 
 # Folders of readers, in which a fuzz target includes every header; readers of
-# files
-# and messages in other folders; and headers that need no fuzz target.
+# files and messages in other folders; and headers that need no fuzz target.
 READERS = ("extras/parquet", "pipeline/formats", "pipeline/tensors",
            "common/checkpoint")
 SINGLE_READERS = (
