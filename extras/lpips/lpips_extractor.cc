@@ -59,14 +59,14 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeLpipsExtractor(
   const auto& [channels, height, width] = options.image_shape;
   if (height == 0) {
     return absl::InvalidArgumentError(
-        "LPIPS compares images of one size, and these are of several");
+        "LPIPS needs images of one size, but these have several sizes");
   }
   if (std::min(height, width) < network.least_pixels()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "LPIPS with ", network.trunk(), " needs images of ",
-        network.least_pixels(), " pixels a side or more, and these have ",
+        network.least_pixels(), " pixels a side or more, but these have ",
         height, " x ", width,
-        network.trunk() == "vgg" ? "" : "; that with vgg takes smaller ones"));
+        network.trunk() == "vgg" ? "" : "; LPIPS with vgg takes smaller ones"));
   }
   FeatureNet net;
   net.name = network.trunk();

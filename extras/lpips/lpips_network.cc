@@ -140,11 +140,11 @@ absl::StatusOr<LpipsNetwork> LpipsNetwork::Load(
   if (!Holds(tensors) || trunk == std::end(kTrunks)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "not the weights of LPIPS: ",
-        Holds(tensors) ? "of its trunks AlexNet (net.slice2.3.weight) and "
-                         "VGG16 (net.slice2.5.weight) none is there"
+        Holds(tensors) ? "neither AlexNet (net.slice2.3.weight) nor "
+                         "VGG16 (net.slice2.5.weight) is there"
                        : absl::StrCat("there is no tensor ", kFirstLinear),
         "; torch.save(lpips.LPIPS(net=\"alex\").state_dict(), FILE) writes "
-        "what is wanted"));
+        "such a file"));
   }
   LpipsNetwork network;
   network.trunk_ = std::string(trunk->name);

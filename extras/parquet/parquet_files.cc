@@ -70,11 +70,11 @@ absl::Status CheckComplete(const std::string& folder,
     if (!numbered.has_value()) continue;
     const bool is_last = i + 1 == std::ssize(names);
     if (numbered->number == i && (!is_last || numbered->of == i + 1)) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", folder, "' has ", names.size(), " of the ", numbered->of,
-        " shards that '", names[i],
-        "' is one of: get the others, or name those that you want, as in "
-        "name-{00000..00004}-of-00005.parquet"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", folder, "' has ", names.size(), " of the ",
+                     numbered->of, " shards of '", names[i],
+                     "': get the others, or name the files to use, as in "
+                     "name-{00000..00004}-of-00005.parquet"));
   }
   return absl::OkStatus();
 }

@@ -147,14 +147,14 @@ std::string LabelFault(const ShardFile& file, const OpenedShard& shard,
   if (std::ranges::any_of(shard.labels,
                           [](int64_t label) { return label > kMaxLabel; })) {
     return absl::StrCat("'", name, "' has a label above ", kMaxLabel,
-                        ", the most: number the classes from 0 on");
+                        ", the limit: number the classes from 0 on");
   }
   if (shard.rows() == 0 || info.size == 0) return "";
   const auto differs = [&](absl::string_view what) {
     return absl::StrCat("'", index.shards.front().file->name(), "' and '", name,
                         "' ", what,
-                        ": shards of one data set are alike; name those that "
-                        "are");
+                        ": shards of one data set must agree; name only those "
+                        "that do");
   };
   if (shard.labels.empty() != info.labels.empty()) {
     return differs("do not both have labels");

@@ -315,11 +315,10 @@ absl::StatusOr<VitWeights> LoadVitWeights(VitFamily family,
       "not the weights of ",
       family == VitFamily::kClip ? "CLIP's image half" : "DINOv2",
       ": there is no tensor ", absl::StrJoin(first_layers, " or "),
-      naming == nullptr
-          ? ""
-          : (family == VitFamily::kClip
-                 ? ", but those of DINOv2: name it with dinov2:FILE"
-                 : ", but those of CLIP: name it with clip:FILE")));
+      naming == nullptr ? ""
+                        : (family == VitFamily::kClip
+                               ? "; the tensors are DINOv2's: use dinov2:FILE"
+                               : "; the tensors are CLIP's: use clip:FILE")));
 }
 
 }  // namespace gandem

@@ -22,7 +22,7 @@ TEST(AdaConfigTest, StandsInPlaceOfTheOtherAugmentations) {
   for (const std::string other :
        {"color: true", "translation: 0.125", "cutout: 0.5"}) {
     ExpectFault(absl::StrCat("augmentation { ada {} ", other, " }"),
-                "augmentation.ada stands in place of");
+                "augmentation.ada replaces color");
   }
 }
 

@@ -45,7 +45,7 @@ TEST(FidInfinityTest, NeedsImagesToExtrapolateFrom) {
   EXPECT_THAT(CheckNumImages(options, 149, 500),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("fid_infinity needs 150 images to draw its "
-                                 "subsets from, and there are 149")));
+                                 "subsets from, but there are only 149")));
 }
 
 // Computed without `fid`, with statistics as the reference.
@@ -92,8 +92,8 @@ TEST(FidInfinityTest, WarnsOfALineThatIsTooShort) {
   metric.warn(20470, 2048, card);
   ASSERT_EQ(card.warnings_size(), 1);
   EXPECT_THAT(card.warnings(0),
-              HasSubstr("subsets of 2047 images, and features "
-                        "have 2048 numbers"));
+              HasSubstr("subsets of 2047 images, but features "
+                        "have 2048 dimensions"));
 }
 
 TEST(FidInfinityTest, FeaturesOfFloat32HaveTheBitsOfDoubles) {

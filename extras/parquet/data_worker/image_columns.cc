@@ -160,7 +160,7 @@ absl::StatusOr<ImageColumns> FindImageColumns(const SchemaManifest& manifest) {
     columns.unused_labels =
         absl::StrCat("'", columns.label, "' is of the type ",
                      label->field->type()->ToString().substr(0, 100),
-                     ", and labels are whole numbers or texts");
+                     ", but labels are whole numbers or texts");
   }
   return columns;
 }

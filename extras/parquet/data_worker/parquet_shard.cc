@@ -77,7 +77,7 @@ absl::Status TakeTextLabels(const arrow::ChunkedArray& column,
   if (std::ssize(shard.class_names) > kMostTextLabels) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", name, "' has ", shard.class_names.size(),
-                     " different texts, more than there may be classes"));
+                     " different texts; the limit is ", kMostTextLabels));
   }
   shard.labels_are_texts = true;
   for (const std::string& text : texts) {
@@ -96,7 +96,8 @@ absl::Status Encrypted() {
 absl::Status CheckMagic(arrow::io::RandomAccessFile& file) {
   constexpr int64_t kMagicBytes = 4;
   const int64_t size = file.GetSize().ValueOr(0);
-  if (size < kMagicBytes) return absl::DataLossError("it is no Parquet file");
+  if (size < kMagicBytes)
+    return absl::DataLossError("it is not a Parquet file");
   const auto magic = file.ReadAt(size - kMagicBytes, kMagicBytes);
   if (!magic.ok()) return FromArrow(magic.status());
   return (*magic)->ToString() == "PARE" ? Encrypted() : absl::OkStatus();
@@ -127,7 +128,7 @@ absl::Status CheckNames(const ImageColumns& columns,
   if (bad == labels.end()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "row ", bad - labels.begin(), " has '", columns.label, "' ", *bad,
-      ", and the file names ", columns.class_names.size(), " classes"));
+      ", but the file names ", columns.class_names.size(), " classes"));
 }
 
 absl::Status TakeIntegerLabels(const ImageColumns& columns,

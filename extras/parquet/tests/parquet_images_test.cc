@@ -206,7 +206,7 @@ TEST(ParquetImagesTest, LabelsThatCannotBeUsed) {
       {"null_label.parquet", "row 1 has no 'label'"},
       {"negative_label.parquet", "'label' is negative in 1 rows"},
       {"label_without_name.parquet",
-       "row 3 has 'label' 3, and the file names 3 classes"},
+       "row 3 has 'label' 3, but the file names 3 classes"},
       {"float_label.parquet", "'label' is of the type double"}};
   for (const auto& [name, why] : kFaults) {
     ExpectUnusedLabels(ParquetGolden(name), absl::StrCat(name, "': ", why));
