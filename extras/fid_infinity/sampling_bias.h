@@ -20,12 +20,13 @@
 // term, (1/(n-1) + 1/(m-1)) tr C / 4, is added. The sum is exact to second
 // order for many rows and to D -> infinity for few.
 //
-// Eigenvalues of a sample of r + 1 rows are spread too far. Let T(u) = sum of u
-// l / (1 + u l); its real part at u = i s^(1/2) is P(s). The effect of sampling
-// on T is known (Silverstein 1995, equation 1.1, and Silverstein and Choi
-// 1995): T(t (1 - T_sample(t) / r)) = T_sample(t). So t solves t (1 -
-// T_sample(t) / r) = i s^(1/2), and P(s) is the real part of T_sample(t). Im t
-// > 0 where P(s) < r, which covers the integral if m = r + 1.
+// Eigenvalues of a sample of r + 1 rows are spread too far. The real part of
+// T(u) = sum of u l / (1 + u l) at u = i s^(1/2) is P(s). Sampling changes T as
+// follows (Silverstein 1995, equation 1.1, and Silverstein and Choi 1995):
+//   T(t (1 - T_sample(t) / r)) = T_sample(t).
+// So P(s) is the real part of T_sample(t) for the t that solves
+//   t (1 - T_sample(t) / r) = i s^(1/2).
+// Im t > 0 where P(s) < r, which covers the integral if m = r + 1.
 // tests/oracles/sampling_goldens.py measures it.
 //
 // Thread safety: pure functions.

@@ -38,8 +38,8 @@ class LpipsNetwork {
   // Minimum height and width of an image, in pixels.
   int64_t least_pixels() const { return least_pixels_; }
 
-  // Returns float32 [N]. The images are float32 [N, 3, height, width] in [-1,
-  // 1], on the weights' device.
+  // Returns float32 [N]. The images are on the weights' device: float32
+  // [N, 3, height, width] in [-1, 1].
   at::Tensor Distances(const at::Tensor& a_NCHW,
                        const at::Tensor& b_NCHW) const;
 

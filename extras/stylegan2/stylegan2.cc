@@ -12,8 +12,8 @@
 //
 // Activations are leaky ReLU times sqrt(2). There is no tanh: values of images
 // are not limited. In a training pass an image may have two styles
-// (style_mapping.h). Unlike in the reference program, resampling kernels are no
-// buffers.
+// (style_mapping.h). Resampling kernels are not buffers, unlike in the
+// reference program.
 #include <algorithm>
 #include <cmath>
 #include <iterator>

@@ -16,7 +16,7 @@ namespace {
 using gandem::testing::CheckLoss;
 using gandem::testing::ExpectFault;
 
-TEST(AdaConfigTest, StandsInPlaceOfTheOtherAugmentations) {
+TEST(AdaConfigTest, ReplacesOtherAugmentations) {
   EXPECT_OK(CheckLoss("augmentation { ada {} }"));
   EXPECT_OK(CheckLoss("augmentation { ada { target: -1 p: 1 interval: 1 } }"));
   for (const std::string other :
@@ -37,7 +37,7 @@ TEST(AdaConfigTest, Ranges) {
 }
 
 // Other losses have no decision boundary at 0.
-TEST(AdaConfigTest, FollowsLogitsOfLossesThatAimAtTheirSign) {
+TEST(AdaConfigTest, AdaptsOnlyToLossesWithMeaningfulSigns) {
   for (const std::string loss : {"SATURATING", "HINGE"}) {
     EXPECT_OK(CheckLoss("augmentation { ada {} } loss: " + loss));
   }
@@ -49,7 +49,7 @@ TEST(AdaConfigTest, FollowsLogitsOfLossesThatAimAtTheirSign) {
   }
 }
 
-TEST(AdaConfigTest, IsForGrayAndColor) {
+TEST(AdaConfigTest, SupportsGrayAndColor) {
   for (const int channels : {0, 1, 3}) {
     EXPECT_OK(CheckLoss(absl::StrCat(
         "augmentation { ada {} } data { channels: ", channels, " }")));

@@ -35,7 +35,7 @@ class ListeningCritic : public Discriminator {
 
 // p belongs to the network, changes after a step and holds for the whole next
 // step.
-TEST(AdaObjectiveTest, AugmentsByTheProbabilityOfTheNetwork) {
+TEST(AdaObjectiveTest, UsesTheProbabilityOfTheNetwork) {
   torch::manual_seed(2);
   const at::Tensor real = torch::randn({kBatch, 1, 8, 8}, torch::kFloat64);
   const at::Tensor generated = torch::randn({kBatch, 1, 8, 8}, torch::kFloat64);
@@ -65,7 +65,7 @@ TEST(AdaObjectiveTest, AugmentsByTheProbabilityOfTheNetwork) {
   EXPECT_EQ(objective.ada()->p(), 1);
 }
 
-TEST(AdaObjectiveTest, NothingWithoutAda) {
+TEST(AdaObjectiveTest, WithoutAdaNothingIsAugmented) {
   const auto critic = std::make_shared<ListeningCritic>();
   AddAdaBuffer(std::nullopt, *critic);
   EXPECT_TRUE(critic->named_buffers().is_empty());

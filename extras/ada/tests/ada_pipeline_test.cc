@@ -28,7 +28,7 @@ at::Tensor AdaPictures(int64_t count, int64_t channels = 3) {
 class AdaGoldenTest : public ::testing::TestWithParam<std::string> {};
 
 // Compares values and gradients with respect to the images.
-TEST_P(AdaGoldenTest, AsTheScriptSays) {
+TEST_P(AdaGoldenTest, EqualsTheScript) {
   const Golden golden("ada.safetensors");
   const auto get = [&](const std::string& name) {
     return golden.Get(GetParam() + "." + name);

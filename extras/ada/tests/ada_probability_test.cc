@@ -61,7 +61,7 @@ TEST_F(AdaProbabilityTest, StaysBetween0And1) {
   EXPECT_EQ(Step(0), 0);
 }
 
-TEST_F(AdaProbabilityTest, APatchCountsByEachLogit) {
+TEST_F(AdaProbabilityTest, EachLogitOfAPatchDiscriminatorCounts) {
   Begin({.target = 0, .interval = 1, .images_to_full = 100});
   controller_->Add(torch::tensor({{1.0, 2.0, 3.0}, {-1.0, 0.0, -2.0}}));
   controller_->EndStep(0, nullptr);
@@ -76,7 +76,7 @@ TEST_F(AdaProbabilityTest, AFixedProbabilityHasNoState) {
   EXPECT_EQ(controller_->mean_sign(), std::nullopt);
 }
 
-TEST_F(AdaProbabilityTest, PTravelsWithTheNetwork) {
+TEST_F(AdaProbabilityTest, NetworksCarryTheirP) {
   Begin({.target = 0, .p = 0.5, .interval = 1, .images_to_full = 8});
   torch::nn::Module critic;
   RegisterAdaBuffer(options_, critic);

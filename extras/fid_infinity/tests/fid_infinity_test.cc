@@ -84,7 +84,7 @@ TEST(FidInfinityTest, EveryDistanceGetsItsBias) {
   EXPECT_GT(metric.predicted_bias(), 0);
 }
 
-TEST(FidInfinityTest, WarnsOfALineThatIsTooShort) {
+TEST(FidInfinityTest, WarnsIfSubsetsAreTooSmall) {
   const ExtraMetric metric = FidInfinityMetric();
   MetricCard card;
   metric.warn(20480, 2048, card);

@@ -40,7 +40,7 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> OpenLpips(
   return MakeLpipsExtractor(GoldenLpips(trunk), kLpipsHash, ImagesOf(pixels));
 }
 
-TEST(LpipsTest, DistancesAreThoseOfThePackage) {
+TEST(LpipsTest, DistancesEqualThoseOfThePackage) {
   const Golden golden(kLpipsFolder + "lpips.safetensors");
   for (const std::string trunk : {"alex", "vgg"}) {
     ASSERT_OK_AND_ASSIGN(const auto extractor, OpenLpips(trunk, 40));
@@ -57,7 +57,7 @@ TEST(LpipsTest, DistancesAreThoseOfThePackage) {
   }
 }
 
-TEST(LpipsTest, Bfloat16IsNear) {
+TEST(LpipsTest, Bfloat16IsClose) {
   const Golden golden(kLpipsFolder + "lpips.safetensors");
   ExtractorOptions options = ImagesOf(40);
   options.compute.precision = at::kBFloat16;
@@ -75,7 +75,7 @@ TEST(LpipsTest, Bfloat16IsNear) {
 }
 
 // The images of a pair would be equal as bytes.
-TEST(LpipsTest, NearImagesOfAPath) {
+TEST(LpipsTest, NearlyEqualImages) {
   const Golden golden(kLpipsFolder + "lpips.safetensors");
   for (const std::string trunk : {"alex", "vgg"}) {
     ASSERT_OK_AND_ASSIGN(const auto extractor, OpenLpips(trunk, 40));
@@ -88,7 +88,7 @@ TEST(LpipsTest, NearImagesOfAPath) {
   }
 }
 
-TEST(LpipsTest, AFileIsKnownByItsTensors) {
+TEST(LpipsTest, RecognizesFilesByTheirTensors) {
   const testing::TempDir folder;
   const std::string path = folder.path() + "/weights.safetensors";
   ASSERT_OK(WriteSafetensors(path, GoldenLpips("vgg"), {}));
@@ -127,7 +127,7 @@ TEST(LpipsTest, WrongWeightsAreListed) {
                      HasSubstr("state_dict(), FILE)"))));
 }
 
-TEST(LpipsTest, ImagesThatItCannotCompare) {
+TEST(LpipsTest, UnsuitableImages) {
   EXPECT_THAT(OpenLpips("alex", 30).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("31 pixels a side or more"),

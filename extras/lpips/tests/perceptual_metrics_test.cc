@@ -23,7 +23,7 @@ TEST(PerceptualMetricsTest, MeanDistance) {
 
 // d = arange(200.) ** 2; lo = percentile(d, 1, method="lower");
 // hi = percentile(d, 99, method="higher"); d[(lo <= d) & (d <= hi)].mean()
-TEST(PerceptualMetricsTest, PathLengthIsWithoutTheExtremes) {
+TEST(PerceptualMetricsTest, PathLengthIgnoresExtremes) {
   const at::Tensor values = torch::arange(200, at::kDouble).square();
   const at::Tensor shuffled = values.index_select(
       0, torch::arange(200, at::kLong).mul(77).remainder(200));

@@ -202,7 +202,7 @@ absl::Status ParquetShard::AddLabels(OpenedShard& shard) const {
                                  ? TakeTextLabels(column, columns_.label, shard)
                                  : TakeIntegerLabels(columns_, column, shard);
   if (taken.ok()) return taken;
-  // A recipe without classes does not need them.
+  // A recipe without classes does not need labels.
   shard.unused_labels = std::string(taken.message());
   shard.labels_are_texts = false;
   shard.labels.clear();

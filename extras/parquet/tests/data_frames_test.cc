@@ -31,7 +31,7 @@ void ExpectNonsense(const OpenedShard& shard, absl::string_view what) {
       StatusIs(absl::StatusCode::kDataLoss, HasSubstr(std::string(what))));
 }
 
-TEST(DataFramesTest, AFrameComesBack) {
+TEST(DataFramesTest, FramesRoundTrip) {
   const DataFrame frame = {.kind = FrameKind::kReadAt,
                            .shard = 3,
                            .first = int64_t{1} << 40,
@@ -70,7 +70,7 @@ TEST(DataFramesTest, InvalidFrames) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("not a frame")));
 }
 
-TEST(DataFramesTest, AnIndexComesBack) {
+TEST(DataFramesTest, IndexesRoundTrip) {
   const OpenedShard shard = SmallShard();
   ASSERT_OK_AND_ASSIGN(const OpenedShard again,
                        DecodeOpenedShard(EncodeOpenedShard(shard)));
@@ -87,7 +87,7 @@ TEST(DataFramesTest, AnIndexComesBack) {
   EXPECT_EQ(again.paths, shard.paths);
 }
 
-TEST(DataFramesTest, UnusedLabelsComeBack) {
+TEST(DataFramesTest, UnusedLabelsRoundTrip) {
   OpenedShard shard = SmallShard();
   shard.unused_labels = "why";
   ExpectNonsense(shard, "labels that are not used");
@@ -107,7 +107,7 @@ TEST(DataFramesTest, TruncatedIndex) {
       StatusIs(absl::StatusCode::kDataLoss, HasSubstr("trailing bytes")));
 }
 
-TEST(DataFramesTest, AnIndexWhoseNumbersDoNotFit) {
+TEST(DataFramesTest, InconsistentIndexes) {
   OpenedShard shard = SmallShard();
   shard.labels.pop_back();
   ExpectNonsense(shard, "numbers of rows");
@@ -148,7 +148,7 @@ TEST(DataFramesTest, ImagesLieOneAfterTheOther) {
   EXPECT_THAT(images, ElementsAre("a", "", "bcd"));
 }
 
-TEST(DataFramesTest, ImagesThatDoNotFit) {
+TEST(DataFramesTest, InconsistentImages) {
   const auto expect = [](const std::string& bytes, int64_t rows,
                          const char* what) {
     EXPECT_THAT(DecodeImages(bytes, rows),

@@ -97,7 +97,7 @@ class FailingFile : public RandomAccessFile {
   const std::string name_ = "far.parquet";
 };
 
-TEST(DataWorkerClientTest, AFileThatCannotBeReadIsNoFaultOfTheWorker) {
+TEST(DataWorkerClientTest, UnreadableFilesAreNotTheWorkersFault) {
   PlayedWorker worker([](DataPeer& peer) {
     ASSERT_TRUE(peer.Receive());
     EXPECT_EQ(peer.Ask(0, 0, 4), "");
@@ -122,7 +122,7 @@ TEST(DataWorkerClientTest, RequestsForBytesOutsideTheFile) {
   }
 }
 
-TEST(DataWorkerClientTest, AnswersOfAnotherKind) {
+TEST(DataWorkerClientTest, UnexpectedAnswers) {
   constexpr auto kLoss = absl::StatusCode::kDataLoss;
   ExpectBroken(
       [](DataPeer& peer) {
@@ -223,7 +223,7 @@ TEST_F(DataWorkerPoolTest, InvalidAnswersAreNamed) {
                        HasSubstr("failed (data_worker answered nonsense")));
 }
 
-TEST_F(DataWorkerPoolTest, FaultsOfTheFileNameIt) {
+TEST_F(DataWorkerPoolTest, FaultsOfAFileNameTheFile) {
   const auto fail = [](DataPeer& peer) {
     while (peer.Receive()) {
       peer.Fail(absl::StatusCode::kInvalidArgument, "it is encrypted");

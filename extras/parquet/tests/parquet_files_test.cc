@@ -57,7 +57,7 @@ TEST_F(ParquetFilesTest, AFolderOfOneSet) {
   EXPECT_EQ(files.split, "");
 }
 
-TEST_F(ParquetFilesTest, TheSplitCalledTrain) {
+TEST_F(ParquetFilesTest, PrefersTheSplitTrain) {
   ASSERT_OK(CreateDirectories(dir_ / "data"));
   Write({"data/train-00001-of-00002.parquet",
          "data/train-00000-of-00002.parquet",
@@ -71,7 +71,7 @@ TEST_F(ParquetFilesTest, TheSplitCalledTrain) {
   EXPECT_THAT(files.other_splits, ElementsAre("test", "validation"));
 }
 
-TEST_F(ParquetFilesTest, OneSplitIsAllThereIs) {
+TEST_F(ParquetFilesTest, UsesTheOnlySplit) {
   Write({"test-00000-of-00001.parquet"});
   ASSERT_OK_AND_ASSIGN(const ParquetFiles files,
                        FindParquetFiles(*Locate(dir_.path())));

@@ -146,7 +146,7 @@ TEST(ParquetImagesTest, AnyThreadReadsAnyImage) {
   EXPECT_LE(DataWorkerPids().size(), size_t{kMostDataWorkers});
 }
 
-TEST(ParquetImagesTest, AWorkerThatIsKilledIsReplaced) {
+TEST(ParquetImagesTest, KilledWorkersAreReplaced) {
   ASSERT_OK_AND_ASSIGN(
       const auto hub,
       OpenParquet(*Locate(ParquetGolden("hub")), StartDataWorker, 1));
@@ -179,7 +179,7 @@ TEST(ParquetImagesTest, FilesWithoutImages) {
 }
 
 // The other rows of its row group are readable.
-TEST(ParquetImagesTest, ARowWithoutAnImageIsOneBadRow) {
+TEST(ParquetImagesTest, ARowWithoutAnImageIsOneBadImage) {
   ASSERT_OK_AND_ASSIGN(const auto source,
                        OpenSource(ParquetGolden("null_image.parquet")));
   EXPECT_OK(source->Read(0));
@@ -201,7 +201,7 @@ void ExpectUnusedLabels(const std::string& path, const std::string& why) {
   }
 }
 
-TEST(ParquetImagesTest, LabelsThatCannotBeUsed) {
+TEST(ParquetImagesTest, UnusableLabels) {
   const std::pair<const char*, const char*> kFaults[] = {
       {"null_label.parquet", "row 1 has no 'label'"},
       {"negative_label.parquet", "'label' is negative in 1 rows"},
@@ -214,7 +214,7 @@ TEST(ParquetImagesTest, LabelsThatCannotBeUsed) {
 }
 
 // The classes are the distinct texts of all shards in sorted order.
-TEST(ParquetImagesTest, LabelsThatAreTexts) {
+TEST(ParquetImagesTest, TextLabels) {
   const TempDir dir;
   const char* const names[] = {"text_label.parquet",
                                "dictionary_label.parquet"};
@@ -268,7 +268,7 @@ TEST(ParquetImagesTest, EncryptedTruncatedAndForeignFiles) {
               StatusIs(absl::StatusCode::kDataLoss));
 }
 
-TEST(ParquetImagesTest, AFileThatChangesUnderTheRun) {
+TEST(ParquetImagesTest, AFileThatChangesDuringTheRun) {
   const TempDir dir;
   const std::string whole = *ReadFile(ParquetGolden(kHubShard));
   ASSERT_OK(WriteFile(dir / "a.parquet", whole));

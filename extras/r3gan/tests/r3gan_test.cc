@@ -54,7 +54,7 @@ TEST(R3ganTest, RefusesWhatDoesNotFit) {
 // Weights start as N(0, gain / sqrt(fan in)), and the last convolution of every
 // block at 0. The reference program has the gain sqrt(2 / 1.04) * 8^(-1/4) for
 // 8 blocks.
-TEST(R3ganTest, StartsAsItsShortcuts) {
+TEST(R3ganTest, InitiallyComputesTheShortcuts) {
   const NetworkConfig config = ParseNetwork("r3gan { width: 64 groups: 8 }");
   const DataShape data = {.image = kInitializeData.image, .num_classes = 100};
   const auto generator = MakeGenerator(config, data);

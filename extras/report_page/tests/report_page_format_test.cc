@@ -84,7 +84,7 @@ class ReportPageFormatTest : public ::testing::Test {
   std::ostringstream out_;
 };
 
-TEST_F(ReportPageFormatTest, ThePageHasWhatTheFilesSay) {
+TEST_F(ReportPageFormatTest, ThePageHasTheDataOfTheFiles) {
   const std::string run_dir = MakeRun("a");
   const Json run = PageOf({run_dir})["runs"][0];
   ASSERT_OK_AND_ASSIGN(const RunConfig config,
@@ -112,7 +112,7 @@ TEST_F(ReportPageFormatTest, ThePageHasWhatTheFilesSay) {
   EXPECT_THAT(out_.str(), HasSubstr("report.html"));
 }
 
-TEST_F(ReportPageFormatTest, RunsOfOneNameAreToldApart) {
+TEST_F(ReportPageFormatTest, RunsWithEqualNamesAreDistinguished) {
   const std::string a = MakeRun("a");
   const std::string b = MakeRun("b");
   const Json runs = PageOf({a, b})["runs"];
@@ -121,7 +121,7 @@ TEST_F(ReportPageFormatTest, RunsOfOneNameAreToldApart) {
   EXPECT_THAT(runs[1]["name"].get<std::string>(), HasSubstr(b));
 }
 
-TEST_F(ReportPageFormatTest, APageThatCannotBeWrittenIsNamed) {
+TEST_F(ReportPageFormatTest, UnwritablePagesAreNamed) {
   const absl::Status status = RunReport(
       {.run_dirs = {MakeRun("a")}, .html = dir_.path() + "/none/report.html"},
       out_);

@@ -33,7 +33,7 @@ class SamplePicturesTest : public ::testing::Test {
   const TempDir dir_;
 };
 
-TEST_F(SamplePicturesTest, AreTheBytesOfTheFilesByRound) {
+TEST_F(SamplePicturesTest, ReturnsTheFilesByRound) {
   const std::string second = Write(200);
   const std::string first = Write(20);
   ASSERT_OK(WriteFile(dir_.path() + "/sample-9.png", "another picture"));
@@ -60,7 +60,7 @@ TEST_F(SamplePicturesTest, ThinsManyPicturesAndSaysSo) {
   EXPECT_THAT(read.notes, ElementsAre("24 of 60 grids of samples are shown"));
 }
 
-TEST_F(SamplePicturesTest, NoFolderIsNoPicture) {
+TEST_F(SamplePicturesTest, AMissingFolderHasNoPictures) {
   ASSERT_OK_AND_ASSIGN(const SamplePictures none,
                        ReadSamplePictures(dir_.path() + "/none"));
   EXPECT_THAT(none.pictures, IsEmpty());

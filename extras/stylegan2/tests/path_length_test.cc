@@ -26,7 +26,7 @@ double Mean(const PathLengthPenalty& paths) {
   return paths.State().front().second.item<double>();
 }
 
-TEST(PathLengthPenaltyTest, LengthsAreThoseOfTheDerivativeByTheStyles) {
+TEST(PathLengthPenaltyTest, LengthsEqualThoseOfTheDerivative) {
   torch::manual_seed(3);
   const auto options = torch::dtype(torch::kFloat64);
   const at::Tensor a_PS = torch::randn({4, 3}, options);
@@ -59,7 +59,7 @@ TEST(PathLengthPenaltyTest, LengthsAreThoseOfTheDerivativeByTheStyles) {
   }
 }
 
-TEST(PathLengthPenaltyTest, LossIsTheDistanceFromTheMeanBefore) {
+TEST(PathLengthPenaltyTest, LossUsesTheMeanBeforeTheStep) {
   PathLengthPenalty paths({.weight = 2, .every_steps = 4}, /*share=*/1,
                           at::kCPU);
   EXPECT_EQ(Mean(paths), 0);
@@ -78,7 +78,7 @@ TEST(PathLengthPenaltyTest, LossIsTheDistanceFromTheMeanBefore) {
 }
 
 // The means of the ranks, weighted by their shares, equal that of one worker.
-TEST(PathLengthPenaltyTest, RanksHaveTheirShareOfTheMean) {
+TEST(PathLengthPenaltyTest, RanksCombineTheirMeansByShare) {
   PathLengthPenalty one({.weight = 1}, 1, at::kCPU);
   (void)one.Loss(torch::tensor({1.0, 2.0, 6.0}), 3);
   one.EndStep();
@@ -103,7 +103,7 @@ TEST(PathLengthPenaltyTest, AStepOutOfRangeLeavesTheMean) {
 
 // The mean includes the lengths of both micro-batches, and the gradient passes
 // through it.
-TEST(PathLengthPenaltyTest, SeparateIsTheDistanceFromTheMeanThatHasMoved) {
+TEST(PathLengthPenaltyTest, SeparateUsesTheUpdatedMean) {
   const at::Tensor lengths_N =
       torch::tensor({1.0, 2.5, 6.0, 0.5}, torch::kFloat64).requires_grad_(true);
   const at::Tensor mean = 0.99 * 3 + 0.01 * lengths_N.mean();

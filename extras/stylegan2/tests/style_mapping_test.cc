@@ -35,7 +35,7 @@ at::Tensor Styles(int64_t first, int64_t count) {
       .view({count, kStyleDim});
 }
 
-TEST(StyleMappingTest, MeanIsThatOfStepsWhateverTheirPasses) {
+TEST(StyleMappingTest, MeanDoesNotDependOnThePassesOfAStep) {
   const auto whole = MappingWithMean();
   const auto parts = MappingWithMean();
   for (StyleMapping* mapping : {whole.get(), parts.get()}) {
@@ -55,7 +55,7 @@ TEST(StyleMappingTest, MeanIsThatOfStepsWhateverTheirPasses) {
 
 // A run that resumes from a checkpoint may repeat the step with the same
 // number.
-TEST(StyleMappingTest, MeanThatWasLoadedIsWhereTheStepBegins) {
+TEST(StyleMappingTest, AStepBeginsWithALoadedMean) {
   const auto mapping = MappingWithMean();
   mapping->to(at::kDouble);
   mapping->Record(Styles(0, 2) * NAN, /*step=*/5);
@@ -109,7 +109,7 @@ class StyleMixingTest : public ::testing::Test {
 };
 
 // 0.8 of the images have two styles, evenly distributed over the layers.
-TEST_F(StyleMixingTest, BeginsAtAnyLayerButTheFirst) {
+TEST_F(StyleMixingTest, BeginsAtAnyLayerExceptTheFirst) {
   StyleMixing mixing({.probability = 0.8, .num_layers = kLayers});
   const at::Tensor begins_N = mixing.Begins(Place(), kImages);
   const at::Tensor shares =
@@ -131,7 +131,7 @@ TEST_F(StyleMixingTest, CertainOrNever) {
 }
 
 // A row depends only on its image, not on the pass.
-TEST_F(StyleMixingTest, IsThatOfTheImagesOfTheBatch) {
+TEST_F(StyleMixingTest, DependsOnlyOnTheImage) {
   StyleMixing mixing({.probability = 0.5, .num_layers = kLayers});
   const at::Tensor noise_NZ = torch::zeros({40, 6});
   const auto draw = [&](const at::Tensor& place, int64_t rows) {
@@ -178,7 +178,7 @@ class StyleGeneratorTest : public ::testing::Test {
   int64_t step_ = 0;
 };
 
-TEST_F(StyleGeneratorTest, TrainingPassesAloneChangeTheMean) {
+TEST_F(StyleGeneratorTest, OnlyTrainingPassesChangeTheMean) {
   const auto network = Make("");
   const at::Tensor mean = network->named_buffers()["mapping.w_avg"];
   Pass(*network, ForwardMode::kFrozen);
@@ -203,7 +203,7 @@ TEST_F(StyleGeneratorTest, EvaluationDoesNotMix) {
 }
 
 // psi = 0 gives the image of the mean style for any noise.
-TEST_F(StyleGeneratorTest, NoTruncationIsTheStyleItself) {
+TEST_F(StyleGeneratorTest, PsiOneIsTheStyleItself) {
   const auto network = Make("");
   Pass(*network, ForwardMode::kTrain);
   const at::Tensor images = Pass(*network, ForwardMode::kEvaluate);

@@ -20,7 +20,7 @@ using ::gandem::testing::StatusIs;
 using ::testing::HasSubstr;
 
 // tests/oracles/distance_goldens.py
-TEST(GaussianDiscrepancyTest, EqualsNumpys) {
+TEST(GaussianDiscrepancyTest, EqualsNumpy) {
   const Golden golden("distances.safetensors");
   ASSERT_OK_AND_ASSIGN(
       const double distance,

@@ -26,7 +26,7 @@ NamedTensor& VitTensor(std::vector<NamedTensor>& tensors,
   return *found;
 }
 
-TEST(VitWeightsTest, SizesAreReadOff) {
+TEST(VitWeightsTest, TensorsDetermineTheSizes) {
   const std::vector<NamedTensor> meta = VitGoldenWeights("dinov2.meta");
   EXPECT_EQ(VitFamilyOf(meta), VitFamily::kDinov2);
   ASSERT_OK_AND_ASSIGN(const VitWeights dino,
@@ -79,7 +79,7 @@ TEST(VitWeightsTest, ListsAllThatDoesNotFit) {
                 Not(HasSubstr("mask_token")))));
 }
 
-TEST(VitWeightsTest, SizesThatNoNetworkHas) {
+TEST(VitWeightsTest, InvalidSizes) {
   std::vector<NamedTensor> weights = VitGoldenWeights("clip.open");
   NamedTensor& positions = VitTensor(weights, "visual.positional_embedding");
   positions.shape[0] = 36;
