@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what gandem needs on a bare Debian 12 and is not yet installed:
-# Debian packages (as root, or with sudo), and LibTorch and Apache Arrow in the
-# cache folder (${XDG_CACHE_HOME:-$HOME/.cache}/gandem). Does not change the
-# tree.
+# Installs missing dependencies on Debian 12: Debian packages (as root, or with
+# sudo), and LibTorch and Apache Arrow in the cache folder
+# (${XDG_CACHE_HOME:-$HOME/.cache}/gandem). Does not change the tree.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -11,13 +10,13 @@ usage() {
   cat <<EOF
 usage: scripts/bootstrap.sh [--tests] [--cpu | --cuda | --libtorch DIR]
                             [--skip-packages]
-  --tests          also what the tests need: clang, GoogleTest, Python packages,
-                   an Abseil built for ThreadSanitizer
+  --tests          also install tools for the tests: clang, GoogleTest, Python
+                   packages, Abseil built for ThreadSanitizer
   --cpu            LibTorch for the CPU (1.3 GB; the default)
   --cuda           LibTorch with its CUDA libraries (4 GB)
-  --libtorch DIR   a LibTorch $torch_version that you have: DIR/lib, DIR/include
-  --skip-packages  leave Debian's packages alone (you installed them)
-The choice of LibTorch is remembered in $cache_dir/libtorch.
+  --libtorch DIR   your own LibTorch $torch_version: DIR/lib, DIR/include
+  --skip-packages  do not install Debian packages
+$cache_dir/libtorch is a link to the chosen LibTorch.
 EOF
 }
 

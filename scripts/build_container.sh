@@ -10,15 +10,14 @@
 usage() {
   cat <<EOF
 usage: scripts/build_container.sh [options]
-  --cpu | --cuda        which LibTorch goes in (default: --cpu)
+  --cpu | --cuda        kind of LibTorch (default: --cpu)
   --tag NAME:TAG        name of the image (default: localhost/gandem:VERSION-cpu)
-  --base IMAGE          Debian 12 to build on (default:
+  --base IMAGE          base image with Debian 12 (default:
                         docker.io/library/debian:12-slim); "mmdebstrap" makes
-                        one of Debian's packages, without a registry
-  --programs BUILD_DIR  take the programs of this build in place of compiling
-                        them in the image; it must be of the same LibTorch
-  --output FILE.tar     also write the image there, as docker and containerd
-                        load it
+                        one from Debian packages, without a registry
+  --programs BUILD_DIR  copy the programs of this build instead of compiling;
+                        the build must use the same LibTorch
+  --output FILE.tar     also write the image to a file for docker or containerd
 EOF
 }
 

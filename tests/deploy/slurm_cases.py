@@ -61,8 +61,8 @@ class Cases:
         if self.oracle is None:
             self.undisturbed()
         assert launch.checkpoint() == LAST, launch.checkpoint()
-        assert launch.hashes() == self.oracle, "other bits than undisturbed"
-        return "the undisturbed bits"
+        assert launch.hashes() == self.oracle, "the bits differ from those of the undisturbed run"
+        return "the bits of the undisturbed run"
 
     def lonely_node(self, launch):
         """A node that runs a discriminator but not the coordinator."""
@@ -84,8 +84,8 @@ class Cases:
         self.finish(straight)
         assert straight.checkpoint() == last, straight.checkpoint()
         assert straight.hashes() == launch.hashes(), \
-            f"other bits than undisturbed after {last}"
-        return f"the undisturbed bits of {int(last[5:])} rounds"
+            f"the bits differ from those of an undisturbed run after {last}"
+        return f"the bits of an undisturbed run of {int(last[5:])} rounds"
 
     # The cases.
 
@@ -283,7 +283,7 @@ class Cases:
         """A network in Python, with a path relative to the working folder; then
         the job is submitted again from another folder."""
         if not OWN_PYTHON:
-            return "GANDEM_OWN_PYTHON names no interpreter with torch: not run"
+            return "skipped: GANDEM_OWN_PYTHON is not an interpreter with torch"
         home = self.folder / "mine"
         home.mkdir()
         shutil.copy(SOURCE / "tests" / "integration" / "networks" /
@@ -300,11 +300,11 @@ class Cases:
         self.cluster.run("sbatch", "--wait", launch.dir / "slurm" /
                          "job.sbatch")
         assert "resuming after round 40 of 40" in launch.log(), launch.log()
-        return "trained, and submitted again from elsewhere"
+        return "trained, and resubmitted from another folder"
 
     def shellcheck(self):
         if shutil.which("shellcheck") is None:
-            return "not installed: not looked at"
+            return "skipped: shellcheck is not installed"
         script = subprocess.run(
             [BIN / "gandem", "launch", "slurm",
              SOURCE / "recipes" / "mlp_smoke.textproto", "--run_dir", "/a",
@@ -321,21 +321,21 @@ NAMES = ("shellcheck", "bad_input", "undisturbed", "one_node", "scancel",
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME",
-                        help="cases [all]: " + ", ".join(NAMES))
+                        help="cases (default: all): " + ", ".join(NAMES))
     parser.add_argument("--keep", action="store_true",
-                        help="leave the runs' folders")
+                        help="keep the runs' folders")
     arguments = parser.parse_args()
     unknown = set(arguments.names) - set(NAMES)
     if unknown:
         parser.error(f"no case {', '.join(sorted(unknown))}")
     if why_not():
-        sys.exit(f"error: no Slurm can be started: {why_not()}")
+        sys.exit(f"error: Slurm cannot be started: {why_not()}")
     folder = pathlib.Path(tempfile.mkdtemp(prefix="gandem-slurm-"))
     try:
         cases = Cases(folder)
     except subprocess.CalledProcessError as error:
         shutil.rmtree(folder, ignore_errors=True)
-        sys.exit(f"error: no Slurm starts: {error.stdout[-2000:]}")
+        sys.exit(f"error: Slurm did not start: {error.stdout[-2000:]}")
     failed = 0
     try:
         for name in arguments.names or NAMES:
