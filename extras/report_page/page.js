@@ -181,9 +181,10 @@ function losses() {
       ...adaCharts()));
 }
 
-const PARTS = [['computing', 'share_compute', 0], ['waits for images', 'share_images', 1],
-               ['for feedback', 'share_feedback', 3], ['for real images', 'share_data', 4],
-               ['for room in the cache', 'share_cache', 6],
+const PARTS = [['computation', 'share_compute', 0], ['wait for images', 'share_images', 1],
+               ['wait for feedback', 'share_feedback', 3],
+               ['wait for real images', 'share_data', 4],
+               ['wait for space in the cache', 'share_cache', 6],
                ['communication', 'share_sync', 5]];
 
 function shares() {
@@ -192,25 +193,25 @@ function shares() {
       title: `${run.name}: ${role}`, axis: axis(), xs: axis().of(columns),
       layers: PARTS.map(([name, column, color]) => ({name, color, ys: columns[column]})),
     })));
-  return section('shares', 'Where the time goes', charts(figures));
+  return section('shares', 'Use of time', charts(figures));
 }
 
 function lag() {
   return section('lag', 'Lag', charts(
       columnChart('Lag of the generator', 'generator', 'lag',
-                  {about: 'rounds by which its critic is older than the newest', from0: true}),
+                  {about: 'age of the critic in rounds', from0: true}),
       columnChart('Lag of the discriminator', 'discriminator', 'lag',
-                  {about: 'rounds by which its images are older', from0: true})));
+                  {about: 'age of the generated images in rounds', from0: true})));
 }
 
 function pipeline() {
   return section('pipeline', 'Pipeline', charts(
       columnChart('Images/s of the discriminator', 'discriminator', 'images_per_second',
                   {from0: true}),
-      columnChart('Real images that wait', 'discriminator', 'waiting_images',
-                  {about: 'made ready ahead of time', from0: true}),
+      columnChart('Prefetched real images', 'discriminator', 'waiting_images',
+                  {from0: true}),
       columnChart('Cache of generated images', 'discriminator', 'cache_fill',
-                  {about: '1: full', from0: true})));
+                  {about: 'fraction of its size', from0: true})));
 }
 
 function restarts() {
@@ -218,8 +219,8 @@ function restarts() {
     nameOf(run), epoch.run_epoch, epoch.first_round, epoch.rounds_done_again,
     duration(epoch.gap_seconds)]));
   return section('restarts', 'Restarts', rows.length === 0 ?
-      html('p', {class: 'quiet'}, 'None: every run finished in one run epoch.') :
-      table(['run', 'run epoch', 'began at round', 'rounds done again', 'without a record for'],
+      html('p', {class: 'quiet'}, 'None: every run has a single run epoch.') :
+      table(['run', 'run epoch', 'began at round', 'repeated rounds', 'time without records'],
             rows));
 }
 

@@ -61,7 +61,8 @@ class Cases:
         if self.oracle is None:
             self.undisturbed()
         assert launch.checkpoint() == LAST, launch.checkpoint()
-        assert launch.hashes() == self.oracle, "the bits differ from those of the undisturbed run"
+        assert launch.hashes() == self.oracle, \
+            "the bits differ from those of the undisturbed run"
         return "the bits of the undisturbed run"
 
     def lonely_node(self, launch):
