@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`gandem logs` of a real run: all processes, in the order of time, a worker
-that dies and is started again included; followed, until the run ends."""
+"""`gandem logs` of a real run: all processes in order of time, including a worker
+that dies and restarts. Also follows the logs until the run ends."""
 
 import json
 import os
@@ -14,7 +14,7 @@ SETS = ["samples.every_rounds=0", "checkpoint.every_rounds=10",
 
 
 def texts(lines):
-    """Line by line: what comes late stands in an entry of its own."""
+    """Texts line by line; late lines have a separate entry."""
     return [f"{line['role']} {line.get('rank')}: {text}"
             for line in lines for text in line["text"].split("\n")]
 
@@ -49,7 +49,7 @@ class LogsTest(harness.RunTest):
                          "the death")
         run.process.send_signal(signal.SIGTERM)
         self.assertEqual(run.wait(), 75, run.text()[-4000:])
-        # It ends with the run.
+        # Following ends with the run.
         self.assertEqual(followed.wait(), 0, followed.text())
         whole = self.logs(run, "--json")
         lines = self.lines(whole)
@@ -57,14 +57,14 @@ class LogsTest(harness.RunTest):
                          {("gandem", None), ("generator", 0),
                           ("discriminator", 0), ("discriminator", 1)})
         self.assertIn("killed by signal 9", whole)
-        # Following printed the same lines: none is lost, none is repeated.
+        # Following printed exactly the same lines.
         shown = [json.loads(line) for line in followed.text().splitlines()]
         self.assertCountEqual(texts(shown), texts(lines))
         one = self.lines(self.logs(run, "--json", "--role", "discriminator",
                                    "--rank", 1))
         self.assertEqual(one, [line for line in lines if line["role"] ==
                                "discriminator" and line["rank"] == 1])
-        # In text format every line of the log names its process.
+        # In text format every line names its process.
         stamped = [line for line in self.logs(run).splitlines()
                    if not line.startswith("  | ")]
         self.assertEqual(len(stamped), len(lines))
