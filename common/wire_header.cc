@@ -22,7 +22,8 @@ uint32_t Read32(const std::string& bytes, size_t at) {
   return number;
 }
 
-// Takes the first `size` bytes off `pieces`; empty: there are fewer.
+// Removes the first `size` bytes from `pieces`. Returns nothing if there are
+// fewer.
 std::optional<std::string> TakeBytes(std::vector<SharedBytes>& pieces,
                                      size_t size) {
   std::string bytes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Converts the schedule and encoding of a RunConfig, for workers and for
-// Torch-free planners.
+// planners without Torch.
 //
 // Thread safety: pure functions.
 #pragma once

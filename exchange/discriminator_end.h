@@ -121,7 +121,7 @@ class DiscriminatorEnd : public DiscriminatorExchange {
   int64_t wanted_feedback_round_ ABSL_GUARDED_BY(mu_) = -1;
   int64_t changes_ ABSL_GUARDED_BY(mu_) = 0;  // wakes WaitUntil
   int waits_for_ ABSL_GUARDED_BY(mu_) = -1;   // set by the last attempt
-  absl::Status closed_ ABSL_GUARDED_BY(mu_);  // sticky
+  absl::Status closed_ ABSL_GUARDED_BY(mu_);  // first reason; OK: open
   std::function<void()> listener_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Limits that both sides of the control plane obey.
+// Limits that both sides of the control plane respect.
 #pragma once
 
 namespace gandem {
 
-// AUTO has to do whole steps of a network that may be slow: join timeouts in
-// which it may measure.
+// Number of join timeouts in which AUTO may measure: it runs whole steps of a
+// network that may be slow.
 inline constexpr int kMeasuringJoins = 10;
 
-// A few hundred bytes each.
+// A record has a few hundred bytes.
 inline constexpr int kMaxMetricsPerHeartbeat = 256;
 
 }  // namespace gandem

@@ -6,7 +6,8 @@
 
 namespace gandem {
 
-// The mean of the middle two of an even number. `values` has at least one.
+// Returns the mean of the two middle values if their number is even. `values`
+// must not be empty.
 inline double Median(std::vector<double> values) {
   std::ranges::sort(values);
   const size_t middle = values.size() / 2;

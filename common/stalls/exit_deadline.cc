@@ -11,12 +11,12 @@
 namespace gandem {
 
 void SayWithoutWaiting(absl::string_view text) {
-  // Uses no shared lock or buffer and no pipe without a reader: any of these
-  // may be stuck.
+  // Uses no shared lock or buffer, and no pipe without a reader: each may be
+  // blocked.
   pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
   if (poll(&room, 1, /*timeout=*/0) != 1) return;
   const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
-  static_cast<void>(written);  // nobody can be told
+  static_cast<void>(written);  // no channel is left for an error
 }
 
 ExitDeadline::~ExitDeadline() {
