@@ -18,7 +18,7 @@
 namespace gandem {
 namespace {
 
-// Time limit for transfers of all sizes together; the other worker is asked at
+// Time limit for transfers of all sizes; the other worker gets the request at
 // the same time.
 constexpr absl::Duration kTransferLimit = absl::Seconds(60);
 
