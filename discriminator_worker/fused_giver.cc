@@ -135,7 +135,7 @@ class FusedGiver : public FeedbackGiver {
   }
 
   std::map<int64_t, TrainedJudgment> judged_;  // by first index
-  // Images in judged_ without an answer
+  // Images in judged_ without an answer.
   int64_t num_unanswered_ = 0;
   std::vector<ImageBatch> requests_;  // taken from the exchange, not answered
 };

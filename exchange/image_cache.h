@@ -41,7 +41,7 @@ class ImageCache {
     int64_t max_images = 0;             // required, >= 1
     int64_t max_bytes = 0;              // required, >= 1
     int64_t max_samples_per_image = 1;  // BOUNDED, >= 1
-    // BOUNDED: age in rounds from which images are unusable; >= 1
+    // BOUNDED: age in rounds from which images are unusable; >= 1.
     int64_t max_age = 1;
   };
   struct Stats {

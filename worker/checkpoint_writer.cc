@@ -134,8 +134,7 @@ absl::StatusOr<std::vector<CheckpointFile>> CheckpointWriter::WritePatiently(
   while (true) {
     auto files = Write(job);
     const bool may_recover = DiskMayRecover(files.status()) ||
-                             // A missing mount
-                             absl::IsUnavailable(files.status());
+                             absl::IsUnavailable(files.status());  // no mount
     if (!may_recover || options_.is_last == nullptr ||
         !options_.is_last(job.completed_rounds)) {
       return files;

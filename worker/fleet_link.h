@@ -76,9 +76,9 @@ class FleetLink {
 
   std::unique_ptr<SocketFolder> folder_;
   std::unique_ptr<RingListener> listener_;  // until Connect
-  // Set by Connect, like the next member
+  // Both set by Connect.
   int rank_ = 0;
-  std::vector<FleetMember> members_;        // by rank
+  std::vector<FleetMember> members_;  // by rank
   mutable absl::Mutex mu_;
   // Links between this rank and ranks of other hosts without messages so far,
   // as arguments of NoWay().

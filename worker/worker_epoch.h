@@ -179,7 +179,7 @@ class WorkerEpoch {
   absl::Status ended_ ABSL_GUARDED_BY(mu_);
 
   std::unique_ptr<CheckpointWriter> writer_;  // reports to heartbeats_
-  // Its thread uses all members above
+  // Last: its thread uses all members above.
   std::unique_ptr<Heartbeats> heartbeats_;
 };
 

@@ -42,7 +42,7 @@ class Heartbeats {
     // on_end is called after this time without an answer, or after 10 s if the
     // worker is stopping.
     absl::Duration give_up_after = absl::Hours(1);
-    // metrics beyond it are dropped and counted
+    // Metrics beyond it are dropped and counted.
     int64_t max_queued_metrics = 4096;
     WaitBoard* waits = nullptr;          // required, outlives this
     std::function<WorkerState()> state;  // required

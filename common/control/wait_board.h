@@ -63,7 +63,7 @@ class WaitBoard {
   // Whether the current wait was logged.
   bool is_said_ ABSL_GUARDED_BY(mu_) = false;
   absl::Time say_again_ ABSL_GUARDED_BY(mu_);
-  // log line for the end of a logged wait; not returned yet
+  // Log line for the end of a logged wait; not returned yet.
   std::string over_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -13,7 +13,6 @@ namespace gandem {
 namespace {
 
 absl::Status KnowFile(const std::string& field, PythonConfig& network) {
-  // Reported by Validate
   if (network.module().empty()) return absl::OkStatus();
   const absl::StatusOr<std::string> sha256 = Sha256OfFile(network.module());
   if (!sha256.ok()) return Annotate(sha256.status(), field + ".module");
