@@ -133,7 +133,6 @@ class OperationRunner {
   // Returns the chunk size for a range: small enough for several chunks in
   // transit, large enough that bytes take longer than messages.
   size_t ChunkBytes(size_t range_bytes) const;
-  // Appends the chunks of `range`.
   static void Split(const Range& range, size_t chunk_bytes,
                     std::vector<Range>& chunks);
 

@@ -18,8 +18,8 @@ struct RingIdentity {
   int rank = 0;
   std::vector<int64_t> incarnations = {};  // of all ranks
   int64_t membership_epoch = 0;
-  // Ranks to connect with; empty: all. Failures reach other ranks through
-  // these.
+  // By rank, whether to connect; empty: all. Failures reach unconnected ranks
+  // through connected ones.
   std::vector<bool> links = {};
   // By rank, whether it shares memory with slots of `slot_bytes`; empty: none.
   std::vector<bool> shares_memory = {};

@@ -165,7 +165,7 @@ class OutgoingStream : public FrameStream<ClientReactor, RingCodec> {
   grpc::GenericStub stub_;
   grpc::ClientContext context_;
   bool has_opened_ = false;  // used only in the strand
-  // Of this end; written before the call's hold is removed.
+  // Failure of this end; written before the call's hold is removed.
   absl::Status failure_;
 };
 

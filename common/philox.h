@@ -46,7 +46,6 @@ enum class Purpose : uint32_t {
   kPenaltyPoint = 18,
   kStandingStatistics = 20,
   kRollback = 21,
-  // Crop and mirror of a real image.
   kDataTransform = 22,
   // For data.order SHARDS: order of units, and order within windows of images.
   kUnitOrder = 23,
@@ -82,7 +81,7 @@ class PhiloxStream {
   PhiloxStream(uint64_t seed, Purpose purpose, uint64_t step, uint64_t index);
 
   uint32_t NextUint32();
-  // Combines two words w0, w1: w0 << 32 | w1.
+  // Returns w0 << 32 | w1 for the next two words w0, w1.
   uint64_t NextUint64();
   // Returns a double in [0, 1): the top 53 bits of w1 << 32 | w0, times 2^-53.
   double NextUniform();

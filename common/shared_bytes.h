@@ -48,7 +48,6 @@ class SharedBytes {
   std::span<const std::byte> bytes_;
 };
 
-// Returns the total size of all pieces in bytes.
 inline int64_t TotalBytes(std::span<const SharedBytes> pieces) {
   int64_t total = 0;
   for (const SharedBytes& piece : pieces) {

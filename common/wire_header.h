@@ -2,7 +2,7 @@
 //
 // Parts shared by the codecs of framed streams. A message is
 //   u32 size of the header | u32 its CRC32C | header, a protobuf | payload
-// Both numbers are little-endian. Readers trust no input. All errors start with
+// with little-endian numbers. Readers trust no input. All errors start with
 // `name`.
 //
 // Thread safety: pure functions.

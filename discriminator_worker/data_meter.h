@@ -23,7 +23,6 @@ class DataMeter {
   DataMeter(const DataMeter&) = delete;
   DataMeter& operator=(const DataMeter&) = delete;
 
-  // Returns the metrics since the last call.
   DataMetrics Take();
 
  private:

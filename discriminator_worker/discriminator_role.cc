@@ -68,7 +68,7 @@ absl::StatusOr<AdvanceResult> DiscriminatorRole::Next(absl::Time deadline) {
 
 absl::StatusOr<AdvanceResult> DiscriminatorRole::StartRound(
     absl::Time deadline) {
-  // No feedback is needed before a held gate opens at the cut.
+  // A held gate opens once the cut is known, which needs no feedback.
   GANDEM_RETURN_IF_ERROR(feedback_->Offer(updates()));
   GANDEM_ASSIGN_OR_RETURN(const bool begun, BeginRound(deadline));
   if (!begun) {

@@ -54,7 +54,7 @@ void FeedbackGiver::EnterBoundary(int64_t rounds) {
   if (!exact()) return;
   BeginBoundary();
   if (schedule().lag >= 2) older_[boundary_] = Present();
-  // Needed from now on by a generator that is restored after boundary_ rounds.
+  // A generator restored after boundary_ rounds needs no older critics.
   older_.erase(older_.begin(),
                older_.lower_bound(schedule().OldestBoundaryNeeded(boundary_)));
 }

@@ -35,13 +35,11 @@ class IndexSet {
     ends_[first] = end;
   }
 
-  // Returns whether the set contains the whole range.
   bool Contains(IndexRange range) const {
     const auto it = ends_.upper_bound(range.first);
     return it != ends_.begin() && std::prev(it)->second >= range.end();
   }
 
-  // Returns whether the set contains a part of the range.
   bool Overlaps(IndexRange range) const {
     const auto it = ends_.lower_bound(range.end());
     return it != ends_.begin() && std::prev(it)->second > range.first;

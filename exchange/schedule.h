@@ -113,7 +113,6 @@ struct Schedule {
   constexpr bool JudgesInTraining() const {
     return feedback == FeedbackMode::kFused;
   }
-  // Returns whether the generator sends its own step's images.
   constexpr bool SendsStepImages() const {
     return image_source == ImageSource::kReused || AnswersImages();
   }

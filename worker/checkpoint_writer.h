@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes a worker's share of checkpoints in the background (design.md section
-// 8). Training stalls only while changing data is copied: what the next update
-// changes, and at that update whatever is not written yet. It also waits for an
-// unfinished write of the previous checkpoint.
+// 8). Training stalls while it copies tensors: first those that change before
+// the next update, then, at that update, those not yet written. It also waits
+// for an unfinished write of the previous checkpoint.
 //
 // Owner: a worker's run epoch. Thread safety: AwaitRoom and Save from the
 // compute thread, Close and Flush from any thread.

@@ -94,9 +94,8 @@ class WorkerEpoch {
   absl::Status ConnectToOthers(const JoinReply& joined, const RunPlan& plan);
   // Waits until messages pass in both directions between this worker and all
   // its peers.
-  //   FAILED_PRECONDITION  (first epoch), UNAVAILABLE (later epochs): no
-  //                        messages within `patience`; names host, address and
-  //                        direction
+  //   FAILED_PRECONDITION  no messages within `patience`; names host, address
+  //                        and direction. UNAVAILABLE in later epochs.
   absl::Status AwaitPeers(absl::Duration patience);
   bool Plays(Role role) const {
     return options_.role == role || options_.role == COLOCATED;
@@ -130,7 +129,6 @@ class WorkerEpoch {
   // Records the rank of its fleet that this worker waits for, also in the
   // middle of a pass.
   void ObserveFleet();
-  // Sends the next heartbeat immediately.
   void WakeHeartbeats();
   void OnReply(const HeartbeatReply& reply);
   template <typename Reply>

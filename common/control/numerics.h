@@ -30,7 +30,6 @@ struct OwnedNumerics {
 // Returns "CPU capability is AVX2 (generator 0 on a) and AVX512 (generator 1 on
 // b); ...", or "" without differences.
 std::string NumericsDifferences(std::span<const OwnedNumerics> all);
-// Advice that follows a list of differences.
 inline constexpr char kNumericsAdvice[] =
     "the same computation may give other bits there: use machines of one kind, "
     "with the same variables (ATEN_CPU_CAPABILITY sets the CPU capability)";

@@ -25,7 +25,6 @@ namespace gandem {
 // Warm-up rounds of a run epoch; limited to a fifth of all rounds.
 inline constexpr int64_t kWarmUpRounds = 10;
 
-// Times of one or several workers.
 struct TimeRow {
   int64_t rounds = 0;     // counted rounds, summed over the workers
   RoundTimes times = {};  // sums

@@ -20,7 +20,6 @@ namespace gandem {
 
 std::string TokenPath(const std::string& run_dir);
 
-// Returns a new random token.
 std::string NewToken();
 
 absl::StatusOr<std::string> ReadToken(const std::string& path);

@@ -27,8 +27,8 @@ class ExitDeadline {
   ExitDeadline& operator=(const ExitDeadline&) = delete;
   ~ExitDeadline();
 
-  // Makes the process write `last_words` and a newline to standard error and
-  // exit with `exit_code` if this object still exists after `time`. The
+  // Makes the process exit with `exit_code` if this object still exists after
+  // `time`, after writing `last_words` and a newline to standard error. The
   // earliest deadline of several calls wins.
   void Set(absl::Duration time, int exit_code, std::string last_words);
 

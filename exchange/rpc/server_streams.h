@@ -55,7 +55,6 @@ class ServerContext {
       ABSL_GUARDED_BY(mu_);
 };
 
-// Starts serving a call.
 ServerReactor* ServeStream(StreamKind kind,
                            std::shared_ptr<ServerContext> context,
                            grpc::CallbackServerContext* call);

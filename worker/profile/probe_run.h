@@ -75,7 +75,6 @@ class ProbeRun {
   // Returns the interval of the median seconds per round over repetitions.
   MedianInterval RoundInterval() const;
   void AddPeaks(Probe& probe) const;
-  // Returns the operation times of the last rounds.
   std::vector<OperationTime> Operations() const;
   // Runs more rounds in which each operation waits for the GPUs.
   absl::StatusOr<std::vector<OperationTime>> OperationsOnGpus(

@@ -4,9 +4,9 @@
 // precision of the repetitions' median.
 //
 // Two roles of a process take turns of up to lag + 1 rounds, until one must
-// wait for the other. So a generator's turn lies between two rounds of the
-// discriminator, or nothing, but any lag + 1 consecutive rounds contain lag + 1
-// rounds of both roles.
+// wait for the other. Between two rounds of the discriminator lies either a
+// turn of the generator or nothing, but any lag + 1 consecutive rounds contain
+// lag + 1 rounds of both roles.
 //
 // Owner: values. Thread safety: pure functions.
 #pragma once
