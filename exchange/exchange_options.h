@@ -5,8 +5,7 @@
 // The values come from a valid config (common/config/run_config.h) and from the
 // coordinator, and are not checked again.
 //
-// Owner: values.
-// Thread safety: pure functions.
+// Owner: values. Thread safety: pure functions.
 // Errors: INVALID_ARGUMENT names field and value.
 #pragma once
 

@@ -4,8 +4,7 @@
 // Both exchanges store into the inbox; the compute thread waits for its
 // contents.
 //
-// Owner: the generator's end; outlives all callers.
-// Thread safety: any thread.
+// Owner: the generator's end; outlives all callers. Thread safety: any thread.
 // Errors of waiting calls: DEADLINE_EXCEEDED, or Close()'s reason.
 #pragma once
 

@@ -3,8 +3,7 @@
 // Decides which generated images are accepted and which are repeats, from the
 // window of rounds and the accepted ranges (design.md section 6).
 //
-// Owner: DiscriminatorEnd, under its mutex.
-// Thread safety: one thread. Values.
+// Owner: DiscriminatorEnd, under its mutex. Thread safety: one thread. Values.
 #pragma once
 
 #include <algorithm>

@@ -4,8 +4,7 @@
 // versions that meet, and the ordered operations of each role. Lag 0 is the
 // synchronous algorithm.
 //
-// Owner: values.
-// Thread safety: pure functions.
+// Owner: values. Thread safety: pure functions.
 #pragma once
 
 #include <algorithm>

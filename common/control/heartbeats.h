@@ -7,9 +7,8 @@
 //
 // Owner: the worker, one per run epoch, from the end of Register to the next
 // Register (before Join, AUTO may measure for long). All objects that the
-// callbacks use must outlive it.
-// Thread safety: any thread. Callbacks run on the heartbeat thread without a
-// lock and must not block.
+// callbacks use must outlive it. Thread safety: any thread. Callbacks run on
+// the heartbeat thread without a lock and must not block.
 // Errors: the last error goes to on_end.
 #pragma once
 

@@ -5,8 +5,7 @@
 // start operations whose completion is an event.
 //
 // Owner: the object that the function works on; callers of Poke() keep it
-// alive.
-// Thread safety: any thread.
+// alive. Thread safety: any thread.
 #pragma once
 
 #include <functional>

@@ -5,9 +5,8 @@
 // (stand_in_exchange.h). A colocated worker runs both roles without a stand-in.
 //
 // Owner: a worker in profile mode; at most one per process, because peak memory
-// is counted per process.
-// Thread safety: the compute thread, without another TraceListener or
-// TraceWriter.
+// is counted per process. Thread safety: the compute thread, without another
+// TraceListener or TraceWriter.
 // Errors: those of the role's factory and rounds; RESOURCE_EXHAUSTED for lack
 // of memory.
 #pragma once
