@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A part of an operation's buffer in transit between ranks, with the identity
-// of the operation.
+// A part of an operation's buffer in transit, with the operation's identity.
 //
 // Owner: values; copies share the payload. Thread safety: values.
 #pragma once

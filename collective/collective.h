@@ -27,8 +27,7 @@
 //   UNAVAILABLE          a rank is lost, or has left
 //   ABORTED              this process was superseded: register again
 //   Close()'s reason     of this rank, or of the rank named in the message
-// All errors except DEADLINE_EXCEEDED are sticky, reach all ranks and end the
-// membership.
+// All except DEADLINE_EXCEEDED are sticky and end the membership of all.
 #pragma once
 
 #include <cstddef>
@@ -74,8 +73,7 @@ struct CollectiveStats {
   int64_t sent_bytes = 0;
   // Time with an operation that was submitted and not done.
   absl::Duration busy = {};
-  // Time that Wait blocked callers; a part of `busy` while one thread waits at
-  // a time.
+  // Time that Wait blocked callers; part of `busy` if one thread waits.
   absl::Duration waited = {};
 };
 
@@ -107,8 +105,7 @@ class Collective {
   // Zeros if nothing is measured (NCCL).
   virtual CollectiveStats stats() const { return {}; }
 
-  // Returns the rank that blocks a caller of Wait at the moment; -1: none or
-  // unknown.
+  // Returns the rank that blocks Wait at the moment; -1: none or unknown.
   virtual int waits_for() const { return -1; }
 
  private:

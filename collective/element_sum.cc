@@ -113,8 +113,7 @@ void SumBlocks(ElementType type, std::span<const std::byte> blocks,
   });
 }
 
-// Rounds to nearest, ties to even. The quiet bit keeps a NaN from becoming
-// infinity.
+// Rounds to nearest even. The quiet bit keeps a NaN from becoming infinity.
 uint16_t ToBfloat16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
@@ -147,8 +146,7 @@ uint16_t ToFloat16(float value) {
 
 float FromFloat16(uint16_t bits) {
   const uint32_t size = uint32_t{bits} & 0x7fff;
-  // A product changes the exponent's bias to 127 and normalizes subnormal
-  // numbers.
+  // The product changes the bias to 127 and normalizes subnormal numbers.
   const float scaled = std::bit_cast<float>(size << 13) *
                        std::bit_cast<float>(uint32_t{239} << 23);  // 2^112
   const uint32_t finite = std::bit_cast<uint32_t>(scaled);

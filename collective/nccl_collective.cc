@@ -225,8 +225,7 @@ class NcclCollective : public Collective {
     }
   }
 
-  // The stream runs operations in order, so the first unfinished one ends the
-  // check.
+  // The stream runs operations in order: stops at the first unfinished.
   absl::Status NoteDone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     while (!launched_.empty()) {
       const Entry& first = launched_.front();

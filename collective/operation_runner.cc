@@ -200,8 +200,7 @@ absl::Status OperationRunner::RunRing(const Members& members,
   return absl::OkStatus();
 }
 
-// Collects the sums of a ReduceScatter in the first member, which represents
-// the host.
+// Collects the sums of a ReduceScatter in the first member.
 absl::Status OperationRunner::GatherSegments(const Members& members) {
   const std::vector<Range> segments = Segments(members.size());
   for (int place = 1; place < members.size(); ++place) {
@@ -217,16 +216,14 @@ absl::Status OperationRunner::GatherSegments(const Members& members) {
   return absl::OkStatus();
 }
 
-// The root sends to its right neighbor, which passes the chunks on, so that all
-// links are busy.
+// The root's right neighbor passes the chunks on, so all links are busy.
 absl::Status OperationRunner::Chain(const Members& members, int root) {
   const int m = members.size();
   const int distance = (members.place - root + m) % m;
   std::vector<Range> chunks;
   Split({.offset = 0, .size = buffer_.size()}, ChunkBytes(buffer_.size()),
         chunks);
-  // Sends even an empty chunk, so that a rank with another operation is
-  // noticed.
+  // Even an empty chunk is sent, to notice a rank with another operation.
   if (chunks.empty()) chunks.push_back({});
   for (const Range& chunk : chunks) {
     if (distance > 0) {

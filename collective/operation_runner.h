@@ -59,8 +59,7 @@ class OperationRunner {
  public:
   OperationRunner(const RunnerOptions& options, Transport* transport);
 
-  // Returns, by rank, whether `rank` of `size` exchanges messages with that
-  // rank.
+  // Returns, by rank, whether `rank` of `size` exchanges messages with it.
   static std::vector<bool> LinksOf(const RunnerOptions& options, int rank,
                                    int size);
 

@@ -37,8 +37,7 @@ struct RingFrame {
   // CHUNK
   int64_t number = 0;
   Chunk chunk = {};
-  // Shared-memory slot and size of the payload, if it does not follow the
-  // header.
+  // Slot and size of a payload in shared memory instead of the message.
   std::optional<int> shared_slot = {};
   int64_t shared_bytes = 0;
   // ABORT

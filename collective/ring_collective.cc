@@ -185,9 +185,8 @@ const std::string& AddressFor(const RingPeer& peer, const RingPeer& self) {
   return is_local ? peer.local_address : peer.network_address;
 }
 
-// Peers listen before their addresses are published. A unix socket may still be
-// unreachable (another mount namespace or user); then the network address may
-// work.
+// Peers listen before their addresses are published. If a unix socket is
+// unreachable (another mount namespace or user), the network may work.
 absl::StatusOr<std::string> ReachableAddress(const RingPeer& peer,
                                              const RingPeer& self) {
   const std::string& first = AddressFor(peer, self);

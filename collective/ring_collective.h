@@ -70,8 +70,7 @@ struct RingOptions {
   std::function<void(int peer, bool is_outgoing)> on_open = {};
 };
 
-// Connects in the background. Wait for a first Barrier to learn whether all
-// ranks are connected.
+// Connects in the background. A first Barrier ends when all are connected.
 //   INVALID_ARGUMENT  an invalid rank, or a rank without address
 absl::StatusOr<std::unique_ptr<Collective>> CreateRing(
     std::unique_ptr<RingListener> listener, const RingOptions& options);

@@ -56,8 +56,7 @@ absl::StatusOr<bool> RingCore::Admit(const RingFrame& open) {
         open.fleet_size, "; this is rank ", identity_.rank, " of ", size()));
   }
   if (!failure_.ok()) {
-    // The damage was on another link, so the opening rank must not get
-    // DATA_LOSS.
+    // The damage was on another link, so the new rank must not see DATA_LOSS.
     return absl::IsDataLoss(failure_)
                ? absl::AbortedError(absl::StrCat(
                      "rank ", identity_.rank,
@@ -202,8 +201,7 @@ absl::Status RingCore::Accept(const RingFrame& accept, int to) {
   return absl::OkStatus();
 }
 
-// Chunks come before the farewell, because a rank that leaves normally has sent
-// everything.
+// Chunks precede the farewell: a rank that leaves has sent everything.
 std::optional<RingFrame> RingCore::NextFor(int to) {
   absl::MutexLock lock(&mu_);
   Peer& peer = peers_[to];

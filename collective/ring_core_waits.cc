@@ -81,8 +81,7 @@ absl::Status RingCore::Send(int to, Chunk chunk) {
   return absl::OkStatus();
 }
 
-// Returns received chunks even after a failure, because the operation may be
-// able to finish.
+// Returns received chunks even after a failure: the operation may finish.
 absl::StatusOr<Chunk> RingCore::Receive(int from) {
   absl::MutexLock lock(&mu_);
   Peer& peer = peers_[from];

@@ -26,8 +26,7 @@ constexpr int64_t kMaxSlotBytes = int64_t{64} << 20;
 constexpr int kMaxSlots = 1024;
 constexpr unsigned kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
-// The writer fills a free slot; the reader reads a filled slot once and frees
-// it.
+// The writer fills a free slot; the reader reads it once and frees it.
 enum SlotState : uint32_t { kFree, kFilled, kBeingRead };
 
 // Header of a slot, at the start of the memory. Separate cache lines keep the

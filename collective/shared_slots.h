@@ -67,8 +67,7 @@ class SharedSlotsReader {
 
   SharedSlotsName name() const;
 
-  // Returns the first bytes of a filled slot, which is freed with the last copy
-  // of the result.
+  // Returns a filled slot's first bytes; their last copy frees the slot.
   //   INVALID_ARGUMENT  no such slot, or not filled since the last Read
   absl::StatusOr<SharedBytes> Read(int slot, int64_t bytes);
 

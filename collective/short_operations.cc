@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operations with more cost per message than per byte; operation_runner.cc has
-// the others.
+// Operations with costly messages; operation_runner.cc has the others.
 #include <algorithm>
 #include <cstddef>
 #include <span>
@@ -32,8 +31,7 @@ absl::Status OperationRunner::ExchangeBlocks() {
     GANDEM_FAILPOINT("collective.half_way");
     return Collect(all_, blocks);
   }
-  // Each rank starts with a different peer, so that no rank is always served
-  // last.
+  // Each rank starts with a different peer, so that none is always last.
   for (int step = 1; step < all_.size(); ++step) {
     GANDEM_RETURN_IF_ERROR(
         Send(all_.At(all_.place + step), blocks[all_.place]));
@@ -109,8 +107,7 @@ absl::Status OperationRunner::Trade(const Members& members) {
   return absl::OkStatus();
 }
 
-// Each step at most doubles the parts of a member: its own and the following
-// ones.
+// Each step at most doubles the parts of a member, starting at its own.
 absl::Status OperationRunner::Collect(const Members& members,
                                       const std::vector<Range>& parts) {
   const int m = members.size();

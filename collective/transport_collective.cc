@@ -26,8 +26,7 @@ class TransportCollective : public Collective {
         runner_(options, transport_.get()),
         thread_("collective", [this] { RunAll(); }) {}
 
-  // An idle collective lets the others take its sent data; otherwise it stops
-  // them.
+  // An idle collective lets the others take its data; else it stops them.
   ~TransportCollective() override {
     bool is_idle = false;
     {
@@ -85,8 +84,7 @@ class TransportCollective : public Collective {
   }
 
  private:
-  // Queues nothing after a failure, but still numbers tickets: Wait() returns
-  // the reason.
+  // After a failure, tickets are still numbered: Wait() returns the reason.
   Ticket Submit(const Operation& operation) override {
     absl::MutexLock lock(&mu_);
     if (!stopped_) {

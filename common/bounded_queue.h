@@ -67,8 +67,7 @@ class BoundedQueue {
     return item;
   }
 
-  // Fails all pushes, and all pops of the empty queue, with `reason`, which
-  // must not be OK.
+  // Fails all pushes and, on an empty queue, pops. `reason` must not be OK.
   void Close(absl::Status reason) {
     GANDEM_CHECK(!reason.ok());
     absl::MutexLock lock(&mu_);

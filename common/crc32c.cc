@@ -9,8 +9,7 @@
 namespace gandem {
 
 uint32_t Crc32c(std::span<const std::byte> bytes, uint32_t so_far) {
-  // ISA-L takes int sizes and leaves both inversions of the definition to the
-  // caller.
+  // ISA-L takes int sizes and leaves both inversions to the caller.
   constexpr size_t kChunk = size_t{1} << 30;
   uint32_t state = ~so_far;
   while (!bytes.empty()) {

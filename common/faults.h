@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collects all faults of a set of options, so that a user can repair them at
-// once:
+// Collects all faults of a set of options, to be repaired at once:
 //
 //   Faults faults("ring");
 //   faults.CheckRange("chunk_bytes", options.chunk_bytes, 4 << 10, 64 << 20);

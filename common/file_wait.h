@@ -47,8 +47,7 @@ class FileWait {
     errno = error;
   }
 
-  // Sets the watcher of the calling thread; null: none. Returns the previous
-  // watcher.
+  // Sets this thread's watcher (null: none). Returns the previous one.
   static Watcher* Watch(Watcher* watcher) {
     return std::exchange(watcher_of_thread_, watcher);
   }

@@ -15,8 +15,7 @@
 
 namespace gandem {
 
-// Returns `bytes` (at most 256) random bytes of the system as hexadecimal
-// digits.
+// Returns `bytes` (at most 256) random bytes as hexadecimal digits.
 inline std::string RandomText(size_t bytes) {
   std::string drawn(bytes, '\0');
   GANDEM_CHECK(getentropy(drawn.data(), drawn.size()) == 0);

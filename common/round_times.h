@@ -34,8 +34,7 @@ struct RoundTimes {
   double compute() const {
     return round - (images + feedback + data + cache + sync);
   }
-  // Returns the largest part of `data`: "fetch", "decode" or "transform"; "" if
-  // unknown.
+  // Returns the largest part of `data`: "fetch", "decode", "transform" or "".
   const char* data_stage() const {
     const double most = std::max({data_fetch, data_decode, data_transform});
     return most <= 0             ? ""

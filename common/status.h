@@ -13,8 +13,7 @@
 
 namespace gandem {
 
-// Returns `status` with the message "prefix: message"; keeps code and payloads.
-// OK stays OK.
+// Prepends "prefix: " to an error's message; keeps code and payloads.
 absl::Status Annotate(const absl::Status& status, absl::string_view prefix);
 
 namespace internal {
@@ -27,8 +26,7 @@ absl::Status StatusOf(const absl::StatusOr<T>& result) {
 
 }  // namespace gandem
 
-// Returns from the enclosing function if `expression`, a Status or StatusOr,
-// failed.
+// Returns from the enclosing function if a Status or StatusOr is an error.
 #define GANDEM_RETURN_IF_ERROR(expression)                                   \
   do {                                                                       \
     absl::Status gandem_status = ::gandem::internal::StatusOf((expression)); \

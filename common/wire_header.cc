@@ -22,8 +22,7 @@ uint32_t Read32(const std::string& bytes, size_t at) {
   return number;
 }
 
-// Removes the first `size` bytes from `pieces`. Returns nothing if there are
-// fewer.
+// Removes the first `size` bytes from `pieces`, or nothing if too few.
 std::optional<std::string> TakeBytes(std::vector<SharedBytes>& pieces,
                                      size_t size) {
   std::string bytes;

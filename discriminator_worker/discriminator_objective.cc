@@ -231,8 +231,7 @@ at::Tensor DiscriminatorObjective::Augmented(const at::Tensor& images_NCHW,
   const torch::NoGradGuard no_grad;
   at::Tensor seen =
       Augment(images_NCHW, options_.augmentation, *network_, key).detach();
-  // The gradient penalty shares the training pass, so the images need a
-  // gradient.
+  // The penalty shares the training pass, so the images need a gradient.
   if (gradient_weight > 0) seen.set_requires_grad(true);
   return seen;
 }
@@ -311,8 +310,7 @@ at::Tensor DiscriminatorObjective::UnitNormPenaltyAt(
   return Mean(UnitNormPenalties(ImageGradient(verdict.logits, leaf)));
 }
 
-// Uses the dropout masks of the copied images, so the penalty measures only the
-// change of the image.
+// Equal dropout masks: the penalty measures only the image's change.
 at::Tensor DiscriminatorObjective::Consistency(const at::Tensor& images_NCHW,
                                                const Condition& condition,
                                                const Verdict& verdict,

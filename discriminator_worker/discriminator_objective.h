@@ -10,8 +10,7 @@
 //   for each generated micro-batch:  objective.Generated(...).root -> backward
 //   objective.EndStep();
 //
-// With penalties.lazy_update SEPARATE, a step has a second update from the
-// shares of SecondShare.
+// With lazy_update SEPARATE, a second update uses the shares of SecondShare.
 //
 // Images are augmented before losses and penalties. The discriminator's state
 // advances by one training pass per micro-batch; passes of penalties are
@@ -64,8 +63,7 @@ class DiscriminatorObjective {
                          int64_t batch_size,
                          std::shared_ptr<FleetGather> fleet = nullptr);
 
-  // `real_NCHW`: this rank's real images of the step, `ranges` of the step's
-  // batch in order.
+  // `real_NCHW`: this rank's real images, at `ranges` of the step's batch.
   void BeginStep(int64_t step, const at::Tensor& real_NCHW,
                  const std::vector<IndexRange>& ranges);
   // Images [first_index, first_index + N) of the step. Real and generated
@@ -105,8 +103,7 @@ class DiscriminatorObjective {
   DrawKey Key(Purpose purpose, int64_t first_index) const;
   at::Tensor Augmented(const at::Tensor& images_NCHW, const DrawKey& key,
                        double gradient_weight) const;
-  // Runs a training pass. `gradient_weight`: weight of a penalty on its images'
-  // gradients.
+  // `gradient_weight`: weight of a penalty on the image gradients.
   Verdict Judge(const at::Tensor& images_NCHW, const Condition& condition,
                 double gradient_weight) const;
   at::Tensor Mean(const at::Tensor& penalties) const {

@@ -76,8 +76,7 @@ absl::Status FeedbackGiver::GiveInTraining(const TrainedImages&,
 }
 
 int64_t FeedbackGiver::last_round_due() const {
-  // Rounds after the last one need no feedback. At lag 0 nothing is due before
-  // the first round.
+  // No round after the last one is due, and at lag 0 none before the first.
   return std::min(schedule().LastRoundJudgedBy(boundary_),
                   parts_.gate->last_round());
 }

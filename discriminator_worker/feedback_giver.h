@@ -44,8 +44,7 @@ class FeedbackGiver {
     std::shared_ptr<Discriminator> network;  // in training
     CriticFactory new_critic;                // to judge with older versions
     ConditionSource condition;               // for generated images
-    // Real images by generator round, for losses that compare with real images;
-    // otherwise empty.
+    // Real images by generator round for losses that use them; else empty.
     RealImageSource real_images;
     DiscriminatorExchange* exchange = nullptr;
     const RoundGate* gate = nullptr;
@@ -65,8 +64,7 @@ class FeedbackGiver {
   // Gives feedback due before the next training forward pass. EXACT waits for
   // the generators; BOUNDED never waits.
   absl::Status GiveDue(absl::Time deadline);
-  // BOUNDED: offers the network as the version after `steps` steps. Never
-  // waits.
+  // BOUNDED: offers the version after `steps` steps. Never waits.
   absl::Status Offer(int64_t steps);
 
   // A micro-batch of generated images in training, from `first_index` of its
@@ -118,8 +116,7 @@ std::unique_ptr<FeedbackGiver> MakeImageGradientGiver(
     FeedbackGiver::Parts parts);
 std::unique_ptr<FeedbackGiver> MakeFusedGiver(FeedbackGiver::Parts parts);
 
-// Makes the giver of the run's feedback mode, at the boundary before the first
-// round.
+// Makes the giver of the feedback mode, at the first round's boundary.
 inline std::unique_ptr<FeedbackGiver> MakeFeedbackGiver(
     FeedbackGiver::Parts parts) {
   const int64_t first_round = parts.place.first_round;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// IMAGE_GRADIENT feedback: judges the images that wait for this version and
-// answers them.
+// IMAGE_GRADIENT feedback: judges and answers images for this version.
 #include "absl/strings/str_cat.h"
 #include "common/process/failpoint.h"
 #include "common/status.h"
@@ -107,8 +106,7 @@ class ImageGradientGiver : public FeedbackGiver {
         .round = images.round,
         .first_index = images.first_index};
     if (parts_.real_images) {
-      // Losses that compare with real images have a single batch
-      // (loss_validate.cc).
+      // Losses with real images have a single batch (loss_validate.cc).
       const IndexRange slice = RankSlice(schedule().generator_batch,
                                          parts_.place.rank, num_workers());
       judged.real_NCHW = real_.images_NCHW.narrow(

@@ -60,17 +60,14 @@ class DiscriminatorEnd : public DiscriminatorExchange {
   // `is_confirmed`: `rank` knows that this end knows, so this end may exit.
   absl::Status FinishGenerator(int rank, bool is_confirmed);
 
-  // Returns the oldest answer numbered above `after` that `rank` has not
-  // acknowledged.
+  // Returns the oldest unacknowledged answer numbered above `after`.
   std::optional<FeedbackBook::Numbered> NextAnswer(int rank, int64_t after);
   void AcknowledgeAnswer(int rank, int64_t round, int64_t first_index);
 
-  // Records the newest critic of `rank` (-1: none), after a lost connection or
-  // from a new process.
+  // Records `rank`'s newest critic (-1: none) on a new connection.
   //   INVALID_ARGUMENT  the version was never published
   absl::Status OpenCritics(int rank, int64_t version);
-  // Returns the published critic if it is newer than `after` and
-  // unacknowledged.
+  // Returns the published critic if newer than `after` and unacknowledged.
   std::optional<CriticState> NextCritic(int rank, int64_t after);
   void AcknowledgeCritic(int rank, int64_t version);
 
@@ -80,10 +77,9 @@ class DiscriminatorEnd : public DiscriminatorExchange {
   // Returns OK, or Close()'s reason.
   absl::Status status() const;
 
-  // Sets the only listener. The thread that adds an answer, a critic or room,
-  // or calls Close, calls the listener without a lock. The old listener may
-  // still run shortly after a replacement, so listeners must own all objects
-  // that they use.
+  // Sets the only listener, called without a lock by the thread that adds an
+  // answer, a critic or room, or calls Close. A replaced listener may still run
+  // shortly, so listeners must own all objects that they use.
   void SetListener(std::function<void()> listener);
 
  private:

@@ -124,12 +124,10 @@ class GeneratorExchange {
   virtual absl::StatusOr<CriticState> TakeCritic(int64_t version,
                                                  absl::Time deadline) = 0;
 
-  // Waits until all images have arrived and the discriminator knows that none
-  // will follow.
+  // Waits until all images have arrived and the discriminator knows the end.
   virtual absl::Status Finish(absl::Time deadline) = 0;
 
-  // Returns the number of damaged messages in both directions, all of them
-  // resent.
+  // Returns the number of damaged (and resent) messages of both directions.
   virtual int64_t messages_damaged() const = 0;
 
   // Returns the discriminator rank awaited by the last DEADLINE_EXCEEDED call.
@@ -167,12 +165,10 @@ class DiscriminatorExchange {
   virtual absl::Status PublishCritic(CriticState critic,
                                      absl::Time deadline) = 0;
 
-  // Waits until every generator rank has called Finish(), so that all have
-  // everything they need.
+  // Waits until every generator rank has called Finish().
   virtual absl::StatusOr<WaitEnd> WaitForGenerators(absl::Time deadline) = 0;
 
-  // Returns the generator rank awaited by the last DEADLINE_EXCEEDED call; -1:
-  // any.
+  // Returns the rank awaited by the last DEADLINE_EXCEEDED call; -1: any.
   virtual int waits_for() const { return -1; }
 
   virtual ExchangeStats stats() const = 0;

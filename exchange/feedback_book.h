@@ -30,8 +30,7 @@ class FeedbackBook {
 
   explicit FeedbackBook(int num_generators) : answers_(num_generators) {}
 
-  // Adds the request of `rank` for feedback on `images`. The caller must remove
-  // repeats.
+  // Adds a request for feedback on `images`. The caller removes repeats.
   void AddRequest(int rank, const ImageBatch& images) {
     requests_.push_back({.rank = rank, .images = images});
   }
@@ -70,8 +69,7 @@ class FeedbackBook {
     return absl::OkStatus();
   }
 
-  // Returns the oldest answer numbered above `after` that `rank` has not
-  // acknowledged.
+  // Returns the oldest unacknowledged answer numbered above `after`.
   std::optional<Numbered> NextAnswer(int rank, int64_t after) const {
     for (const Numbered& numbered : answers_[rank]) {
       if (numbered.number > after) return numbered;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Feedback and critics that have arrived at a generator and were not taken.
-// Both exchanges store into the inbox; the compute thread waits for its
-// contents.
+// Feedback and critics that have arrived at a generator. Both exchanges store
+// into the inbox; the compute thread waits for its contents.
 //
 // Owner: the generator's end; outlives all callers. Thread safety: any thread.
 // Errors of waiting calls: DEADLINE_EXCEEDED, or Close()'s reason.
@@ -35,8 +34,7 @@ class GeneratorInbox {
   // Stores an answer. Ignores repeats.
   //   INVALID_ARGUMENT  does not fit the run, or was not requested
   absl::Status AddFeedback(FeedbackBatch feedback);
-  // Stores a critic. Returns false if there is no room until a later critic is
-  // taken.
+  // Stores a critic, or returns false for lack of room.
   bool OfferCritic(const CriticState& critic);
 
   // As in exchange.h.

@@ -69,8 +69,7 @@ class ImageCache {
                                                int64_t count);
 
   // BOUNDED: returns images for a discriminator in `round`: unused ones in
-  // order, then the least used ones, oldest first. Returns nothing if there are
-  // fewer than `count`.
+  // order, then the least used, oldest first; nothing if too few.
   std::vector<ImageBatch> TakeNext(int64_t round, int64_t count);
 
   // Drops images that are no longer usable: of earlier rounds (EXACT), or too

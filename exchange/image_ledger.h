@@ -67,8 +67,7 @@ class ImageLedger {
   // Records an accepted batch, which makes its retransmissions repeats.
   void Record(const ImageBatch& batch);
 
-  // Records that all rounds before `round` are completed. Ignores values below
-  // the current one.
+  // Records that all rounds before `round` are completed; never goes back.
   void Advance(int64_t round);
 
   int64_t oldest_unfinished() const { return oldest_unfinished_; }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Images that a generator has sent and the discriminator has not acknowledged,
-// in order, without a lock. A new connection resends all of them. Holds at most
-// one round of images.
+// in order, at most one round. A new connection resends them. Has no lock.
 //
 // Owner: ClientCore, under its mutex. Thread safety: one thread.
 #pragma once
@@ -47,8 +46,7 @@ class Outbox {
     return batches_[sent_++];
   }
 
-  // Removes the oldest batch. The discriminator acknowledges in order of
-  // sending.
+  // Removes the oldest batch; acknowledgments come in order of sending.
   //   INVALID_ARGUMENT  the ACK is for another batch
   absl::Status Acknowledge(ImageUse use, int64_t round, int64_t first_index) {
     if (sent_ == 0 || batches_.front().use != use ||

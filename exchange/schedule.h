@@ -34,8 +34,7 @@ struct IndexRange {
 IndexRange RankSlice(int64_t total, int rank, int size);
 
 // Returns the images of `rank` of `size` in a step of [0, total) images: its
-// slice of each of the `batches` equal batches, so that one pass of all ranks
-// covers one batch.
+// slice of each of the `batches` equal batches.
 std::vector<IndexRange> RankSlices(int64_t total, int64_t batches, int rank,
                                    int size);
 // Returns the position of image `index` among the images of all `slices`, one
@@ -73,8 +72,7 @@ struct Schedule {
   constexpr int64_t CriticBoundary(int64_t round) const {
     return std::max<int64_t>(0, round + 1 - lag);
   }
-  // Returns the version of phi that judges image `index` of generator round
-  // `round`.
+  // Returns the version of phi that judges image `index` of round `round`.
   constexpr int64_t CriticVersion(int64_t round, int64_t index = 0) const {
     const int64_t step = JudgesInTraining() ? index / discriminator_batch : 0;
     return CriticBoundary(round) * discriminator_steps_per_round + step;
@@ -84,8 +82,7 @@ struct Schedule {
   constexpr int64_t LastRoundJudgedBy(int64_t boundary) const {
     return boundary + lag - 1;
   }
-  // Returns the oldest boundary whose critic a generator at `first_round`
-  // needs.
+  // Returns the oldest boundary needed by a generator at `first_round`.
   constexpr int64_t OldestBoundaryNeeded(int64_t first_round) const {
     return CriticBoundary(first_round);
   }
@@ -93,9 +90,8 @@ struct Schedule {
   constexpr int64_t TrainImagesPerRound() const {
     return discriminator_steps_per_round * discriminator_batch;
   }
-  // Returns true if the generator sends its step's images and takes an answer
-  // for each micro-batch, false if it takes one critic per round and judges the
-  // images itself.
+  // Returns whether the generator sends its step's images and takes answers by
+  // micro-batch, instead of one critic per round to judge by itself.
   constexpr bool AnswersImages() const {
     switch (feedback) {
       case FeedbackMode::kSnapshot:
@@ -139,8 +135,7 @@ std::vector<RankedRange> SplitByTrainer(const Schedule& schedule,
 // once. FRESH images are split by slices of the generator's batches.
 std::vector<RankedRange> SplitByJudge(const Schedule& schedule,
                                       IndexRange range, int size);
-// Returns the generator rank of `size` that makes image `index` of the TRAIN
-// space.
+// Returns the generator rank that makes image `index` of the TRAIN space.
 int MakerOf(const Schedule& schedule, int64_t index, int size);
 // Returns the number of images of a generator round that `rank` judges.
 int64_t ImagesJudgedBy(const Schedule& schedule, int rank, int size);

@@ -21,8 +21,7 @@
 
 namespace gandem {
 
-// Acknowledges a frame, identified by the fields that it has. Other fields keep
-// these defaults.
+// Acknowledges a frame, identified by its fields; others keep defaults.
 struct AckFrame {
   ImageUse use = ImageUse::kTrain;
   int64_t round = 0;

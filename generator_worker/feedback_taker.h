@@ -39,8 +39,7 @@ class FeedbackTaker {
   explicit FeedbackTaker(Parts parts) : parts_(std::move(parts)) {}
   virtual ~FeedbackTaker() = default;
 
-  // Waits for the critic or feedback named by `op` (kTakeCritic,
-  // kTakeFeedback).
+  // Waits for the critic or feedback named by `op`.
   virtual absl::Status Take(const GeneratorOp& op, int64_t round,
                             absl::Time deadline) = 0;
   // Judges the micro-batch whose feedback was taken last, in the layout of the

@@ -57,8 +57,7 @@ class GeneratorRole : public RoundRole {
     // Null: no path length penalty.
     std::unique_ptr<PathPenalty> path_penalty = nullptr;
     NoiseSource path_direction = {};  // for path_penalty; image-sized
-    // Averages over the images of all ranks; null: a single rank, or ranks that
-    // train independently.
+    // Averages over all ranks' images; null: a single or independent rank.
     std::shared_ptr<FleetGather> fleet = nullptr;
     // Required for paired losses, otherwise optional.
     std::shared_ptr<const PairReader> pairs = nullptr;

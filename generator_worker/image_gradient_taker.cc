@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// IMAGE_GRADIENT and FUSED feedback: takes the discriminator's answer to each
-// micro-batch.
+// IMAGE_GRADIENT and FUSED feedback: takes answers by micro-batch.
 #include <utility>
 
 #include "absl/strings/str_cat.h"

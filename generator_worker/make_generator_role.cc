@@ -48,10 +48,9 @@ CriticFactory CriticsOf(const RunPlan& plan, const RoleSetup& setup) {
   };
 }
 
-// Writes a sample grid. Its noise and labels are fixed (Purpose::kSample, step
-// 0), so the grids of a run show the same images improving. For image
-// translation, a cell shows the input, its translation and the target side by
-// side.
+// Writes a sample grid. Noise and labels are fixed (Purpose::kSample, step 0),
+// so the grids of a run show the same images improving. For image translation,
+// a cell shows input, translation and target side by side.
 absl::Status WriteGrid(Generator& average, const SamplePlan& plan,
                        const ConditionSource& conditions,
                        const PairReader* pairs, const Compute& compute,

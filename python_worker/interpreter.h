@@ -18,8 +18,7 @@ namespace gandem {
 // their traceback. Requires the interpreter's lock.
 absl::Status StatusOf(pybind11::error_already_set& error);
 
-// Runs body() with the interpreter's lock. Throws Python exceptions as
-// StatusError.
+// Runs body() with the interpreter's lock; throws StatusError.
 template <typename Body>
 auto WithInterpreter(Body body) {
   const pybind11::gil_scoped_acquire lock;

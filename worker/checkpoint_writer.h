@@ -85,8 +85,7 @@ class CheckpointWriter : public CheckpointSink {
   absl::StatusOr<std::vector<CheckpointFile>> WritePatiently(const Job& job);
   // Returns false if no time is left, or after Close().
   bool WaitToRetry(absl::Time give_up);
-  // Returns the worker's files after the last file of a checkpoint, otherwise
-  // none.
+  // Returns the worker's files after a checkpoint's last file, else none.
   absl::StatusOr<std::vector<CheckpointFile>> Write(const Job& job);
 
   const Options options_;

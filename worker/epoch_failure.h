@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Classifies failures of a run epoch: possible cause, and whether a retry may
-// succeed.
+// Classifies failures of a run epoch: cause, and value of a retry.
 //
 // Thread safety: any thread.
 #pragma once

@@ -31,8 +31,7 @@ class ExchangeServer;
 
 class ExchangeEnds {
  public:
-  // `listen`: address of a discriminator's exchange server; empty: a new unix
-  // socket.
+  // `listen`: a discriminator's address; empty: a new unix socket.
   static absl::StatusOr<std::unique_ptr<ExchangeEnds>> Create(
       Role role, const ExchangeOptions& options, const std::string& listen);
   ~ExchangeEnds();
@@ -48,9 +47,8 @@ class ExchangeEnds {
                        absl::Time deadline,
                        const std::function<void()>& on_damage = {});
 
-  // Called after Connect. Waits until each discriminator that listens on the
-  // network has answered this generator, which shows that messages pass in both
-  // directions.
+  // Called after Connect. Waits until each discriminator on the network has
+  // answered this generator, so that messages pass in both directions.
   //   DEADLINE_EXCEEDED  names a discriminator without an answer, and the
   //                      reason
   absl::Status AwaitPeers(absl::Time deadline);

@@ -55,8 +55,7 @@ class FleetLink {
   // directions between this worker and its fleet's workers on other hosts.
   //   DEADLINE_EXCEEDED  names a direction without messages, and its hosts
   absl::Status AwaitPeers(absl::Time deadline);
-  // Called after Connect if NCCL sums between the ranks' devices. Waits for the
-  // other ranks.
+  // Called after Connect if NCCL sums. Waits for the other ranks.
   absl::Status ConnectDevices(const NcclOptions& options, absl::Time deadline);
   // Null before Connect, and in a fleet of one.
   FleetCollectives collectives();

@@ -122,8 +122,7 @@ absl::Status WorkerEpoch::RunRoundLoop() {
 }
 
 absl::Status WorkerEpoch::TellFailure(absl::Status failure) {
-  // Without the report, the coordinator would notice the failure only by a
-  // timeout.
+  // Otherwise the coordinator would notice the failure by a timeout.
   heartbeats_->ReportFailure(failure, MonotonicNow() + kFailureReport);
   return failure;
 }
@@ -222,8 +221,7 @@ absl::Status WorkerEpoch::FlushCheckpoints() {
   }
 }
 
-// Called by the writer's thread; the round loop waits for it at the next
-// checkpoint.
+// Runs on the writer's thread; the round loop waits at a checkpoint.
 void WorkerEpoch::AwaitOlderCheckpoints() {
   const absl::Time deadline = MonotonicNow() + plan_.control.heartbeat_timeout;
   while (heartbeats_->checkpoints_lag() && MonotonicNow() < deadline) {

@@ -112,22 +112,19 @@ class WorkerEpoch {
   // Waits while several checkpoints wait for other workers or the coordinator's
   // disk, to limit the rounds that a crash would lose.
   void AwaitOlderCheckpoints();
-  // Chooses values for AUTO in this worker's roles: from the checkpoint, or by
-  // measuring before Join.
+  // Chooses values for AUTO: from the checkpoint, or by measuring.
   absl::Status ChooseComputes();
   // Opens addresses for the workers of this fleet and of the other role.
   absl::Status OpenEnds();
   absl::StatusOr<JoinReply> JoinOthers();
   // Reports `failure` to the coordinator and returns it.
   absl::Status TellFailure(absl::Status failure);
-  // Returns the choice from the start of this run if it was made for an equal
-  // `measured_for`.
+  // Returns the choice of this run's start if `measured_for` is equal.
   std::optional<ComputeChoice> ChosenBefore(
       Role role, const std::string& measured_for) const;
   void StartHeartbeats();
   Heartbeats::WorkerState CurrentState();
-  // Records the rank of its fleet that this worker waits for, also in the
-  // middle of a pass.
+  // Records the awaited rank of the fleet, also in the middle of a pass.
   void ObserveFleet();
   void WakeHeartbeats();
   void OnReply(const HeartbeatReply& reply);

@@ -247,9 +247,8 @@ class Worker {
   bool cancelled_ ABSL_GUARDED_BY(mu_) = false;
 };
 
-// Runs before the coordinator learns of this process, because a process that
-// cannot serve must not replace one that does, for example if a command is
-// started twice.
+// Runs before the coordinator learns of this process: a process that cannot
+// serve (a command started twice) must not replace one that does.
 absl::Status CheckListenAddresses(const Flags& flags) {
   for (const auto& [name, address] :
        {std::pair("--listen", flags.exchange_listen),

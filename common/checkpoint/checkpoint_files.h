@@ -24,16 +24,14 @@ namespace gandem {
 
 inline constexpr char kManifestName[] = "manifest.textproto";
 
-// Returns the folder for the shards of an incomplete checkpoint; its first
-// writer creates it.
+// Returns the folder of an incomplete checkpoint; the first writer creates it.
 std::string PendingCheckpointPath(const std::string& run_dir, int64_t step,
                                   int64_t run_epoch);
 // Returns the path of the pending folder relative to the run folder.
 std::string PendingCheckpointName(int64_t step, int64_t run_epoch);
 std::string CheckpointPath(const std::string& run_dir, int64_t step);
 
-// Returns whether a retry may succeed: the disk is full, or read-only as after
-// a lost mount.
+// Returns whether a retry may succeed: a full or read-only disk.
 inline bool DiskMayRecover(const absl::Status& status) {
   return absl::IsResourceExhausted(status) || absl::IsPermissionDenied(status);
 }
@@ -69,8 +67,7 @@ struct FoundCheckpoint {
   std::vector<std::string> skipped_with_reason;
 };
 
-// Returns the newest checkpoint whose files match the manifest's sizes and
-// CRCs.
+// Returns the newest checkpoint whose files have the right sizes and CRCs.
 //   NOT_FOUND  there are no checkpoints
 //   DATA_LOSS  no checkpoint is complete; lists why
 absl::StatusOr<FoundCheckpoint> FindNewestCheckpoint(

@@ -38,8 +38,7 @@ using TensorChecksums = std::map<std::string, std::string>;
 std::string ChecksumText(uint32_t crc32c);
 // Combines all checksums into one number.
 uint32_t StateChecksum(const TensorChecksums& checksums);
-// Returns the sorted names of tensors whose checksums differ between these
-// shards of `folder`.
+// Returns the sorted names of tensors that differ between the shards.
 absl::StatusOr<std::vector<std::string>> DifferingTensors(
     const std::string& folder, std::span<const std::string> shards);
 

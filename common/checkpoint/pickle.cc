@@ -15,8 +15,7 @@ namespace {
 // take 100 bytes of memory. 65536 tensors of ten dimensions fit, and CIFAR's
 // 50000 images.
 constexpr size_t kMaxValues = size_t{1} << 21;
-// Limited because names are copied, while a reference takes two bytes. Python's
-// names are shorter.
+// Limited because names are copied, while a reference has two bytes.
 constexpr size_t kMaxNameBytes = 256;
 
 absl::Status DamagedPickle(absl::string_view what) {

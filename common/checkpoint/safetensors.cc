@@ -331,8 +331,7 @@ absl::StatusOr<int64_t> SafetensorsHeadBytes(absl::string_view start,
   return static_cast<int64_t>(kPrefix + header_bytes);
 }
 
-// Tensors must be contiguous as the format demands, so no byte is read twice or
-// hidden.
+// Tensors must be contiguous, so no byte is read twice or hidden.
 absl::StatusOr<std::vector<SafetensorsPlace>> ParseSafetensorsHead(
     absl::string_view head, int64_t file_bytes) {
   GANDEM_ASSIGN_OR_RETURN(const Json header, HeaderOfHead(head, file_bytes));

@@ -48,8 +48,7 @@ absl::StatusOr<std::vector<NamedTensor>> ParseStateDict(
     std::span<const std::byte> pickle, const StorageBytes& storage,
     int64_t max_bytes);
 
-// Returns whether the first bytes of a file (at least 16) have the layout
-// before PyTorch 1.6.
+// Returns whether a file starts (16 bytes) like those before PyTorch 1.6.
 bool IsPickleStream(absl::string_view prefix);
 
 // Parses a file for which IsPickleStream is true.

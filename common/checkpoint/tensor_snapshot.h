@@ -28,8 +28,7 @@ class TensorSnapshot {
   // others must never change.
   TensorSnapshot(std::vector<NamedTensor> tensors, std::vector<bool> is_live);
 
-  // After Detach(), the bytes of these tensors may no longer be the saved
-  // state.
+  // After Detach(), these tensors may no longer have the saved state.
   std::span<const NamedTensor> tensors() const { return tensors_; }
 
   // Copies live tensors that are not written yet.

@@ -54,8 +54,7 @@ const Descriptor& CommentedRunConfig() {
   return *type;
 }
 
-// Returns the comment above a declaration; each line gets `indent` and a
-// newline.
+// Returns the comment above a declaration, with `indent` before each line.
 template <typename Declaration>
 std::string CommentOf(const Declaration& declaration,
                       absl::string_view indent) {

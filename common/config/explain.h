@@ -21,8 +21,7 @@ std::vector<std::string> AllFields();
 // sentence of the comment.
 std::string ExplainAllFields();
 
-// Explains the field `path` ("schedule.lag"), or all fields whose path ends in
-// `path` ("lag").
+// Explains the field `path`, or all fields whose path ends in `path`.
 //   NOT_FOUND  no such field; names the nearest ones
 absl::StatusOr<std::string> ExplainField(absl::string_view path);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the ranges of numbers, which fields of proto/config.proto state in the
-// option `within`.
+// Reads the ranges of numbers from the option `within` of proto/config.proto.
 //
 // Thread safety: pure functions.
 #pragma once

@@ -67,8 +67,7 @@ void CheckFleetRole(const std::string& name, const RoleConfig& role,
   if (Averages(role)) CheckAverages(name, role, faults);
 }
 
-// Checkpoints are possible only after rounds in which all ranks have equal
-// state.
+// Checkpoints need rounds after which all ranks have equal state.
 void CheckAgreement(const RunConfig& config, Faults& faults) {
   const int64_t rounds = RoundsToAgreement(config);
   if (rounds == 1) return;
@@ -89,8 +88,7 @@ void CheckAgreement(const RunConfig& config, Faults& faults) {
   }
 }
 
-// If a worker dies, the others continue from any one worker's state, so all
-// states must be equal.
+// After a worker's death any other state is used, so all must be equal.
 void CheckOneState(const std::string& name, const RoleConfig& role,
                    Faults& faults) {
   if (StepsToAgreement(role) == 1) return;
@@ -173,8 +171,7 @@ void CheckSynced(const Synced& synced, const RunConfig& config,
   CheckEqualPasses(synced, synced.name, synced.role, faults);
 }
 
-// Synchronized critics need equal numbers of attempts, but a loss scale retries
-// after an overflow.
+// Critics need equal numbers of attempts, but a loss scale adds retries.
 void CheckSyncedOverflow(const std::string& field, const RunConfig& config,
                          Faults& faults) {
   const auto precision = config.discriminator().precision();
@@ -255,8 +252,7 @@ void CheckFleetBatchNorm(const RunConfig& config, Faults& faults) {
 
 // --- control.noise_scale_every_rounds ---
 
-// Returns whether a batch is computed in parts that can be compared with the
-// whole batch.
+// Returns whether parts of a batch can be compared with the whole batch.
 bool HasParts(const RoleConfig& role) {
   const int64_t workers = std::max(role.workers(), 1);
   const int64_t slice = std::max<int64_t>(1, role.batch_size() / workers);

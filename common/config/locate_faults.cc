@@ -37,8 +37,7 @@ absl::string_view PathOf(absl::string_view text) {
   return text.substr(0, static_cast<size_t>(end - text.begin()));
 }
 
-// Part of a path: "b[1]" is the second element of "b", and a plain "b" the
-// first.
+// Part of a path: "b[1]" is the second element of "b", "b" the first.
 struct Step {
   std::string name;
   int index = 0;
@@ -122,8 +121,7 @@ class Places {
   TextFormat::ParseInfoTree tree_;
 };
 
-// Returns whether one of `sets` replaces the field at `path` or a message
-// around it.
+// Returns whether one of `sets` replaces `path` or a message around it.
 bool IsSetBy(std::span<const std::string> sets, absl::string_view path) {
   return std::ranges::any_of(sets, [path](absl::string_view set) {
     const absl::string_view rest =

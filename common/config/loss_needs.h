@@ -11,8 +11,7 @@
 namespace gandem {
 
 struct LossNeeds {
-  // Compares the images of a batch with each other, so micro-batches would
-  // change the result.
+  // Compares images of a batch, so micro-batches would change the result.
   bool whole_batch = false;
   // Needs the critic's logits of real images in the generator's loss.
   bool real_images_in_generator_step = false;
@@ -51,8 +50,7 @@ constexpr LossNeeds NeedsOf(ClassLossConfig::Family family) {
   return {};
 }
 
-// Returns whether a penalty uses the discriminator's gradient with respect to
-// its images.
+// Returns whether a penalty uses the discriminator's image gradients.
 inline bool HasGradientPenalty(const PenaltyConfig& penalties) {
   return penalties.gradient_penalty() > 0 || penalties.dragan() > 0 ||
          penalties.r1() > 0 || penalties.r2() > 0;

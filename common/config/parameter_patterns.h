@@ -24,8 +24,7 @@ bool IsFrozen(FreezePatterns freeze, const std::string& name);
 // Returns the factor of the first matching group, or 1 without a match.
 double RateFactorOf(const OptimizerConfig& optimizer, const std::string& name);
 
-// Checks a role's patterns against the parameter names of its network. Messages
-// call the role `role`.
+// Checks a role's patterns against the parameter names of its network.
 //   INVALID_ARGUMENT  lists patterns without a match, with the nearest names,
 //                     and groups whose parameters are all frozen or in earlier
 //                     groups; or no parameter is left to train

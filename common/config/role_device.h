@@ -3,8 +3,7 @@
 // Device of a role: "cuda" is any GPU of the worker's host, "cuda:1" a specific
 // one.
 //
-// Thread safety: pure functions. Errors: none; validation reports devices that
-// do not exist.
+// Thread safety: pure functions. Errors: none; validation checks devices.
 #pragma once
 
 #include "absl/strings/match.h"

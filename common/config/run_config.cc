@@ -79,8 +79,7 @@ void FixEndOfDecay(int64_t rounds, RoleConfig& role) {
       rounds);
 }
 
-// Resolves both roles before changing either, because each depends on the
-// other.
+// Resolves both roles before changing either, because they interact.
 void ResolveOptimism(RunConfig& config) {
   const OptimizerConfig generator = ResolvedOptimizer(config, GENERATOR);
   *config.mutable_discriminator()->mutable_optimizer() =

@@ -51,8 +51,7 @@ std::string EffectiveConfigText(const RunConfig& config);
 // same run. It may change between versions of gandem.
 uint64_t ConfigHash(const RunConfig& config);
 
-// A validated config with all defaults written out. Functions that take one
-// need no checks.
+// A validated config with all defaults, which users need not check.
 //
 // Owner: a value; immutable.
 class EffectiveRunConfig {
@@ -100,8 +99,7 @@ int64_t StepBatch(const RoleConfig& role);
 // else 1.
 int64_t StepsToAgreement(const RoleConfig& role);
 
-// Returns the same period for both roles in rounds. Checkpoints are at its
-// multiples.
+// Returns the same period for both roles, in rounds, for checkpoints.
 int64_t RoundsToAgreement(const RunConfig& config);
 
 }  // namespace gandem

@@ -14,8 +14,7 @@ namespace gandem {
 // Returns all faults of a config.
 Faults FaultsOf(const RunConfig& config);
 
-// Checks losses, penalties and augmentation, and their requirements on other
-// fields.
+// Checks losses, penalties and augmentation against other fields.
 void CheckLosses(const RunConfig& config, Faults& faults);
 
 // Returns whether the discriminator has batch norm. A gradient penalty per

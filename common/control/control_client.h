@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Worker side of the control plane (proto/control.proto). The life of a worker
-// process:
+// Worker side of the control plane (proto/control.proto). Use in a worker:
 //
 //   client = ControlClient::Create(...)
 //   for each run epoch:
@@ -52,9 +51,8 @@ class ControlClient {
   ~ControlClient();
 
   // Starts a run epoch for this process. Retries while the coordinator does not
-  // answer (logged every few seconds) and while fleets that re-form wait for
-  // other workers. `held_rounds`: completed rounds of the state in memory, if
-  // any.
+  // answer (logged) and while fleets that re-form wait for other workers.
+  // `held_rounds`: completed rounds of the state in memory, if any.
   absl::StatusOr<RegisterReply> Register(
       absl::Time deadline, std::optional<int64_t> held_rounds = {});
 

@@ -18,8 +18,7 @@
 namespace gandem {
 namespace {
 
-// Limit for checkpoints_lag(). A crash can lose these checkpoints and two more
-// that a worker writes.
+// Limit for checkpoints_lag(). A crash can lose two checkpoints more.
 constexpr size_t kMaxUnsettledShards = 4;
 // A stopping worker gives up on a missing coordinator after this time, long
 // enough for a restart of the coordinator.
@@ -190,8 +189,7 @@ absl::Status Heartbeats::SendHeartbeat(const WorkerState& state) {
     for (size_t i = 0; i < num_metrics; ++i) {
       *request.add_metrics() = metrics_[i];
     }
-    // Requests are sent with the last metrics, because the reply may tell this
-    // worker to leave.
+    // Requests go with the last metrics, as the reply may end this worker.
     const bool is_all = num_metrics == metrics_.size();
     if (!is_all) {
       request.set_paused(false);
@@ -215,8 +213,7 @@ absl::Status Heartbeats::SendHeartbeat(const WorkerState& state) {
     }
     NoteSettled(reply->settled_step());
   }
-  // Called before ReportFailure returns. A failed worker leaves without further
-  // instructions.
+  // Called before ReportFailure returns. A failed worker leaves anyway.
   if (!is_last || reply->epoch_superseded()) options_.on_reply(*reply);
   absl::MutexLock lock(&mu_);
   failure_settled_ = is_last;

@@ -2,8 +2,7 @@
 //
 // Heartbeat thread of a worker during one run epoch. Sends progress, metrics
 // and shard reports to the coordinator, returns its requests, and logs long
-// waits. Continues while no coordinator answers; a new coordinator ends the run
-// epoch.
+// waits. Keeps trying without an answer; a new coordinator ends the epoch.
 //
 // Owner: the worker, one per run epoch, from the end of Register to the next
 // Register (before Join, AUTO may measure for long). All objects that the
@@ -38,16 +37,14 @@ class Heartbeats {
   };
   struct Options {
     absl::Duration interval = absl::Milliseconds(250);
-    // on_end is called after this time without an answer, or after 10 s if the
-    // worker is stopping.
+    // Time without an answer until on_end; 10 s if the worker is stopping.
     absl::Duration give_up_after = absl::Hours(1);
     // Metrics beyond it are dropped and counted.
     int64_t max_queued_metrics = 4096;
     WaitBoard* waits = nullptr;          // required, outlives this
     std::function<WorkerState()> state;  // required
     std::function<void(const HeartbeatReply&)> on_reply;  // required
-    // The last callback. ExitCodeOf() of its argument is the worker's exit
-    // code.
+    // The last callback; ExitCodeOf(argument) is the worker's exit code.
     //   ABORTED      superseded, or the run has ended
     //   UNAVAILABLE  no answer for give_up_after
     //   CANCELLED    the client was cancelled
@@ -79,8 +76,7 @@ class Heartbeats {
   void Run();
   absl::Status Beat();
   absl::Status SendShards();
-  // Forgets the checkpoints up to `settled_step`, which are complete or
-  // discarded.
+  // Forgets settled checkpoints (complete or discarded).
   void NoteSettled(int64_t settled_step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status SendHeartbeat(const WorkerState& state);
   // Returns OK to retry, or the reason to stop.

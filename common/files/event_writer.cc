@@ -37,8 +37,7 @@ uint32_t MaskedCrc(absl::string_view bytes) {
   return MaskedCrc32c(std::as_bytes(std::span(bytes.data(), bytes.size())));
 }
 
-// The length has its own checksum so that readers can trust it before reading
-// the data.
+// The length has its own checksum, so readers can trust it first.
 std::string TfRecord(const std::string& data) {
   std::string record;
   AppendLittleEndian<uint64_t>(data.size(), record);
@@ -52,8 +51,7 @@ double UnixSeconds(absl::Time time) {
   return absl::ToDoubleSeconds(time - absl::UnixEpoch());
 }
 
-// Returns the seconds in the name of the last event file, or -1 if there is
-// none.
+// Returns the seconds in the name of the last event file, or -1.
 absl::StatusOr<int64_t> NewestFile(const std::string& folder) {
   GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> names,
                           ListDirectory(folder));
@@ -147,8 +145,7 @@ absl::Status EventWriter::AddImage(int64_t step, absl::Time time,
   return Write(event);
 }
 
-// A partly written record is removed because TensorBoard stops at the first
-// truncated record.
+// Removed because TensorBoard stops at the first truncated record.
 absl::Status EventWriter::Write(const tensorboard::Event& event) {
   const std::string record = TfRecord(event.SerializeAsString());
   size_t done = 0;

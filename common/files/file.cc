@@ -138,8 +138,7 @@ absl::Status ReadPieces(
   GANDEM_ASSIGN_OR_RETURN(
       const int fd, OpenPlainFile(path, "cannot open", O_RDONLY | O_CLOEXEC));
   const absl::Cleanup close_file = [fd] { close(fd); };
-  // Larger pieces are not faster, and malloc would keep them for each of gRPC's
-  // many threads.
+  // Larger pieces are not faster and would stay in malloc's arenas.
   constexpr size_t kPiece = size_t{64} << 10;
   std::vector<std::byte> buffer(kPiece);
   while (true) {

@@ -22,12 +22,10 @@ absl::Status WriteMetricCard(const std::string& stem, const MetricCard& card);
 //   DATA_LOSS  not a metric card
 absl::StatusOr<MetricCard> ReadMetricCard(const std::string& path);
 
-// Extracts PATH from the last line "card: PATH" that `evaluation_job evaluate`
-// prints.
+// Extracts PATH from the last line "card: PATH" of `evaluation_job`.
 std::string CardPathOf(absl::string_view text);
 
-// Writes each metric as the TensorBoard scalar "evaluation/NAME" at the
-// generator's step.
+// Writes metrics as TensorBoard scalars "evaluation/NAME" at their step.
 absl::Status AddCardScalars(const std::string& tensorboard_folder,
                             const MetricCard& card);
 

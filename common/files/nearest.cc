@@ -10,8 +10,7 @@
 namespace gandem {
 
 size_t EditDistance(absl::string_view a, absl::string_view b) {
-  // Rows of the dynamic programming table: distances from prefixes of `a` to
-  // prefixes of `b`.
+  // Rows of dynamic programming: distances of prefixes of `a` and `b`.
   std::vector<size_t> before_last(b.size() + 1);
   std::vector<size_t> last(b.size() + 1);
   std::vector<size_t> row(b.size() + 1);

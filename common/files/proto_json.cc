@@ -79,8 +79,7 @@ Json ToJson(const Message& message) {
 
 bool FromJson(const Json& json, Message& message);
 
-// Sets a field, or appends to a repeated one. Returns false if `json` has the
-// wrong type.
+// Sets or appends to a field. Returns false if `json` has a wrong type.
 bool SetFromJson(const Json& json, const FieldDescriptor* field,
                  Message& message) {
   const google::protobuf::Reflection& to = *message.GetReflection();

@@ -15,8 +15,7 @@
 
 namespace gandem {
 
-// Parses a number with B, KiB, MiB, GiB, TiB, kB, MB, GB or TB. `name` is for
-// messages.
+// Parses a number with a unit from B to TiB or TB. `name`: for messages.
 //   INVALID_ARGUMENT  not a size, or not in (0, 1 PiB]
 absl::StatusOr<int64_t> ParseBytes(absl::string_view name,
                                    absl::string_view text);

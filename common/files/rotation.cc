@@ -27,8 +27,7 @@ absl::Status MoveIfThere(const std::string& from, const std::string& to) {
   return FileError(errno, "cannot move", from);
 }
 
-// Renames the older files from the oldest on, which frees the name of the
-// newest.
+// Renames the oldest files first, to free the name of the newest.
 absl::Status ShiftOlder(const std::string& path, int older) {
   for (int number = older - 1; number >= 1; --number) {
     GANDEM_RETURN_IF_ERROR(

@@ -16,8 +16,7 @@
 
 namespace gandem {
 
-// Returns the processor's name, its vector instructions and optionally the
-// names of the GPUs.
+// Returns the processor, its vector instructions and optionally the GPUs.
 std::set<std::string> MachineKind(bool with_gpus);
 
 // Returns text such as "Intel(R) Xeon(R) ... , NVIDIA H100", with each GPU.
@@ -31,8 +30,7 @@ struct MemoryUse {
 // Measures `process`; 0 is this process.
 MemoryUse ResidentMemory(pid_t process = 0);
 
-// Returns the bytes of the machine's memory or of this process's control group,
-// whichever is less.
+// Returns the bytes of memory, limited by this process's control group.
 int64_t TotalMemory();
 // Returns free bytes, including the kernel's file cache.
 int64_t FreeMemory();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The error for input that needs an extra (extras/README.md) which is missing
-// in this build.
+// Error for input of an extra (extras/README.md) missing in this build.
 //
 // Thread safety: a pure function.
 #pragma once

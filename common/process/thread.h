@@ -31,8 +31,7 @@ class Thread {
   std::thread thread_;
 };
 
-// Reduces the calling thread's share of a contended core to a third,
-// permanently.
+// Permanently reduces this thread's share of a busy core to a third.
 void LowerPriority();
 
 }  // namespace gandem

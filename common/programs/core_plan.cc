@@ -100,8 +100,7 @@ void Take(Stock& stock, int count, std::vector<int>& taken) {
   }
 }
 
-// Gives each worker `more` cores beyond its threads. Larger workers choose
-// first.
+// Gives each worker `more` extra cores. Larger workers choose first.
 WorkerCores TakeForAll(Stock stock, const std::map<WorkerKey, int>& threads,
                        int more) {
   std::vector<std::pair<WorkerKey, int>> order(threads.begin(), threads.end());

@@ -16,9 +16,8 @@ namespace gandem {
 //   INVALID_ARGUMENT  sha256 was given and differs
 absl::Status KnowOwnNetworks(RunConfig& config);
 
-// Prepares the older config `saved` for a comparison with `config`: updates the
-// paths of moved files, and with `accept_changed_code` the sha256 of changed
-// files.
+// Prepares the older config `saved` for a comparison: takes the paths of moved
+// files and, with `accept_changed_code`, the sha256 of changed ones.
 void TakeMovedCode(const RunConfig& config, bool accept_changed_code,
                    RunConfig& saved);
 

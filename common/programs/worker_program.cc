@@ -34,8 +34,7 @@ std::string PackageFolder(const std::string& binary_folder) {
 }
 
 constexpr char kEvaluationJob[] = "evaluation_job";
-// Time limit for the start of an interpreter on a slow file system. The start
-// takes 90 ms of CPU.
+// Time limit for the start of an interpreter, which takes 90 ms of CPU.
 constexpr absl::Duration kInterpreterStartTime = absl::Seconds(60);
 constexpr size_t kShownOutputBytes = 1000;
 

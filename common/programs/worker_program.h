@@ -35,8 +35,7 @@ absl::StatusOr<WorkerProgram> FindWorkerProgram(const RunConfig& config,
                                                 std::string binary_folder,
                                                 const std::string& python);
 
-// Returns the worker's command without its flags. Errors: those of
-// ProgramCommand.
+// Returns the worker's command without flags. Errors: ProgramCommand's.
 absl::StatusOr<std::vector<std::string>> WorkerCommand(
     const WorkerProgram& program, Role role);
 

@@ -20,8 +20,7 @@
 namespace gandem {
 namespace {
 
-// Returns everything that cards of one curve must share: all except quality and
-// its measurement.
+// Returns the properties shared by a curve: all except the quality.
 std::string SettingOf(const MetricCard& card, const Metric& metric) {
   MetricCard rest = card;
   rest.clear_metrics();

@@ -45,8 +45,7 @@ struct JudgedCurve {
 };
 
 struct JudgedCurves {
-  // Frechet distances first, then by name; curves of one metric by number of
-  // points, largest first.
+  // Frechet distances first, then by name, then by number of points.
   std::vector<JudgedCurve> curves = {};
   // Files that are not cards: "NAME: why".
   std::vector<std::string> unreadable = {};
@@ -55,8 +54,7 @@ struct JudgedCurves {
 // Returns false for inception scores and shares of images, true for distances.
 bool LowerIsBetter(absl::string_view metric);
 
-// Reads the cards in `folder`, a run's evaluation/. Returns no curves if the
-// folder is missing.
+// Reads the cards in `folder`, a run's evaluation/; none if it is missing.
 absl::StatusOr<JudgedCurves> ReadJudgedCurves(const std::string& folder);
 
 }  // namespace gandem

@@ -6,8 +6,7 @@
 
 namespace gandem {
 
-// Returns the mean of the two middle values if their number is even. `values`
-// must not be empty.
+// Returns the median; averages two middle values. `values` is not empty.
 inline double Median(std::vector<double> values) {
   std::ranges::sort(values);
   const size_t middle = values.size() / 2;

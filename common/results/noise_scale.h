@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Estimates the gradient noise scale: up to which batch size a larger batch
-// pays off.
+// Estimates the gradient noise scale: the largest useful batch size.
 //
 // McCandlish, Kaplan, Amodei et al. 2018, "An Empirical Model of Large-Batch
 // Training", equation 2.9: B_simple = tr(Sigma) / |G|^2, with the mean gradient

@@ -55,8 +55,7 @@ RoundRecord RecordOf(const RoundMetrics& metrics) {
 
 constexpr int64_t kMostRounds = int64_t{1} << 40;  // of a record
 
-// Returns 3 for "metrics.3.jsonl" (common/files/rotation.h), 0 for
-// "metrics.jsonl".
+// Returns 3 for "metrics.3.jsonl" (files/rotation.h), 0 without number.
 int64_t NumberOf(const std::string& name) {
   const std::vector<absl::string_view> parts = absl::StrSplit(name, '.');
   int64_t number = 0;

@@ -6,8 +6,7 @@
 // Memory is bounded: a worker with more than kMaxRecords records merges
 // neighbors of one run epoch, again and again.
 //
-// Owner: `gandem report` and other readers of finished rounds. Thread safety:
-// one thread.
+// Owner: `gandem report` and similar readers. Thread safety: one thread.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +26,7 @@
 
 namespace gandem {
 
-// Measurements of one worker in the rounds from `first_round`: images, bytes
-// and times are sums.
+// Measurements of a worker over rounds; images, bytes and times are sums.
 struct RoundRecord {
   int64_t run_epoch = 0;
   int64_t first_round = 0;
@@ -53,8 +51,7 @@ struct RoundRecord {
   float waiting_images = 0;  // real images that were ready in advance
 };
 
-// Rounds covered by the records of a run epoch, including rounds repeated
-// later.
+// Rounds with records in a run epoch, including rounds repeated later.
 struct EpochSpan {
   int64_t first_round = 0;
   int64_t last_round = 0;
@@ -86,8 +83,7 @@ class RoundHistory {
   const Rounds& rounds() const { return rounds_; }
   const std::map<int64_t, EpochSpan>& epochs() const { return epochs_; }
   int64_t unreadable_lines() const { return unreadable_lines_; }
-  // Health warnings in the order of rounds, without duplicates of repeated
-  // rounds.
+  // Returns health warnings in the order of rounds, without duplicates.
   std::vector<std::string> warnings() const;
 
  private:

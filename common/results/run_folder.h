@@ -39,8 +39,7 @@ struct FolderProof {
   std::string text;
 };
 
-// Exclusive right to work in a run folder. The end of the process, even a
-// crash, releases it.
+// Exclusive right to work in a run folder, released by any process end.
 class RunLock {
  public:
   RunLock(RunLock&& other) noexcept
@@ -66,15 +65,13 @@ class RunFolder {
     return path_ + "/state/" + name;
   }
 
-  // Checks names that the run uses. Ignores missing files, which are created
-  // later.
+  // Checks names that the run uses. Ignores missing files.
   //   FAILED_PRECONDITION  a folder's name is another file, or a link to one
   //   INVALID_ARGUMENT     a log is a named pipe
   absl::Status CheckNames() const;
 
-  // Takes the only lock of `gandem train`. Locks the file, whose lock other
-  // processes can query, and the folder, so that `rm -r state` does not release
-  // the lock.
+  // Takes the only lock of `gandem train`: the file, whose lock others can
+  // query, and the folder, so that `rm -r state` does not release it.
   //   ALREADY_EXISTS  held by another process, named in the message
   absl::StatusOr<RunLock> LockForTraining() const;
   // Takes the lock of `gandem watch-eval`, which may run during training.
@@ -85,8 +82,7 @@ class RunFolder {
   // Returns the last holder of the training lock, "process 12 on host", or "".
   std::string Trainer() const;
 
-  // Writes a proof under a name with prefix `prefix`. The caller removes the
-  // file.
+  // Writes a proof file named `prefix`..., which the caller must remove.
   absl::StatusOr<FolderProof> WriteProof(const std::string& prefix) const;
   // Writes the coordinator's proof and removes those of earlier coordinators.
   absl::StatusOr<FolderProof> RenewProof() const;
@@ -94,9 +90,8 @@ class RunFolder {
   //   INVALID_ARGUMENT  this process cannot see the file; says what to do
   absl::StatusOr<std::string> ReadProof(const std::string& file) const;
 
-  // Creates the folder `name` and its parents, but never the run folder:
-  // without its mount, new files would be hidden when the mount returns. OK if
-  // `name` exists.
+  // Creates the folder `name` and its parents (OK if it exists), but never the
+  // run folder: without its mount, new files would be hidden by the mount.
   //   UNAVAILABLE  the run folder is missing; asks for its mount
   absl::Status Create(const std::string& name) const;
 
@@ -104,8 +99,7 @@ class RunFolder {
   //   INVALID_ARGUMENT  the file is not a recipe
   absl::StatusOr<RunConfig> ReadConfig() const;
 
-  // Returns FindNewestCheckpoint(), or step 0 with an empty path if there is
-  // none.
+  // Returns FindNewestCheckpoint(), or step 0 with an empty path.
   absl::StatusOr<FoundCheckpoint> NewestCheckpoint() const;
 
   // Returns the address of the last `gandem train`, which may have ended.
@@ -124,8 +118,7 @@ class RunFolder {
   absl::StatusOr<StatusReply> ReadWorkers() const;
   absl::Status WriteWorkers(const StatusReply& status) const;
 
-  // Reads state and detail. UNKNOWN: the last `gandem train` did not fail, or
-  // was killed.
+  // Reads state and detail. UNKNOWN: no failure, or `gandem train` was killed.
   //   INVALID_ARGUMENT  the file is invalid
   absl::StatusOr<StatusReply> ReadFailure() const;
   absl::Status WriteFailure(const std::string& detail) const;

@@ -42,8 +42,7 @@ RankRounds RoundsOf(Role role, const RoundHistory& history) {
   return result;
 }
 
-// Returns the last round with a number of workers unlike the final one; (-1,
-// -1): none.
+// Returns the last round with another number of workers, or (-1, -1).
 When LastOfOtherShape(const RankRounds& ranks) {
   std::map<When, int> workers;
   for (const auto& [rank, rounds] : ranks) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Report of where a run spent its time, with the columns of published scaling
-// studies.
+// Report of a run's time, with the columns of published scaling studies.
 //
 // Shares are relative to the time of all counted rounds: computing, exposed
 // communication and waits add up to 1. The warm-up of each run epoch is not

@@ -2,10 +2,9 @@
 //
 // Training time and images of a run at each checkpoint, for plots of quality.
 //
-// Times are the discriminator's. Each round counts once: pauses between starts
-// and repeated rounds are left out. Rounds without a record
-// (metrics_every_rounds, removed files) take as long as the next recorded
-// round.
+// Times are the discriminator's. Each round counts once, without pauses and
+// repetitions. Rounds without a record (metrics_every_rounds, removed files)
+// take as long as the next recorded round.
 //
 // Owner: values. Thread safety: pure functions.
 #pragma once

@@ -29,8 +29,7 @@ constexpr absl::Duration kKeepaliveInterval = absl::Seconds(30);
 constexpr absl::Duration kConnectTimeout = absl::Seconds(10);
 // Minimum time between two lookups of a name.
 constexpr absl::Duration kResolveInterval = absl::Seconds(2);
-// Maximum bytes of gRPC's message about a failed handshake; chosen, real
-// messages are shorter.
+// Limit for gRPC's message about a failed handshake; chosen, above any.
 constexpr size_t kMaxRefusalBytes = 300;
 
 absl::StatusOr<std::shared_ptr<const Credentials>> CredentialsOf(
@@ -159,8 +158,7 @@ std::chrono::system_clock::time_point ToGrpcDeadline(absl::Time deadline) {
   return absl::ToChronoTime(std::max(time, absl::UnixEpoch()));
 }
 
-// Overrides gRPC's defaults for distant servers: reconnects quickly and detects
-// a silent peer.
+// Reconnects quickly and detects a silent peer, unlike gRPC's defaults.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(
     absl::string_view address, const RpcOptions& options) {
   GANDEM_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address));

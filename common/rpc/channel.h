@@ -31,13 +31,11 @@ std::chrono::system_clock::time_point ToGrpcDeadline(absl::Time deadline);
 
 struct RpcOptions {
   int64_t max_message_bytes = int64_t{64} << 20;  // 64 KiB to 2^31 - 1
-  // Silence after which a TCP connection is closed. Must be at least the
-  // heartbeat timeout, because only the heartbeat declares a worker dead. Not
-  // used for unix sockets.
+  // Silence after which a TCP connection is closed, at least the heartbeat
+  // timeout, because only heartbeats declare a worker dead.
   absl::Duration keepalive_timeout = absl::Minutes(2);  // 1 s to 1 h
-  // Lets gRPC measure the bandwidth of a unix socket with a ping after
-  // messages. A ping costs as much as a small message but makes large ones
-  // faster.
+  // Lets gRPC measure a unix socket's bandwidth with pings, which make large
+  // messages faster but cost as much as small ones.
   bool probes_bandwidth = true;
   // Null: the credentials of the process.
   std::shared_ptr<const Credentials> credentials = nullptr;
@@ -77,8 +75,7 @@ class RpcServer {
   // Returns the address for peers, with the port that the system chose.
   std::string address() const { return ToString(address_); }
 
-  // Refuses new calls, cancels calls that still run at `deadline`, and returns
-  // after their handlers.
+  // Refuses new calls, cancels calls at `deadline`, and awaits handlers.
   void Shutdown(absl::Time deadline);
 
  private:

@@ -70,8 +70,7 @@ class FrameStream : public Reactor {
   // Must be the last call in OnDone.
   void Release() { auto self = std::move(self_); }
 
-  // Handles a frame. Returns false to be called again after a poke. An error
-  // ends the stream.
+  // Handles a frame. False: call again after a poke. Errors end the stream.
   virtual absl::StatusOr<bool> Receive(const Frame& frame) = 0;
   // Returns the next frame, if any, while the previous one is being sent.
   virtual std::optional<Frame> NextFrame() = 0;

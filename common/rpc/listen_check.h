@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks whether a server could listen on an address. Nothing listens there
-// afterwards.
+// Checks whether a server could listen on an address, without listening.
 //
 // Thread safety: any thread.
 // Errors: INVALID_ARGUMENT for an invalid address, ALREADY_EXISTS if another

@@ -53,8 +53,7 @@ absl::StatusOr<Reply> CallIn(grpc::ClientContext& context, Stub& stub,
   return reply;
 }
 
-// Fails at once if nobody listens; the error says why `address` does not
-// answer.
+// Fails at once if nobody listens at `address`, and says why.
 template <typename Stub, typename Request, typename Reply>
 absl::StatusOr<Reply> CallOnce(Stub& stub,
                                UnaryMethod<Stub, Request, Reply> method,
@@ -143,8 +142,7 @@ class ReconnectingStub {
 //   DATA_LOSS    CheckedCall: damaged twice, at the first try and the retry
 class UnaryCalls {
  public:
-  // Calls `on_damage`, if set, for each damaged request (`is_outgoing`) or
-  // answer.
+  // Calls `on_damage`, if set, for each damaged request or answer.
   explicit UnaryCalls(absl::string_view why_cancelled,
                       std::function<void(bool is_outgoing)> on_damage = {})
       : cancelled_(absl::CancelledError(why_cancelled)),
@@ -178,8 +176,7 @@ class UnaryCalls {
           (stub.Get().get()->*method)(&context, request, &reply);
       const Damage damage = JudgeAnswer(answer, CheckedBytes(reply), context);
       const absl::Status status = End(context, NoteDamage(damage, answer));
-      // A damaged length makes the peer wait for missing bytes until the
-      // deadline.
+      // A damaged length makes the peer wait for bytes until the deadline.
       if (damage != Damage::kNone || absl::IsDeadlineExceeded(status)) {
         stub.Reconnect();
       }

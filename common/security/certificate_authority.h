@@ -31,8 +31,7 @@ struct CertificateExtension {
   std::string value;
 };
 
-// Extensions of a certificate that signs others, and of one for servers and
-// clients.
+// Extensions of an authority's certificate and of one for peers.
 std::vector<CertificateExtension> AuthorityExtensions();
 std::vector<CertificateExtension> PeerExtensions();
 

@@ -46,9 +46,8 @@ absl::StatusOr<std::string> WriteTemporary(const std::string& path,
 
 }  // namespace
 
-// link() makes a complete file appear, and fails if the name exists. On the few
-// file systems without links (FAT, some in user space) the last of two writers
-// wins.
+// link() makes a complete file appear, and fails if the name exists. Without
+// links (FAT, some in user space) the last of two writers wins.
 absl::Status CreatePrivateFile(const std::string& path,
                                absl::string_view contents) {
   GANDEM_ASSIGN_OR_RETURN(const std::string temporary,

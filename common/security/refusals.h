@@ -3,8 +3,7 @@
 // Counts refused connections and calls of this process, and logs at most one
 // line a second, because refused clients may retry quickly.
 //
-// Owner: the process. Thread safety: any thread, except RefusalPace: one thread
-// at a time.
+// Owner: the process. Thread safety: any thread; RefusalPace: one thread.
 #pragma once
 
 #include <cstdint>

@@ -24,8 +24,7 @@ std::string NewToken();
 
 absl::StatusOr<std::string> ReadToken(const std::string& path);
 
-// Reads the token, or creates the file if it is missing. Concurrent callers get
-// equal tokens.
+// Reads or creates the token. Concurrent callers get equal tokens.
 absl::StatusOr<std::string> ReadOrCreateToken(const std::string& path);
 
 // Compares in constant time, except for the length of `given`.

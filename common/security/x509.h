@@ -34,8 +34,7 @@ absl::StatusOr<KeyPtr> ParseKey(absl::string_view pem, absl::string_view name);
 std::string ToPem(X509* certificate);
 std::string ToPem(EVP_PKEY* key);
 
-// Returns the certificate's hosts, "DNS:alpha, IP Address:10.0.0.1"; or "no
-// host".
+// Returns the hosts, "DNS:alpha, IP Address:10.0.0.1"; or "no host".
 std::string HostsOf(X509* certificate);
 absl::Time NotBefore(X509* certificate);
 absl::Time NotAfter(X509* certificate);

@@ -11,8 +11,7 @@
 namespace gandem {
 
 void SayWithoutWaiting(absl::string_view text) {
-  // Uses no shared lock or buffer, and no pipe without a reader: each may be
-  // blocked.
+  // Avoids shared locks, buffers and pipes without a reader, which may block.
   pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
   if (poll(&room, 1, /*timeout=*/0) != 1) return;
   const ssize_t written = write(STDERR_FILENO, text.data(), text.size());

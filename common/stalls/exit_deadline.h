@@ -3,8 +3,7 @@
 // Latest time at which the process exits, even if threads are blocked, for
 // example by a disk that does not answer.
 //
-// Owner: the command; destroyed after everything that may block. Thread safety:
-// any thread.
+// Owner: the command, after all that may block. Thread safety: any thread.
 #pragma once
 
 #include <string>

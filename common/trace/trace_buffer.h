@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Queue of timeline events from the recording threads to the writing thread
-// (trace_writer.h). A full buffer drops events and counts them; recording never
-// waits.
+// Queue of timeline events from the recording threads to the writing one
+// (trace_writer.h). A full buffer drops and counts events instead of waiting.
 //
 // Owner: outlives all its callers.
 // Thread safety: Add from any thread, all others from one thread.
@@ -65,9 +64,8 @@ class TraceBuffer {
     }
   }
 
-  // Waits until the buffer is half full or closed, or for the deadline. `space`
-  // is an empty vector whose memory is reused, so that no events are copied
-  // under the lock.
+  // Waits until the buffer is half full or closed, or for the deadline. Reuses
+  // the memory of `space` (empty) to avoid copies under the lock.
   Batch Take(std::vector<TraceEvent> space, absl::Time deadline) {
     absl::MutexLock lock(&mu_);
     AwaitUntil(&mu_, absl::Condition(this, &TraceBuffer::IsUrgent), deadline);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Receives the spans of trace.h in the same process, to sum them up instead of
-// writing a file.
+// Receives the spans of trace.h in this process instead of in a file.
 //
 // Owner: the process; one at a time, and without a TraceWriter. Thread safety:
 // one thread; other threads may record meanwhile.
@@ -20,8 +19,7 @@ namespace gandem {
 
 class TraceListener {
  public:
-  // Starts recording. Drops events beyond `max_events` between two calls of
-  // Take.
+  // Starts recording, of at most `max_events` between two calls of Take.
   explicit TraceListener(size_t max_events = size_t{1} << 16) {
     internal::TheTraceBuffer().Open(max_events);
     internal::is_tracing = true;
@@ -33,8 +31,7 @@ class TraceListener {
     internal::TheTraceBuffer().Close();
   }
 
-  // Returns the events since the last call, in the order of their ends. Never
-  // waits.
+  // Returns the events since the last call by their ends. Never waits.
   std::vector<TraceEvent> Take() {
     TraceBuffer::Batch batch =
         internal::TheTraceBuffer().Take({}, absl::InfinitePast());

@@ -94,8 +94,7 @@ class ClientStream
           grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
           ExchangeCodec> {
  public:
-  // `method`: the stream's name in the service. `server`: required sender of
-  // all frames.
+  // `method`: the stream's name. `server`: required sender of all frames.
   ClientStream(const char* method, std::shared_ptr<ClientCore> core,
                const FrameSender& server)
       : FrameStream(core->options().max_message_bytes),

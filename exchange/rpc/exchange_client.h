@@ -30,12 +30,10 @@ namespace gandem {
 struct ExchangeClientOptions {
   std::string address;  // of the discriminator's ExchangeServer
   ExchangeOptions exchange = {};
-  // Called from a client thread for each message damaged at either end; may be
-  // empty.
+  // Called from any thread for each message damaged at either end.
   std::function<void()> on_damage = {};
-  // Called from a client thread with OK when the discriminator has answered on
-  // a new connection, and with the failure that ends the exchange; may be
-  // empty.
+  // Called from any thread with OK for the discriminator's first answer on a
+  // connection, and with the failure that ends the exchange.
   std::function<void(const absl::Status&)> on_answer = {};
 };
 

@@ -25,8 +25,7 @@ OperationTime::Operation PlainOperation(absl::string_view name) {
   return OperationTime::UNKNOWN;
 }
 
-// Returns the operation of the span "judge", which depends on the feedback
-// mode.
+// Returns the operation of the span "judge" by feedback mode.
 OperationTime::Operation JudgeOperation(ScheduleConfig::FeedbackMode feedback) {
   switch (feedback) {
     case ScheduleConfig::SNAPSHOT:

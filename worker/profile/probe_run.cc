@@ -132,8 +132,7 @@ absl::Status ProbeRun::BuildRoles(const RoleFactories& factories) {
 void ProbeRun::EndRound(const RoundMetrics& metrics) {
   // With alternating roles, a round ends with the discriminator's round.
   if (role_ == COLOCATED && metrics.role() != DISCRIMINATOR) return;
-  // round_seconds is not used, because a call was answered before the first
-  // round.
+  // round_seconds would include the answer to a call in the first round.
   const absl::Time now = MonotonicNow();
   const RoundTimes times = TimesOf(metrics);
   rounds_.push_back(
@@ -258,8 +257,7 @@ StateSize ProbeRun::StateOf(Role role) const {
 
 void ProbeRun::AddPeaks(Probe& probe) const {
   probe.set_resting_bytes(resting_bytes_);
-  // The kernel's counters are rounded, so a peak may be below the resting
-  // memory.
+  // The kernel's counters are rounded: a peak may be too low.
   probe.set_peak_bytes(
       std::max<int64_t>(ResidentMemory().peak_bytes, resting_bytes_));
   // Reports the GPU with the largest used share.

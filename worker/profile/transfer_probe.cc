@@ -63,9 +63,8 @@ absl::StatusOr<TransferReply::Sample> Repeat(const TransferRequest& request,
   return sample;
 }
 
-// Returns the options of a run whose rounds are one batch of `bytes` bytes and
-// whose critics are empty answers; at lag 0 the next round begins with a
-// critic.
+// Returns the options of a run at lag 0 whose rounds are one batch of `bytes`
+// bytes and begin with a critic, an empty answer.
 ExchangeOptions TransferRun(int64_t bytes) {
   const TensorFormat format = {
       .encoding = Encoding::kUint8, .channels = 1, .height = 64, .width = 64};
