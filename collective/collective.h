@@ -11,9 +11,8 @@
 //   status = collective->Wait(ticket, deadline);
 //
 // All ranks must submit equal operations in equal order with equal sizes. A sum
-// has the same bits on all ranks, regardless of timing: the order of the terms
-// is a function of the ranks, their hosts and the number of bytes
-// (docs/collective.md).
+// has the same bits on all ranks at any timing: its order depends on the ranks,
+// their hosts and the number of bytes (docs/collective.md).
 //
 // Owner: the worker, one per membership of its fleet. The collective may use an
 // operation's buffer until Wait returns (except with DEADLINE_EXCEEDED) or the

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums of elements given as bytes of any alignment. BFLOAT16 and FLOAT16 are
-// added in float32 and rounded to nearest, ties to even; overflow gives
-// infinity, and NaN stays NaN.
+// Sums of elements at any alignment. BFLOAT16 and FLOAT16 are added in float32
+// and rounded to nearest even; overflow gives infinity, NaN stays NaN.
 //
 // Thread safety: pure functions.
 #pragma once

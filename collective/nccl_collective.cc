@@ -23,8 +23,7 @@
 namespace gandem {
 namespace {
 
-// Interval of checks of NCCL's or the device's state, because neither can wake
-// a host thread at a deadline.
+// Interval of state checks: NCCL cannot wake a thread at a deadline.
 constexpr absl::Duration kPollInterval = absl::Microseconds(50);
 
 absl::Status ToStatus(cudaError_t error, absl::string_view what) {
@@ -92,8 +91,7 @@ class NcclCollective : public Collective {
   NcclCollective(const NcclOptions& options, int rank, int size)
       : options_(options), rank_(rank), size_(size) {}
 
-  // Finalizing lets the other ranks finish their operations. After a failure
-  // there is nothing to wait for.
+  // Finalizing lets the other ranks finish, unless something failed.
   ~NcclCollective() override {
     absl::MutexLock lock(&mu_);
     const bool is_idle = waiting_.empty() && !launching_.has_value() &&
@@ -198,8 +196,7 @@ class NcclCollective : public Collective {
     if (!status.ok()) Fail(std::move(status));
   }
 
-  // Records an operation's event as soon as the communicator has taken it; then
-  // the next operation may follow.
+  // Records an operation's event once the communicator has taken it.
   absl::Status Launch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     while (true) {
       ncclResult_t state = ncclSuccess;

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Collective between GPUs over NCCL, with buffers on this rank's device. An
-// operation starts after all work queued on the compute stream; work queued
-// after Wait sees the result.
+// operation starts after all queued work of the compute stream.
 //
-// There is no fallback: CreateNccl reports why NCCL is unusable. NCCL cannot
-// tell which rank failed, so a failure aborts the communicator and the worker
-// starts a new membership.
+// There is no fallback: CreateNccl reports why NCCL is unusable. A failure
+// aborts the communicator and the worker starts a new membership.
 //
 // Owner: the worker, for one membership.
 // Thread safety: any thread, and collective.h.
@@ -35,8 +33,7 @@ struct NcclOptions {
 //   FAILED_PRECONDITION  gandem was built without NCCL, or this host has no GPU
 absl::Status CheckNccl();
 
-// Connects the ranks of `bootstrap`, a Collective on the host that only sends
-// the communicator's id from rank 0.
+// Connects the ranks of `bootstrap`, which only sends rank 0's id.
 //   FAILED_PRECONDITION  gandem was built without NCCL, the device does not
 //                        exist, or two ranks share a device
 //   DEADLINE_EXCEEDED    some ranks have not joined; frees everything

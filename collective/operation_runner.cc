@@ -290,9 +290,8 @@ absl::Status OperationRunner::Send(int to, const Range& range) {
   return absl::OkStatus();
 }
 
-// Receives the next chunk of a rank and checks that it belongs to this
-// operation and place. Another operation is a bug of the caller; another place
-// is damage by the transport.
+// Receives a rank's next chunk and checks it. Another operation is a bug of the
+// caller; another place is damage by the transport.
 absl::StatusOr<Chunk> OperationRunner::Receive(int from, const Range& range) {
   GANDEM_ASSIGN_OR_RETURN(Chunk chunk, transport_->Receive(from));
   if (chunk.tag != tag_) {

@@ -15,8 +15,7 @@
 // Small buffers (a rank sends at most `small_bytes` in total) go to all ranks,
 // which add them in ascending rank order: ((x_0 + x_1) + ...).
 //
-// So the bits of a sum depend only on the number of ranks, the hosts, the size
-// of the buffer and small_bytes.
+// So the bits depend only on ranks, hosts, buffer size and small_bytes.
 //
 // The transfer of the terms changes no bits. Messages with short segments cost
 // more than their bytes, so more than four members use the algorithms of Bruck
@@ -122,8 +121,7 @@ class OperationRunner {
                         const std::vector<Range>& sends, int from,
                         std::span<std::byte> in,
                         const std::vector<Range>& receives);
-  // Returns the chunks of `count` parts from `first` on, modulo their number:
-  // at least one, possibly empty.
+  // Returns the chunks of `count` parts from `first` on; at least one.
   std::vector<Range> ChunksOf(const std::vector<Range>& parts, int first,
                               int count) const;
 

@@ -38,8 +38,7 @@ namespace gandem {
 class RingCore {
  public:
   using OnDamage = std::function<void()>;
-  // Reports that messages pass from this rank to `peer` (`is_outgoing`), or
-  // from `peer` to this rank.
+  // Reports messages from this rank to `peer` (`is_outgoing`) or back.
   using OnOpen = std::function<void(int peer, bool is_outgoing)>;
 
   // Called once; earlier streams wait for it. `on_damage` is called from any

@@ -30,8 +30,7 @@ absl::Status RingIdentity::CheckSender(const RingFrame& frame) const {
   return absl::OkStatus();
 }
 
-// Codes of gRPC for failed or broken connections. A peer in an older membership
-// also returns UNAVAILABLE.
+// Codes of gRPC for broken connections, and of a peer that is behind.
 bool IsWorthRetrying(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kOk:

@@ -18,8 +18,7 @@ struct RingIdentity {
   int rank = 0;
   std::vector<int64_t> incarnations = {};  // of all ranks
   int64_t membership_epoch = 0;
-  // By rank, whether to connect; empty: all. Failures reach unconnected ranks
-  // through connected ones.
+  // By rank, whether to connect; empty: all. Failures spread by these links.
   std::vector<bool> links = {};
   // By rank, whether it shares memory with slots of `slot_bytes`; empty: none.
   std::vector<bool> shares_memory = {};

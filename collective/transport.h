@@ -4,9 +4,8 @@
 // only view of a network for the algorithms of operation_runner.h.
 //
 // Owner: the collective, whose communication thread makes all calls except
-// Close and waits_for (any thread).
-// Errors are sticky: a peer's failure, or Close()'s reason. Chunks received
-// earlier remain available.
+// Close and waits_for (any thread). Errors are sticky: a peer's failure, or
+// Close()'s reason. Earlier chunks remain available.
 #pragma once
 
 #include <cstddef>

@@ -11,8 +11,7 @@
 
 namespace gandem {
 
-// Returns the curve's value at `at`: `first` at 0, `last` from `length` on.
-// Returns `last` for a length of 0.
+// Returns `first` at 0, `last` from `length` (which may be 0) on.
 inline double HalfCosine(double first, double last, double at, double length) {
   if (at >= length) return last;
   const double way = std::max(0.0, at / length);

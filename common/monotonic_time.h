@@ -8,8 +8,7 @@
 //   if (!AwaitUntil(&mu_, absl::Condition(&ready), deadline)) ...
 //
 // Abseil's own AwaitWithDeadline and AwaitWithTimeout use the wall clock.
-// AwaitUntil corrects early wake-ups by waiting again, and late ones by a
-// helper thread.
+// AwaitUntil repeats early waits, and a helper thread ends late ones.
 //
 // Thread safety: any thread.
 #pragma once

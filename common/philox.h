@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counter-based random numbers: each draw is a pure function of (seed, purpose,
-// step, index), independent of restarts, fleet shapes and prefetching
-// (design.md section 5).
+// Counter-based random numbers: draws are pure functions of (seed, purpose,
+// step, index), at any restart, fleet or prefetching (design.md section 5).
 //
 // Philox4x32-10: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy
 // as 1, 2, 3", SC11, section 3.3 and table 2.
@@ -74,8 +73,7 @@ struct DrawPlace {
 //   word 2  step, bits 0 to 31
 //   word 3  purpose (bits 0 to 7), index bits 32 to 43 (bits 8 to 19),
 //           step bits 32 to 43 (bits 20 to 31)
-// Step and index must be below 2^44; a stream has 2^32 blocks. Exceeding these
-// limits is a bug and aborts.
+// Limits: step and index below 2^44, 2^32 blocks a stream; aborts beyond.
 class PhiloxStream {
  public:
   PhiloxStream(uint64_t seed, Purpose purpose, uint64_t step, uint64_t index);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Immutable bytes with shared ownership, passed between tensors, caches and
-// sockets without copies.
+// Immutable shared bytes, passed between tensors, caches and sockets.
 //
 // Owner: any holder of a copy; the memory lives as long as the last one.
 // Thread safety: immutable, so any thread may read.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Maps an image byte to its value, for pixels of a dataset and for images that
-// the exchange sent as UINT8.
+// Maps an image byte (dataset, or UINT8 of the exchange) to its value.
 //
 // Thread safety: a constant.
 #pragma once

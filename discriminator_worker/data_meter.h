@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Read-ahead metrics of a round: changes of the totals of the prefetchers and
-// of the process's readers.
+// Read-ahead metrics of a round, of the prefetchers and readers.
 //
 // Owner: a discriminator role. Thread safety: one thread.
 #pragma once

@@ -42,9 +42,8 @@ namespace gandem {
 class DiscriminatorObjective {
  public:
   struct Share {
-    // This share's part of the step's loss. Undefined while the share waits for
-    // generated images (relativistic losses, lecam_moves_first), whose share
-    // then has both parts.
+    // This share's part of the step's loss. Undefined if the share of the
+    // generated images has both parts (relativistic losses, lecam_moves_first).
     at::Tensor loss;
     // Start of the share's backward pass: the loss, or a sum that also gives
     // the gradients of the generated images (training/objective/fused.h).
@@ -55,9 +54,8 @@ class DiscriminatorObjective {
     TrainingPass pass = {};
   };
 
-  // A step has `batch_size` images of either kind, spread over the ranks of
-  // `fleet` (null: one rank). Objectives of the whole batch (DRAGAN, LeCam) use
-  // `fleet` in BeginStep and EndStep.
+  // A step has `batch_size` images of either kind, spread over `fleet` (null:
+  // one rank), which DRAGAN and LeCam use in BeginStep and EndStep.
   DiscriminatorObjective(ObjectiveOptions options,
                          std::shared_ptr<Discriminator> network,
                          int64_t batch_size,

@@ -52,8 +52,7 @@ class DiscriminatorRole : public RoundRole {
     std::shared_ptr<FleetGather> fleet = nullptr;
     RealImageSource real_images;
     ConditionSource condition = NoCondition;  // of generated images
-    // Real images by generator round, only for losses that compare judged
-    // images with real images.
+    // Real images by generator round, only for losses that use them.
     RealImageSource judging_images = {};
     // Returns the read-ahead metrics since the last call; null: no read-ahead.
     std::function<DataMetrics()> data_metrics = {};

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Discriminator half of a feedback mode: gives the generators the feedback of
-// the scheduled versions (design.md section 4), between training steps or in
-// them. Stores older critics for restarted generators. The other half is
-// generator_worker/feedback_taker.h.
+// Discriminator half of a feedback mode: gives feedback of the scheduled
+// versions (design.md section 4), between steps or in them. Stores older
+// critics for restarts. The other half: generator_worker/feedback_taker.h.
 //
 // Owner: the discriminator role. Thread safety: one compute thread.
 // Errors: those of the exchange (DEADLINE_EXCEEDED: call again); Torch
@@ -77,8 +76,7 @@ class FeedbackGiver {
   // Returns whether GiveInTraining needs image gradients of training passes.
   virtual bool WantsImageGradients() const { return false; }
   // Called after the forward pass. Calls `backward`, the backward pass of the
-  // discriminator's loss, exactly once, and gives feedback from these passes.
-  // Never waits.
+  // discriminator's loss, once, and gives its feedback. Never waits.
   virtual absl::Status GiveInTraining(const TrainedImages& trained,
                                       absl::FunctionRef<void()> backward);
 

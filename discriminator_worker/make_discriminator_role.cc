@@ -32,8 +32,7 @@ namespace {
 
 constexpr int kMaxDecodeThreads = 256;
 
-// Reads real images ahead in the run's keyed order, with their labels or the
-// other half of their pairs.
+// Reads real images ahead in the run's order, with labels or pairs.
 RealImageSource ReadRealImages(const DataPlan& plan, int64_t count,
                                const ImageShape& stored,
                                std::shared_ptr<Prefetcher> prefetcher,

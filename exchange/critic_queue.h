@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Critics that a generator has received and not yet used, without a lock. EXACT
-// holds max(1, lag) critics besides the one in use, because the discriminator
-// can run ahead that far (its slot holds one more). BOUNDED holds only the
-// newest critic.
+// Critics that a generator has received and not used, without a lock. EXACT
+// holds max(1, lag) besides the one in use, because the discriminator can run
+// ahead that far (its slot holds one more). BOUNDED holds only the newest.
 //
 // Owner: GeneratorInbox, under its mutex.
 // Thread safety: one thread. Values; copies share the bytes.
@@ -41,8 +40,7 @@ class CriticQueue {
     return true;
   }
 
-  // Returns the critic for GeneratorExchange::TakeCritic, or nothing if the
-  // critic has not arrived.
+  // Returns the critic for GeneratorExchange::TakeCritic, if it is there.
   //   FAILED_PRECONDITION  a newer critic was taken before, or this version is
   //                        missing between received versions
   absl::StatusOr<std::optional<CriticState>> Take(int64_t version) {

@@ -3,8 +3,7 @@
 // Discriminator's end of the exchange: image cache, feedback requests and
 // answers, and critic slot behind one mutex. The worker uses it as
 // DiscriminatorExchange. A transport calls the other functions for one
-// generator rank; they never wait, and the listener reports when to retry. The
-// class has no thread.
+// generator rank; they never wait, and the listener reports when to retry.
 //
 // Owner: the discriminator's run epoch; outlives calls of transport and worker.
 // Thread safety: any thread.
@@ -91,8 +90,7 @@ class DiscriminatorEnd : public DiscriminatorExchange {
   void AdvanceTo(int64_t round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Completes the rounds that end at or before discriminator step `version`.
   void AdvanceToVersion(int64_t version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // BOUNDED: returns whether images wait for feedback that a critic of the
-  // finished rounds may give.
+  // BOUNDED: returns whether images wait for feedback that can be given.
   bool IsAskedForFeedback() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool HasRoom(const ImageBatch& batch) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -154,14 +154,12 @@ class DiscriminatorExchange {
   virtual void FinishRound(int64_t round) = 0;
 
   // Waits for images that need feedback, of rounds <= last_round, in order of
-  // arrival. BOUNDED returns no round for which the newest finished critic
-  // would exceed the lag.
+  // arrival. BOUNDED: only rounds for which the newest critic meets the lag.
   virtual absl::StatusOr<ImageBatch> NextFeedbackRequest(
       int64_t last_round, absl::Time deadline) = 0;
   virtual absl::Status AnswerFeedback(FeedbackBatch answer) = 0;
 
-  // Publishes a critic; versions ascend. Waits until every generator rank has
-  // acknowledged the previous critic.
+  // Publishes a newer critic once all generator ranks have the previous one.
   virtual absl::Status PublishCritic(CriticState critic,
                                      absl::Time deadline) = 0;
 

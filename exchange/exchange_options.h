@@ -31,8 +31,7 @@ struct ExchangeOptions {
   TensorFormat image_format = {};     // required
   TensorFormat feedback_format = {};  // required if images are answered
 
-  // A generator that has announced its end counts as finished after this time,
-  // even if its confirmation is lost.
+  // Time after which a generator counts as finished if unconfirmed.
   absl::Duration finish_grace = absl::Seconds(30);
 
   // Participants. Every message carries run epoch and incarnation.
@@ -52,8 +51,7 @@ struct ExchangeOptions {
 
 absl::Status CheckGeneratorRank(const ExchangeOptions& options, int rank);
 
-// Check that use, index range, version, format and size fit the run.
-// ImageLedger checks the round.
+// Check that a batch fits the run, except for its round (ImageLedger).
 absl::Status CheckImageBatch(const ExchangeOptions& options,
                              const ImageBatch& batch);
 absl::Status CheckFeedbackBatch(const ExchangeOptions& options,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Connects a generator with a fleet of discriminators. Each image goes to the
-// rank that trains on it or judges it, the feedback on a micro-batch is
-// assembled from the ranks' answers, and critics come from one rank
-// (exchange/schedule.h).
+// Connects a generator with a fleet of discriminators. Images go to the rank
+// that trains on them or judges them, feedback on a micro-batch is joined from
+// the ranks' answers, and critics come from one rank (exchange/schedule.h).
 //
 // Owner: the generator's run epoch. Thread safety and errors: exchange.h.
 #pragma once

@@ -58,8 +58,7 @@ class ImageLedger {
         oldest_unfinished_(first_round),
         forgotten_before_(first_round) {}
 
-  // Classifies a batch. A retransmission is kRepeat as long as it can arrive,
-  // even after its images were used.
+  // Classifies a batch. Late retransmissions of used images are kRepeat.
   //   FAILED_PRECONDITION  the round is outside the accepted window
   //   INVALID_ARGUMENT     the range was cut differently the first time
   absl::StatusOr<Verdict> Check(const ImageBatch& batch) const;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Generator's end for colocated roles. Shares the encoded bytes with the
-// discriminator's end without copies. Has no thread: each caller transfers
-// whatever can be transferred, so one thread can alternate between both ends
-// with deadlines in the past.
+// Generator's end for colocated roles. Shares the encoded bytes without copies.
+// Has no thread: each caller transfers what it can, so one thread can alternate
+// between both ends with deadlines in the past.
 //
 // Owner: the colocated worker; destroyed before the discriminator's end.
 // Thread safety: that of GeneratorExchange; the discriminator may use another

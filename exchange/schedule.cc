@@ -152,8 +152,7 @@ std::vector<GeneratorOp> GeneratorRound(const Schedule& schedule, int64_t round,
     }
   }
   const std::vector<IndexRange> pieces = GeneratorPieces(schedule, rank, size);
-  // All images are sent before the first wait for feedback, because the other
-  // order deadlocks at lag 0.
+  // The other order, feedback before the last image, deadlocks at lag 0.
   for (const IndexRange& range : pieces) {
     ops.push_back({.kind = Kind::kForward, .range = range});
     if (schedule.SendsStepImages()) {

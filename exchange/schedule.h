@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Schedule of a run as arithmetic (design.md section 4): the image and network
-// versions that meet, and the ordered operations of each role. Lag 0 is the
-// synchronous algorithm.
+// Schedule of a run as arithmetic (design.md section 4): which images meet
+// which versions, and each role's operations. Lag 0 is synchronous.
 //
 // Owner: values. Thread safety: pure functions.
 #pragma once
@@ -37,8 +36,7 @@ IndexRange RankSlice(int64_t total, int rank, int size);
 // slice of each of the `batches` equal batches.
 std::vector<IndexRange> RankSlices(int64_t total, int64_t batches, int rank,
                                    int size);
-// Returns the position of image `index` among the images of all `slices`, one
-// of which must contain it.
+// Returns the position of image `index` in `slices`, which contain it.
 int64_t PlaceInSlices(const std::vector<IndexRange>& slices, int64_t index);
 // Returns the number of images in RankSlices().
 int64_t RankImages(int64_t total, int64_t batches, int rank, int size);
@@ -61,9 +59,8 @@ struct Schedule {
   // Images per forward pass; 0: a rank's whole slice of a batch.
   int64_t generator_micro_batch = 0;
   int64_t discriminator_micro_batch = 0;
-  // Order within a discriminator step. False: generated images come first, so a
-  // generator waiting for feedback on them can continue while the discriminator
-  // trains on the real images.
+  // Order within a discriminator step. False: generated images first, so that a
+  // generator waiting for feedback on them can continue early.
   bool real_first = true;
 
   constexpr bool IsExact() const { return consistency == Consistency::kExact; }

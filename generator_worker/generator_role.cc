@@ -253,8 +253,7 @@ RoundMetrics GeneratorRole::Measured() {
   metrics.set_loss(loss_sum_.Value() *
                    (static_cast<double>(plan_.schedule().generator_batch) /
                     static_cast<double>(images)));
-  // Rounds between this step and the critic that judged it; 0: the critic was
-  // trained on this round's images.
+  // Rounds between step and critic; 0: it trained on this round's images.
   metrics.set_lag(round() + 1 -
                   feedback_->critic_version() /
                       plan_.schedule().discriminator_steps_per_round);

@@ -61,8 +61,7 @@ class GeneratorRole : public RoundRole {
     std::shared_ptr<FleetGather> fleet = nullptr;
     // Required for paired losses, otherwise optional.
     std::shared_ptr<const PairReader> pairs = nullptr;
-    // Writes a sample grid if one is due after `completed_rounds`. Returns its
-    // path for the metrics, or "".
+    // Writes a sample grid if one is due. Returns its path for metrics, or "".
     std::function<std::string(int64_t completed_rounds, Generator& average)>
         write_samples = {};
   };

@@ -30,8 +30,7 @@ absl::StatusOr<std::shared_ptr<Generator>> NewGenerator(
   return network;
 }
 
-// Makes critics that compute like the discriminator's role, on the device and
-// threads of this process.
+// Makes critics computing like the discriminator, on this device.
 CriticFactory CriticsOf(const RunPlan& plan, const RoleSetup& setup) {
   return [=]() -> absl::StatusOr<Critic> {
     NetworkPlan critic = plan.discriminator.network;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Extension gandem._worker, run by `python -m gandem.worker`: programs whose
-// networks may be the user's own.
+// Extension of `python -m gandem.worker`: programs with users' networks.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 

@@ -43,9 +43,8 @@ class CheckpointWriter : public CheckpointSink {
     int files_per_checkpoint = 1;
     // Written as config.textproto unless empty; set in one worker of a run.
     std::string config_text;
-    // Returns whether the checkpoint after `completed_rounds` rounds is the
-    // last one. Called after a failed write on the writer's thread, without a
-    // lock. Null: never.
+    // Returns whether this checkpoint is the last one. Called after a failed
+    // write on the writer's thread, without a lock. Null: never.
     std::function<bool(int64_t completed_rounds)> is_last = {};
     // Time limit for retrying the last checkpoint.
     absl::Duration patience = absl::ZeroDuration();

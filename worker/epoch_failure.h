@@ -9,8 +9,7 @@
 
 namespace gandem {
 
-// Returns whether another worker may have caused the failure: waits for other
-// workers fail with these codes.
+// Returns whether the failure is typical of waits for other workers.
 inline bool MayBeTheirs(const absl::Status& failure) {
   return absl::IsUnavailable(failure) || absl::IsCancelled(failure) ||
          absl::IsAborted(failure);

@@ -36,8 +36,7 @@ int PositionOnHost(const JoinReply& joined, int rank);
 
 class FleetLink {
  public:
-  // Listens if the fleet has several workers, at `network_address` for workers
-  // of other hosts if it is not empty.
+  // Listens if the fleet has several workers, also at a nonempty address.
   static absl::StatusOr<std::unique_ptr<FleetLink>> Create(
       int size, const std::string& network_address);
   ~FleetLink();

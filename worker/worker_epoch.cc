@@ -197,8 +197,7 @@ absl::Status WorkerEpoch::TakeOver(TrainingRole& role,
 }
 
 void WorkerEpoch::Hold(const TrainingRole& role, const absl::Status& done) {
-  // The state is consistent where a loop ends or waits. After other failures an
-  // update may be incomplete.
+  // Consistent where a loop ends or waits; else an update may be partial.
   if (!done.ok() && !MayBeTheirs(done)) return;
   RoleState state = role.Capture();
   *held_ = HeldState{.run_epoch = place_.run_epoch,

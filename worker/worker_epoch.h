@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One run epoch of a worker process, from the coordinator's reply to the end of
-// the round loop. Owns the exchange, gate, checkpoint writer and roles of the
-// epoch. The next epoch starts from a checkpoint or, in fleets that re-form,
-// from the state in memory.
+// the round loop. Owns exchange, gate, checkpoint writer and roles. The next
+// epoch starts from a checkpoint or, in fleets that re-form, from memory.
 //
 // Owner: WorkerMain. Thread safety: Run on the compute thread, once; Wake from
 // any thread. Heartbeats call back on their own thread.
@@ -92,8 +91,7 @@ class WorkerEpoch {
   void Hold(const TrainingRole& role, const absl::Status& done);
   // `plan` contains this worker's device.
   absl::Status ConnectToOthers(const JoinReply& joined, const RunPlan& plan);
-  // Waits until messages pass in both directions between this worker and all
-  // its peers.
+  // Waits until messages pass in both directions to and from all peers.
   //   FAILED_PRECONDITION  no messages within `patience`; names host, address
   //                        and direction. UNAVAILABLE in later epochs.
   absl::Status AwaitPeers(absl::Duration patience);

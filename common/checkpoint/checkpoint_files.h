@@ -37,11 +37,10 @@ inline bool DiskMayRecover(const absl::Status& status) {
 }
 
 // Completes the pending checkpoint of manifest.step and manifest.run_epoch,
-// durably. All shards that the manifest lists must be written and synced. An
-// error removes the pending folder unless DiskMayRecover, which leaves a retry
-// or the removal to the caller. If a complete checkpoint of this step and
-// config exists, it is kept instead (a run that stops right after a resume
-// writes the same state again).
+// durably. All listed shards must be written and synced. An error removes the
+// pending folder unless DiskMayRecover, which leaves a retry or the removal to
+// the caller. Keeps a complete checkpoint of this step and config, if any: a
+// run that stops right after a resume writes the same state again.
 //   INVALID_ARGUMENT  no files in the manifest, or a file name that is not
 //                     plain, is the manifest's or is listed twice
 //   DATA_LOSS         a listed file is missing or has another size
@@ -77,8 +76,7 @@ absl::StatusOr<FoundCheckpoint> FindNewestCheckpoint(
 //   DATA_LOSS  the first mismatch
 absl::StatusOr<CheckpointManifest> VerifyCheckpoint(const std::string& path);
 
-// Compares file sizes with the manifest without reading the files, so it is
-// cheap enough for every checkpoint.
+// Compares file sizes with the manifest; cheap, for every checkpoint.
 //   DATA_LOSS  the first mismatch
 absl::Status CheckSizes(const std::string& path);
 

@@ -11,9 +11,8 @@
 namespace gandem {
 namespace {
 
-// Limit of all values, of the stack and of the memo. One byte of a pickle can
-// take 100 bytes of memory. 65536 tensors of ten dimensions fit, and CIFAR's
-// 50000 images.
+// Limit of all values, of the stack and of the memo: a byte can take 100 bytes
+// of memory. 65536 tensors of ten dimensions fit, and CIFAR's images.
 constexpr size_t kMaxValues = size_t{1} << 21;
 // Limited because names are copied, while a reference has two bytes.
 constexpr size_t kMaxNameBytes = 256;
@@ -166,8 +165,7 @@ absl::Status PickleReader::Call() {
   return absl::OkStatus();
 }
 
-// Adds an object's state. Ignores the state of an OrderedDict, which has only
-// the module's version.
+// Adds an object's state, except an OrderedDict's (module version).
 absl::Status PickleReader::Build() {
   GANDEM_ASSIGN_OR_RETURN(const std::vector<size_t> state, Pop(1));
   if (stack_.empty()) return DamagedPickle("a state of nothing");

@@ -22,8 +22,7 @@
 
 namespace gandem {
 
-// A value. Values refer to each other by number, so deep or cyclic data in a
-// hostile file is harmless.
+// A value. Values refer to each other by number, so cycles are harmless.
 struct PickleValue {
   enum class Kind {
     kNone,        // also other numbers
@@ -49,8 +48,7 @@ class PickleReader {
       : rest_(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
         expected_(expected) {}
 
-  // Returns the number of the next pickle's value. Each pickle has its own
-  // memo.
+  // Returns the number of the next pickle's value. Resets the memo.
   //   INVALID_ARGUMENT  an unsupported operation, or more than 2^21 values
   //   DATA_LOSS         truncated, or not a pickle
   absl::StatusOr<size_t> Read();

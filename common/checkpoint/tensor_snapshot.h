@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors that are saved in the background. Live tensors are read in place,
-// without a copy, until their owner is about to change them; then the unwritten
-// ones are copied.
+// Tensors that are saved in the background. Live tensors are read in place
+// until their owner is about to change them; then the rest is copied.
 //
 // Owner: shared by the training thread and the writer. Thread safety: any
 // thread; live memory changes only after Detach().

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Validates an OptimizerConfig and resolves its optimism_rule.
-// ValidateRunConfig checks both roles, MakeOptimizer (training/optimizers) its
-// own. Ranges are in field_ranges.h.
+// Validates an OptimizerConfig and resolves its optimism_rule. Used by
+// ValidateRunConfig and MakeOptimizer. Ranges are in field_ranges.h.
 //
 // Thread safety: pure functions.
 #pragma once

@@ -29,8 +29,7 @@ bool IsSilence(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
 }
 
-// FAILED_PRECONDITION of proto/control.proto means that this process must exit;
-// a user cannot repair anything.
+// FAILED_PRECONDITION of proto/control.proto: this process must exit.
 absl::Status FromCoordinator(absl::Status result) {
   if (absl::IsFailedPrecondition(result)) {
     return absl::AbortedError(result.message());

@@ -5,8 +5,7 @@
 
 namespace gandem {
 
-// Number of join timeouts in which AUTO may measure: it runs whole steps of a
-// network that may be slow.
+// Join timeouts in which AUTO may measure whole steps of slow networks.
 inline constexpr int kMeasuringJoins = 10;
 
 // A record has a few hundred bytes.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Settings, besides the recipe and thread counts, that affect the computed
-// bits: LibTorch and its libraries choose kernels by processor, GPU and
-// environment variables.
+// Settings, besides recipe and thread counts, that affect the computed bits:
+// kernels depend on processor, GPU and environment variables.
 //
 // Thread safety: any thread, if no thread changes the environment.
 // Errors: none; unavailable settings are left out.

@@ -2,8 +2,7 @@
 //
 // Writes scalars and images for TensorBoard: a file of TFRecords (length,
 // masked CRC32C of the length, data, masked CRC32C of the data; little-endian)
-// that contain tensorboard.Event messages. Readers see a record as soon as the
-// call that wrote it has returned.
+// with tensorboard.Event messages. Each call makes its record visible.
 //
 // Owner: the process that reports. Thread safety: one thread.
 // Errors: those of common/files/file.h. A partly written record is removed, so

@@ -21,9 +21,8 @@
 
 namespace gandem {
 
-// Returns "action 'path': strerror(error_number)". The code is
-// RESOURCE_EXHAUSTED, with advice, for a full disk or quota or a file above the
-// size limit.
+// Returns "action 'path': strerror(error_number)", RESOURCE_EXHAUSTED with
+// advice for a full disk or quota or a file above the size limit.
 absl::Status FileError(int error_number, absl::string_view action,
                        absl::string_view path);
 
@@ -34,8 +33,7 @@ std::string AbsoluteName(const std::string& path);
 absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      int64_t max_bytes = INT64_MAX);
 
-// Reads `size` bytes of an open file from `offset`, or fewer at the end of the
-// file. `path` is for messages.
+// Reads `size` bytes from `offset`, fewer at the end. `path`: for messages.
 absl::StatusOr<std::string> ReadAt(int fd, const std::string& path,
                                    int64_t offset, int64_t size);
 

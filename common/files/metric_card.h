@@ -14,8 +14,7 @@
 
 namespace gandem {
 
-// Writes stem.json, then stem.textproto. Once stem.textproto exists, the card
-// is complete and durable.
+// Writes stem.json, then stem.textproto, which marks a complete card.
 absl::Status WriteMetricCard(const std::string& stem, const MetricCard& card);
 
 //   NOT_FOUND  no such file

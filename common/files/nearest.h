@@ -40,8 +40,7 @@ std::string WhyNoFlag(std::span<const char* const> arguments,
                       std::span<const KnownFlag> flags);
 
 // Checks the flags of a CLI::App, or of the subcommand that `arguments` start
-// with. The message starts with the command's name. `arguments[0]` is the
-// program.
+// with; messages start with its name. `arguments[0]` is the program.
 template <typename App>
 std::string WhyNoFlagOf(const App& app,
                         std::span<const char* const> arguments) {

@@ -37,8 +37,7 @@ bool IsOpenAs(int fd, const std::string& path);
 // pipe or a socket, OK for everything else and for missing files.
 absl::Status CheckIsNoPipe(const std::string& path);
 
-// Returns INVALID_ARGUMENT for a pipe, a socket or a device, and the file's
-// error for a missing file.
+// Returns INVALID_ARGUMENT for a pipe, socket or device, or a file error.
 absl::Status CheckIsFileOrFolder(const std::string& path);
 
 // Builds the error for a pipe, a socket or a device; `type` is its st_mode.

@@ -14,9 +14,8 @@
 namespace gandem {
 
 // Returns one line: control characters (C0 and C1) and bytes that are not UTF-8
-// become
-// , \t or \x1b escapes. Text beyond `max_bytes` (at least 3) is replaced by
-// "...".
+// become escapes such as \n or \x1b. Text beyond `max_bytes` (at least 3) is
+// replaced by "...".
 std::string Printable(absl::string_view text, size_t max_bytes);
 
 // Escapes text of any length but keeps line breaks and tabs.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rotates growing files to limit their use of the disk: renames "metrics.jsonl"
-// to "metrics.1.jsonl", "metrics.1.jsonl" to "metrics.2.jsonl" and so on, and
-// removes the oldest.
+// Rotates growing files to limit their disk use: renames "metrics.jsonl" to
+// "metrics.1.jsonl", that to "metrics.2.jsonl" and so on, without the oldest.
 //
 // Thread safety: any thread; only one thread may rotate a given file.
 // Errors: those of common/files/file.h. A file that could not be moved keeps

@@ -65,8 +65,7 @@ class ChildProcess {
   const std::string& log_path() const { return log_path_; }
   // Size of the log in bytes when this child started.
   int64_t log_start() const { return log_start_; }
-  // Rotates a log of more than `max_bytes` (rotation.h) and returns whether it
-  // did. Call it regularly.
+  // Rotates a log above `max_bytes`; returns whether. Call it regularly.
   bool TrimLog(int64_t max_bytes = kMaxLogBytes);
 
  private:

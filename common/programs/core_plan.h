@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Assigns cores to the workers of this host, so that workers do not share
-// caches and stay near their memory.
+// Assigns cores of this host to workers by shared caches and memory.
 //
 // Thread safety: pure functions, except ReadMachine without a description.
 #pragma once

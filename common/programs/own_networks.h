@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Python files of users' networks in a config: their paths, and the content
-// that the run started with.
+// Users' Python networks in a config: their files and initial content.
 //
 // Thread safety: any thread.
 #pragma once

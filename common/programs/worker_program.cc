@@ -54,8 +54,7 @@ std::vector<std::string> InsidePython(const WorkerProgram& program,
           name};
 }
 
-// Starts the interpreter without Torch. A broken environment would end all
-// workers before they can register.
+// Starts the interpreter without Torch, to find a broken environment.
 absl::Status CheckInterpreter(const WorkerProgram& program) {
   const absl::StatusOr<ProcessOutput> output =
       RunToEnd({.arguments = InsidePython(program, "--help")},
@@ -99,10 +98,9 @@ std::string PythonOf(const std::vector<std::string>& arguments) {
   return python;
 }
 
-// Returns the config whose networks `command` runs because of `argument`: the
-// folder of a run or checkpoint, or for `gandem models` a recipe. Other
-// commands use a recipe only for its images. Leaves invalid files to
-// evaluation_job.
+// Returns the config whose networks `command` runs because of `argument`: a
+// run's or checkpoint's folder, or for `gandem models` a recipe (others use
+// only its images). Leaves invalid files to evaluation_job.
 RunConfig ConfigNamedBy(const std::string& command,
                         const std::string& argument) {
   const size_t equals = argument.find('=');

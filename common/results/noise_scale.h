@@ -44,8 +44,7 @@ struct NoiseScale {
   double high = std::numeric_limits<double>::infinity();
   int64_t rounds = 0;  // measured rounds
 
-  // Relative number of images that a batch size of `batch` needs, compared with
-  // a tiny one (equation 2.11).
+  // Images needed at batch size `batch`, relative to a tiny one.
   double ImagesFactor(double batch) const { return 1 + batch / images; }
 };
 

@@ -30,10 +30,9 @@
 
 namespace gandem {
 
-// Proof that a process and its coordinator see the same run folder, not a copy
-// on another disk. The coordinator writes a random text under a random name, so
-// no copy of the folder and no network file system cache can contain it, and
-// the process returns the text.
+// Proof that a process and its coordinator see the same run folder, not a copy.
+// The coordinator writes a random text under a random name, which no copy and
+// no file system cache can contain, and the process returns it.
 struct FolderProof {
   std::string file;  // path in the run folder: "state/folder-..."
   std::string text;
@@ -76,8 +75,7 @@ class RunFolder {
   absl::StatusOr<RunLock> LockForTraining() const;
   // Takes the lock of `gandem watch-eval`, which may run during training.
   absl::StatusOr<RunLock> LockForWatch() const;
-  // Returns whether another process or object holds the lock for training. May
-  // be outdated when it returns.
+  // Returns whether another process or object holds the training lock now.
   bool IsInTraining() const;
   // Returns the last holder of the training lock, "process 12 on host", or "".
   std::string Trainer() const;
@@ -105,15 +103,13 @@ class RunFolder {
   // Returns the address of the last `gandem train`, which may have ended.
   absl::StatusOr<std::string> ReadControlAddress() const;
 
-  // Reads the counters, zeros if the file is missing. Counters are written
-  // before they are used, so no later process reuses an epoch or mistakes an
-  // old incarnation for the newest.
+  // Reads the counters, zeros if the file is missing. They are written before
+  // use, so that no later process reuses an epoch or an incarnation.
   //   DATA_LOSS  the file is invalid
   absl::StatusOr<RunCounters> ReadCounters() const;
   absl::Status WriteCounters(const RunCounters& counters) const;
 
-  // Reads the run epoch and each worker's role, rank, host and process. Returns
-  // no workers if the file is missing.
+  // Reads run epoch and workers (role, rank, host, process); none if missing.
   //   INVALID_ARGUMENT  the file is invalid
   absl::StatusOr<StatusReply> ReadWorkers() const;
   absl::Status WriteWorkers(const StatusReply& status) const;

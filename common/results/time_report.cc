@@ -136,8 +136,7 @@ int HostsOf(Role role, const StatusReply& workers) {
   return static_cast<int>(hosts.size());
 }
 
-// Images/s of a role is the sum over its workers; all other figures cover all
-// rounds of all workers together.
+// Sums images/s over the workers; other figures cover all their rounds.
 RoleTimes RoleTimesOf(Role role, const RunFacts& facts,
                       const RankRounds& ranks) {
   RoleTimes result = {.role = role,

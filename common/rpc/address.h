@@ -43,8 +43,7 @@ absl::StatusOr<std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>> LookUp(
 // to. Remote traffic must be encrypted or the network declared trusted.
 bool StaysOnThisHost(const Address& address);
 
-// Returns INVALID_ARGUMENT for 0.0.0.0 and [::], because peers could not
-// connect to the announced address.
+// Returns INVALID_ARGUMENT for 0.0.0.0 and [::], which peers cannot use.
 absl::Status CheckNoWildcard(const Address& address);
 
 }  // namespace gandem

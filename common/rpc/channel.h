@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Creates gRPC channels and servers with message size limits from the config,
-// no HTTP proxy, quick reconnects and one server per port. All calls carry the
-// token of the run; servers reject calls without it before reading a message
-// (guarded_calls.h).
+// Creates gRPC channels and servers with size limits from the config, no HTTP
+// proxy, quick reconnects and one server per port. Servers reject calls without
+// the run's token before reading a message (guarded_calls.h).
 //
 // Owner: the caller. Thread safety: channels from any thread; a server is
 // started and stopped by one thread.

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Channels and server ports whose calls all carry the token of the run. A
-// server checks the token before it reads a message. If other hosts can reach
-// the address, both sides also show a certificate, which gRPC checks during the
-// handshake.
+// Channels and server ports whose calls all carry the token of the run, which
+// servers check before they read a message. If other hosts can reach the
+// address, both sides also check certificates in the handshake.
 //
 // Owner: CreateChannel and RpcServer. Thread safety: any thread.
 #pragma once

@@ -38,8 +38,7 @@ inline constexpr char kInsecureNetworkHelp[] =
 // The certificates are beside the token.
 std::string RunCertificatesPath(const std::string& token_file);
 
-// Creates the token and the certificates of a run if they are missing, the
-// token last. Never replaces either.
+// Creates missing certificates and, last, the token. Replaces neither.
 absl::Status EnsureRunSecrets(const std::string& run_dir);
 
 // Reads the token and the certificates: `certificates` as for

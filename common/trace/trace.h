@@ -31,8 +31,7 @@ struct TraceArgument {
   int64_t value = 0;
 };
 
-// Timeline row of a span: the calling thread's, or a separate one for spans
-// that overlap others of the thread.
+// Timeline row of a span; separate ones for overlapping spans.
 enum class TraceTrack : int64_t {
   kThisThread = 0,
   // Above all thread numbers of Linux.

@@ -65,9 +65,8 @@ class ClientCore {
   bool WaitForFailure(absl::Time deadline) const;
 
  private:
-  // State of the final handshake: FINISHED to the discriminator, FINISHED back,
-  // ACK. Without the ACK, the discriminator could exit before this side knows
-  // that it may.
+  // The final handshake: FINISHED to the discriminator, FINISHED back, ACK. The
+  // ACK keeps the discriminator until this side knows that it may exit.
   enum class Finish {
     kUnwanted,
     kWanted,

@@ -30,8 +30,7 @@ class ExchangeServer {
       const Options& options, DiscriminatorEnd* end);
   ExchangeServer(const ExchangeServer&) = delete;
   ExchangeServer& operator=(const ExchangeServer&) = delete;
-  // Ends all streams and waits for running handlers. The generators get
-  // UNAVAILABLE and reconnect.
+  // Ends all streams and waits for handlers. Generators reconnect.
   ~ExchangeServer();
 
   // Returns the address for generators, with the port chosen by the system.

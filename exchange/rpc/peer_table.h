@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Known generators, and checks of config, run epoch and incarnation for every
-// call and frame (design.md section 8). A Hello with another incarnation
-// permanently supersedes the rank's earlier process. Refusals do not reveal the
-// accepted values.
+// Known generators, and checks of config, run epoch and incarnation for all
+// calls and frames (design.md section 8). A new incarnation's Hello supersedes
+// the rank's earlier process. Refusals do not reveal the accepted values.
 //
 // Owner: ExchangeServer. Thread safety: any thread.
 // Errors:

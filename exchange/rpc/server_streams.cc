@@ -30,8 +30,7 @@ class ServerStream : public FrameStream<ServerReactor, ExchangeCodec> {
     Open(self);
   }
 
-  // Ends a stream whose generator has opened a newer one. The peer may have
-  // died, and a write to it may hang.
+  // Ends a stream with a successor. A write to a dead peer may hang.
   void Supersede() {
     Stop(absl::AbortedError("a newer stream of this generator took over"));
     absl::MutexLock lock(&call_mu_);

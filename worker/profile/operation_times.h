@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Maps the spans of a round to operations of proto/profile.proto. Roles record
-// the spans for timelines anyway (common/trace/trace.h), so measuring adds no
-// work.
+// spans anyway (common/trace/trace.h), so measuring adds no work.
 //
 // Owner: values. Thread safety: pure functions.
 #pragma once

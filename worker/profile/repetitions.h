@@ -4,9 +4,8 @@
 // precision of the repetitions' median.
 //
 // Two roles of a process take turns of up to lag + 1 rounds, until one must
-// wait for the other. Between two rounds of the discriminator lies either a
-// turn of the generator or nothing, but any lag + 1 consecutive rounds contain
-// lag + 1 rounds of both roles.
+// wait. Between two rounds of the discriminator lies a turn of the generator or
+// nothing, but any lag + 1 rounds in a row contain lag + 1 of both roles.
 //
 // Owner: values. Thread safety: pure functions.
 #pragma once
@@ -41,8 +40,7 @@ struct MedianInterval {
   double high = 0;
   int64_t values = 0;
 
-  // Returns whether there are at least six values and the interval is narrower
-  // than `part` of the median.
+  // Returns whether the interval is narrow, from six or more values.
   bool IsWithin(double part) const {
     return values >= 6 && high - low < part * median;
   }

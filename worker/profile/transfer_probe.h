@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures real transfers between two processes of a host, through the
-// exchange's service or a ring of two, including checksums. Both processes get
-// the request at the same time.
+// Measures real transfers between two processes of a host, by the exchange or a
+// ring of two, with checksums. Both get the request at the same time.
 //
 // Thread safety: any thread. Errors: INVALID_ARGUMENT for an impossible
 // request; those of the exchange and of the collective; DEADLINE_EXCEEDED if
