@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tells who is wrong among several that should all have the same value.
+// Finds the outliers among values that should all be equal.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -18,8 +18,8 @@
 
 namespace gandem {
 
-// Indices of the values that are not the one that more than half of them are;
-// empty: all are equal. Where no value has such a majority, all indices.
+// Returns the indices of the values that differ from the majority value; empty:
+// all are equal. Without a majority, returns all indices.
 template <typename T>
 std::vector<size_t> OutsideMajority(const std::vector<T>& values) {
   std::vector<size_t> outside;
@@ -37,15 +37,14 @@ std::vector<size_t> OutsideMajority(const std::vector<T>& values) {
 
 inline constexpr char kRanksApartUrl[] = "gandem/ranks-apart";
 
-// Adds to a failure which ranks of a fleet are outside of its majority.
-// RanksApart() reads them; Annotate() keeps them.
+// Adds the ranks outside the majority of a fleet to a failure. RanksApart()
+// reads the ranks; Annotate() keeps them.
 inline absl::Status WithRanksApart(absl::Status failure,
                                    const std::vector<size_t>& ranks) {
   failure.SetPayload(kRanksApartUrl, absl::Cord(absl::StrJoin(ranks, ",")));
   return failure;
 }
 
-// Returns no ranks if the failure names none.
 inline std::vector<int> RanksApart(const absl::Status& failure) {
   std::vector<int> ranks;
   const auto text = failure.GetPayload(kRanksApartUrl);
