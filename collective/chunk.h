@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A part of an operation's bytes on its way from one rank to another, and what
-// says to which operation it belongs.
+// A part of an operation's buffer in transit, with the operation's identity.
 //
-// Owner: values; they share the payload.
-// Thread safety: values.
+// Owner: values; copies share the payload. Thread safety: values.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +29,7 @@ struct OperationTag {
   bool operator==(const OperationTag&) const = default;
 };
 
-// "all-reduce 17 (4096 bytes of FLOAT32)"
+// Returns for example "all-reduce 17 (4096 bytes of FLOAT32)".
 inline std::string ToString(const OperationTag& tag) {
   constexpr const char* kTypes[] = {"FLOAT32", "FLOAT64", "BFLOAT16",
                                     "FLOAT16"};
@@ -46,7 +44,7 @@ inline std::string ToString(const OperationTag& tag) {
   return text + ")";
 }
 
-// Memory for a payload that is still to be written.
+// Memory for a payload that will be written.
 struct PayloadRoom {
   std::shared_ptr<const void> owner = {};
   std::span<std::byte> bytes = {};

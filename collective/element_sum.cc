@@ -10,7 +10,7 @@
 namespace gandem {
 namespace {
 
-// One float32 of these many fits the nearest cache.
+// This many float32 values fit the L1 cache.
 constexpr size_t kBlock = 1024;
 
 template <typename Value>
@@ -56,7 +56,7 @@ void Dispatch(ElementType type, const Visitor& visitor) {
   }
 }
 
-// The received one is the left operand: the order of a ring's sums.
+// The received element is the left operand, as in the order of ring sums.
 template <typename Type>
 void Add(const std::byte* received, std::byte* own, size_t count) {
   using Stored = typename Type::Stored;
@@ -68,7 +68,7 @@ void Add(const std::byte* received, std::byte* own, size_t count) {
   }
 }
 
-// Block by block in the cache, because buffers may be large.
+// Sums in blocks that fit the cache, because buffers may be large.
 template <typename Type>
 void Sum(const std::byte* blocks, size_t num_blocks, std::byte* out,
          size_t count) {
@@ -113,8 +113,7 @@ void SumBlocks(ElementType type, std::span<const std::byte> blocks,
   });
 }
 
-// Rounds to the nearest value, ties to even. The quiet bit keeps a NaN from
-// becoming infinity.
+// Rounds to nearest even. The quiet bit keeps a NaN from becoming infinity.
 uint16_t ToBfloat16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
@@ -131,12 +130,12 @@ uint16_t ToFloat16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t sign = (bits >> 16) & 0x8000;
   const uint32_t size = bits & 0x7fffffff;
-  // Below 2^-14 the last bit of the result counts 2^-24, which is that of
-  // floats in [0.5, 1): adding 0.5 rounds there.
+  // Below 2^-14 the last bit of the result is worth 2^-24, like the last bit of
+  // floats in [0.5, 1), so adding 0.5 rounds correctly.
   const uint32_t subnormal =
       std::bit_cast<uint32_t>(std::bit_cast<float>(size) + 0.5f) - 0x3f000000;
-  // Rounds 13 bits away and moves the exponent's bias from 127 to 15. A carry
-  // out of the largest exponent is infinity.
+  // Rounds 13 bits away and changes the exponent's bias from 127 to 15. A carry
+  // out of the largest exponent gives infinity.
   const uint32_t normal =
       (size + 0xfff + ((size >> 13) & 1) - (uint32_t{112} << 23)) >> 13;
   uint32_t result = size < 0x38800000 ? subnormal : normal;
@@ -147,8 +146,7 @@ uint16_t ToFloat16(float value) {
 
 float FromFloat16(uint16_t bits) {
   const uint32_t size = uint32_t{bits} & 0x7fff;
-  // The exponent's bias becomes 127 by a product, which also makes subnormal
-  // numbers normal.
+  // The product changes the bias to 127 and normalizes subnormal numbers.
   const float scaled = std::bit_cast<float>(size << 13) *
                        std::bit_cast<float>(uint32_t{239} << 23);  // 2^112
   const uint32_t finite = std::bit_cast<uint32_t>(scaled);

@@ -23,8 +23,7 @@
 namespace gandem {
 namespace {
 
-// Time between two checks of the state of NCCL or the device: neither can wake
-// a thread of the host at a deadline.
+// Interval of state checks: NCCL cannot wake a thread at a deadline.
 constexpr absl::Duration kPollInterval = absl::Microseconds(50);
 
 absl::Status ToStatus(cudaError_t error, absl::string_view what) {
@@ -33,7 +32,7 @@ absl::Status ToStatus(cudaError_t error, absl::string_view what) {
       absl::StrCat(what, ": CUDA: ", cudaGetErrorString(error)));
 }
 
-// In progress is fine: communicators are non-blocking.
+// In progress is no error, because communicators are non-blocking.
 absl::Status ToStatus(ncclResult_t result, absl::string_view what) {
   if (result == ncclSuccess || result == ncclInProgress) {
     return absl::OkStatus();
@@ -92,8 +91,7 @@ class NcclCollective : public Collective {
   NcclCollective(const NcclOptions& options, int rank, int size)
       : options_(options), rank_(rank), size_(size) {}
 
-  // Finalizing lets the other ranks end what is under way; where something
-  // failed there is nobody to wait for.
+  // Finalizing lets the other ranks finish, unless something failed.
   ~NcclCollective() override {
     absl::MutexLock lock(&mu_);
     const bool is_idle = waiting_.empty() && !launching_.has_value() &&
@@ -102,7 +100,7 @@ class NcclCollective : public Collective {
       (void)ncclCommFinalize(communicator_);
       (void)WaitForCommunicator(MonotonicNow() + kFarewell, "ncclCommFinalize");
     }
-    // Kernels that wait for other ranks end.
+    // Ends kernels that wait for other ranks.
     Abort();
     for (const std::deque<Entry>* entries : {&waiting_, &launched_}) {
       for (const Entry& entry : *entries) (void)cudaEventDestroy(entry.event);
@@ -130,7 +128,7 @@ class NcclCollective : public Collective {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
 
-  // Polls, and drives the operations at the same time: there is no thread.
+  // Polls and advances the operations, because there is no thread.
   absl::Status Wait(Ticket ticket, absl::Time deadline) override {
     while (true) {
       {
@@ -156,8 +154,7 @@ class NcclCollective : public Collective {
   }
 
  private:
-  // An operation whose event says first that its buffer is filled, then that
-  // it is done.
+  // An operation. Its event first marks the filled buffer, then the end.
   struct Entry {
     Ticket ticket = 0;
     Operation operation = {};
@@ -177,7 +174,7 @@ class NcclCollective : public Collective {
   }
 
   absl::Status Accept(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    // This thread may be one of autograd's.
+    // This thread may belong to autograd.
     GANDEM_RETURN_IF_ERROR(
         ToStatus(cudaSetDevice(options_.device), "cudaSetDevice"));
     GANDEM_RETURN_IF_ERROR(
@@ -189,9 +186,9 @@ class NcclCollective : public Collective {
                     "cudaEventRecord");
   }
 
-  // Launches what waits and looks at what the device has done. A non-blocking
-  // communicator takes an operation at a time, and the first ones only when the
-  // other ranks are there, so nothing here waits for it.
+  // Launches waiting operations and collects finished ones. Never blocks: a
+  // non-blocking communicator takes one operation at a time, and the first ones
+  // only when all ranks are connected.
   void Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     if (!failure_.ok()) return;
     absl::Status status = Launch();
@@ -199,8 +196,7 @@ class NcclCollective : public Collective {
     if (!status.ok()) Fail(std::move(status));
   }
 
-  // Once the communicator has taken an operation, its event is recorded behind
-  // it and the next may follow.
+  // Records an operation's event once the communicator has taken it.
   absl::Status Launch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     while (true) {
       ncclResult_t state = ncclSuccess;
@@ -226,8 +222,7 @@ class NcclCollective : public Collective {
     }
   }
 
-  // The stream runs operations in order, so the first that is not ready ends
-  // the look.
+  // The stream runs operations in order: stops at the first unfinished.
   absl::Status NoteDone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     while (!launched_.empty()) {
       const Entry& first = launched_.front();
@@ -265,7 +260,7 @@ class NcclCollective : public Collective {
     return ncclInvalidArgument;
   }
 
-  // Waits, by polling, until NCCL has begun or ended.
+  // Polls until NCCL has finished starting or ending.
   absl::Status WaitForCommunicator(absl::Time deadline, absl::string_view what)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     while (true) {
@@ -283,7 +278,7 @@ class NcclCollective : public Collective {
     }
   }
 
-  // Kernels that wait for other ranks end, so that the buffers are free.
+  // Ends kernels that wait for other ranks, which frees the buffers.
   void Fail(absl::Status reason) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     if (!failure_.ok()) return;
     failure_ = std::move(reason);
@@ -297,7 +292,6 @@ class NcclCollective : public Collective {
     (void)cudaStreamSynchronize(stream_);
   }
 
-  // Never changes after construction.
   const NcclOptions options_;
   const int rank_;
   const int size_;
@@ -312,7 +306,7 @@ class NcclCollective : public Collective {
   std::deque<Entry> waiting_ ABSL_GUARDED_BY(mu_);
   Ticket submitted_ ABSL_GUARDED_BY(mu_) = 0;
   Ticket done_ ABSL_GUARDED_BY(mu_) = 0;
-  absl::Status failure_ ABSL_GUARDED_BY(mu_);  // sticky
+  absl::Status failure_ ABSL_GUARDED_BY(mu_);  // first failure
 };
 
 // Sends the id of rank 0 to all ranks.
@@ -326,7 +320,7 @@ absl::StatusOr<ncclUniqueId> ShareId(Collective* bootstrap,
       bootstrap->Broadcast(std::as_writable_bytes(std::span(&id, 1)), 0),
       deadline);
   if (shared.ok()) return id;
-  // The buffer is about to go.
+  // The buffer goes out of scope.
   bootstrap->Close(shared);
   return shared;
 }

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A Collective between GPUs, over NCCL. Buffers are in the memory of this
-// rank's device. An operation starts when what the compute stream has been
-// given so far is done, and what it is given after Wait sees the result.
+// Collective between GPUs over NCCL, with buffers on this rank's device. An
+// operation starts after all queued work of the compute stream.
 //
-// Nothing stands in for NCCL: where it cannot be used, CreateNccl says why.
-// NCCL can be told to give up but not with whom: after a failure the
-// communicator is aborted, and the worker starts a new membership.
+// There is no fallback: CreateNccl reports why NCCL is unusable. A failure
+// aborts the communicator and the worker starts a new membership.
 //
 // Owner: the worker, for one membership.
 // Thread safety: any thread, and collective.h.
-// Errors: collective.h, and
-//   INTERNAL  what NCCL or CUDA reported.
+// Errors: those of collective.h, and
+//   INTERNAL  an error of NCCL or CUDA
 #pragma once
 
 #include <functional>
@@ -26,21 +24,19 @@ namespace gandem {
 
 struct NcclOptions {
   int device = 0;  // CUDA's number
-  // The cudaStream_t on which buffers are filled and read; null: the default.
+  // cudaStream_t that fills and reads the buffers; null: the default stream.
   void* compute_stream = nullptr;
-  // Asked while the other ranks are waited for. Not OK: the start ends with it.
+  // Called during the wait for the other ranks. An error ends the start.
   std::function<absl::Status()> interrupted = {};
 };
 
-//   FAILED_PRECONDITION  gandem was built without NCCL, or this host has no
-//                        GPU.
+//   FAILED_PRECONDITION  gandem was built without NCCL, or this host has no GPU
 absl::Status CheckNccl();
 
-// Joins the ranks of `bootstrap`, a Collective on the host over which rank 0
-// sends the communicator's id; it is not used after that.
-//   FAILED_PRECONDITION  gandem was built without NCCL, there is no such
-//                        device, or two ranks have the same one.
-//   DEADLINE_EXCEEDED    not all ranks have joined; nothing is left of it.
+// Connects the ranks of `bootstrap`, which only sends rank 0's id.
+//   FAILED_PRECONDITION  gandem was built without NCCL, the device does not
+//                        exist, or two ranks share a device
+//   DEADLINE_EXCEEDED    some ranks have not joined; frees everything
 absl::StatusOr<std::unique_ptr<Collective>> CreateNccl(
     const NcclOptions& options, Collective* bootstrap, absl::Time deadline);
 

@@ -16,10 +16,10 @@ namespace {
 
 constexpr size_t kChunksPerRange = 4;
 constexpr size_t kMinChunkBytes = size_t{64} << 10;
-// Copied, summed and checked in steps that stay in the nearest cache.
+// Steps of copying, summing and checking fit the L1 cache.
 constexpr size_t kStepBytes = size_t{16} << 10;
 
-// Calls `visit` for the payload in steps, and checks its checksum.
+// Calls `visit` for the payload in steps and verifies the checksum.
 template <typename Visit>
 absl::Status ReadPayload(const Chunk& chunk, int from, const Visit& visit) {
   uint32_t crc = 0;
@@ -71,8 +71,8 @@ std::vector<bool> OperationRunner::LinksOf(const RunnerOptions& options,
                                            int rank, int size) {
   const Groups groups = GroupsOf(options, rank, size);
   std::vector<bool> links(size, false);
-  // Rings and chains have neighbors at distance 1, Trade and Collect at powers
-  // of 2; both are all others of kFewRanks.
+  // Rings and chains use neighbors at distance 1, Trade and Collect neighbors
+  // at powers of 2. For up to kFewRanks ranks, these are all others.
   for (const Members* members : {&groups.all, &groups.local, &groups.leaders}) {
     if (members->place < 0) continue;
     for (int distance = 1; distance < members->size(); distance *= 2) {
@@ -111,9 +111,8 @@ absl::Status OperationRunner::Run(int64_t number, const Operation& operation) {
   return absl::InternalError("unknown operation");
 }
 
-// The algorithm depends only on sizes and hosts, which all ranks know: all
-// ranks choose the same one, and its order of summation is part of the
-// interface.
+// Chooses by sizes and hosts only, which all ranks know, so all ranks choose
+// the same algorithm. Its order of summation is part of the interface.
 absl::Status OperationRunner::AllReduce() {
   const int64_t others = all_.size() - 1;
   if (tag_.bytes * others <= options_.small_bytes) return SmallAllReduce();
@@ -143,7 +142,7 @@ absl::Status OperationRunner::AllGather() {
                         .adding_steps = 0});
 }
 
-// The first half of a ring: each member ends with the sum of one segment.
+// Runs the first half of a ring: each member gets the sum of one segment.
 absl::Status OperationRunner::ReduceScatter(const Members& members) {
   if (HasShortSegments(members)) return Trade(members);
   return RunRing(members, {.segments = Segments(members.size()),
@@ -165,9 +164,8 @@ absl::Status OperationRunner::RingAllReduce(const Members& members) {
 }
 
 // In step s a member sends segment first_sent - s and receives the segment
-// before it, which it sends in the next step. So the member sends the first
-// segment and then, chunk by chunk, all that it has received except the last
-// segment.
+// before it, which it sends in the next step. So it sends the first segment and
+// then, chunk by chunk, everything received except the last segment.
 absl::Status OperationRunner::RunRing(const Members& members,
                                       const RingPlan& plan) {
   const int m = members.size();
@@ -202,8 +200,7 @@ absl::Status OperationRunner::RunRing(const Members& members,
   return absl::OkStatus();
 }
 
-// The first member collects the sums of a ReduceScatter and represents the
-// host.
+// Collects the sums of a ReduceScatter in the first member.
 absl::Status OperationRunner::GatherSegments(const Members& members) {
   const std::vector<Range> segments = Segments(members.size());
   for (int place = 1; place < members.size(); ++place) {
@@ -219,15 +216,14 @@ absl::Status OperationRunner::GatherSegments(const Members& members) {
   return absl::OkStatus();
 }
 
-// The root sends to its right neighbor, which passes the chunks on, so that all
-// links work at the same time.
+// The root's right neighbor passes the chunks on, so all links are busy.
 absl::Status OperationRunner::Chain(const Members& members, int root) {
   const int m = members.size();
   const int distance = (members.place - root + m) % m;
   std::vector<Range> chunks;
   Split({.offset = 0, .size = buffer_.size()}, ChunkBytes(buffer_.size()),
         chunks);
-  // Even nothing travels, so that a rank with another operation is noticed.
+  // Even an empty chunk is sent, to notice a rank with another operation.
   if (chunks.empty()) chunks.push_back({});
   for (const Range& chunk : chunks) {
     if (distance > 0) {
@@ -267,8 +263,8 @@ void OperationRunner::Split(const Range& range, size_t chunk_bytes,
   }
 }
 
-// Copies, so that the caller has its buffer back when the operation is done or
-// has failed, whatever still waits to leave.
+// Copies the bytes, so that the caller gets its buffer back when the operation
+// ends, even if chunks are still queued.
 absl::Status OperationRunner::Send(int to, const Range& range) {
   const std::span<const std::byte> bytes = BytesOf(range);
   Chunk chunk = {.tag = tag_, .offset = static_cast<int64_t>(range.offset)};
@@ -294,8 +290,8 @@ absl::Status OperationRunner::Send(int to, const Range& range) {
   return absl::OkStatus();
 }
 
-// The next chunk of that rank, if it is what this operation waits for. A rank
-// at another operation is the caller's bug, another place a damaged transport.
+// Receives a rank's next chunk and checks it. Another operation is a bug of the
+// caller; another place is damage by the transport.
 absl::StatusOr<Chunk> OperationRunner::Receive(int from, const Range& range) {
   GANDEM_ASSIGN_OR_RETURN(Chunk chunk, transport_->Receive(from));
   if (chunk.tag != tag_) {
@@ -326,7 +322,7 @@ absl::Status OperationRunner::ReceiveInto(int from, const Range& range) {
 
 absl::Status OperationRunner::ReceiveAndAdd(int from, const Range& range) {
   GANDEM_ASSIGN_OR_RETURN(Chunk chunk, Receive(from, range));
-  // gRPC may have cut the payload within an element.
+  // gRPC may have split the payload within an element.
   if (chunk.payload.size() > 1) {
     joined_.clear();
     for (const SharedBytes& piece : chunk.payload) {

@@ -1,30 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The algorithms behind the operations, over any Transport.
+// Algorithms of the operations, over any Transport.
 //
 // All-reduce of m members, after Patarasuk and Yuan, "Bandwidth optimal
-// all-reduce algorithms for clusters of workstations", 2009: the buffer is m
-// segments, segment j being elements [n*j/m, n*(j+1)/m). Its sum starts with
-// member j+1's and goes around the ring to member j, who adds last:
+// all-reduce algorithms for clusters of workstations", 2009: the buffer has m
+// segments; segment j is elements [n*j/m, n*(j+1)/m). Its sum starts at member
+// j+1 and goes around the ring to member j, who adds last:
 //   ((x_{j+1} + x_{j+2}) + ...) + x_j,  indices modulo m,
-// then around once more. Segments travel in chunks, so that all links and all
-// processors work at once. The members are all ranks, or, where several hosts
-// have several ranks each: first those of a host, then the hosts' first ranks,
-// with the sums of their hosts; and these hand the result on within the host.
+// then around once more. Segments travel in chunks, so that all links and
+// processors are busy. The members are all ranks. If several hosts have several
+// ranks each, they are first the ranks of a host, then the first ranks of the
+// hosts, which send the result to their hosts' other ranks.
 //
-// Every rank gets small buffers of all others and adds them in ascending rank
-// order: ((x_0 + x_1) + ...). Small: what a rank sends is at most `small_bytes`
-// in all.
+// Small buffers (a rank sends at most `small_bytes` in total) go to all ranks,
+// which add them in ascending rank order: ((x_0 + x_1) + ...).
 //
-// So the bits depend on the number of ranks, the hosts, the size of the buffer
-// and small_bytes, and on neither time nor chunks.
+// So the bits depend only on ranks, hosts, buffer size and small_bytes.
 //
-// How the terms travel changes no bit. Messages cost more than bytes where
-// segments are short, so more than four members use the algorithms of Bruck et
-// al., "Efficient algorithms for all-to-all communications in multiport
-// message-passing systems", 1997: with ceil(log2(m)) messages a member brings
-// every other one the term that it needs ("index", Trade), with as many all
-// get the results ("concatenation", Collect). A ring has 2 (m - 1).
+// The transfer of the terms changes no bits. Messages with short segments cost
+// more than their bytes, so more than four members use the algorithms of Bruck
+// et al., "Efficient algorithms for all-to-all communications in multiport
+// message-passing systems", 1997: with ceil(log2(m)) messages a member sends
+// every other one its term ("index", Trade), and with as many all get the
+// results ("concatenation", Collect). A ring has 2 (m - 1) messages.
 //
 // Owner: the communication thread. Thread safety: one thread.
 // Errors: those of collective.h; the buffer's contents are then unspecified.
@@ -50,9 +48,9 @@ struct RunnerOptions {
   std::vector<std::string> hosts = {};    // by rank; empty: one host
   int64_t chunk_bytes = kRingChunkBytes;  // at most; a multiple of 8
   int64_t small_bytes = kSmallSumBytes;
-  // Largest size of a short segment or block; no sum depends on it.
+  // Largest size of a short segment or block; does not affect sums.
   int64_t short_bytes = kShortSegmentBytes;
-  // Hears of each payload that was damaged; may be empty.
+  // Called for each damaged payload; may be empty.
   std::function<void()> on_damage = {};
 };
 
@@ -60,17 +58,16 @@ class OperationRunner {
  public:
   OperationRunner(const RunnerOptions& options, Transport* transport);
 
-  // Tells, by rank, whether `rank` of `size` exchanges messages with that rank.
+  // Returns, by rank, whether `rank` of `size` exchanges messages with it.
   static std::vector<bool> LinksOf(const RunnerOptions& options, int rank,
                                    int size);
 
   absl::Status Run(int64_t number, const Operation& operation);
 
-  // Bytes of chunks that the transport has taken.
+  // Returns the bytes of chunks taken by the transport.
   int64_t sent_bytes() const { return sent_bytes_; }
 
  private:
-  // A part of the buffer.
   struct Range {
     size_t offset = 0;
     size_t size = 0;
@@ -84,8 +81,8 @@ class OperationRunner {
   };
   struct Groups {
     Members all = {};
-    Members local = {};    // of this rank's host
-    Members leaders = {};  // the hosts' first ranks; place -1: not one of them
+    Members local = {};    // on this rank's host
+    Members leaders = {};  // first ranks of the hosts; place -1: not a member
     bool has_hierarchy() const {
       return leaders.size() > 1 && leaders.size() < all.size();
     }
@@ -94,7 +91,7 @@ class OperationRunner {
     std::vector<Range> segments;
     int first_sent = 0;  // segment that this member sends first
     int steps = 0;
-    int adding_steps = 0;  // of them; the others replace
+    int adding_steps = 0;  // the other steps replace instead of adding
   };
 
   static Groups GroupsOf(const RunnerOptions& options, int rank, int size);
@@ -108,35 +105,31 @@ class OperationRunner {
   absl::Status RingAllReduce(const Members& members);
   absl::Status RunRing(const Members& members, const RingPlan& plan);
   absl::Status GatherSegments(const Members& members);
-  // Passes the buffer from the member at `root` (a place) along the other
-  // members.
+  // Passes the buffer from the member at `root` (a place) along the others.
   absl::Status Chain(const Members& members, int root);
-  // The buffer is a block of each rank. Block r reaches all; mine is in place.
+  // Sends this rank's block of the buffer to all ranks.
   absl::Status ExchangeBlocks();
 
-  // Whether messages cost more than the segments of the buffer.
+  // Returns whether messages cost more than the segments of the buffer.
   bool HasShortSegments(const Members& members) const;
-  // Does the same as ReduceScatter, for short segments.
+  // ReduceScatter for short segments.
   absl::Status Trade(const Members& members);
-  // Every member has its part of the buffer; all get all of them.
+  // Distributes each member's part of the buffer to all members.
   absl::Status Collect(const Members& members, const std::vector<Range>& parts);
-  // Sends chunks of `out` while those of `in` arrive.
+  // Sends chunks of `out` while chunks of `in` arrive.
   absl::Status Exchange(int to, std::span<std::byte> out,
                         const std::vector<Range>& sends, int from,
                         std::span<std::byte> in,
                         const std::vector<Range>& receives);
-  // The chunks of `count` parts from `first` on, modulo their number; at least
-  // one, that may be empty.
+  // Returns the chunks of `count` parts from `first` on; at least one.
   std::vector<Range> ChunksOf(const std::vector<Range>& parts, int first,
                               int count) const;
 
   std::vector<Range> Blocks() const;
   std::vector<Range> Segments(int count) const;
-  // Chunk size for a range of `range_bytes`: small enough for several chunks to
-  // be on their way, and large enough for the bytes to take longer than the
-  // messages.
+  // Returns the chunk size for a range: small enough for several chunks in
+  // transit, large enough that bytes take longer than messages.
   size_t ChunkBytes(size_t range_bytes) const;
-  // Appends the chunks of `range`.
   static void Split(const Range& range, size_t chunk_bytes,
                     std::vector<Range>& chunks);
 
@@ -146,18 +139,18 @@ class OperationRunner {
   absl::Status Send(int to, const Range& range);
   absl::StatusOr<Chunk> Receive(int from, const Range& range);
   absl::Status ReceiveInto(int from, const Range& range);
-  // Tells of a payload that was damaged.
+  // Reports a damaged payload.
   absl::Status Judged(absl::Status read) const;
   absl::Status ReceiveAndAdd(int from, const Range& range);
 
-  const RunnerOptions options_;  // these never change after construction
+  const RunnerOptions options_;  // immutable, like the next two members
   Transport* const transport_;
   const Groups groups_;
   const Members& all_ = groups_.all;
-  // The running operation, and what travels: its buffer, or blocks to sum up.
+  // The running operation and its data: its buffer, or blocks to sum.
   OperationTag tag_;
   std::span<std::byte> buffer_;
-  std::vector<std::byte> joined_;  // kept, so that its memory is reused
+  std::vector<std::byte> joined_;  // reused memory
 
   int64_t sent_bytes_ = 0;
 };

@@ -17,7 +17,6 @@ namespace {
 constexpr char kRing[] = "malformed message of the ring";
 constexpr size_t kMaxReasonBytes = 2000;
 
-// Pairs of our value and its number on the wire.
 constexpr std::pair<RingFrameKind, RingKind> kKinds[] = {
     {RingFrameKind::kOpen, RING_OPEN},
     {RingFrameKind::kAccept, RING_ACCEPT},
@@ -39,7 +38,7 @@ absl::Status Malformed(absl::string_view what) {
   return MalformedMessage(kRing, what);
 }
 
-// The caller converts and compares them freely then.
+// Negative numbers are refused, so callers may convert and compare freely.
 absl::Status CheckNumbers(const RingHeader& header) {
   const std::pair<absl::string_view, int64_t> numbers[] = {
       {"membership_epoch", header.membership_epoch()},
@@ -74,7 +73,7 @@ absl::StatusOr<Chunk> ReadChunk(const RingHeader& header,
                .payload = std::move(payload)};
 }
 
-// A code that came over the wire may be any number.
+// A received code may be any number.
 bool IsFailure(int code) {
   return code > static_cast<int>(absl::StatusCode::kOk) &&
          code <= static_cast<int>(absl::StatusCode::kUnauthenticated);

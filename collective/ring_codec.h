@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages of proto/collective.proto as bytes. Reading trusts nothing: sizes,
-// enums and limits are checked before anything is used. The checksum of a
-// chunk is checked by whoever reads its payload.
+// Converts messages of proto/collective.proto to bytes. Decoding checks sizes,
+// enums and limits before any use. The reader of a payload checks its checksum.
 //
-// Owner: values; a decoded payload shares the memory of the message.
+// Owner: values; a decoded payload shares the message's memory.
 // Thread safety: pure functions.
 // Errors: INVALID_ARGUMENT names the field of a malformed message.
 #pragma once
@@ -38,8 +37,7 @@ struct RingFrame {
   // CHUNK
   int64_t number = 0;
   Chunk chunk = {};
-  // Shared-memory slot of the payload, if the payload does not follow the
-  // header, and the payload's size.
+  // Slot and size of a payload in shared memory instead of the message.
   std::optional<int> shared_slot = {};
   int64_t shared_bytes = 0;
   // ABORT
@@ -47,13 +45,13 @@ struct RingFrame {
   absl::Status reason = {};
 };
 
-// No real header comes near this.
+// Chosen above the size of any valid header.
 inline constexpr size_t kMaxRingHeaderBytes = 4096;
 
-// The bytes before the payload. Long reasons are cut.
+// Returns the bytes before the payload. Truncates long reasons.
 std::string EncodeRingHead(const RingFrame& frame);
 
-// `pieces` are the bytes of one message in order. `max_bytes` limits them all.
+// Decodes one message of at most `max_bytes`; `pieces` are its bytes in order.
 absl::StatusOr<RingFrame> DecodeRingFrame(std::span<const SharedBytes> pieces,
                                           int64_t max_bytes);
 

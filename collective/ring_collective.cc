@@ -20,13 +20,13 @@ namespace gandem {
 namespace {
 
 constexpr absl::Duration kRetryInterval = absl::Milliseconds(100);
-// Time limits of a rank that leaves: its peers take what it sent (kFarewell),
-// or learn why it gave up (kAbort).
+// Time limits for a leaving rank: for its peers to take the sent data
+// (kFarewell), or to learn why it failed (kAbort).
 constexpr absl::Duration kFarewell = absl::Seconds(5);
 constexpr absl::Duration kAbort = absl::Seconds(1);
 constexpr absl::Duration kShutdown = absl::Seconds(1);
-// Limit after a failure: streams of a rank that is gone do not end, and the
-// remaining ranks wait for this one to begin again.
+// Short limit after a failure: streams of a lost rank do not end, and the
+// remaining ranks wait for a new membership.
 constexpr absl::Duration kShutdownAfterFailure = absl::Milliseconds(200);
 
 class Service final
@@ -45,12 +45,12 @@ class Service final
 };
 
 RpcOptions TheRpcOptions() {
-  // Most messages on a Unix socket are small: the others are in shared memory.
+  // Most messages on a Unix socket are small; large ones use shared memory.
   return {.max_message_bytes = kMaxRingMessageBytes, .probes_bandwidth = false};
 }
 
-// Serves both addresses with the same streams. It may listen before the rank
-// knows its peers: streams wait until Configure().
+// Serves both addresses with the same streams. May listen before the rank knows
+// its peers: streams wait until Configure().
 class Listener : public RingListener {
  public:
   Listener()
@@ -97,7 +97,7 @@ class Listener : public RingListener {
   const std::shared_ptr<RingStreams> streams_;
   Service local_service_;
   Service network_service_;
-  std::unique_ptr<RpcServer> local_;  // these end before the services
+  std::unique_ptr<RpcServer> local_;  // destroyed before the services
   std::unique_ptr<RpcServer> network_;
 };
 
@@ -130,8 +130,8 @@ class RingTransport : public Transport {
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(channels_.size()); }
 
-  // A peer may start later, or still be in the membership before: what ended
-  // for such a reason begins again, until all have accepted.
+  // Restarts connections that failed because a peer started later or is still
+  // in the previous membership, until all peers have accepted.
   absl::Status Connect() override {
     while (true) {
       for (const int to : streams_->core().TakeUnconnected()) {
@@ -179,15 +179,14 @@ class RingTransport : public Transport {
   const int rank_;
 };
 
-// A unix socket between ranks of one host, where both have one.
+// Returns the unix socket between ranks of one host, if both have one.
 const std::string& AddressFor(const RingPeer& peer, const RingPeer& self) {
   const bool is_local = peer.host == self.host && !peer.local_address.empty();
   return is_local ? peer.local_address : peer.network_address;
 }
 
-// The peer listens before anybody is told where. If its unix socket cannot be
-// reached all the same (another mount namespace, another user), its network
-// address may be.
+// Peers listen before their addresses are published. If a unix socket is
+// unreachable (another mount namespace or user), the network may work.
 absl::StatusOr<std::string> ReachableAddress(const RingPeer& peer,
                                              const RingPeer& self) {
   const std::string& first = AddressFor(peer, self);

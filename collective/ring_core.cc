@@ -14,10 +14,10 @@
 namespace gandem {
 namespace {
 
-// Chunks of one peer that wait to be received; gRPC's flow control holds more.
+// Received chunks of one peer; gRPC's flow control holds more.
 constexpr size_t kMaxInbox = 2 * kSendWindow;
 
-// Ranks know each other: what cannot be right was damaged on its way.
+// Ranks trust each other, so an impossible message must be damaged.
 absl::Status AsDamage(const absl::Status& status) {
   return MayBeDamage(status) ? absl::DataLossError(status.message()) : status;
 }
@@ -35,8 +35,8 @@ void RingCore::Configure(const RingIdentity& identity, OnDamage on_damage,
   peers_.resize(identity.incarnations.size());
   for (int rank = 0; rank < size(); ++rank) {
     if (!identity.LinksTo(rank) || !SharesWith(rank)) continue;
-    // The number of slots is the maximum number of chunks under way, see
-    // RunRing. The memory of a slot that was never used costs nothing.
+    // The number of slots is the maximum number of chunks in transit, see
+    // RunRing. Unused slots take no memory.
     auto memory = SharedSlotsWriter::Create(
         identity.slot_bytes, static_cast<int>(MostChunksUnderWay(size())));
     if (memory.ok()) peers_[rank].our_memory = *std::move(memory);
@@ -56,8 +56,7 @@ absl::StatusOr<bool> RingCore::Admit(const RingFrame& open) {
         open.fleet_size, "; this is rank ", identity_.rank, " of ", size()));
   }
   if (!failure_.ok()) {
-    // The damage was on another link, so the opening rank must not see
-    // DATA_LOSS.
+    // The damage was on another link, so the new rank must not see DATA_LOSS.
     return absl::IsDataLoss(failure_)
                ? absl::AbortedError(absl::StrCat(
                      "rank ", identity_.rank,
@@ -71,7 +70,7 @@ absl::StatusOr<bool> RingCore::Admit(const RingFrame& open) {
   }
   peer.is_admitted = true;
   if (open.shared_memory.has_value() && SharesWith(open.rank)) {
-    // One that cannot be read is not used: see Accept.
+    // Unreadable memory stays unused: see Accept.
     auto memory = SharedSlotsReader::Open(*open.shared_memory);
     if (memory.ok()) peer.its_memory = *std::move(memory);
   }
@@ -86,7 +85,7 @@ absl::StatusOr<bool> RingCore::Deliver(int from, const RingFrame& frame) {
         "a message of rank ", frame.rank, " in the stream of rank ", from));
   }
   if (const absl::Status status = identity_.CheckSender(frame); !status.ok()) {
-    // The peer had another incarnation when it was admitted.
+    // The peer was admitted with another incarnation.
     return absl::InvalidArgumentError(status.message());
   }
   switch (frame.kind) {
@@ -202,8 +201,7 @@ absl::Status RingCore::Accept(const RingFrame& accept, int to) {
   return absl::OkStatus();
 }
 
-// Chunks come before the farewell: a rank that leaves normally has sent
-// everything.
+// Chunks precede the farewell: a rank that leaves has sent everything.
 std::optional<RingFrame> RingCore::NextFor(int to) {
   absl::MutexLock lock(&mu_);
   Peer& peer = peers_[to];
@@ -243,11 +241,11 @@ void RingCore::AnswerIsDamaged(int to, const absl::Status& why) {
   LoseLocked(to, why);
 }
 
-// The meaning of the end of a stream depends on its state: a peer that has not
-// accepted the stream may only be late; a peer that has accepted it is lost.
+// A stream's end depends on its state: a peer that has not accepted may be
+// late; a peer that has accepted is lost.
 void RingCore::OutgoingEnded(int to, const absl::Status& why) {
-  // Damage is reported first: once the link has ended, this rank and the
-  // receiver of the report may be destroyed.
+  // Reports damage first, because this rank and the receiver of the report may
+  // be destroyed once the link has ended.
   if (MayBeDamage(why)) NoteDamage();
   absl::MutexLock lock(&mu_);
   Peer& peer = peers_[to];
@@ -255,7 +253,7 @@ void RingCore::OutgoingEnded(int to, const absl::Status& why) {
   if (link == Link::kAccepted && !peer.has_left) LoseLocked(to, why);
   if (link != Link::kConnecting || is_leaving_ || !failure_.ok()) return;
   if (absl::IsAlreadyExists(why)) {
-    // The peer still has the connection before this one, which broke.
+    // The peer still has the previous, broken connection.
     LoseLocked(to, why);
   } else if (IsWorthRetrying(why)) {
     peer.link = Link::kUnconnected;
@@ -280,7 +278,7 @@ void RingCore::FailLocked(absl::Status reason, int origin) {
 }
 
 void RingCore::LoseLocked(int rank, const absl::Status& why) {
-  // A broken connection is UNAVAILABLE whatever gRPC calls it.
+  // A broken connection is UNAVAILABLE, whatever code gRPC returns.
   if (MayBeDamage(why)) {
     FailLocked(AsDamage(why), identity_.rank);
     return;
@@ -293,7 +291,7 @@ void RingCore::LoseLocked(int rank, const absl::Status& why) {
 
 absl::Status RingCore::Failure() const {
   if (failure_origin_ == identity_.rank) return failure_;
-  // Damaged data is the affair of the rank that got it.
+  // DATA_LOSS concerns only the rank with the damaged data.
   if (absl::IsDataLoss(failure_)) {
     return absl::UnavailableError(absl::StrCat(
         "rank ", failure_origin_, " is lost: ", failure_.message()));

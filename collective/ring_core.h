@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The state of a rank's connections with the others, without any gRPC: what
-// waits to leave and to be received, who is there, and why it is over. Streams
-// (ring_streams.h) move frames in and out and look here after each poke.
+// State of a rank's connections with its peers, without gRPC: queued and
+// received frames, present peers, and the failure. Streams (ring_streams.h)
+// move frames in and out after each poke.
 //
-// Every frame is checked: it must come from the incarnation and the membership
-// epoch that the coordinator has named, and chunks must come in order without
-// a gap. A stranger's stream is refused and changes nothing. A peer's bad frame
-// ends the membership: what it meant to send is lost.
+// Checks that each frame comes from the incarnation and membership epoch named
+// by the coordinator, and that chunks have no gaps. A stranger's stream is
+// refused and changes nothing. A peer's invalid frame ends the membership,
+// because its intended content is lost.
 //
-// It has more functions than one caller needs: three parties share its lock,
-// and each calls its own group.
+// Three parties share the lock; each uses its own group of functions.
 //
 // Owner: shared by the streams and the transport. Thread safety: any thread.
 // Errors: those of collective.h.
@@ -39,25 +38,24 @@ namespace gandem {
 class RingCore {
  public:
   using OnDamage = std::function<void()>;
-  // Reports that messages pass from this rank to `peer` (`is_outgoing`), or
-  // from `peer` to this rank.
+  // Reports messages from this rank to `peer` (`is_outgoing`) or back.
   using OnOpen = std::function<void(int peer, bool is_outgoing)>;
 
-  // Once. Streams that came before wait for it. `on_damage` hears, from any
-  // thread, of each message that arrived damaged.
+  // Called once; earlier streams wait for it. `on_damage` is called from any
+  // thread for each damaged message.
   void Configure(const RingIdentity& identity, OnDamage on_damage = {},
                  OnOpen on_open = {});
 
   // --- A stream from a peer ---
-  // False: not configured yet, ask again.
+  // Returns false before Configure: retry.
   absl::StatusOr<bool> Admit(const RingFrame& open);
-  // False: no room, ask again after the next Receive.
+  // Returns false without room: retry after the next Receive.
   absl::StatusOr<bool> Deliver(int from, const RingFrame& frame);
-  // The last word was said, or the stream broke.
+  // Returns whether the peer has sent its farewell, or its stream broke.
   bool HasLeft(int rank) const;
   void IncomingEnded(int from, const absl::Status& why);
 
-  // Tells on_open of Configure().
+  // Calls on_open of Configure().
   void NoteOpen(int peer, bool is_outgoing) ABSL_LOCKS_EXCLUDED(mu_);
 
   // --- The stream to a peer ---
@@ -65,33 +63,33 @@ class RingCore {
   RingFrame AcceptFrame(int from) const;
   absl::Status Accept(const RingFrame& accept, int to);
   std::optional<RingFrame> NextFor(int to);
-  // This rank ends the stream for what the peer has answered.
+  // Handles a damaged answer of the peer; this rank ends the stream.
   void AnswerIsDamaged(int to, const absl::Status& why);
   void OutgoingEnded(int to, const absl::Status& why);
 
   // --- The communication thread ---
-  // Streams to these peers have to be begun (again).
+  // Returns the peers to which streams must be started (again).
   std::vector<int> TakeUnconnected();
-  // Whether all are connected. The failure, if there is one.
+  // Returns whether all peers are connected, or the failure.
   absl::StatusOr<bool> WaitForPeers(absl::Time deadline);
   PayloadRoom RoomFor(int to, size_t bytes);
   absl::Status Send(int to, Chunk chunk);
   absl::StatusOr<Chunk> Receive(int from);
-  // Lets the streams send GOODBYE (or ABORT) once they have sent everything.
+  // Lets the streams send GOODBYE (or ABORT) after their queued chunks.
   void Leave();
   // Waits until all peers have received the farewell, or no peer is left.
   void WaitForFarewell(absl::Time deadline);
-  // Does the same without a deadline, for streams that were cancelled.
+  // Waits like WaitForFarewell, without a deadline, for cancelled streams.
   void WaitForOutgoing();
 
-  // Fails on this rank's own initiative. Only the first failure counts.
+  // Fails because of this rank. Only the first failure counts.
   void Fail(absl::Status reason);
   bool has_failed() const;
   std::string waits_for() const;
   int rank_waited_for() const;  // first rank of waits_for(); -1: none
 
  private:
-  // States of a link, in the order in which a link passes through them.
+  // States of a link in order.
   enum class Link { kUnconnected, kConnecting, kAccepted, kFarewell, kEnded };
   struct Peer {
     // State of the peer's stream to this rank.
@@ -122,18 +120,20 @@ class RingCore {
   int size() const ABSL_SHARED_LOCKS_REQUIRED(mu_) {
     return static_cast<int>(peers_.size());
   }
-  // The failure as callers see it; the message names the origin.
+  // Returns the failure for callers, naming the origin.
   absl::Status Failure() const ABSL_SHARED_LOCKS_REQUIRED(mu_);
   bool AllLinksAre(bool (*good)(Link)) const ABSL_SHARED_LOCKS_REQUIRED(mu_);
 
   mutable absl::Mutex mu_;
   bool is_configured_ ABSL_GUARDED_BY(mu_) = false;
   RingIdentity identity_ ABSL_GUARDED_BY(mu_);
-  OnDamage on_damage_ ABSL_GUARDED_BY(mu_);       // may be empty
-  OnOpen on_open_ ABSL_GUARDED_BY(mu_);           // may be empty
-  std::vector<Peer> peers_ ABSL_GUARDED_BY(mu_);  // by rank; its own is unused
+  OnDamage on_damage_ ABSL_GUARDED_BY(mu_);  // may be empty
+  OnOpen on_open_ ABSL_GUARDED_BY(mu_);      // may be empty
+  // By rank; this rank's is unused.
+  std::vector<Peer> peers_ ABSL_GUARDED_BY(mu_);
   bool is_leaving_ ABSL_GUARDED_BY(mu_) = false;
-  absl::Status failure_ ABSL_GUARDED_BY(mu_);  // sticky, in the origin's words
+  // First failure, in the origin's words.
+  absl::Status failure_ ABSL_GUARDED_BY(mu_);
   int failure_origin_ ABSL_GUARDED_BY(mu_) = -1;
   int receiving_from_ ABSL_GUARDED_BY(mu_) = -1;
   int sending_to_ ABSL_GUARDED_BY(mu_) = -1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The calls of the communication thread to a RingCore, and its waits for peers.
+// Calls of the communication thread to a RingCore, and its waits for peers.
 #include <optional>
 #include <utility>
 
@@ -12,7 +12,7 @@
 namespace gandem {
 namespace {
 
-// Smaller payloads travel faster with their header.
+// Smaller payloads are faster in the message.
 constexpr size_t kMinShared = size_t{16} << 10;
 
 }  // namespace
@@ -50,7 +50,7 @@ absl::StatusOr<bool> RingCore::WaitForPeers(absl::Time deadline) {
   return all_accepted();
 }
 
-// The heap where shared memory is full, small or absent: only speed differs.
+// Uses the heap if shared memory is full, absent or slower.
 PayloadRoom RingCore::RoomFor(int to, size_t bytes) {
   if (bytes >= kMinShared) {
     absl::MutexLock lock(&mu_);
@@ -65,7 +65,7 @@ PayloadRoom RingCore::RoomFor(int to, size_t bytes) {
 absl::Status RingCore::Send(int to, Chunk chunk) {
   absl::MutexLock lock(&mu_);
   Peer& peer = peers_[to];
-  // A ring of n ranks never has more under way, see RunRing.
+  // A ring of n ranks never has more chunks in transit, see RunRing.
   const size_t max_outbox = kSendWindow * (peers_.size() + 1);
   const auto ready = [&]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
     return !failure_.ok() || peer.has_left || peer.outbox.size() < max_outbox;
@@ -81,8 +81,7 @@ absl::Status RingCore::Send(int to, Chunk chunk) {
   return absl::OkStatus();
 }
 
-// Chunks that have arrived are given out even after a failure: the operation
-// may be able to end.
+// Returns received chunks even after a failure: the operation may finish.
 absl::StatusOr<Chunk> RingCore::Receive(int from) {
   absl::MutexLock lock(&mu_);
   Peer& peer = peers_[from];

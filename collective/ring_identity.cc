@@ -5,8 +5,8 @@
 
 namespace gandem {
 
-// Old ones are refused for good; from the future means that this rank is about
-// to hear of a new membership, so the peer may ask again.
+// Old senders are refused permanently. A newer sender may retry, because this
+// rank is about to learn of the new membership.
 absl::Status RingIdentity::CheckSender(const RingFrame& frame) const {
   const int size = static_cast<int>(incarnations.size());
   if (frame.rank >= size || frame.rank == rank) {
@@ -22,8 +22,7 @@ absl::Status RingIdentity::CheckSender(const RingFrame& frame) const {
     return absl::UnavailableError(absl::StrCat(
         "rank ", rank, " is still in membership epoch ", membership_epoch));
   }
-  // The message does not name the right incarnation, because a stranger would
-  // learn it.
+  // Does not reveal the correct incarnation to strangers.
   if (frame.incarnation != incarnations[frame.rank]) {
     return absl::AbortedError(absl::StrCat("another process is rank ",
                                            frame.rank, " of this membership"));
@@ -31,8 +30,7 @@ absl::Status RingIdentity::CheckSender(const RingFrame& frame) const {
   return absl::OkStatus();
 }
 
-// gRPC uses these for connections that do not come about or break. A peer that
-// still belongs to an older membership says UNAVAILABLE too.
+// Codes of gRPC for broken connections, and of a peer that is behind.
 bool IsWorthRetrying(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kOk:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Identity of a rank and of its peers, as assigned by the coordinator, and the
-// check that a frame comes from one of them.
+// Identity of a rank and its peers, as assigned by the coordinator, and the
+// check that a frame comes from a peer.
 //
 // Owner: values. Thread safety: pure functions.
 #pragma once
@@ -18,24 +18,23 @@ struct RingIdentity {
   int rank = 0;
   std::vector<int64_t> incarnations = {};  // of all ranks
   int64_t membership_epoch = 0;
-  // Ranks to be connected with; empty: all. Failures reach the others through
-  // these.
+  // By rank, whether to connect; empty: all. Failures spread by these links.
   std::vector<bool> links = {};
-  // Memory shared with each rank, of slots of this size; empty: with none.
+  // By rank, whether it shares memory with slots of `slot_bytes`; empty: none.
   std::vector<bool> shares_memory = {};
   int64_t slot_bytes = 0;
 
   bool LinksTo(int other) const {
     return other != rank && (links.empty() || links[other]);
   }
-  // Whether `frame` comes from a peer as the coordinator has named it.
-  //   INVALID_ARGUMENT  it is no peer of this rank.
-  //   ABORTED           its membership, or its process, is over.
-  //   UNAVAILABLE       this rank still belongs to an older membership.
+  // Checks that `frame` comes from a peer named by the coordinator.
+  //   INVALID_ARGUMENT  not a peer of this rank
+  //   ABORTED           its membership or process has ended
+  //   UNAVAILABLE       this rank is still in an older membership
   absl::Status CheckSender(const RingFrame& frame) const;
 };
 
-// Whether a connection that ended so may be tried again.
+// Returns whether a connection that ended with `status` may be retried.
 bool IsWorthRetrying(const absl::Status& status);
 
 }  // namespace gandem

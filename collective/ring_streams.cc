@@ -18,7 +18,7 @@ namespace gandem {
 struct RingCodec {
   using Frame = RingFrame;
   static grpc::ByteBuffer Encode(const RingFrame& frame) {
-    // A chunk that leaves is one piece.
+    // An outgoing chunk has one piece.
     const std::vector<SharedBytes>& payload = frame.chunk.payload;
     grpc::ByteBuffer message =
         JoinSlices(EncodeRingHead(frame),
@@ -39,8 +39,7 @@ using ServerReactor =
 using ClientReactor =
     grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
 
-// A peer's stream to this rank: its chunks, once OPEN has been answered with
-// ACCEPT.
+// A peer's stream to this rank: OPEN, answered with ACCEPT, then chunks.
 class IncomingStream : public FrameStream<ServerReactor, RingCodec> {
  public:
   explicit IncomingStream(std::shared_ptr<RingStreams> streams)
@@ -91,8 +90,8 @@ class IncomingStream : public FrameStream<ServerReactor, RingCodec> {
   }
 
   const std::shared_ptr<RingStreams> streams_;
-  // Members used only in the strand.
-  std::optional<int> from_;  // since it was admitted
+  // Used only in the strand.
+  std::optional<int> from_;  // set when admitted
   std::optional<RingFrame> accept_;
 };
 
@@ -111,7 +110,7 @@ class OutgoingStream : public FrameStream<ClientReactor, RingCodec> {
     context_.set_wait_for_ready(true);
     stub_.PrepareBidiStreamingCall(&context_, "/gandem.Ring/Connect",
                                    grpc::StubOptions(), this);
-    // The hold lasts until End(): pokes start reads and writes from any thread.
+    // Held until End(), because pokes start reads and writes from any thread.
     AddHold();
     StartCall();
     Open(self);
@@ -143,7 +142,7 @@ class OutgoingStream : public FrameStream<ClientReactor, RingCodec> {
   }
 
   void End(const absl::Status& reason) override {
-    // Known before the peer sees the call's end and tells of that.
+    // Recorded before the peer sees and reports the end of the call.
     if (MayBeDamage(reason)) {
       streams_->core().AnswerIsDamaged(to_, reason);
     } else {
@@ -165,8 +164,9 @@ class OutgoingStream : public FrameStream<ClientReactor, RingCodec> {
   const int to_;
   grpc::GenericStub stub_;
   grpc::ClientContext context_;
-  bool has_opened_ = false;  // in the strand only
-  absl::Status failure_;     // ours; written before the call's hold is given up
+  bool has_opened_ = false;  // used only in the strand
+  // Failure of this end; written before the call's hold is removed.
+  absl::Status failure_;
 };
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* RingStreams::Serve(
@@ -206,8 +206,8 @@ void RingStreams::PokeOutgoing(int to) {
   if (stream != nullptr) stream->Poke();
 }
 
-// Streams are called outside of the lock: a call may end one, which removes
-// itself here.
+// Returns a copy, because streams are called without the lock: a call may end a
+// stream, which removes itself from the map.
 std::map<IncomingStream*, RingStreams::Incoming> RingStreams::AllIncoming() {
   absl::MutexLock lock(&mu_);
   return incoming_;
@@ -252,7 +252,7 @@ void RingStreams::Remove(IncomingStream* stream) {
   incoming_.erase(stream);
 }
 
-// The next attempt may have taken the stream's place already.
+// The next attempt may have replaced the stream already.
 void RingStreams::Remove(int to, OutgoingStream* stream) {
   absl::MutexLock lock(&mu_);
   const auto it = outgoing_.find(to);

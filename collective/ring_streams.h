@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The streams of proto/collective.proto over gRPC: one from each peer, one to
-// each peer. gRPC's threads only move bytes between them and a RingCore.
+// Streams of proto/collective.proto over gRPC, one from and one to each peer.
+// The threads of gRPC only move bytes between them and a RingCore.
 //
-// Owner: a stream owns itself until it is done; RingStreams is shared.
+// Owner: a stream owns itself until its end; RingStreams is shared.
 // Thread safety: any thread.
 #pragma once
 
@@ -22,26 +22,26 @@ namespace gandem {
 class IncomingStream;
 class OutgoingStream;
 
-// Maximum size of one message, header included. A chunk is at most 64 MiB.
+// Maximum size of a message with its header. A chunk has at most 64 MiB.
 inline constexpr int64_t kMaxRingMessageBytes =
     (int64_t{64} << 20) + (int64_t{64} << 10);
 
-// State that the streams of a rank share.
+// State shared by the streams of a rank.
 class RingStreams {
  public:
   RingCore& core() { return core_; }
 
-  // Begins to serve a call, or to connect with a peer.
+  // Starts serving a call, or connecting to a peer.
   static grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Serve(
       const std::shared_ptr<RingStreams>& streams);
   static void Begin(const std::shared_ptr<RingStreams>& streams, int to,
                     const std::shared_ptr<grpc::Channel>& channel);
 
-  // Wakes streams: there may be something new for them to read or send.
+  // Wakes streams after a change of their input or output.
   void PokeIncoming(int from);
   void PokeOutgoing(int to);
   void PokeAll();
-  // This rank has left.
+  // End the streams after this rank has left.
   void StopIncoming();
   void CancelOutgoing();
 

@@ -26,12 +26,11 @@ constexpr int64_t kMaxSlotBytes = int64_t{64} << 20;
 constexpr int kMaxSlots = 1024;
 constexpr unsigned kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
-// Owner of a slot: the writer fills a free slot; the reader reads a filled slot
-// once and then frees it.
+// The writer fills a free slot; the reader reads it once and frees it.
 enum SlotState : uint32_t { kFree, kFilled, kBeingRead };
 
-// Header of a slot, at the beginning of the memory. Each slot has its own cache
-// line, so that the two processes do not wait for each other's slots.
+// Header of a slot, at the start of the memory. Separate cache lines keep the
+// two processes from waiting for each other's slots.
 struct alignas(64) SlotHead {
   std::atomic<uint32_t> state;
 };
@@ -40,7 +39,7 @@ struct alignas(64) Head {
 };
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
 
-// Slots begin at pages, so that one that was never used takes no memory.
+// Slots start at pages, so that unused slots take no memory.
 int64_t Pages(int64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
 int64_t HeadBytes(int num_slots) {
@@ -70,10 +69,10 @@ std::string PathOf(const SharedSlotsName& name) {
 
 }  // namespace
 
-// The memory as one of the two processes sees it.
+// The memory as mapped by one of the processes.
 class SharedMapping {
  public:
-  // Takes the descriptor.
+  // Takes ownership of the descriptor.
   static absl::StatusOr<std::shared_ptr<SharedMapping>> Map(
       int descriptor, const SharedSlotsName& name) {
     absl::Cleanup close_it = [descriptor] { close(descriptor); };
@@ -142,8 +141,7 @@ absl::StatusOr<std::unique_ptr<SharedSlotsWriter>> SharedSlotsWriter::Create(
 
 SharedSlotsName SharedSlotsWriter::name() const { return mapping_->name(); }
 
-// Only one thread at a time fills slots, so a free one that was seen stays
-// free.
+// Only one thread fills slots at a time, so a free slot stays free.
 std::optional<PayloadRoom> SharedSlotsWriter::Take(size_t bytes) {
   const SharedSlotsName& name = mapping_->name();
   if (bytes > static_cast<size_t>(name.slot_bytes)) return std::nullopt;
@@ -168,7 +166,7 @@ std::optional<int> SharedSlotsWriter::SlotOf(const SharedBytes& bytes) const {
 absl::StatusOr<std::unique_ptr<SharedSlotsReader>> SharedSlotsReader::Open(
     const SharedSlotsName& name) {
   GANDEM_RETURN_IF_ERROR(CheckSizes(name));
-  // Whatever has this name here must not hold us up or become our terminal.
+  // O_NONBLOCK and O_NOCTTY: any file may have this name.
   const int descriptor =
       open(PathOf(name).c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (descriptor < 0) return FileError(errno, "cannot open", PathOf(name));
@@ -192,7 +190,7 @@ absl::StatusOr<std::unique_ptr<SharedSlotsReader>> SharedSlotsReader::Open(
 
 SharedSlotsName SharedSlotsReader::name() const { return mapping_->name(); }
 
-// Trusts neither number: the peer is another process.
+// Checks both numbers, because another process sends them.
 absl::StatusOr<SharedBytes> SharedSlotsReader::Read(int slot, int64_t bytes) {
   const SharedSlotsName& name = mapping_->name();
   if (slot < 0 || slot >= name.num_slots || bytes < 1 ||

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory that one rank fills and another one of its host reads: chunks in it
-// cross no socket. It is a row of slots of one size. The writer takes a free
-// slot, fills it and names it over the ranks' stream; the reader frees it.
+// Memory shared by two ranks of one host, for chunks that bypass the socket. It
+// has slots of one size. The writer fills a free slot and sends its number over
+// the ranks' stream; the reader frees it.
 //
-// No file is left behind when a process is killed: the memory is a memfd, which
-// the reader opens as /proc/PID/fd/FD, sealed so that it cannot shrink under a
-// reader. Where the reader cannot open it (another PID namespace, another
-// user), chunks travel in the stream.
+// The memory is a memfd, so a killed process leaves no file. The reader opens
+// it as /proc/PID/fd/FD, sealed against shrinking. If the reader cannot open it
+// (another PID namespace or user), chunks travel in the stream.
 //
-// Owner: the ends of a stream, for one membership; and payloads that are in it.
-// Thread safety: Take from one thread at a time; the rest from any thread.
+// Owner: the ends of a stream, for one membership, and the payloads inside.
+// Thread safety: Take from one thread at a time; all others from any thread.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +24,7 @@
 
 namespace gandem {
 
-// Name by which a reader finds the memory, and checks that it is the right one.
+// Name with which a reader finds and verifies the memory.
 struct SharedSlotsName {
   int64_t process = 0;
   int descriptor = -1;
@@ -40,18 +39,17 @@ class SharedMapping;
 
 class SharedSlotsWriter {
  public:
-  //   the system's error  this host has no such memory.
+  //   other  the system cannot provide the memory
   static absl::StatusOr<std::unique_ptr<SharedSlotsWriter>> Create(
       int64_t slot_bytes, int num_slots);
 
   SharedSlotsName name() const;
 
-  // The first bytes of a free slot, which is no longer free. The first slots
-  // are used most, so they stay in the caches. Nothing: no slot is free, or
-  // none is that large.
+  // Takes a free slot and returns its first bytes, or nothing if no slot is
+  // free or large enough. Prefers the first slots, which stay in the caches.
   std::optional<PayloadRoom> Take(size_t bytes);
 
-  // Returns the slot that begins with these bytes; nullopt if there is none.
+  // Returns the slot that begins with these bytes, or nothing.
   std::optional<int> SlotOf(const SharedBytes& bytes) const;
 
  private:
@@ -62,17 +60,15 @@ class SharedSlotsWriter {
 
 class SharedSlotsReader {
  public:
-  //   INVALID_ARGUMENT     the name is none, or it is that of something else.
-  //   PERMISSION_DENIED, NOT_FOUND ...  this process cannot see it.
+  //   INVALID_ARGUMENT   an invalid name, or one of another file
+  //   NOT_FOUND, PERMISSION_DENIED etc.  this process cannot open the memory
   static absl::StatusOr<std::unique_ptr<SharedSlotsReader>> Open(
       const SharedSlotsName& name);
 
   SharedSlotsName name() const;
 
-  // The first bytes of a slot that was filled; it is free again when the last
-  // copy of the result is gone.
-  //   INVALID_ARGUMENT  there is no such slot, or it was not filled again since
-  //                     it was read.
+  // Returns a filled slot's first bytes; their last copy frees the slot.
+  //   INVALID_ARGUMENT  no such slot, or not filled since the last Read
   absl::StatusOr<SharedBytes> Read(int slot, int64_t bytes);
 
  private:

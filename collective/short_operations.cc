@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operations whose messages cost more than their bytes; the others are in
-// operation_runner.cc.
+// Operations with costly messages; operation_runner.cc has the others.
 #include <algorithm>
 #include <cstddef>
 #include <span>
@@ -25,15 +24,14 @@ absl::Status OperationRunner::SmallAllReduce() {
   return absl::OkStatus();
 }
 
-// Everybody's block reaches everybody. A barrier is the same without bytes.
+// Sends each rank's block to all ranks. A barrier has empty blocks.
 absl::Status OperationRunner::ExchangeBlocks() {
   const std::vector<Range> blocks = Blocks();
   if (all_.size() > kFewRanks) {
     GANDEM_FAILPOINT("collective.half_way");
     return Collect(all_, blocks);
   }
-  // Each rank begins with a different peer, so that no rank is always the last
-  // one served.
+  // Each rank starts with a different peer, so that none is always last.
   for (int step = 1; step < all_.size(); ++step) {
     GANDEM_RETURN_IF_ERROR(
         Send(all_.At(all_.place + step), blocks[all_.place]));
@@ -60,11 +58,11 @@ bool OperationRunner::HasShortSegments(const Members& members) const {
   return m > kFewRanks && tag_.bytes <= options_.short_bytes * m;
 }
 
-// Row i is the segment that the member at i places from here adds up. A row
-// travels as many places as its number, one bit of it in each step. Then row i
-// is the term of the member i places before this one, and they are added in the
-// ring's order. All rows are as long as the longest segment, so that sender and
-// receiver agree about sizes.
+// Row i is the segment that the member i places further adds up. A row moves by
+// its number of places, one bit of the number per step. Then row i is the term
+// of the member i places before this one, and the rows are added in the ring's
+// order. All rows are as long as the longest segment, so that sender and
+// receiver agree on sizes.
 absl::Status OperationRunner::Trade(const Members& members) {
   const int m = members.size();
   const std::vector<Range> segments = Segments(m);
@@ -109,8 +107,7 @@ absl::Status OperationRunner::Trade(const Members& members) {
   return absl::OkStatus();
 }
 
-// Each step at most doubles the parts that a member has: its own and the parts
-// that follow it.
+// Each step at most doubles the parts of a member, starting at its own.
 absl::Status OperationRunner::Collect(const Members& members,
                                       const std::vector<Range>& parts) {
   const int m = members.size();

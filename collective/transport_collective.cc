@@ -26,8 +26,7 @@ class TransportCollective : public Collective {
         runner_(options, transport_.get()),
         thread_("collective", [this] { RunAll(); }) {}
 
-  // A collective that has nothing to do lets the others take what it sent; one
-  // in the middle of something has to stop them.
+  // An idle collective lets the others take its data; else it stops them.
   ~TransportCollective() override {
     bool is_idle = false;
     {
@@ -85,8 +84,7 @@ class TransportCollective : public Collective {
   }
 
  private:
-  // After a failure nothing is queued, but tickets are still numbered: Wait()
-  // returns the reason.
+  // After a failure, tickets are still numbered: Wait() returns the reason.
   Ticket Submit(const Operation& operation) override {
     absl::MutexLock lock(&mu_);
     if (!stopped_) {
@@ -96,8 +94,7 @@ class TransportCollective : public Collective {
     return ++submitted_;
   }
 
-  // No failure: names whom the thread waits for, so that the caller can tell
-  // the user.
+  // Not a failure. Names the awaited ranks for the user.
   absl::Status NotDone(Ticket ticket) const ABSL_SHARED_LOCKS_REQUIRED(mu_) {
     std::string message =
         absl::StrCat("rank ", rank(), ": operation ", ticket,
@@ -107,7 +104,6 @@ class TransportCollective : public Collective {
     return absl::DeadlineExceededError(message);
   }
 
-  // The thread.
   void RunAll() {
     absl::Status status = transport_->Connect();
     for (Ticket number = 1; status.ok(); ++number) {
@@ -130,8 +126,7 @@ class TransportCollective : public Collective {
     return runner_.Run(number, operation);
   }
 
-  // Waits for the next operation, once the collective is connected. Returns
-  // nullopt at the end.
+  // Waits for the next operation, once connected. Returns nothing at the end.
   std::optional<Operation> Next() {
     absl::MutexLock lock(&mu_);
     connected_ = true;
@@ -152,7 +147,7 @@ class TransportCollective : public Collective {
   }
 
   const std::unique_ptr<Transport> transport_;
-  OperationRunner runner_;  // the thread's
+  OperationRunner runner_;  // used by the thread
 
   mutable absl::Mutex mu_;
   bool connected_ ABSL_GUARDED_BY(mu_) = false;
@@ -161,15 +156,15 @@ class TransportCollective : public Collective {
   Ticket submitted_ ABSL_GUARDED_BY(mu_) = 0;
   Ticket done_ ABSL_GUARDED_BY(mu_) = 0;
   bool ending_ ABSL_GUARDED_BY(mu_) = false;
-  bool stopped_ ABSL_GUARDED_BY(mu_) = false;  // nothing runs any more
-  absl::Status failure_ ABSL_GUARDED_BY(mu_);  // sticky
+  bool stopped_ ABSL_GUARDED_BY(mu_) = false;  // no operation runs any more
+  absl::Status failure_ ABSL_GUARDED_BY(mu_);  // first failure
   int64_t sent_bytes_ ABSL_GUARDED_BY(mu_) = 0;
-  absl::Duration busy_ ABSL_GUARDED_BY(mu_);  // without the present operation
-  // When waiting_ became not empty; valid while it is.
+  absl::Duration busy_ ABSL_GUARDED_BY(mu_);  // without the current operation
+  // Time at which waiting_ became nonempty; valid while it is nonempty.
   absl::Time busy_since_ ABSL_GUARDED_BY(mu_);
   absl::Duration waited_ ABSL_GUARDED_BY(mu_);
   int waiters_ ABSL_GUARDED_BY(mu_) = 0;
-  Thread thread_;  // last: it uses all of the above
+  Thread thread_;  // last: uses all members above
 };
 
 }  // namespace

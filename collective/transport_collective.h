@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A Collective over a Transport: one thread runs the operations in order.
+// Collective over a Transport, with one thread that runs operations in order.
 //
-// Owner: the caller. The destructor gives up operations that are not done, then
-// says goodbye to the peers; end with a Barrier to be sure that all are done.
+// Owner: the caller. The destructor cancels unfinished operations and says
+// goodbye to the peers; end with a Barrier to finish all operations.
 // Thread safety and errors: collective.h.
 #pragma once
 
@@ -15,7 +15,6 @@
 
 namespace gandem {
 
-// Connects in the background.
 std::unique_ptr<Collective> CreateTransportCollective(
     const RunnerOptions& options, std::unique_ptr<Transport> transport);
 

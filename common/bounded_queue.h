@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// First-in first-out queue of limited length between threads.
+// First-in first-out queue of limited length for use between threads.
 //
 // Owner: outlives all its callers.
 // Thread safety: any number of producers and consumers.
-// Errors of both waiting calls, which then changed nothing:
-//   DEADLINE_EXCEEDED  the deadline passed first. A deadline in the past makes
-//                      the call a try.
-//   Close()'s reason   the queue is closed; only the first reason is kept.
+// Errors of Push and Pop, which then change nothing:
+//   DEADLINE_EXCEEDED  the deadline passed; with a deadline in the past, the
+//                      call does not wait
+//   reason of Close()  the queue is closed; the first reason is kept
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ class BoundedQueue {
   BoundedQueue(const BoundedQueue&) = delete;
   BoundedQueue& operator=(const BoundedQueue&) = delete;
 
-  // Waits for room. The item is lost when the call fails.
+  // Waits for room. Destroys the item on failure.
   absl::Status Push(T item, absl::Time deadline) {
     absl::MutexLock lock(&mu_);
     const auto ready = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
@@ -47,12 +47,12 @@ class BoundedQueue {
     return absl::OkStatus();
   }
 
-  // Never waits; false when the queue is full or closed.
+  // Returns false if the queue is full or closed. Never waits.
   bool TryPush(T item) {
     return Push(std::move(item), absl::InfinitePast()).ok();
   }
 
-  // Waits for an item. A closed queue still hands out what it holds.
+  // Waits for an item. A closed queue still returns its remaining items.
   absl::StatusOr<T> Pop(absl::Time deadline) {
     absl::MutexLock lock(&mu_);
     const auto ready = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
@@ -67,8 +67,7 @@ class BoundedQueue {
     return item;
   }
 
-  // Fails all pushes, and all pops once the queue is empty, with `reason`,
-  // which must not be OK.
+  // Fails all pushes and, on an empty queue, pops. `reason` must not be OK.
   void Close(absl::Status reason) {
     GANDEM_CHECK(!reason.ok());
     absl::MutexLock lock(&mu_);
@@ -84,7 +83,7 @@ class BoundedQueue {
   const size_t max_items_;
   mutable absl::Mutex mu_;
   std::deque<T> items_ ABSL_GUARDED_BY(mu_);
-  absl::Status closed_ ABSL_GUARDED_BY(mu_);  // sticky
+  absl::Status closed_ ABSL_GUARDED_BY(mu_);  // first reason; OK: open
 };
 
 }  // namespace gandem

@@ -7,7 +7,7 @@
 namespace gandem::internal {
 
 void CheckFailed(const char* file, int line, absl::string_view what) {
-  // No logger: it may be what is broken.
+  // Does not use the logger, which may itself be broken.
   std::fprintf(stderr, "%s:%d: check failed: %.*s\n", file, line,
                static_cast<int>(what.size()), what.data());
   std::abort();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks of our own invariants: a failing one is a bug of gandem, never of its
-// input, and aborts the process with file and line.
+// Checks of invariants. A failure is a bug of gandem, never of its input, and
+// aborts the process with file and line.
 //
 // Thread safety: any thread.
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MonotonicNow(), replaceable in tests (tests/testing/fake_clock.h). Only for
-// decisions about time; a wait takes a deadline.
+// MonotonicNow(), replaceable in tests (tests/testing/fake_clock.h). Used only
+// for decisions about time; a wait takes a deadline.
 //
 // Owner: Real() lives forever. Thread safety: any thread.
 #pragma once

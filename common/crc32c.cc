@@ -9,12 +9,12 @@
 namespace gandem {
 
 uint32_t Crc32c(std::span<const std::byte> bytes, uint32_t so_far) {
-  // ISA-L counts in int, and leaves both inversions of the definition to us.
+  // ISA-L takes int sizes and leaves both inversions to the caller.
   constexpr size_t kChunk = size_t{1} << 30;
   uint32_t state = ~so_far;
   while (!bytes.empty()) {
     const size_t size = std::min(bytes.size(), kChunk);
-    // It only reads, though its parameter is not const.
+    // The parameter is not const, but the function only reads.
     auto* data =
         reinterpret_cast<unsigned char*>(const_cast<std::byte*>(bytes.data()));
     state = crc32_iscsi(data, static_cast<int>(size), state);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collects everything that is wrong with a set of options, so that a user can
-// repair all of it at once:
+// Collects all faults of a set of options, to be repaired at once:
 //
 //   Faults faults("ring");
 //   faults.CheckRange("chunk_bytes", options.chunk_bytes, 4 << 10, 64 << 20);
@@ -24,10 +23,10 @@ namespace gandem {
 
 class Faults {
  public:
-  // `name` is what the faults are of: "ring", or a file's path.
+  // `name` is the subject of the faults: "ring", or a file's path.
   explicit Faults(absl::string_view name) : name_(name) {}
 
-  // Both bounds belong to the range. Returns whether `value` is in it.
+  // Checks that low <= value <= high, and returns the result.
   template <std::integral Value, std::integral Low, std::integral High>
   bool CheckRange(absl::string_view field, Value value, Low low, High high) {
     const bool fits =
@@ -35,7 +34,7 @@ class Faults {
     return Check(fits, field, absl::StrCat(value), absl::StrCat(low),
                  absl::StrCat(high));
   }
-  // NaN is in no range.
+  // Overload for floating-point values; NaN is outside any range.
   bool CheckRange(absl::string_view field, double value, double low,
                   double high) {
     return Check(value >= low && value <= high, field, absl::StrCat(value),
@@ -48,7 +47,7 @@ class Faults {
                  absl::FormatDuration(high));
   }
 
-  // (0, high]
+  // Checks that 0 < value <= high, and returns the result.
   bool CheckPositive(absl::string_view field, double value, double high) {
     if (value > 0 && value <= high) return true;
     Add(absl::StrCat(field, " ", value, " is not in (0, ", high, "]"));
@@ -60,11 +59,10 @@ class Faults {
   bool empty() const { return faults_.empty(); }
   const std::vector<std::string>& list() const { return faults_; }
 
-  // INVALID_ARGUMENT "name: first; second", or OK when there are none.
+  // Returns INVALID_ARGUMENT "name: first; second", or OK without faults.
   absl::Status ToStatus() const;
 
  private:
-  // Returns `fits`.
   bool Check(bool fits, absl::string_view field, absl::string_view value,
              absl::string_view low, absl::string_view high);
 

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Marks a call into a file system. Such a call may never return: a mount whose
-// server is gone holds the thread, and nothing but the end of the process frees
-// it. Whoever watches the thread (common/stalls/file_patience.h) learns which
-// path it waits for:
+// Marks a call into a file system. Such a call may never return: a mount
+// without its server blocks the thread until the process ends. The mark tells
+// the thread's watcher (common/stalls/file_patience.h) the path:
 //
 //   const FileWait wait(path);
 //   const int fd = open(path.c_str(), flags);
 //
-// Owner: the function that calls; keeps errno. Thread safety: a mark and the
-// watcher belong to one thread. A mark within another one does nothing.
+// Owner: the calling function; keeps errno. Thread safety: a mark and its
+// watcher belong to one thread. Nested marks do nothing.
 #pragma once
 
 #include <cerrno>
@@ -30,10 +29,10 @@ class FileWait {
     ~Watcher() = default;
   };
 
-  // A sync waits for all that others have written, too.
+  // A sync also waits for writes of other processes.
   static constexpr int kSyncPatience = 6;
 
-  // `patience`: how many times as long as another call this one may take.
+  // `patience`: allowed time of the call as a multiple of a normal call.
   explicit FileWait(absl::string_view path, int patience = 1)
       : watcher_(std::exchange(watcher_of_thread_, nullptr)) {
     if (watcher_ != nullptr) watcher_->Begin(path, patience);
@@ -48,8 +47,7 @@ class FileWait {
     errno = error;
   }
 
-  // From now on `watcher` watches the calling thread; null: nobody does.
-  // Returns the watcher before.
+  // Sets this thread's watcher (null: none). Returns the previous one.
   static Watcher* Watch(Watcher* watcher) {
     return std::exchange(watcher_of_thread_, watcher);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The way of schedules that go on half a cosine (Loshchilov and Hutter 2017).
+// Half-cosine curve of schedules (Loshchilov and Hutter 2017).
 //
 // Thread safety: a pure function.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace gandem {
 
-// From `first` at 0 to `last` at `length` and after it. A length of 0: `last`.
+// Returns `first` at 0, `last` from `length` (which may be 0) on.
 inline double HalfCosine(double first, double last, double at, double length) {
   if (at >= length) return last;
   const double way = std::max(0.0, at / length);

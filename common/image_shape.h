@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The shape of one image, channels first.
+// Shape of one image, channels first.
 //
-// Owner: values; copy freely. Thread safety: pure functions.
+// Owner: values. Thread safety: pure functions.
 #pragma once
 
 #include <cstdint>

@@ -41,7 +41,7 @@ bool TilesHaveNoSize(const TileLeaves& leaves) {
 
 void HideTilesWithoutSize() {
   if (!TilesHaveNoSize(LeavesOfThisProcessor())) return;
-  // All that oneDNN has below tiles.
+  // Everything that oneDNN supports except tiles.
   setenv("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16", /*overwrite=*/0);
 }
 

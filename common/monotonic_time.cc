@@ -11,13 +11,12 @@
 namespace gandem {
 namespace {
 
-// Threads that wait for a deadline. A background thread makes their mutexes
+// Threads waiting for a deadline. A background thread makes their mutexes
 // reevaluate conditions, as an unlock does.
 class Waiters {
  public:
   static Waiters& Get() {
-    // Never destroyed, and its thread never ends: others may wait until the
-    // process does.
+    // Never destroyed: other threads may wait until the process ends.
     static auto* const waiters = new Waiters;
     return *waiters;
   }
@@ -26,7 +25,7 @@ class Waiters {
     absl::MutexLock lock(&mu_);
     waiting_.push_back(mu);
   }
-  // When this returns, nothing of the mutex is used any more.
+  // The mutex is not used after the return.
   void Remove(absl::Mutex* mu) {
     absl::MutexLock lock(&mu_);
     waiting_.erase(std::find(waiting_.begin(), waiting_.end(), mu));
@@ -43,7 +42,7 @@ class Waiters {
     }
   }
 
-  // Whoever holds it looks at the conditions when it lets go.
+  // If the mutex is held, its holder reevaluates the conditions on release.
   static void Touch(absl::Mutex* mu) ABSL_NO_THREAD_SAFETY_ANALYSIS {
     if (mu->TryLock()) mu->Unlock();
   }

@@ -59,7 +59,7 @@ double PhiloxStream::NextUniform() {
 
 uint32_t PhiloxStream::NextBelow(uint32_t bound) {
   GANDEM_CHECK(bound >= 1);
-  // Words below 2^32 mod bound in the low half would favor some results.
+  // Smaller words in the low half would favor some results.
   const uint32_t threshold = (uint32_t{0} - bound) % bound;
   while (true) {
     const uint64_t product = uint64_t{NextUint32()} * bound;

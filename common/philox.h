@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counter-based random numbers: every draw is a pure function of (seed,
-// purpose, step, index), so restarts, fleet shapes and prefetching change
-// nothing (design.md section 5).
+// Counter-based random numbers: draws are pure functions of (seed, purpose,
+// step, index), at any restart, fleet or prefetching (design.md section 5).
 //
 // Philox4x32-10: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy
 // as 1, 2, 3", SC11, section 3.3 and table 2.
 //
-// Owner: values; a stream is a few words, make one per image.
+// Owner: values; a stream is small, so make one per image.
 // Thread safety: one thread per stream.
 #pragma once
 
@@ -22,8 +21,8 @@ using PhiloxKey = std::array<uint32_t, 2>;
 
 PhiloxCounter Philox4x32_10(PhiloxCounter counter, PhiloxKey key);
 
-// Use of a draw. The values determine the numbers of every run: never change or
-// reuse one.
+// Purpose of a draw. The values determine the numbers of every run: never
+// change or reuse one.
 enum class Purpose : uint32_t {
   kGeneratorNoise = 1,
   kDiscriminatorNoise = 2,
@@ -36,7 +35,7 @@ enum class Purpose : uint32_t {
   kResampling = 9,
   kDiscriminatorLabels = 10,
   kSampleLabels = 11,
-  // Augmented for the discriminator's step, and for the generator's.
+  // For the discriminator's step (12, 13) and the generator's (14, 15).
   kAugmentReal = 12,
   kAugmentGenerated = 13,
   kAugmentJudged = 14,
@@ -46,12 +45,11 @@ enum class Purpose : uint32_t {
   kPenaltyPoint = 18,
   kStandingStatistics = 20,
   kRollback = 21,
-  // Crop and mirror of a real image.
   kDataTransform = 22,
-  // data.order SHARDS: of its units, and within windows of images.
+  // For data.order SHARDS: order of units, and order within windows of images.
   kUnitOrder = 23,
   kWindowOrder = 24,
-  // Images whose path lengths are measured, and the direction of each.
+  // Choice of the images whose path lengths are measured, and their directions.
   kPathLength = 25,
   kPathDirection = 26,
   // Simulated round times and worker failures (`gandem simulate`).
@@ -60,42 +58,40 @@ enum class Purpose : uint32_t {
 };
 
 // Position of a batch's draws, independent of the seed: row n uses the stream
-// of index first_index + n. Indices count in the whole batch of a step, so
-// ranks and micro-batches draw the same numbers as one pass over the whole
-// batch.
+// of index first_index + n. Indices count over the whole batch of a step, so
+// ranks and micro-batches draw the same numbers as one pass.
 struct DrawPlace {
   Purpose purpose = Purpose::kDropout;
   int64_t step = 0;
   int64_t first_index = 0;
 };
 
-// The numbers of one (seed, purpose, step, index). Streams never overlap: the
-// key is the seed, and the counter's 128 bits hold
+// Stream of the numbers of one (seed, purpose, step, index). Streams never
+// overlap: the key is the seed, and the counter's 128 bits hold
 //   word 0  number of the block of four words in the stream
 //   word 1  index, bits 0 to 31
 //   word 2  step, bits 0 to 31
 //   word 3  purpose (bits 0 to 7), index bits 32 to 43 (bits 8 to 19),
 //           step bits 32 to 43 (bits 20 to 31)
-// so all counters of all streams differ. Step and index are below 2^44 and a
-// stream has 2^32 blocks; exceeding that is a bug and aborts.
+// Limits: step and index below 2^44, 2^32 blocks a stream; aborts beyond.
 class PhiloxStream {
  public:
   PhiloxStream(uint64_t seed, Purpose purpose, uint64_t step, uint64_t index);
 
   uint32_t NextUint32();
-  // Two words w0, w1: w0 << 32 | w1.
+  // Returns w0 << 32 | w1 for the next two words w0, w1.
   uint64_t NextUint64();
-  // Two words w0, w1: the top 53 bits of w1 << 32 | w0, times 2^-53: [0, 1).
+  // Returns a double in [0, 1): the top 53 bits of w1 << 32 | w0, times 2^-53.
   double NextUniform();
-  // Uniform in [0, bound) without bias; bound >= 1. Takes one word or more
-  // (Lemire 2019, "Fast random integer generation in an interval").
+  // Returns an unbiased number in [0, bound); bound >= 1. Takes one or more
+  // words (Lemire 2019, "Fast random integer generation in an interval").
   uint32_t NextBelow(uint32_t bound);
-  // Standard normal by Box-Muller in double, two words for two numbers: with
-  // u = (w0 + 1) * 2^-32 in (0, 1] and v = w1 * 2^-32,
-  // sqrt(-2 ln u) * cos(2 pi v), then sqrt(-2 ln u) * sin(2 pi v), which waits
-  // for the next call whatever is drawn in between. |x| <= 6.67.
+  // Returns a standard normal number (Box-Muller in double, two words for two
+  // numbers): with u = (w0 + 1) * 2^-32 and v = w1 * 2^-32, first sqrt(-2 ln u)
+  // * cos(2 pi v), then sqrt(-2 ln u) * sin(2 pi v), which is kept for the next
+  // call regardless of draws in between. |x| <= 6.67.
   double NextNormal();
-  // float(NextNormal()) for each element, in order.
+  // Sets each element to float(NextNormal()), in order.
   void FillNormal(std::span<float> out);
 
  private:

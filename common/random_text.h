@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text that nobody can guess.
+// Unpredictable text.
 //
 // Thread safety: any thread.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace gandem {
 
-// So many of the system's random bytes, at most 256, in hexadecimal digits.
+// Returns `bytes` (at most 256) random bytes as hexadecimal digits.
 inline std::string RandomText(size_t bytes) {
   std::string drawn(bytes, '\0');
   GANDEM_CHECK(getentropy(drawn.data(), drawn.size()) == 0);

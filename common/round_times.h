@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Time of a worker's rounds by cause, in seconds. Computing is the time that no
-// wait explains; it is defined here and nowhere else.
+// Time of a worker's rounds by cause, in seconds. Compute time is the time
+// without waits.
 //
 // Thread safety: values.
 #pragma once
@@ -14,28 +14,27 @@
 namespace gandem {
 
 struct RoundTimes {
-  double round = 0;  // all of it
-  // Waits; they do not overlap.
+  double round = 0;  // total
+  // Waits, which do not overlap.
   double images = 0;
   double feedback = 0;
   double data = 0;
   double cache = 0;
   double sync = 0;  // exposed communication of the fleet
-  // Communication that went on while the worker did something else.
+  // Communication that overlaps with other work of the worker.
   double hidden_sync = 0;
-  // Parts of `data`: for stored images, for decoding, for what comes after it.
+  // Parts of `data`: waiting for stored images, decoding, and later transforms.
   double data_fetch = 0;
   double data_decode = 0;
   double data_transform = 0;
-  // Processor time that making real images ready took from cores of the
-  // training: what the free ones could not give. Not a wait, but a part of
-  // computing.
+  // Processor time for preparing real images that free cores could not provide,
+  // so it was taken from training. Part of compute time, not a wait.
   double data_taken = 0;
 
   double compute() const {
     return round - (images + feedback + data + cache + sync);
   }
-  // Largest part of `data`: "fetch", "decode" or "transform"; "" if unknown.
+  // Returns the largest part of `data`: "fetch", "decode", "transform" or "".
   const char* data_stage() const {
     const double most = std::max({data_fetch, data_decode, data_transform});
     return most <= 0             ? ""
@@ -43,7 +42,7 @@ struct RoundTimes {
            : most == data_decode ? "decode"
                                  : "transform";
   }
-  // The hidden part of all communication; 0 if there was none.
+  // Returns the hidden share of all communication; 0 without communication.
   double overlap() const {
     return hidden_sync > 0 ? hidden_sync / (hidden_sync + sync) : 0;
   }
@@ -57,7 +56,6 @@ struct RoundTimes {
     return *this;
   }
 
-  // All of the numbers above.
   static constexpr std::array<double RoundTimes::*, 11> Parts() {
     using Self = RoundTimes;
     return {&Self::round,          &Self::images,     &Self::feedback,

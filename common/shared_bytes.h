@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Immutable bytes with shared ownership: what travels between tensors, caches
-// and sockets without being copied.
+// Immutable shared bytes, passed between tensors, caches and sockets.
 //
-// Owner: whoever holds a copy; the memory lives as long as the last one.
-// Thread safety: the bytes never change, so any thread may read them.
+// Owner: any holder of a copy; the memory lives as long as the last one.
+// Thread safety: immutable, so any thread may read.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +37,7 @@ class SharedBytes {
   size_t size() const { return bytes_.size(); }
   bool empty() const { return bytes_.empty(); }
 
-  // Shares ownership. The range must lie inside.
+  // Shares ownership. The range must lie inside the bytes.
   SharedBytes Slice(size_t offset, size_t size) const {
     return SharedBytes(owner_, bytes_.subspan(offset, size));
   }
@@ -48,7 +47,6 @@ class SharedBytes {
   std::span<const std::byte> bytes_;
 };
 
-// Total size of all pieces in bytes.
 inline int64_t TotalBytes(std::span<const SharedBytes> pieces) {
   int64_t total = 0;
   for (const SharedBytes& piece : pieces) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Handing a failed absl::Status upwards.
+// Passes a failed absl::Status to the caller.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace gandem {
 
-// The same code and payloads, the message being "prefix: message". OK stays OK.
+// Prepends "prefix: " to an error's message; keeps code and payloads.
 absl::Status Annotate(const absl::Status& status, absl::string_view prefix);
 
 namespace internal {
@@ -26,15 +26,14 @@ absl::Status StatusOf(const absl::StatusOr<T>& result) {
 
 }  // namespace gandem
 
-// Returns from the enclosing function when `expression`, a Status or StatusOr,
-// failed.
+// Returns from the enclosing function if a Status or StatusOr is an error.
 #define GANDEM_RETURN_IF_ERROR(expression)                                   \
   do {                                                                       \
     absl::Status gandem_status = ::gandem::internal::StatusOf((expression)); \
     if (!gandem_status.ok()) return gandem_status;                           \
   } while (false)
 
-// GANDEM_ASSIGN_OR_RETURN(const Config config, Load(path));
+// Example: GANDEM_ASSIGN_OR_RETURN(const Config config, Load(path));
 // A type with a comma needs a using-declaration, or auto.
 #define GANDEM_ASSIGN_OR_RETURN(lhs, expression) \
   GANDEM_INTERNAL_ASSIGN_OR_RETURN(              \

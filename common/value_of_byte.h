@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Value of an image's byte: a pixel of a dataset, or of an image that the
-// exchange sent as UINT8.
+// Maps an image byte (dataset, or UINT8 of the exchange) to its value.
 //
 // Thread safety: a constant.
 #pragma once
@@ -11,9 +10,9 @@
 
 namespace gandem {
 
-// b / 127.5 - 1 in double, then rounded to float. (In float all the way, half
-// of the values are another neighbor.) QuantizePixel (common/files/png.h) and
-// UINT8 of exchange/encoding.h give exactly b back.
+// b / 127.5 - 1 in double, rounded to float. (In float, half of the values
+// would be off by one unit in the last place.) QuantizePixel
+// (common/files/png.h) and UINT8 of exchange/encoding.h return exactly b.
 inline constexpr std::array<float, 256> kValueOfByte = [] {
   std::array<float, 256> values{};
   for (int b = 0; b < 256; ++b) {

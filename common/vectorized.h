@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a loop compiled for the vector instructions of CPUs of the last ten
-// years where there are such, and for any CPU otherwise:
+// Runs a loop compiled for AVX2 if the CPU has it, otherwise for any CPU:
 //
 //   struct Sum {
 //     [[gnu::always_inline]] void operator()() const { ... }
 //   };
 //   RunVectorized(Sum{...});
 //
-// The results are the same: no operation is contracted or reordered.
+// Results are equal: no operation is contracted or reordered.
 //
 // Thread safety: a pure function.
 #pragma once

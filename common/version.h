@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The release that this binary was built from.
+// Release that this binary was built from.
 #pragma once
 
 #include "absl/strings/string_view.h"

@@ -22,7 +22,7 @@ uint32_t Read32(const std::string& bytes, size_t at) {
   return number;
 }
 
-// Takes the first `size` bytes off `pieces`; empty: there are fewer.
+// Removes the first `size` bytes from `pieces`, or nothing if too few.
 std::optional<std::string> TakeBytes(std::vector<SharedBytes>& pieces,
                                      size_t size) {
   std::string bytes;

@@ -45,7 +45,7 @@ DataMetrics DataMeter::Take() {
   const auto decode = static_cast<double>(now.decode_ns - last_.decode_ns);
   const auto transform =
       static_cast<double>(now.transform_ns - last_.transform_ns);
-  // The same threads do both, so a wait for them is divided in proportion.
+  // Both stages run on the same threads, so waits are divided in proportion.
   // Images in memory are not decoded.
   const double decode_share =
       decode + transform > 0 ? decode / (decode + transform) : 0;

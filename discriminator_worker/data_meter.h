@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Metrics of a round on reading ahead: the figures of the prefetchers and of
-// the process's readers, since the last round.
+// Read-ahead metrics of a round, of the prefetchers and readers.
 //
-// Owner: a discriminator's role.
-// Thread safety: one thread.
+// Owner: a discriminator role. Thread safety: one thread.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +16,15 @@ namespace gandem {
 
 class DataMeter {
  public:
-  // `free_cores` of the process have no thread of the training.
+  // `free_cores`: cores of the process without a training thread.
   DataMeter(std::vector<std::shared_ptr<Prefetcher>> prefetchers,
             int free_cores);
   DataMeter(const DataMeter&) = delete;
   DataMeter& operator=(const DataMeter&) = delete;
 
-  // Returns the metrics since the last call.
   DataMetrics Take();
 
  private:
-  // Totals of the process since its start.
   struct Totals {
     int64_t bytes = 0;
     int64_t requests = 0;

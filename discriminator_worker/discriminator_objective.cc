@@ -13,19 +13,19 @@
 namespace gandem {
 namespace {
 
-// `sum` may be undefined: nothing so far.
+// An undefined `sum` counts as 0.
 at::Tensor Plus(const at::Tensor& sum, const at::Tensor& term) {
   if (!sum.defined()) return term;
   return term.defined() ? sum + term : sum;
 }
 
-// Adds weight * penalty(); a weight of 0 spares the work.
+// Adds weight * penalty(). Does not compute a penalty with weight 0.
 template <typename Penalty>
 void AddPenalty(double weight, at::Tensor& sum, Penalty penalty) {
   if (weight > 0) sum = Plus(sum, weight * penalty());
 }
 
-// Standard deviation of all values of all ranks.
+// Returns the standard deviation of all values of all ranks.
 double Deviation(const at::Tensor& own, FleetGather* fleet) {
   if (fleet == nullptr) return own.std().item<double>();
   const at::Tensor values = own.to(at::kDouble);
@@ -129,8 +129,7 @@ DiscriminatorObjective::Share DiscriminatorObjective::Generated(
       Augmented(images_NCHW, key, options_.penalties.r2 * gradient_factor_);
   const bool in_one_pass =
       images_NCHW.requires_grad() && options_.fused_in_one_pass;
-  // Weights of the images in the gradients of the parameters; known after the
-  // logits.
+  // Weights of the images in the parameter gradients, known after the logits.
   at::Tensor weights_N;
   if (in_one_pass && weighs_images_) {
     weights_N = at::zeros({images_NCHW.size(0)}, images_NCHW.options());
@@ -232,8 +231,7 @@ at::Tensor DiscriminatorObjective::Augmented(const at::Tensor& images_NCHW,
   const torch::NoGradGuard no_grad;
   at::Tensor seen =
       Augment(images_NCHW, options_.augmentation, *network_, key).detach();
-  // The gradient penalty shares the training pass, so the images need a
-  // gradient.
+  // The penalty shares the training pass, so the images need a gradient.
   if (gradient_weight > 0) seen.set_requires_grad(true);
   return seen;
 }
@@ -312,8 +310,7 @@ at::Tensor DiscriminatorObjective::UnitNormPenaltyAt(
   return Mean(UnitNormPenalties(ImageGradient(verdict.logits, leaf)));
 }
 
-// The dropout masks are those of the copied images: the penalty measures only
-// the effect of the change of the image.
+// Equal dropout masks: the penalty measures only the image's change.
 at::Tensor DiscriminatorObjective::Consistency(const at::Tensor& images_NCHW,
                                                const Condition& condition,
                                                const Verdict& verdict,

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loss of a discriminator step, one micro-batch after the other: first all
-// real ones, then all generated ones, or, where RealImagesFirst
-// (common/config/fused_feedback.h) leaves the choice, the other way round. The
-// caller runs backward on each share; the gradients add up to those of the
-// step's loss.
+// Loss of a discriminator step by micro-batches: first all real ones, then all
+// generated ones, or the reverse if RealImagesFirst
+// (common/config/fused_feedback.h) permits. The caller runs backward on each
+// share; the gradients add up to those of the step's loss.
 //
 //   objective.BeginStep(step, real_NCHW, ranges);
 //   for each real micro-batch:       objective.Real(...).root -> backward
 //   for each generated micro-batch:  objective.Generated(...).root -> backward
 //   objective.EndStep();
 //
-// A step with penalties.lazy_update SEPARATE has a second update, of the shares
-// that SecondShare gives after the first.
+// With lazy_update SEPARATE, a second update uses the shares of SecondShare.
 //
-// Images are augmented first; losses and penalties are those of what the
-// discriminator sees. Its state advances by one training pass per micro-batch;
-// passes of penalties are frozen ones and change nothing.
+// Images are augmented before losses and penalties. The discriminator's state
+// advances by one training pass per micro-batch; passes of penalties are
+// frozen.
 //
 // Owner: the discriminator role. Thread safety: one compute thread.
 // Errors: Torch exceptions.
@@ -43,50 +41,43 @@ namespace gandem {
 
 class DiscriminatorObjective {
  public:
-  // Results of one micro-batch.
   struct Share {
-    // This share's part of the step's loss. It is undefined while the share
-    // waits for the generated images (relativistic losses,
-    // lecam_moves_first); their share then has both parts.
+    // This share's part of the step's loss. Undefined if the share of the
+    // generated images has both parts (relativistic losses, lecam_moves_first).
     at::Tensor loss;
-    // Tensor at which the share's backward pass begins: the loss, or another
-    // sum that gives both the gradients of the parameters and those that the
-    // generated images need (training/objective/fused.h).
+    // Start of the share's backward pass: the loss, or a sum that also gives
+    // the gradients of the generated images (training/objective/fused.h).
     at::Tensor root;
-    at::Tensor logit_sum;  // over its images
-    // The same pass, for feedback on generated images that need a gradient; the
-    // images are augmented once. Empty if they need no gradient.
+    at::Tensor logit_sum;  // over the share's images
+    // Training pass for feedback on generated images that need a gradient;
+    // otherwise empty. The images are augmented once.
     TrainingPass pass = {};
   };
 
-  // `batch_size` images of either kind are in a step, spread over the ranks of
-  // `fleet`; null: all of them are here. What looks at the whole batch (DRAGAN,
-  // LeCam) asks them in BeginStep and EndStep.
+  // A step has `batch_size` images of either kind, spread over `fleet` (null:
+  // one rank), which DRAGAN and LeCam use in BeginStep and EndStep.
   DiscriminatorObjective(ObjectiveOptions options,
                          std::shared_ptr<Discriminator> network,
                          int64_t batch_size,
                          std::shared_ptr<FleetGather> fleet = nullptr);
 
-  // `real_NCHW`: all real images of the step that this rank has, which are
-  // those in `ranges` of it, one range after the other.
+  // `real_NCHW`: this rank's real images, at `ranges` of the step's batch.
   void BeginStep(int64_t step, const at::Tensor& real_NCHW,
                  const std::vector<IndexRange>& ranges);
-  // Images [first_index, first_index + N) of the step. The real and the
-  // generated micro-batch of one first index have the same size.
-  // What `given` says of their place is replaced by that of the pass.
+  // Images [first_index, first_index + N) of the step. Real and generated
+  // micro-batches of one first index must have equal sizes. The place in
+  // `given` is replaced by that of the pass.
   Share Real(const at::Tensor& images_NCHW, const Condition& given,
              int64_t first_index);
   Share Generated(const at::Tensor& images_NCHW, const Condition& given,
                   int64_t first_index);
   void EndStep();
 
-  // Number of shares of the loss of the step's second update; 0: there is no
-  // second update.
+  // Number of shares of the step's second update; 0: no second update.
   size_t num_second_shares() const { return penalized_.size(); }
   at::Tensor SecondShare(size_t share) const;
 
-  // Returns the tensors that a checkpoint has to keep; empty for most
-  // objectives.
+  // Returns the tensors for a checkpoint; empty for most objectives.
   TensorsByName State() const;
   // Null without ADA.
   const AdaController* ada() const { return ada_.get(); }
@@ -110,7 +101,7 @@ class DiscriminatorObjective {
   DrawKey Key(Purpose purpose, int64_t first_index) const;
   at::Tensor Augmented(const at::Tensor& images_NCHW, const DrawKey& key,
                        double gradient_weight) const;
-  // A training pass, with the weight of a penalty on its images' gradients.
+  // `gradient_weight`: weight of a penalty on the image gradients.
   Verdict Judge(const at::Tensor& images_NCHW, const Condition& condition,
                 double gradient_weight) const;
   at::Tensor Mean(const at::Tensor& penalties) const {
@@ -122,7 +113,7 @@ class DiscriminatorObjective {
   bool MovesLecamFirst() const {
     return options_.penalties.lecam_moves_first && lecam_.Active(step_);
   }
-  // Does the share of real images wait for the generated ones?
+  // Returns whether shares of real images wait for generated ones.
   bool RealWaits() const {
     return IsRelativistic(options_.loss) || MovesLecamFirst();
   }
@@ -142,14 +133,14 @@ class DiscriminatorObjective {
 
   const ObjectiveOptions options_;
   const std::shared_ptr<Discriminator> network_;
-  const bool weighs_images_;  // in gradients of parameters: our own layers do
+  const bool weighs_images_;  // in parameter gradients; only built-in layers do
   const int64_t batch_size_;
   const std::shared_ptr<FleetGather> fleet_;
   LecamAnchors lecam_;
   const std::unique_ptr<AdaController> ada_;
 
   int64_t step_ = 0;
-  // Factors of the lazy penalties in this step's first and second update.
+  // Factors of the lazy penalties in both updates of this step.
   double gradient_factor_ = 0;
   double second_factor_ = 0;
   double real_deviation_ = 0;

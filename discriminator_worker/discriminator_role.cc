@@ -68,7 +68,7 @@ absl::StatusOr<AdvanceResult> DiscriminatorRole::Next(absl::Time deadline) {
 
 absl::StatusOr<AdvanceResult> DiscriminatorRole::StartRound(
     absl::Time deadline) {
-  // A held gate opens when the cut is known, for which no feedback is needed.
+  // A held gate opens once the cut is known, which needs no feedback.
   GANDEM_RETURN_IF_ERROR(feedback_->Offer(updates()));
   GANDEM_ASSIGN_OR_RETURN(const bool begun, BeginRound(deadline));
   if (!begun) {
@@ -151,8 +151,8 @@ absl::Status DiscriminatorRole::Real(const DiscriminatorOp& op,
 
 absl::StatusOr<WaitEnd> DiscriminatorRole::Take(const DiscriminatorOp& op,
                                                 absl::Time deadline) {
-  // BOUNDED is at a version here, before the step's first forward; the wait
-  // below ends when somebody wants it.
+  // With BOUNDED, the network is at a version here, before the step's first
+  // forward pass. The wait below ends when a generator needs feedback.
   GANDEM_RETURN_IF_ERROR(feedback_->Offer(updates()));
   GANDEM_ASSIGN_OR_RETURN(
       TakenImages taken,
@@ -238,7 +238,7 @@ RoundMetrics DiscriminatorRole::Measured() const {
   const Schedule& schedule = plan_.schedule();
   const int64_t steps = schedule.discriminator_steps_per_round;
   const double images = static_cast<double>(steps * num_images());
-  // A loss is this rank's share of that of the batch; what is shown is a mean.
+  // A loss is this rank's share of the batch loss; metrics show the mean.
   const double share = static_cast<double>(num_images()) /
                        static_cast<double>(schedule.discriminator_batch);
   RoundMetrics metrics;

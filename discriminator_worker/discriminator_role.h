@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The discriminator's side of a run: trains on real and generated images and
-// gives the generator its feedback, as critics or as image gradients.
+// Discriminator side of a run: trains on real and generated images and gives
+// the generators feedback as critics or image gradients.
 //
-// Between rounds the network is a version phi_rR (a boundary); what it owes the
-// generators (feedback_giver.h) is given there, before the next training
-// forward.
+// Between rounds the network is a version phi_rR (a boundary). Due feedback
+// (feedback_giver.h) is given there, before the next training forward pass.
 //
 // Owner: a worker's run epoch. Thread safety: one compute thread.
 // Errors: Status of the exchange or of a check; Torch exceptions.
@@ -43,26 +42,23 @@ class DiscriminatorRole : public RoundRole {
     std::shared_ptr<Discriminator> network;
     Compute compute = {};
     TensorsByName compute_choice = {};  // saved with the state
-    // Makes a critic in modes in which an older version may have to judge here.
+    // Makes a critic in modes in which an older version may have to judge.
     CriticFactory new_critic = {};
     std::unique_ptr<Optimizer> optimizer;              // of network
-    std::unique_ptr<GradientScaler> scaler = nullptr;  // of float16
+    std::unique_ptr<GradientScaler> scaler = nullptr;  // for float16
     // Null: this is the only rank.
     std::unique_ptr<GradientSynchronizer> synchronizer = nullptr;
-    // Gathers values over the images of all ranks; null: all images are on this
-    // rank.
+    // Gathers values over the images of all ranks; null: a single rank.
     std::shared_ptr<FleetGather> fleet = nullptr;
     RealImageSource real_images;
     ConditionSource condition = NoCondition;  // of generated images
-    // Real images by generator round, only for losses that compare judged
-    // images with real ones.
+    // Real images by generator round, only for losses that use them.
     RealImageSource judging_images = {};
-    // Takes the metrics of reading ahead since the last call; null: nothing is
-    // read ahead.
+    // Returns the read-ahead metrics since the last call; null: no read-ahead.
     std::function<DataMetrics()> data_metrics = {};
   };
 
-  // `exchange` outlives the role.
+  // `exchange` must outlive the role.
   DiscriminatorRole(RunPlan plan, const EpochPlace& place, Parts parts,
                     DiscriminatorExchange* exchange, RoleServices services);
 
@@ -78,18 +74,18 @@ class DiscriminatorRole : public RoundRole {
   absl::StatusOr<AdvanceResult> Leave(absl::Time deadline);
   absl::StatusOr<AdvanceResult> Train(const DiscriminatorOp& op,
                                       absl::Time deadline);
-  // Unless it has begun: reads its real images.
+  // Reads the step's real images unless the step has begun.
   absl::Status BeginStep(absl::Time deadline);
   absl::Status Real(const DiscriminatorOp& op, absl::Time deadline);
   absl::StatusOr<WaitEnd> Take(const DiscriminatorOp& op, absl::Time deadline);
   absl::Status Generated(const DiscriminatorOp& op, absl::Time deadline);
   void Backward(const DiscriminatorObjective::Share& share,
                 GradientNoise::Part part, int64_t images);
-  // The backward passes of the step's second update.
+  // Runs the backward passes of the step's second update.
   void PenalizeAgain();
   absl::Status EndStep(absl::Time deadline);
   RoundMetrics Measured() const;
-  // This rank's images of a step, and how many they are.
+  // This rank's images of a step, and their number.
   std::vector<IndexRange> slices() const {
     return RankSlices(plan_.schedule().discriminator_batch,
                       plan_.schedule().discriminator_batches, place_.rank,
@@ -110,7 +106,7 @@ class DiscriminatorRole : public RoundRole {
   std::vector<DiscriminatorOp> ops_;
   size_t next_op_ = 0;
 
-  RealImages real_;  // this rank's, of the step
+  RealImages real_;  // of this rank and step
   int64_t real_step_ = -1;
   std::map<int64_t, std::vector<ImageBatch>> taken_;  // by first index
 
@@ -120,11 +116,10 @@ class DiscriminatorRole : public RoundRole {
   int64_t image_age_ = 0;
 };
 
-// Builds the discriminator's role of a run from its plan: network, optimizer,
-// real images, and the state of a checkpoint. One factory for all run epochs of
-// a process: it keeps the dataset (kept_dataset.h).
-// Errors: what is wrong with the config, the dataset, the device or the
-// checkpoint; Torch exceptions.
+// Builds a discriminator role from a run's plan: network, optimizer, real
+// images, and the state of a checkpoint. One factory serves all run epochs of a
+// process, to keep the dataset (kept_dataset.h). Errors: faults of config,
+// dataset, device or checkpoint; Torch exceptions.
 RoleFactory<DiscriminatorExchange> DiscriminatorRoles();
 
 }  // namespace gandem

@@ -38,7 +38,7 @@ absl::Status FeedbackGiver::Restore(const TensorReader& state) {
 
 void FeedbackGiver::SaveOlderCritics(StateShard& state) const {
   for (const auto& [boundary, critic] : older_) {
-    if (boundary == boundary_) continue;  // it is the model
+    if (boundary == boundary_) continue;  // the model itself
     state.Add(NamedTensor{.name = absl::StrCat("critic.", boundary),
                           .dtype = DType::kU8,
                           .shape = {static_cast<int64_t>(critic.bytes.size())},
@@ -53,8 +53,7 @@ void FeedbackGiver::EnterBoundary(int64_t rounds) {
   if (!exact()) return;
   BeginBoundary();
   if (schedule().lag >= 2) older_[boundary_] = Present();
-  // A generator that is restored after boundary_ rounds needs them from here
-  // on.
+  // A generator restored after boundary_ rounds needs no older critics.
   older_.erase(older_.begin(),
                older_.lower_bound(schedule().CriticBoundary(boundary_)));
 }
@@ -76,8 +75,7 @@ absl::Status FeedbackGiver::GiveInTraining(const TrainedImages&,
 }
 
 int64_t FeedbackGiver::last_round_due() const {
-  // Rounds after the last one are never asked for. At lag 0 nothing is due
-  // before the first round.
+  // No round after the last one is due, and at lag 0 none before the first.
   return std::min(schedule().LastRoundJudgedBy(boundary_),
                   parts_.gate->last_round());
 }

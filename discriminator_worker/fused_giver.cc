@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FUSED: the discriminator answers images with what their training pass says of
-// them. An answer leaves as soon as all images of its request were trained on:
-// requests are cut as the generators cut their batches, passes as the
-// discriminator cuts its own.
+// FUSED feedback: answers images from their training pass. An answer is sent as
+// soon as all images of its request were trained on, because requests follow
+// the generators' micro-batches and passes the discriminator's.
 #include <algorithm>
 #include <map>
 #include <vector>
@@ -39,16 +38,15 @@ class FusedGiver : public FeedbackGiver {
       Add(trained,
           JudgeTrained(trained.pass, objective, batch, parts_.compute));
     }
-    // The generator that waits for the answer continues during the backward
-    // pass.
+    // Answers before the backward pass, so that a waiting generator continues.
     GANDEM_RETURN_IF_ERROR(AnswerAvailable(trained.round));
     backward();
     return absl::OkStatus();
   }
 
  private:
-  // Nothing of this boundary's version is due before its training passes; what
-  // could not be answered during the round that ends here is.
+  // Answers the rest of the finished round. Nothing else is due before the
+  // training passes of this boundary's version.
   absl::Status GiveAllDue(absl::Time deadline) override {
     while (num_unanswered_ > 0) {
       GANDEM_ASSIGN_OR_RETURN(
@@ -66,7 +64,7 @@ class FusedGiver : public FeedbackGiver {
     return absl::OkStatus();
   }
 
-  // BOUNDED only, which a config with FUSED is not.
+  // Unreachable: FUSED requires EXACT.
   absl::Status GiveNewest() override {
     return absl::InternalError("FUSED feedback in a run that is not EXACT");
   }
@@ -76,7 +74,7 @@ class FusedGiver : public FeedbackGiver {
     judged_[trained.first_index] = std::move(judgment);
   }
 
-  // Requests come with the images, so those of trained images are here.
+  // Requests come with the images, so requests for trained images have arrived.
   absl::Status AnswerAvailable(int64_t round) {
     while (true) {
       absl::StatusOr<ImageBatch> request =
@@ -102,7 +100,7 @@ class FusedGiver : public FeedbackGiver {
     return absl::OkStatus();
   }
 
-  // False: some of its images were not trained on yet.
+  // Returns false if some images of the request were not trained on yet.
   absl::StatusOr<bool> Answer(const ImageBatch& request) {
     std::vector<at::Tensor> gradients;
     double loss = 0;
@@ -136,9 +134,9 @@ class FusedGiver : public FeedbackGiver {
     return true;
   }
 
-  // Judgments and requests of the round in training.
   std::map<int64_t, TrainedJudgment> judged_;  // by first index
-  int64_t num_unanswered_ = 0;                 // images of them
+  // Images in judged_ without an answer.
+  int64_t num_unanswered_ = 0;
   std::vector<ImageBatch> requests_;  // taken from the exchange, not answered
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// IMAGE_GRADIENT: the discriminator judges the images that wait for this
-// version and answers them.
+// IMAGE_GRADIENT feedback: judges and answers images for this version.
 #include "absl/strings/str_cat.h"
 #include "common/process/failpoint.h"
 #include "common/status.h"
@@ -22,7 +21,7 @@ class ImageGradientGiver : public FeedbackGiver {
     const int64_t judged =
         ImagesJudgedBy(schedule(), parts_.place.rank, num_workers());
     while (true) {
-      // Looked up each time: a cut lowers what is due.
+      // Queried each time, because a cut lowers the due round.
       const int64_t due_round = last_round_due();
       const int64_t rounds = due_round + 1 - parts_.place.first_round;
       if (answered_images_ >= rounds * judged) {
@@ -74,12 +73,12 @@ class ImageGradientGiver : public FeedbackGiver {
                                             real_round_));
   }
 
-  // The critic of `round` and its version.
+  // Returns the critic of `round` and its version.
   absl::StatusOr<std::pair<Discriminator*, int64_t>> CriticOf(int64_t round) {
     if (!exact() || schedule().CriticVersion(round) == version()) {
       return std::pair(parts_.network.get(), version());
     }
-    // After a restart the generator repeats rounds that older versions judged.
+    // After a restart, the generator repeats rounds that older versions judged.
     const auto older = older_critics().find(schedule().CriticBoundary(round));
     if (older == older_critics().end()) {
       return absl::InternalError(absl::StrCat("no critic for round ", round,
@@ -107,7 +106,7 @@ class ImageGradientGiver : public FeedbackGiver {
         .round = images.round,
         .first_index = images.first_index};
     if (parts_.real_images) {
-      // Losses that compare with them are for one batch (loss_validate.cc).
+      // Losses with real images have a single batch (loss_validate.cc).
       const IndexRange slice = RankSlice(schedule().generator_batch,
                                          parts_.place.rank, num_workers());
       judged.real_NCHW = real_.images_NCHW.narrow(
@@ -131,7 +130,7 @@ class ImageGradientGiver : public FeedbackGiver {
   int num_workers() const { return parts_.plan.discriminator.workers; }
 
   int64_t answered_images_ = 0;  // since first_round
-  // Taken from the exchange, not answered: its real images are not ready.
+  // Taken from the exchange, not answered: real images are not ready.
   std::optional<ImageBatch> request_;
   RealImages real_;     // of real_round_
   int64_t real_round_;  // the last round whose real images were taken

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The dataset of a worker, kept from one run epoch to the next: opening it
-// again would take most of the time that a run needs to resume after a worker's
-// death.
+// Dataset of a worker, kept between run epochs, because opening it takes most
+// of the time to resume after a worker's death.
 //
-// Owner: the program. Thread safety: one thread; the dataset's see dataset.h.
+// Owner: the program. Thread safety: one thread; datasets: see dataset.h.
 #pragma once
 
 #include <memory>
@@ -22,12 +21,12 @@ namespace gandem {
 
 class KeptDataset {
  public:
-  // The one that was opened last if the plan asks for the same, else another.
+  // Returns the open dataset if the plan is equal, otherwise opens another.
   // Errors: those of pipeline/sources/open_dataset.h.
   absl::StatusOr<std::shared_ptr<const Dataset>> Open(const DataPlan& plan) {
     std::string config = plan.files.SerializeAsString();
     if (dataset_ != nullptr && config == config_) return dataset_;
-    dataset_.reset();  // before there are two in memory
+    dataset_.reset();  // never holds two in memory
     GANDEM_ASSIGN_OR_RETURN(dataset_, plan.has_pairs()
                                           ? OpenPairs(plan.files)
                                           : OpenDataset(plan.files));
@@ -36,7 +35,7 @@ class KeptDataset {
   }
 
  private:
-  std::string config_;  // config of the dataset
+  std::string config_;
   std::shared_ptr<const Dataset> dataset_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The discriminator worker's binary; see worker/worker_main.h.
+// Binary of the discriminator worker; see worker/worker_main.h.
 #include "discriminator_worker/discriminator_role.h"
 #include "worker/worker_main.h"
 

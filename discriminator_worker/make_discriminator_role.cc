@@ -32,8 +32,7 @@ namespace {
 
 constexpr int kMaxDecodeThreads = 256;
 
-// Real images, read ahead in the keyed order of the run, with what belongs to
-// them: labels, or the other half of a pair.
+// Reads real images ahead in the run's order, with labels or pairs.
 RealImageSource ReadRealImages(const DataPlan& plan, int64_t count,
                                const ImageShape& stored,
                                std::shared_ptr<Prefetcher> prefetcher,
@@ -47,7 +46,7 @@ RealImageSource ReadRealImages(const DataPlan& plan, int64_t count,
   return RealImageSource(
       [=](int64_t step, absl::Time deadline) -> absl::StatusOr<RealImages> {
         absl::StatusOr<RealBatch> read = prefetcher->Next(deadline);
-        // The file will be unreadable in the next run epoch, too.
+        // The file would be unreadable in the next run epoch, too.
         if (IsUnreadable(read.status())) {
           return absl::InvalidArgumentError(read.status().message());
         }
@@ -67,13 +66,12 @@ RealImageSource ReadRealImages(const DataPlan& plan, int64_t count,
       });
 }
 
-// `gandem train` gives a worker more cores than it has compute threads where
-// there are some left.
+// Cores beyond the compute threads, if `gandem train` had some left.
 int FreeCores(const Compute& compute) {
   return std::max(UsableCores() - compute.threads, 0);
 }
 
-// Opens the dataset: for real images, and for what generated ones are made of.
+// Opens the dataset for real images and for the conditions of generated ones.
 absl::Status OpenData(const RunPlan& plan, const RoleSetup& setup,
                       const Compute& compute, KeptDataset& kept,
                       DiscriminatorRole::Parts& parts) {
@@ -86,7 +84,7 @@ absl::Status OpenData(const RunPlan& plan, const RoleSetup& setup,
   }
   GANDEM_ASSIGN_OR_RETURN(
       parts.condition, OpenConditions(data, std::move(pairs), compute.device));
-  // The other half is for blocks of remote files.
+  // The rest is for blocks of remote files.
   const int64_t memory_bytes =
       data.files.memory_bytes() / (plan.judges_with_real_images ? 4 : 2);
   std::vector<std::shared_ptr<Prefetcher>> prefetchers;
@@ -118,7 +116,7 @@ absl::Status OpenData(const RunPlan& plan, const RoleSetup& setup,
       read_from(first_round * schedule.discriminator_steps_per_round,
                 schedule.discriminator_batch, schedule.discriminator_batches));
   if (plan.judges_with_real_images) {
-    // The order is the same; with REUSED images each round has the same images.
+    // The order is equal; with REUSED images each round has the same images.
     GANDEM_ASSIGN_OR_RETURN(parts.judging_images,
                             read_from(first_round, schedule.generator_batch,
                                       schedule.generator_batches));
@@ -130,8 +128,7 @@ absl::Status OpenData(const RunPlan& plan, const RoleSetup& setup,
   return absl::OkStatus();
 }
 
-// Opens the data while the other workers are told what this worker waits for,
-// because a mount may hang.
+// Opens the data while the wait is reported, because a mount may hang.
 absl::Status WaitForData(const RunPlan& plan, const RoleSetup& setup,
                          const Compute& compute, KeptDataset& kept,
                          DiscriminatorRole::Parts& parts) {
@@ -196,8 +193,8 @@ absl::StatusOr<std::unique_ptr<TrainingRole>> MakeDiscriminatorRole(
   if (setup.fleet.host != nullptr) parts.fleet = GatherOver(setup.fleet.host);
   GANDEM_RETURN_IF_ERROR(WaitForData(plan, setup, compute, kept, parts));
   RunPlan resolved = plan;
-  // A scale that makes the gradient of the discriminator's loss infinite must
-  // not take the generator's with it.
+  // A loss scale that makes the discriminator's gradient infinite must not
+  // affect the generator's.
   if (compute.NeedsLossScale()) resolved.objective.fused_in_one_pass = false;
   auto role = std::make_unique<DiscriminatorRole>(std::move(resolved),
                                                   setup.place, std::move(parts),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SNAPSHOT: the discriminator publishes critics.
+// SNAPSHOT feedback: publishes critics.
 #include <algorithm>
 #include <deque>
 

@@ -7,7 +7,7 @@
 namespace gandem {
 namespace {
 
-// Both enums use the same numbers, so a mode is named in two places only.
+// Equal numbers in both enums avoid a third list of the modes.
 FeedbackMode FeedbackOf(ScheduleConfig::FeedbackMode mode) {
   static_assert(static_cast<int>(FeedbackMode::kSnapshot) ==
                 ScheduleConfig::SNAPSHOT);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Critics that a generator has received and not yet used, without a lock. EXACT
-// holds max(1, lag) critics ahead of the one in use: together with the critic
-// in the discriminator's slot, this is as far as the discriminator can run
-// ahead. BOUNDED holds the newest critic.
+// Critics that a generator has received and not used, without a lock. EXACT
+// holds max(1, lag) besides the one in use, because the discriminator can run
+// ahead that far (its slot holds one more). BOUNDED holds only the newest.
 //
 // Owner: GeneratorInbox, under its mutex.
 // Thread safety: one thread. Values; copies share the bytes.
@@ -28,8 +27,8 @@ class CriticQueue {
       : exact_(schedule.IsExact()),
         capacity_(std::max<int64_t>(1, schedule.lag)) {}
 
-  // Stores a critic newer than the others. A repeat is accepted and ignored.
-  // Returns false if there is no room until a later critic is taken.
+  // Stores a critic newer than the stored ones. Ignores repeats and returns
+  // true. Returns false if there is no room until a later critic is taken.
   bool Offer(const CriticState& critic) {
     if (critic.version <= newest_) return true;
     if (!drained_ && critic.version >= wanted_) {
@@ -41,10 +40,9 @@ class CriticQueue {
     return true;
   }
 
-  // Returns the critic for GeneratorExchange::TakeCritic; empty if it has not
-  // arrived yet.
+  // Returns the critic for GeneratorExchange::TakeCritic, if it is there.
   //   FAILED_PRECONDITION  a newer critic was taken before, or this version is
-  //                        missing between the received ones.
+  //                        missing between received versions
   absl::StatusOr<std::optional<CriticState>> Take(int64_t version) {
     if (!exact_) {
       if (!queue_.empty() && queue_.back().version >= version) {
@@ -61,7 +59,7 @@ class CriticQueue {
           in_use_->version, " was taken"));
     }
     wanted_ = version;
-    // Critics older than `version` would occupy the room it needs.
+    // Older critics would occupy the room that `version` needs.
     while (!queue_.empty() && queue_.front().version < version) {
       queue_.erase(queue_.begin());
     }
@@ -78,7 +76,7 @@ class CriticQueue {
     return in_use_;
   }
 
-  // After this call, critics are accepted and discarded.
+  // Makes the queue accept and discard all later critics.
   void Drain() {
     drained_ = true;
     queue_.clear();
@@ -92,7 +90,7 @@ class CriticQueue {
   size_t capacity_;
   bool drained_ = false;
   int64_t newest_ = -1;
-  int64_t wanted_ = -1;  // EXACT: critics older than this are not needed
+  int64_t wanted_ = -1;  // EXACT: older critics are not needed
   std::optional<CriticState> in_use_;
   std::vector<CriticState> queue_;  // ascending, newer than in_use_
 };

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The published critic, kept until every generator rank has it, without a lock.
-// EXACT needs each version: the slot is free for the next critic once all ranks
-// have acknowledged. BOUNDED wants the newest: the next critic replaces one
-// that was not sent.
+// The published critic, without a lock. EXACT needs each version: the slot is
+// free once all generator ranks have acknowledged the critic. BOUNDED needs the
+// newest version: the next critic replaces one that was not sent.
 //
 // Owner: DiscriminatorEnd, under its mutex.
 // Thread safety: one thread. Values; copies share the bytes.
@@ -43,8 +42,8 @@ class CriticSlot {
     return -1;
   }
 
-  // Call only while MayPublish().
-  //   INVALID_ARGUMENT  the version is not newer than the last one.
+  // Publishes a critic. Call only while MayPublish().
+  //   INVALID_ARGUMENT  the version is not newer than the last one
   absl::Status Publish(CriticState critic) {
     if (critic.version <= newest()) {
       return absl::InvalidArgumentError(
@@ -64,8 +63,8 @@ class CriticSlot {
     return critic_;
   }
 
-  // `rank` starts again with this version, or with none (-1).
-  //   INVALID_ARGUMENT  the version was never published.
+  // Sets the version that `rank` starts with again; -1: none.
+  //   INVALID_ARGUMENT  the version was never published
   absl::Status Open(int rank, int64_t version) {
     if (version > newest()) {
       return absl::InvalidArgumentError(
@@ -76,12 +75,12 @@ class CriticSlot {
     return absl::OkStatus();
   }
 
-  // `rank` has this version and needs no older one.
+  // Records that `rank` has this version and needs no older one.
   void Acknowledge(int rank, int64_t version) {
     acknowledged_[rank] = std::max(acknowledged_[rank], version);
   }
 
-  // `rank` needs no more critics.
+  // Records that `rank` needs no more critics.
   void Release(int rank) { acknowledged_[rank] = kReleased; }
 
  private:

@@ -31,12 +31,12 @@ DiscriminatorEnd::DiscriminatorEnd(const ExchangeOptions& options)
       critic_(options.schedule.consistency, options.num_generators),
       finish_(options.num_generators, absl::InfiniteFuture()) {
   for (int rank = 0; rank < options.num_generators; ++rank) {
-    // This rank does not connect, so nothing from it is awaited.
+    // Nothing is awaited from a rank that does not connect.
     if (!PartnersOf(options.schedule, rank, options.num_generators,
                     options.num_discriminators)[options.rank]) {
       finish_[rank] = absl::InfinitePast();
     }
-    // Other discriminators provide the critics of the other generators.
+    // Other discriminators provide this generator's critics.
     if (CriticSource(rank, options.num_generators,
                      options.num_discriminators) != options.rank) {
       critic_.Release(rank);
@@ -55,7 +55,7 @@ absl::Status DiscriminatorEnd::WaitUntil(const char* what, Attempt attempt,
       if (attempt()) break;
       seen = changes_;
     }
-    // The transport may hold what the failed attempt lacked; it now has room.
+    // The transport may hold the missing data, which now has room.
     if (first) Notify();
     absl::MutexLock lock(&mu_);
     const auto changed = [this, seen]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The discriminator's end of the exchange: image cache, feedback requests and
-// answers, and the critic slot, behind one mutex. The worker uses it as
-// DiscriminatorExchange. A transport calls the other functions on behalf of one
-// generator rank: they never wait, and the listener reports when a retry may
-// succeed. It has no thread of its own.
+// Discriminator's end of the exchange: image cache, feedback requests and
+// answers, and critic slot behind one mutex. The worker uses it as
+// DiscriminatorExchange. A transport calls the other functions for one
+// generator rank; they never wait, and the listener reports when to retry.
 //
-// Owner: the discriminator's run epoch; it outlives transport and worker calls.
+// Owner: the discriminator's run epoch; outlives calls of transport and worker.
 // Thread safety: any thread.
-// Errors: see exchange.h. All calls that return a status may return Close()'s
-// reason.
+// Errors: those of exchange.h. Calls with a status may return Close()'s reason.
 #pragma once
 
 #include <cstdint>
@@ -52,39 +50,36 @@ class DiscriminatorEnd : public DiscriminatorExchange {
   // For a transport.
 
   // Accepts a batch or its repeat. Returns false if there is no room now, or if
-  // only other discriminators have reached its round.
-  //   INVALID_ARGUMENT     it does not fit the run, or its range was cut
-  //                        differently the first time.
-  //   FAILED_PRECONDITION  its round is outside the accepted window.
+  // only other discriminators have reached the batch's round.
+  //   INVALID_ARGUMENT     does not fit the run, or is a range cut differently
+  //                        the first time
+  //   FAILED_PRECONDITION  the round is outside the accepted window
   absl::StatusOr<bool> OfferImages(int rank, const ImageBatch& batch);
-  // `rank` will send no more images and needs nothing more. With `is_confirmed`
-  // it also knows that this end knows, so this end may exit.
+  // Records that `rank` sends no more images and needs nothing more.
+  // `is_confirmed`: `rank` knows that this end knows, so this end may exit.
   absl::Status FinishGenerator(int rank, bool is_confirmed);
 
-  // Returns the oldest answer numbered above `after` that `rank` has not
-  // acknowledged.
+  // Returns the oldest unacknowledged answer numbered above `after`.
   std::optional<FeedbackBook::Numbered> NextAnswer(int rank, int64_t after);
   void AcknowledgeAnswer(int rank, int64_t round, int64_t first_index);
 
-  // `rank` reports its newest critic (-1: none) after a lost connection or as a
-  // new process.
-  //   INVALID_ARGUMENT  the version was never published.
+  // Records `rank`'s newest critic (-1: none) on a new connection.
+  //   INVALID_ARGUMENT  the version was never published
   absl::Status OpenCritics(int rank, int64_t version);
-  // Returns the published critic if it is newer than `after` and
-  // unacknowledged.
+  // Returns the published critic if newer than `after` and unacknowledged.
   std::optional<CriticState> NextCritic(int rank, int64_t after);
   void AcknowledgeCritic(int rank, int64_t version);
 
-  // OK, or Close()'s reason.
+  // Returns OK, or Close()'s reason.
   absl::Status status() const;
 
-  // Sets the one listener. The thread that causes an answer, a critic, more
-  // room or Close calls it, without a lock. A call may still be running shortly
-  // after the listener was replaced, so the listener must own what it uses.
+  // Sets the only listener, called without a lock by the thread that adds an
+  // answer, a critic or room, or calls Close. A replaced listener may still run
+  // shortly, so listeners must own all objects that they use.
   void SetListener(std::function<void()> listener);
 
  private:
-  // Calls `attempt`, which needs mu_, after every change until it returns true.
+  // Calls `attempt`, with mu_ held, after every change until it returns true.
   template <typename Attempt>
   absl::Status WaitUntil(const char* what, Attempt attempt, absl::Time deadline)
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -92,33 +87,30 @@ class DiscriminatorEnd : public DiscriminatorExchange {
   void AdvanceTo(int64_t round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Completes the rounds that end at or before discriminator step `version`.
   void AdvanceToVersion(int64_t version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // BOUNDED: true if images wait for feedback that a critic of the finished
-  // rounds may give.
+  // BOUNDED: returns whether images wait for feedback that can be given.
   bool IsAskedForFeedback() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool HasRoom(const ImageBatch& batch) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Notify() ABSL_LOCKS_EXCLUDED(mu_);
 
   bool IsExact() const { return options_.schedule.IsExact(); }
-  // Returns the only generator, or -1 if there are several.
   int AnyGenerator() const { return options_.num_generators == 1 ? 0 : -1; }
 
-  const ExchangeOptions options_;  // never changes after construction
+  const ExchangeOptions options_;
 
   mutable absl::Mutex mu_;
   ImageLedger ledger_ ABSL_GUARDED_BY(mu_);
   ImageCache cache_ ABSL_GUARDED_BY(mu_);
   FeedbackBook feedback_ ABSL_GUARDED_BY(mu_);
   CriticSlot critic_ ABSL_GUARDED_BY(mu_);
-  // By generator rank: when the wait for it ends. Its last message sets this
-  // time.
+  // Time at which the wait for a generator rank ends, set by its last message.
   std::vector<absl::Time> finish_ ABSL_GUARDED_BY(mu_);
-  // The last round for which the worker has requested feedback. Its images need
-  // no room, because the worker trains on nothing before it has answered them.
+  // Last round for which the worker has requested feedback. Its images need no
+  // room, because the worker trains on nothing before it has answered them.
   int64_t wanted_feedback_round_ ABSL_GUARDED_BY(mu_) = -1;
   int64_t changes_ ABSL_GUARDED_BY(mu_) = 0;  // wakes WaitUntil
   int waits_for_ ABSL_GUARDED_BY(mu_) = -1;   // set by the last attempt
-  absl::Status closed_ ABSL_GUARDED_BY(mu_);  // sticky
+  absl::Status closed_ ABSL_GUARDED_BY(mu_);  // first reason; OK: open
   std::function<void()> listener_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -13,7 +13,7 @@ namespace {
 uint16_t ToBfloat16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
-  // Setting the quiet bit keeps a NaN whose payload is in the lower half.
+  // The quiet bit keeps a NaN whose payload is in the lower half.
   if (is_nan) return static_cast<uint16_t>((bits >> 16) | 0x40u);
   const uint32_t lowest_kept = (bits >> 16) & 1u;
   return static_cast<uint16_t>((bits + 0x7fffu + lowest_kept) >> 16);
@@ -23,8 +23,8 @@ uint8_t ToUint8(float value) {
   float level = 127.5f * (value + 1.0f);
   level = level > 0.0f ? level : 0.0f;  // also replaces NaN
   level = level < 255.0f ? level : 255.0f;
-  // Adding 2^23 leaves the rounded integer in the mantissa, ties to even. The
-  // compiler vectorizes this, but not std::nearbyint.
+  // Adding 2^23 leaves the rounded integer in the mantissa, ties to even.
+  // Unlike std::nearbyint, this is vectorized by the compiler.
   return static_cast<uint8_t>(std::bit_cast<uint32_t>(level + 8388608.0f));
 }
 

@@ -12,8 +12,8 @@
 
 namespace gandem {
 
-// kFloat64 is for runs in double precision and carries doubles unchanged.
-// Encode and Decode convert floats and refuse it.
+// kFloat64 carries doubles unchanged, for runs in double precision. Encode and
+// Decode convert floats and reject it.
 enum class Encoding { kFloat32, kBfloat16, kUint8, kFloat64 };
 enum class Layout { kNchw, kChannelsLast };
 
@@ -31,14 +31,14 @@ constexpr int64_t BytesPerElement(Encoding encoding) {
   return 0;
 }
 
-// `out` has values.size() * BytesPerElement(encoding) bytes. BFLOAT16 rounds to
-// nearest even and keeps NaN. UINT8 is round(127.5 * (x + 1)) clamped to [0,
-// 255]; NaN becomes 0.
+// Encodes `values` to `out`, which has values.size() *
+// BytesPerElement(encoding) bytes. BFLOAT16 rounds to nearest even and keeps
+// NaN. UINT8 is round(127.5 * (x + 1)) clamped to [0, 255]; NaN becomes 0.
 void Encode(std::span<const float> values, Encoding encoding,
             std::span<std::byte> out);
 
-// The inverse of Encode. A UINT8 value becomes what that byte means in a
-// dataset (common/value_of_byte.h).
+// Decodes `bytes` to `out`. A UINT8 byte gets its dataset value
+// (common/value_of_byte.h).
 void Decode(std::span<const std::byte> bytes, Encoding encoding,
             std::span<float> out);
 

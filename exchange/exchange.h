@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two ends of the exchange between the fleets: generated images one way,
-// critics or image gradients the other (design.md sections 4 and 6). They carry
-// bytes; training/ converts tensors. Implementations work inside a process
-// (colocated) or over gRPC.
+// Interfaces of the two ends of the exchange between the fleets: generated
+// images one way, critics or image gradients the other (design.md sections 4
+// and 6). They carry bytes; training/ converts tensors. Implementations work
+// inside a process (colocated) or over gRPC.
 //
 // Owner: a worker's run epoch owns its end and outlives all callers.
-// Thread safety: one compute thread calls; Close and stats from any thread.
-// Errors of every waiting call, which then changed nothing:
+// Thread safety: one compute thread; Close and stats from any thread.
+// Errors of every waiting call, which then changes nothing:
 //   DEADLINE_EXCEEDED  the deadline passed: check for other work and call
-//                      again. A deadline in the past makes the call a single
-//                      attempt.
-//   Close()'s reason, or the first failure of the connection; both are sticky.
+//                      again; with a deadline in the past, the call does not
+//                      wait
+//   Close()'s reason, or the first failure of the connection; both are sticky
 #pragma once
 
 #include <cstdint>
@@ -40,9 +40,9 @@ struct TensorFormat {
   bool operator==(const TensorFormat&) const = default;
 };
 
-// Generated images [first_index, first_index + count) of a round. kTrain counts
-// in its TRAIN space, kFeedback in its FEEDBACK space; for kBoth they are
-// equal.
+// Generated images [first_index, first_index + count) of a round. Indices of
+// kTrain count in the round's TRAIN space, of kFeedback in its FEEDBACK space;
+// for kBoth both spaces are equal.
 struct ImageBatch {
   ImageUse use = ImageUse::kTrain;
   int64_t round = 0;
@@ -53,7 +53,7 @@ struct ImageBatch {
   SharedBytes pixels = {};  // count * format.BytesPerImage()
 
   IndexRange range() const { return {.first = first_index, .count = count}; }
-  // Returns the images of a part of range(). The pixels are shared.
+  // Returns the images of a part of range(), sharing the pixels.
   ImageBatch Cut(IndexRange part) const {
     ImageBatch batch = *this;
     batch.first_index = part.first;
@@ -86,12 +86,12 @@ struct CriticState {
 enum class WaitEnd {
   kDone,
   // BOUNDED: images that need feedback have arrived, and nothing else has
-  // changed. The discriminator answers them and calls again. Otherwise it could
-  // wait for a generator that waits for it, forever.
+  // changed. The discriminator must answer them and call again; otherwise it
+  // could wait forever for a generator that waits for it.
   kAsked,
 };
 
-// Images that the discriminator trains on; none if `end` is kAsked.
+// Images to train on; none if `end` is kAsked.
 struct TakenImages {
   WaitEnd end = WaitEnd::kDone;
   std::vector<ImageBatch> pieces = {};
@@ -108,9 +108,9 @@ class GeneratorExchange {
  public:
   virtual ~GeneratorExchange() = default;
 
-  // Hands over one micro-batch; waits while the cache is full. The images may
-  // still be in transit when it returns; Finish() waits for the last of them.
-  //   INVALID_ARGUMENT  size, shape or use does not fit the run.
+  // Hands over one micro-batch. Waits while the cache is full. The images may
+  // still be in transit at the return; Finish() waits for them.
+  //   INVALID_ARGUMENT  size, shape or use does not fit the run
   virtual absl::Status PutImages(const ImageBatch& batch,
                                  absl::Time deadline) = 0;
 
@@ -119,19 +119,18 @@ class GeneratorExchange {
                                                      int64_t first_index,
                                                      absl::Time deadline) = 0;
 
-  // Waits for critic `version`; with BOUNDED, for the newest critic of at least
-  // that version. It stays available until a later one is returned.
+  // Waits for critic `version` (BOUNDED: the newest critic of at least
+  // `version`). The critic stays available until a later one is returned.
   virtual absl::StatusOr<CriticState> TakeCritic(int64_t version,
                                                  absl::Time deadline) = 0;
 
-  // Waits until all images have arrived and the discriminator knows that none
-  // will follow.
+  // Waits until all images have arrived and the discriminator knows the end.
   virtual absl::Status Finish(absl::Time deadline) = 0;
 
-  // Damaged messages in both directions since the start. Each was sent again.
+  // Returns the number of damaged (and resent) messages of both directions.
   virtual int64_t messages_damaged() const = 0;
 
-  // The discriminator rank that the last DEADLINE_EXCEEDED call waited for.
+  // Returns the discriminator rank awaited by the last DEADLINE_EXCEEDED call.
   virtual int waits_for() const { return 0; }
 
   virtual void Close(absl::Status reason) = 0;
@@ -143,35 +142,31 @@ class DiscriminatorExchange {
 
   // EXACT: waits for images [first, first + count) of the round's TRAIN space
   // and removes them. The pieces ascend, cut as the generator sent them.
-  // BOUNDED: returns the next `count` images in order and ignores `first`.
-  // Unused images come first, then used ones that are young enough for a
+  // BOUNDED: returns the next `count` images in order and ignores `first`:
+  // unused images first, then used images that are young enough for a
   // discriminator in `round` and have uses left. Waits while there are too few.
   virtual absl::StatusOr<TakenImages> TakeImages(int64_t round, int64_t first,
                                                  int64_t count,
                                                  absl::Time deadline) = 0;
 
-  // The discriminator has completed `round`: older images are refused from now
-  // on, and the window of accepted rounds moves.
+  // Records that the discriminator has completed `round`. Older images are
+  // refused from now on, and the window of accepted rounds moves.
   virtual void FinishRound(int64_t round) = 0;
 
   // Waits for images that need feedback, of rounds <= last_round, in order of
-  // arrival. BOUNDED returns no round for which the newest finished critic
-  // would exceed the lag.
+  // arrival. BOUNDED: only rounds for which the newest critic meets the lag.
   virtual absl::StatusOr<ImageBatch> NextFeedbackRequest(
       int64_t last_round, absl::Time deadline) = 0;
   virtual absl::Status AnswerFeedback(FeedbackBatch answer) = 0;
 
-  // Publishes a critic; versions ascend. Waits until every generator rank has
-  // acknowledged the previous critic.
+  // Publishes a newer critic once all generator ranks have the previous one.
   virtual absl::Status PublishCritic(CriticState critic,
                                      absl::Time deadline) = 0;
 
-  // Waits until every generator rank has called Finish(): it then has
-  // everything it needs.
+  // Waits until every generator rank has called Finish().
   virtual absl::StatusOr<WaitEnd> WaitForGenerators(absl::Time deadline) = 0;
 
-  // The generator rank that the last DEADLINE_EXCEEDED call waited for; -1:
-  // any.
+  // Returns the rank awaited by the last DEADLINE_EXCEEDED call; -1: any.
   virtual int waits_for() const { return -1; }
 
   virtual ExchangeStats stats() const = 0;

@@ -9,7 +9,7 @@
 namespace gandem {
 namespace {
 
-// Chosen; more rounds than any run has.
+// Chosen above the number of rounds of any run.
 constexpr int64_t kMaxRound = int64_t{1} << 40;
 
 // Returns the fault of a batch, or an empty string.
@@ -51,7 +51,6 @@ std::string UseFault(const Schedule& schedule, ImageUse use) {
                 : "FRESH images have one use each";
 }
 
-// Returns OK if `fault` is empty.
 template <typename Batch>
 absl::Status BatchStatus(absl::string_view what, const Batch& batch,
                          absl::string_view fault) {

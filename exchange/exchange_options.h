@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Facts about the run that both ends of the exchange need, and checks of a
-// batch against them. Both ends get the same values except `rank` and
-// `incarnation`. The values come from a valid config
-// (common/config/run_config.h) and from the coordinator; they are not checked
-// again here.
+// Facts about the run for both ends of the exchange, and checks of batches
+// against them. Both ends get equal values except for `rank` and `incarnation`.
+// The values come from a valid config (common/config/run_config.h) and from the
+// coordinator, and are not checked again.
 //
-// Owner: values; copy freely.
-// Thread safety: pure functions.
+// Owner: values. Thread safety: pure functions.
 // Errors: INVALID_ARGUMENT names field and value.
 #pragma once
 
@@ -23,7 +21,7 @@ namespace gandem {
 struct ExchangeOptions {
   Schedule schedule = {};
   int64_t max_samples_per_image = 1;  // BOUNDED; >= 1
-  // The first round of this run epoch: 0, or the round after a checkpoint.
+  // First round of this run epoch: 0, or the round after a checkpoint.
   int64_t first_round = 0;
   // Rounds of TRAIN images in the cache, >= max(1, lag); 0: lag + 1.
   int64_t cache_rounds = 0;
@@ -33,8 +31,7 @@ struct ExchangeOptions {
   TensorFormat image_format = {};     // required
   TensorFormat feedback_format = {};  // required if images are answered
 
-  // If a generator has announced its end and its confirmation is lost, it
-  // counts as finished after this time.
+  // Time after which a generator counts as finished if unconfirmed.
   absl::Duration finish_grace = absl::Seconds(30);
 
   // Participants. Every message carries run epoch and incarnation.
@@ -44,19 +41,17 @@ struct ExchangeOptions {
   int rank = 0;                // of this end in its own fleet
   int num_generators = 1;      // >= 1
   int num_discriminators = 1;  // >= 1
-  // Rounds by which one discriminator rank may trail another whose critic has
+  // Rounds by which a discriminator rank may trail the rank whose critic has
   // released the generators; 0 for a single rank. >= 0
   int64_t discriminator_skew = 0;
 
-  // Images that fit into the cache: the smaller of both budgets.
+  // Returns the number of images that fit into the smaller of both budgets.
   int64_t CacheImages() const;
 };
 
-// Checks that this generator rank exists.
 absl::Status CheckGeneratorRank(const ExchangeOptions& options, int rank);
 
-// Check that use, index range, version, format and size fit the run.
-// ImageLedger checks which rounds are acceptable now.
+// Check that a batch fits the run, except for its round (ImageLedger).
 absl::Status CheckImageBatch(const ExchangeOptions& options,
                              const ImageBatch& batch);
 absl::Status CheckFeedbackBatch(const ExchangeOptions& options,

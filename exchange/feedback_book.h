@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Feedback requests, and answers that a generator has not acknowledged, without
-// a lock. Used by feedback modes in which the discriminator answers images.
+// Feedback requests and unacknowledged answers, without a lock. Used in
+// feedback modes in which the discriminator answers images.
 //
 // Owner: DiscriminatorEnd, under its mutex.
 // Thread safety: one thread. Values; copies share the bytes.
@@ -30,7 +30,7 @@ class FeedbackBook {
 
   explicit FeedbackBook(int num_generators) : answers_(num_generators) {}
 
-  // `rank` requests feedback on these images. The caller removes repeats.
+  // Adds a request for feedback on `images`. The caller removes repeats.
   void AddRequest(int rank, const ImageBatch& images) {
     requests_.push_back({.rank = rank, .images = images});
   }
@@ -54,8 +54,8 @@ class FeedbackBook {
     return images;
   }
 
-  //   FAILED_PRECONDITION  no request for this range was returned by
-  //                        NextRequest, or it was answered before.
+  //   FAILED_PRECONDITION  NextRequest did not return this range, or it was
+  //                        already answered
   absl::Status Answer(FeedbackBatch answer) {
     const auto it = given_.find({answer.round, answer.first_index});
     if (it == given_.end() || it->second.count != answer.count) {
@@ -69,15 +69,14 @@ class FeedbackBook {
     return absl::OkStatus();
   }
 
-  // Returns the oldest answer numbered above `after` that `rank` has not
-  // acknowledged.
+  // Returns the oldest unacknowledged answer numbered above `after`.
   std::optional<Numbered> NextAnswer(int rank, int64_t after) const {
     for (const Numbered& numbered : answers_[rank]) {
       if (numbered.number > after) return numbered;
     }
     return std::nullopt;
   }
-  // Removes an answer; repeats are ignored.
+  // Removes an answer. Ignores repeats.
   void Acknowledge(int rank, int64_t round, int64_t first_index) {
     std::vector<Numbered>& answers = answers_[rank];
     std::erase_if(answers, [&](const Numbered& numbered) {

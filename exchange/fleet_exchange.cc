@@ -99,14 +99,14 @@ class FleetExchange : public GeneratorExchange {
 
  private:
   using PutKey = std::tuple<ImageUse, int64_t, int64_t>;
-  // A micro-batch that waits for feedback.
+  // A micro-batch waiting for feedback.
   struct Question {
     std::vector<RankedRange> parts = {};
     std::vector<FeedbackBatch> answers = {};  // to the first parts
   };
 
   std::vector<RankedRange> Split(const ImageBatch& batch) const {
-    // Images for both uses go to the rank that trains on them and judges them.
+    // Images for both uses go to the rank that both trains on and judges them.
     return batch.use == ImageUse::kFeedback
                ? SplitByJudge(options_.schedule, batch.range(),
                               options_.num_discriminators)
@@ -134,7 +134,7 @@ class FleetExchange : public GeneratorExchange {
 
   const ExchangeOptions options_;
   const std::vector<std::unique_ptr<GeneratorExchange>> ends_;
-  // The parts that an unfinished PutImages has to send.
+  // Parts of an unfinished PutImages.
   std::optional<PutKey> putting_;
   std::vector<RankedRange> parts_;
   size_t num_put_ = 0;

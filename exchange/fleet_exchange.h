@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A generator's end towards a fleet of discriminators. Each image goes to the
-// rank that trains on it or judges it, the feedback on a micro-batch is
-// assembled from the ranks' answers, and critics come from one rank
-// (exchange/schedule.h).
+// Connects a generator with a fleet of discriminators. Images go to the rank
+// that trains on them or judges them, feedback on a micro-batch is joined from
+// the ranks' answers, and critics come from one rank (exchange/schedule.h).
 //
 // Owner: the generator's run epoch. Thread safety and errors: exchange.h.
 #pragma once
@@ -17,13 +16,12 @@
 
 namespace gandem {
 
-// By discriminator rank: whether generator `rank` of `size` sends it images or
-// takes critics from it.
+// Returns, by discriminator rank, whether generator `rank` of `size` sends
+// images to it or takes critics from it.
 std::vector<bool> PartnersOf(const Schedule& schedule, int rank, int size,
                              int num_discriminators);
 
-// `ends` has one end per discriminator rank; null if no images and critics are
-// exchanged with that rank (PartnersOf).
+// `ends` has one end per discriminator rank; null if PartnersOf is false.
 std::unique_ptr<GeneratorExchange> CreateFleetExchange(
     const ExchangeOptions& options,
     std::vector<std::unique_ptr<GeneratorExchange>> ends);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Feedback and critics that have arrived at a generator and were not taken yet.
-// Both exchanges store them here; the compute thread waits here.
+// Feedback and critics that have arrived at a generator. Both exchanges store
+// into the inbox; the compute thread waits for its contents.
 //
-// Owner: the generator's end; it outlives all callers.
-// Thread safety: any thread.
+// Owner: the generator's end; outlives all callers. Thread safety: any thread.
 // Errors of waiting calls: DEADLINE_EXCEEDED, or Close()'s reason.
 #pragma once
 
@@ -29,27 +28,26 @@ class GeneratorInbox {
  public:
   explicit GeneratorInbox(const ExchangeOptions& options);
 
-  // Records that these images were sent for feedback. A repeat changes nothing.
+  // Records that these images were sent for feedback. Ignores repeats.
   void ExpectFeedback(const ImageBatch& batch);
 
-  // Stores an answer. A repeat is OK and changes nothing.
-  //   INVALID_ARGUMENT  it does not fit the run, or was not requested.
+  // Stores an answer. Ignores repeats.
+  //   INVALID_ARGUMENT  does not fit the run, or was not requested
   absl::Status AddFeedback(FeedbackBatch feedback);
-  // Stores a critic. Returns false if there is no room until a later one is
-  // taken.
+  // Stores a critic, or returns false for lack of room.
   bool OfferCritic(const CriticState& critic);
 
   // As in exchange.h.
   //   FAILED_PRECONDITION  the images were not sent for feedback, or their
-  //                        answer was taken before.
+  //                        answer was already taken
   absl::StatusOr<FeedbackBatch> TakeFeedback(int64_t round, int64_t first_index,
                                              absl::Time deadline);
-  // `has_room` is called without a lock after older critics were discarded and
-  // before the wait: the awaited critic may need their room.
+  // As in exchange.h. Calls `has_room` without a lock between discarding older
+  // critics and waiting, because the awaited critic may need their room.
   absl::StatusOr<CriticState> TakeCritic(int64_t version, absl::Time deadline,
                                          absl::FunctionRef<void()> has_room);
 
-  // From now on critics are accepted and discarded.
+  // Makes the inbox accept and discard all later critics.
   void Drain();
 
   int64_t newest_critic_version() const;
@@ -66,14 +64,14 @@ class GeneratorInbox {
     std::optional<FeedbackBatch> feedback;
   };
 
-  const ExchangeOptions options_;  // never changes after construction
+  const ExchangeOptions options_;
 
   mutable absl::Mutex mu_;
   std::map<Key, Expected> expected_ ABSL_GUARDED_BY(mu_);
   Key last_taken_ ABSL_GUARDED_BY(mu_) = {-1, -1};
   CriticQueue critics_ ABSL_GUARDED_BY(mu_);
   int64_t arrivals_ ABSL_GUARDED_BY(mu_) = 0;  // wakes TakeCritic
-  absl::Status closed_ ABSL_GUARDED_BY(mu_);   // sticky
+  absl::Status closed_ ABSL_GUARDED_BY(mu_);   // first reason; OK: open
 };
 
 }  // namespace gandem

@@ -17,7 +17,7 @@ int64_t SizeOf(const ImageBatch& batch) {
 }  // namespace
 
 bool ImageCache::HasRoom(const ImageBatch& batch) const {
-  if (batch.round < usable_from_) return true;  // will not be kept
+  if (batch.round < usable_from_) return true;  // dropped by Add
   if (unused_images_ + batch.count <= options_.max_images &&
       unused_bytes_ + SizeOf(batch) <= options_.max_bytes) {
     return true;
@@ -143,7 +143,7 @@ void ImageCache::Use(int64_t uses, int64_t count,
 
 std::vector<ImageBatch> ImageCache::TakeNext(int64_t round, int64_t count) {
   DropBefore(round - options_.max_age + 1);
-  // Images without uses left were removed, so all remaining ones are usable.
+  // Images without uses left were removed, so all remaining images are usable.
   wants_any_ = stats_.images < count;
   std::vector<ImageBatch> taken;
   if (wants_any_) return taken;
@@ -155,7 +155,7 @@ std::vector<ImageBatch> ImageCache::TakeNext(int64_t round, int64_t count) {
     images = std::min(images, count);
     count -= images;
   }
-  // The most used images come first: a use moves an image into the next class,
+  // Starts with the most used images: a use moves an image into the next class,
   // and no image may appear twice in a batch.
   for (auto it = images_by_uses.rbegin(); it != images_by_uses.rend(); ++it) {
     std::vector<ImageBatch> part;

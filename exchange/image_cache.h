@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cache of generated images that a discriminator worker has accepted and
-// not finished with, without a lock (design.md sections 4 and 6). EXACT takes
-// the slices that the schedule names and removes them. BOUNDED takes the next
-// images in order and reuses images while no new ones are available.
+// Cache of generated images that a discriminator has accepted and may still
+// use, without a lock (design.md sections 4 and 6). EXACT takes the slices
+// named by the schedule and removes them. BOUNDED takes the next images in
+// order and reuses images while no new ones are available.
 //
 // Owner: DiscriminatorEnd, under its mutex.
 // Thread safety: one thread. Values; copies share the images.
@@ -23,14 +23,14 @@
 
 namespace gandem {
 
-// BOUNDED: images are usable while their age in rounds is below this.
+// BOUNDED: returns the age in rounds from which images are unusable.
 constexpr int64_t MaxImageAge(const Schedule& schedule) {
   return std::max<int64_t>(1, schedule.lag);
 }
 
-// Returns whether images of this use and round need room in the cache. A
-// discriminator that has requested feedback up to `wanted_round` trains on
-// nothing before it has answered those images, so they need none.
+// Returns whether images of this use and round need room in the cache. Images
+// for feedback up to `wanted_round` need none, because the discriminator
+// answers them before it trains on anything.
 constexpr bool NeedsRoom(ImageUse use, int64_t round, int64_t wanted_round) {
   return IsTrained(use) && !(IsAnswered(use) && round <= wanted_round);
 }
@@ -41,7 +41,8 @@ class ImageCache {
     int64_t max_images = 0;             // required, >= 1
     int64_t max_bytes = 0;              // required, >= 1
     int64_t max_samples_per_image = 1;  // BOUNDED, >= 1
-    int64_t max_age = 1;  // BOUNDED: usable while younger, in rounds; >= 1
+    // BOUNDED: age in rounds from which images are unusable; >= 1.
+    int64_t max_age = 1;
   };
   struct Stats {
     int64_t images = 0;
@@ -52,31 +53,30 @@ class ImageCache {
 
   explicit ImageCache(Options options) : options_(options) {}
 
-  // Returns false while unused images fill the budget; used images give way.
-  // The images that a failed Take or TakeNext lacked always have room, so a
-  // fast rank cannot block a slow one.
+  // Returns false while unused images fill the budget (used images are
+  // replaced). Images that a failed Take or TakeNext lacked always have room,
+  // so that a fast rank cannot block a slow one.
   bool HasRoom(const ImageBatch& batch) const;
 
-  // Stores a batch that overlaps no other and for which HasRoom() is true. A
-  // batch that is already too old counts as dropped.
+  // Stores a batch, which must not overlap others and must have room. Counts a
+  // batch that is already too old as dropped.
   void Add(const ImageBatch& batch);
 
   // EXACT: removes images [first, first + count) of a round, in the pieces that
-  // the generator sent, cut to the range. Empty if some have not arrived.
-  //   FAILED_PRECONDITION  this slice or a later one was taken before.
+  // the generator sent, cut to the range. Returns nothing if some are missing.
+  //   FAILED_PRECONDITION  this slice or a later one was already taken
   absl::StatusOr<std::vector<ImageBatch>> Take(int64_t round, int64_t first,
                                                int64_t count);
 
   // BOUNDED: returns images for a discriminator in `round`: unused ones in
-  // order, then the least used ones, oldest first. Empty if there are fewer
-  // than `count`.
+  // order, then the least used, oldest first; nothing if too few.
   std::vector<ImageBatch> TakeNext(int64_t round, int64_t count);
 
-  // EXACT: images of earlier rounds will not be taken.
-  // BOUNDED: drops images too old for a discriminator in `round`.
+  // Drops images that are no longer usable: of earlier rounds (EXACT), or too
+  // old for a discriminator in `round` (BOUNDED).
   void DropBefore(int64_t round);
 
-  // EXACT: the first image that the last Take lacked.
+  // EXACT: returns the first image that the last Take lacked.
   int64_t first_missing() const { return first_missing_; }
 
   const Stats& stats() const { return stats_; }
@@ -89,7 +89,7 @@ class ImageCache {
   };
   using Pieces = std::map<Key, Piece>;
 
-  // Cuts a piece in two after `count` images; returns the first part.
+  // Cuts a piece after `count` images and returns the first part.
   Pieces::iterator Split(Pieces::iterator piece, int64_t count);
   Pieces::iterator Remove(Pieces::iterator piece);
   // Removes used images, oldest first, until `batch` fits.

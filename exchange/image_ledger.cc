@@ -8,8 +8,8 @@ namespace gandem {
 
 int64_t ImageLedger::OldestAccepted(ImageUse use) const {
   if (!schedule_.IsExact()) {
-    // The discriminator runs ahead on images that it uses again. A slower
-    // generator then sends images of old rounds, which still need feedback.
+    // The discriminator runs ahead by reusing images. A slower generator then
+    // sends images of old rounds, which still need feedback.
     return first_round_;
   }
   if (use == ImageUse::kFeedback && oldest_unfinished_ > first_round_) {
@@ -58,7 +58,7 @@ void ImageLedger::Record(const ImageBatch& batch) {
 
 void ImageLedger::Advance(int64_t round) {
   oldest_unfinished_ = std::max(oldest_unfinished_, round);
-  // A generator trails by at most L rounds, and its own peers by L more, so no
+  // A generator trails by at most L rounds, and its peers by L more, so no
   // older retransmission can arrive.
   const int64_t forget_before = oldest_unfinished_ - 2 * (schedule_.lag + 1);
   if (forget_before <= forgotten_before_) return;

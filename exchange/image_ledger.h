@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decides which generated images are accepted now and which are repeats: the
+// Decides which generated images are accepted and which are repeats, from the
 // window of rounds and the accepted ranges (design.md section 6).
 //
-// Owner: DiscriminatorEnd, under its mutex.
-// Thread safety: one thread. Values; copy freely.
+// Owner: DiscriminatorEnd, under its mutex. Thread safety: one thread. Values.
 #pragma once
 
 #include <algorithm>
@@ -18,10 +17,10 @@
 
 namespace gandem {
 
-// A set of indices, stored as disjoint ranges.
+// Set of indices, stored as disjoint ranges.
 class IndexSet {
  public:
-  // Merges adjacent ranges.
+  // Adds a range and merges adjacent ranges.
   void Add(IndexRange range) {
     int64_t first = range.first;
     int64_t end = range.end();
@@ -35,13 +34,11 @@ class IndexSet {
     ends_[first] = end;
   }
 
-  // Returns whether the set contains the whole range.
   bool Contains(IndexRange range) const {
     const auto it = ends_.upper_bound(range.first);
     return it != ends_.begin() && std::prev(it)->second >= range.end();
   }
 
-  // Returns whether the set contains a part of the range.
   bool Overlaps(IndexRange range) const {
     const auto it = ends_.lower_bound(range.end());
     return it != ends_.begin() && std::prev(it)->second > range.first;
@@ -61,17 +58,15 @@ class ImageLedger {
         oldest_unfinished_(first_round),
         forgotten_before_(first_round) {}
 
-  // A retransmission counts as kRepeat for as long as one can arrive, even
-  // after its images were used.
-  //   FAILED_PRECONDITION  the round is outside the accepted window.
-  //   INVALID_ARGUMENT     the range was cut differently the first time.
+  // Classifies a batch. Late retransmissions of used images are kRepeat.
+  //   FAILED_PRECONDITION  the round is outside the accepted window
+  //   INVALID_ARGUMENT     the range was cut differently the first time
   absl::StatusOr<Verdict> Check(const ImageBatch& batch) const;
 
-  // Records an accepted batch: it is a repeat from now on.
+  // Records an accepted batch, which makes its retransmissions repeats.
   void Record(const ImageBatch& batch);
 
-  // The discriminator has completed all rounds before `round`. A smaller value
-  // than before changes nothing.
+  // Records that all rounds before `round` are completed; never goes back.
   void Advance(int64_t round);
 
   int64_t oldest_unfinished() const { return oldest_unfinished_; }
@@ -89,7 +84,7 @@ class ImageLedger {
     IndexSet feedback;
   };
 
-  // The oldest round whose new ranges are acceptable.
+  // Returns the oldest round in which new ranges are accepted.
   int64_t OldestAccepted(ImageUse use) const;
 
   Schedule schedule_;

@@ -23,8 +23,8 @@ class Link {
 
   GeneratorInbox& inbox() { return inbox_; }
 
-  // Transfers everything that has arrived and has room. Two threads may do this
-  // at once, because all steps are idempotent.
+  // Transfers everything that has arrived and has room. All steps are
+  // idempotent, so two threads may call it at once.
   void Move() {
     const absl::Status status = end_->status();
     if (!status.ok()) inbox_.Close(status);

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The generator's end if both roles share a process (colocated mode). The
-// encoded bytes are shared with the discriminator's end and never copied. It
-// has no thread: each caller transfers what can be transferred, so one thread
-// can call both ends alternately with deadlines in the past.
+// Generator's end for colocated roles. Shares the encoded bytes without copies.
+// Has no thread: each caller transfers what it can, so one thread can alternate
+// between both ends with deadlines in the past.
 //
 // Owner: the colocated worker; destroyed before the discriminator's end.
-// Thread safety: as GeneratorExchange; the discriminator may use another
-// thread.
-// Errors: exchange.h.
+// Thread safety: that of GeneratorExchange; the discriminator may use another
+// thread. Errors: exchange.h.
 #pragma once
 
 #include <memory>
@@ -19,7 +17,7 @@
 
 namespace gandem {
 
-// Becomes the listener of `end`, which must outlive the result.
+// Registers as the listener of `end`, which must outlive the result.
 std::unique_ptr<GeneratorExchange> CreateInProcessGenerator(
     const ExchangeOptions& options, DiscriminatorEnd* end);
 

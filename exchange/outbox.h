@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Images that a generator has handed over and that the discriminator has not
-// acknowledged, in order, without a lock. A new connection sends all of them
-// again. At most one round of images waits here.
+// Images that a generator has sent and the discriminator has not acknowledged,
+// in order, at most one round. A new connection resends them. Has no lock.
 //
 // Owner: ClientCore, under its mutex. Thread safety: one thread.
 #pragma once
@@ -28,7 +27,7 @@ class Outbox {
     return std::max(schedule.TrainImagesPerRound(), schedule.generator_batch);
   }
 
-  // An empty outbox has room for a batch of any size.
+  // Returns whether the batch fits. An empty outbox has room for any batch.
   bool HasRoom(const ImageBatch& batch) const {
     return batches_.empty() || images_ + batch.count <= max_images_;
   }
@@ -38,7 +37,7 @@ class Outbox {
     images_ += batch.count;
   }
 
-  // A new connection has started: no batch was sent on it.
+  // Marks all batches as unsent, for a new connection.
   void Rewind() { sent_ = 0; }
 
   // Returns the next batch to send on this connection.
@@ -47,9 +46,8 @@ class Outbox {
     return batches_[sent_++];
   }
 
-  // The discriminator has the oldest batch; it acknowledges in order of
-  // sending.
-  //   INVALID_ARGUMENT  the ACK is for another batch.
+  // Removes the oldest batch; acknowledgments come in order of sending.
+  //   INVALID_ARGUMENT  the ACK is for another batch
   absl::Status Acknowledge(ImageUse use, int64_t round, int64_t first_index) {
     if (sent_ == 0 || batches_.front().use != use ||
         batches_.front().round != round ||

@@ -65,7 +65,7 @@ std::vector<RankedRange> SplitByOwner(IndexRange range, int64_t period,
   return parts;
 }
 
-// Number of indices that the ranks share; the pattern then repeats.
+// Returns the number of indices after which the assignment to ranks repeats.
 int64_t GeneratorPeriod(const Schedule& schedule) {
   return schedule.generator_batch / schedule.generator_batches;
 }
@@ -91,7 +91,7 @@ std::vector<IndexRange> Pieces(const std::vector<IndexRange>& slices,
   return pieces;
 }
 
-// The pieces of discriminator step `step` in the TRAIN space of a round.
+// Returns the pieces of discriminator step `step` in a round's TRAIN space.
 std::vector<IndexRange> TrainPieces(const Schedule& schedule, int64_t step,
                                     int64_t micro_batch, int rank, int size) {
   std::vector<IndexRange> slices = RankSlices(
@@ -139,7 +139,7 @@ std::vector<GeneratorOp> GeneratorRound(const Schedule& schedule, int64_t round,
   using Kind = GeneratorOp::Kind;
   std::vector<GeneratorOp> ops;
   if (schedule.image_source == ImageSource::kFresh) {
-    // The step's own forward pass, which comes later, advances theta's buffers.
+    // The later forward pass of the step advances theta's buffers.
     for (int64_t step = 0; step < schedule.discriminator_steps_per_round;
          ++step) {
       for (const IndexRange& range : TrainPieces(
@@ -152,8 +152,7 @@ std::vector<GeneratorOp> GeneratorRound(const Schedule& schedule, int64_t round,
     }
   }
   const std::vector<IndexRange> pieces = GeneratorPieces(schedule, rank, size);
-  // All images are sent before the first wait for feedback; the other order
-  // deadlocks at lag 0.
+  // The other order, feedback before the last image, deadlocks at lag 0.
   for (const IndexRange& range : pieces) {
     ops.push_back({.kind = Kind::kForward, .range = range});
     if (schedule.SendsStepImages()) {
@@ -196,9 +195,8 @@ std::vector<DiscriminatorOp> DiscriminatorRound(const Schedule& schedule,
       }
     };
     if (take_first) std::ranges::for_each(generated, take);
-    // All images of one kind come before the other kind. Real images first give
-    // a waiting discriminator work; real images last let a waiting generator
-    // continue early.
+    // Real images first give a waiting discriminator work; real images last let
+    // a waiting generator continue early.
     if (schedule.real_first) train_on_real();
     for (const IndexRange& range : generated) {
       if (!take_first) take(range);

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The schedule of a run as arithmetic (design.md section 4): which images meet
-// which version of each network, and each role's operations in order. Lag 0 is
-// the synchronous algorithm.
+// Schedule of a run as arithmetic (design.md section 4): which images meet
+// which versions, and each role's operations. Lag 0 is synchronous.
 //
-// Owner: values; copy freely.
-// Thread safety: pure functions, no locks, no I/O.
+// Owner: values. Thread safety: pure functions.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +14,7 @@ namespace gandem {
 
 enum class Consistency { kExact, kBounded };
 enum class ImageSource { kReused, kFresh };
-// The numbers equal those of ScheduleConfig.FeedbackMode.
+// Numbers equal those of ScheduleConfig.FeedbackMode.
 enum class FeedbackMode { kSnapshot, kImageGradient, kFused };
 
 // Purpose of sending generated images.
@@ -30,22 +28,20 @@ struct IndexRange {
   bool operator==(const IndexRange&) const = default;
 };
 
-// The contiguous part of [0, total) that `rank` of `size` owns. Sizes differ by
-// at most one; larger parts come first.
+// Returns the contiguous part of [0, total) owned by `rank` of `size`. Sizes
+// differ by at most one; larger parts come first.
 IndexRange RankSlice(int64_t total, int rank, int size);
 
-// The images of `rank` of `size` in a step of [0, total) images: its slice of
-// each of the `batches` equal batches, so that one pass of all ranks covers one
-// batch.
+// Returns the images of `rank` of `size` in a step of [0, total) images: its
+// slice of each of the `batches` equal batches.
 std::vector<IndexRange> RankSlices(int64_t total, int64_t batches, int rank,
                                    int size);
-// The position of image `index` among the images of all `slices`, one of which
-// contains it.
+// Returns the position of image `index` in `slices`, which contain it.
 int64_t PlaceInSlices(const std::vector<IndexRange>& slices, int64_t index);
-// The number of images in RankSlices().
+// Returns the number of images in RankSlices().
 int64_t RankImages(int64_t total, int64_t batches, int rank, int size);
 
-// `range` in pieces of at most `micro_batch` images; 0: one piece.
+// Cuts `range` into pieces of at most `micro_batch` images; 0: one piece.
 std::vector<IndexRange> MicroBatches(IndexRange range, int64_t micro_batch);
 
 struct Schedule {
@@ -63,33 +59,32 @@ struct Schedule {
   // Images per forward pass; 0: a rank's whole slice of a batch.
   int64_t generator_micro_batch = 0;
   int64_t discriminator_micro_batch = 0;
-  // Order within a discriminator step. If false, generated images come first: a
-  // generator that waits for feedback on them can continue while the
-  // discriminator trains on the real images.
+  // Order within a discriminator step. False: generated images first, so that a
+  // generator waiting for feedback on them can continue early.
   bool real_first = true;
 
   constexpr bool IsExact() const { return consistency == Consistency::kExact; }
-  // Number of completed discriminator rounds after which its state is the
-  // critic of generator round `round`.
+  // Returns the number of completed discriminator rounds whose resulting state
+  // is the critic of generator round `round`.
   constexpr int64_t CriticBoundary(int64_t round) const {
     return std::max<int64_t>(0, round + 1 - lag);
   }
-  // Version of phi that judges image `index` of generator round `round`.
+  // Returns the version of phi that judges image `index` of round `round`.
   constexpr int64_t CriticVersion(int64_t round, int64_t index = 0) const {
     const int64_t step = JudgesInTraining() ? index / discriminator_batch : 0;
     return CriticBoundary(round) * discriminator_steps_per_round + step;
   }
-  // The last generator round whose critic exists once the discriminator has
-  // completed `boundary` rounds; -1: none.
+  // Returns the last generator round whose critic exists after `boundary`
+  // completed discriminator rounds; -1: none.
   constexpr int64_t LastRoundJudgedBy(int64_t boundary) const {
     return boundary + lag - 1;
   }
-  // Images per round that the discriminator trains on.
+  // Returns the images per round that the discriminator trains on.
   constexpr int64_t TrainImagesPerRound() const {
     return discriminator_steps_per_round * discriminator_batch;
   }
-  // True: the generator sends its step's images and takes an answer for each
-  // micro-batch. False: it takes one critic per round and judges them itself.
+  // Returns whether the generator sends its step's images and takes answers by
+  // micro-batch, instead of one critic per round to judge by itself.
   constexpr bool AnswersImages() const {
     switch (feedback) {
       case FeedbackMode::kSnapshot:
@@ -100,17 +95,16 @@ struct Schedule {
     }
     return false;
   }
-  // True: each answer comes from the pass that trains on the images, so its
-  // critic is the version at the start of that step. False: critics are
-  // versions between rounds.
+  // Returns true if answers come from the pass that trains on the images, so
+  // that their critic is the version at the start of that step, false if
+  // critics are versions between rounds.
   constexpr bool JudgesInTraining() const {
     return feedback == FeedbackMode::kFused;
   }
-  // Returns whether the generator sends its own step's images.
   constexpr bool SendsStepImages() const {
     return image_source == ImageSource::kReused || AnswersImages();
   }
-  // The use of the step's images, if SendsStepImages().
+  // Returns the use of the step's images, if SendsStepImages().
   constexpr ImageUse StepImageUse() const {
     if (!AnswersImages()) return ImageUse::kTrain;
     return image_source == ImageSource::kReused ? ImageUse::kBoth
@@ -118,7 +112,7 @@ struct Schedule {
   }
 };
 
-// A part of a range of images and the rank that owns it.
+// Part of a range of images and the rank that owns it.
 struct RankedRange {
   int rank = 0;
   IndexRange range = {};
@@ -126,32 +120,32 @@ struct RankedRange {
 };
 
 // Splits `range` of a round's TRAIN space by the rank of `size` that trains on
-// it: a rank has its slice of each batch of each step.
+// it. A rank has its slice of each batch of each step.
 std::vector<RankedRange> SplitByTrainer(const Schedule& schedule,
                                         IndexRange range, int size);
 // Splits `range` of the FEEDBACK space by the rank of `size` that judges it. A
-// REUSED image is judged by the rank that trains on it, so it is sent to one
-// rank only. FRESH images are split by slices of the generator's batches.
+// REUSED image is judged by the rank that trains on it, so it is sent only
+// once. FRESH images are split by slices of the generator's batches.
 std::vector<RankedRange> SplitByJudge(const Schedule& schedule,
                                       IndexRange range, int size);
-// Which of `size` generator ranks makes image `index` of the TRAIN space.
+// Returns the generator rank that makes image `index` of the TRAIN space.
 int MakerOf(const Schedule& schedule, int64_t index, int size);
-// Images of a generator round that `rank` judges.
+// Returns the number of images of a generator round that `rank` judges.
 int64_t ImagesJudgedBy(const Schedule& schedule, int rank, int size);
 
-// The discriminator rank whose critics a generator rank takes.
+// Returns the discriminator rank that provides a generator rank's critics.
 constexpr int CriticSource(int generator_rank, int num_generators,
                            int num_discriminators) {
   return static_cast<int>(int64_t{generator_rank} * num_discriminators /
                           num_generators);
 }
 
-// A generator rank's own images of a step, one range per forward pass.
+// Returns a generator rank's images of a step, one range per forward pass.
 std::vector<IndexRange> GeneratorPieces(const Schedule& schedule, int rank,
                                         int size);
 
-// One operation of a generator round. Compute operations never wait; Send and
-// Take wait, and change nothing until they succeed.
+// Operation of a generator round. Compute operations never wait; Send and Take
+// wait, and change nothing until they succeed.
 struct GeneratorOp {
   enum class Kind {
     kMakeImages,    // FRESH: forward without gradient, for discriminator `step`
@@ -169,7 +163,7 @@ struct GeneratorOp {
   int64_t critic_version = 0;  // kTakeCritic, kTakeFeedback
 };
 
-// One operation of a discriminator round.
+// Operation of a discriminator round.
 struct DiscriminatorOp {
   enum class Kind {
     kReal,       // forward and backward on one real micro-batch
@@ -183,11 +177,12 @@ struct DiscriminatorOp {
   IndexRange range = {};
 };
 
-// The operations of round `round` for one rank, in order.
+// Returns one rank's operations of round `round`, in order.
 std::vector<GeneratorOp> GeneratorRound(const Schedule& schedule, int64_t round,
                                         int rank, int size);
-// BOUNDED takes a step's images before its first forward pass, so a waiting
-// discriminator is always between versions and can answer feedback requests.
+// Returns one rank's operations of a round, in order. With BOUNDED, a step's
+// images are taken before its first forward pass, so a waiting discriminator is
+// between versions and can answer feedback requests.
 std::vector<DiscriminatorOp> DiscriminatorRound(const Schedule& schedule,
                                                 int rank, int size);
 

@@ -21,10 +21,9 @@ namespace {
 
 constexpr char kFrame[] = "malformed frame";
 constexpr int64_t kMaxDimension = int64_t{1} << 24;
-// Copied and summed in chunks that fit into the L1 cache.
+// Chunks of copies and checksums fit into the L1 cache.
 constexpr size_t kChunkBytes = size_t{16} << 10;
 
-// Pairs of our value and its number on the wire.
 constexpr std::pair<ImageUse, WireUse> kUses[] = {
     {ImageUse::kTrain, USE_TRAIN},
     {ImageUse::kFeedback, USE_FEEDBACK},
@@ -53,7 +52,6 @@ void WriteFormat(const TensorFormat& format, int64_t count,
   }
 }
 
-// Images, feedback and ACKs have these range fields.
 template <typename Ranged>
 void WriteRange(const Ranged& ranged, TensorHeader& header) {
   header.set_round(ranged.round);
@@ -118,7 +116,6 @@ absl::Status CheckNumbers(const TensorHeader& header) {
   return absl::OkStatus();
 }
 
-// Reads shape, encoding and layout of images or feedback.
 absl::StatusOr<TensorFormat> ReadFormat(const TensorHeader& header) {
   TensorFormat format;
   const auto encoding = FromWire(kEncodings, header.encoding());
@@ -128,8 +125,8 @@ absl::StatusOr<TensorFormat> ReadFormat(const TensorHeader& header) {
   if (!layout.has_value()) return Malformed("layout");
   format.layout = *layout;
   if (header.shape_size() != 4) return Malformed("shape is not N, C, H, W");
-  // Prevents overflow by unchecked factors: the sizes must multiply to the
-  // payload's bytes, so each one has to divide the remaining quotient.
+  // Prevents overflow: the sizes must multiply to the payload's bytes, so each
+  // size must divide the remaining quotient.
   int64_t left = header.payload_bytes() / BytesPerElement(format.encoding);
   const bool whole =
       left * BytesPerElement(format.encoding) == header.payload_bytes();
@@ -231,7 +228,7 @@ auto PayloadIn(Body& body)
   return nullptr;
 }
 
-// Returns a copy in one piece, and its checksum.
+// Returns the pieces copied into one, and its checksum.
 std::pair<SharedBytes, uint32_t> JoinPieces(
     std::span<const SharedBytes> pieces) {
   constexpr std::align_val_t kAlignment{kPayloadAlignment};

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Encodes frames of proto/exchange.proto: a TensorHeader with its prefix
-// (common/wire_header.h), then the payload. Reading trusts nothing: sizes,
-// enums, shapes, limits and checksums are checked before memory is allocated.
+// (common/wire_header.h), then the payload. Decoding checks sizes, enums,
+// shapes, limits and checksums before it allocates memory.
 //
 // Owner: values; a decoded payload is an aligned copy.
 // Thread safety: pure functions.
-// Errors: see common/wire_header.h; INVALID_ARGUMENT names the field.
+// Errors: those of common/wire_header.h; INVALID_ARGUMENT names the field.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,7 @@
 
 namespace gandem {
 
-// Identifies the acknowledged frame by the fields it has; the others keep these
-// defaults.
+// Acknowledges a frame, identified by its fields; others keep defaults.
 struct AckFrame {
   ImageUse use = ImageUse::kTrain;
   int64_t round = 0;
@@ -51,7 +50,7 @@ struct Frame {
   FrameBody body = {};
 };
 
-// Chosen; no real header comes near it.
+// Chosen above the size of any valid header.
 inline constexpr size_t kMaxHeaderBytes = 512;
 // Alignment of a decoded payload, for vector instructions and LibTorch.
 inline constexpr size_t kPayloadAlignment = 64;
@@ -59,10 +58,10 @@ inline constexpr size_t kPayloadAlignment = 64;
 // Returns pixels, gradient or critic; empty for other frames.
 SharedBytes PayloadOf(const FrameBody& body);
 
-// Returns the bytes before the payload. Computes the payload's checksum.
+// Returns the bytes before the payload, including its checksum.
 std::string EncodeFrameHead(const Frame& frame);
 
-// `pieces` are the bytes of one message in order, at most `max_bytes`.
+// Decodes one message of at most `max_bytes`; `pieces` are its bytes in order.
 absl::StatusOr<Frame> DecodeFrame(std::span<const SharedBytes> pieces,
                                   int64_t max_bytes);
 

@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Networks of your own: what they look like to gandem, and the name that
-// configs know them by (docs/library.md). They are modules of LibTorch, made of
-// its own layers:
+// The interface of your own networks, and their name in configs
+// (docs/library.md). They are LibTorch modules:
 //
 //   class Generator : public gandem::OwnGenerator { ... };
 //   class Discriminator : public gandem::OwnDiscriminator { ... };
 //   gandem::NetworksNamed<Generator, Discriminator>("tiny")
 //
-// gandem trains, freezes and evaluates a network by train(): a frozen critic
-// (docs/design.md, section 3) is one that is training and whose buffers are put
-// back after the pass, so that batch norm uses the batch's statistics and
-// records none. Another buffer that forward() changes must not be what its own
-// backward pass needs: give that a clone, or LibTorch refuses the backward
-// pass.
+// gandem trains, freezes and evaluates a network with train(). A frozen critic
+// (docs/design.md, section 3) is in training mode, and gandem restores its
+// buffers after the pass, so batch norm uses the batch's statistics without
+// recording them. If forward() changes another buffer that its backward pass
+// needs, use a clone there; otherwise LibTorch refuses the backward pass.
 //
-// First values are the constructor's, from LibTorch's generator, seeded by the
-// run's seed and the role. Parameters are float32.
+// The constructor sets the initial values with LibTorch's generator, which is
+// seeded by the run's seed and the role. Parameters are float32.
 //
-// Owner: gandem, which makes as many of a network as it needs. Thread safety:
-// one compute thread. Errors: exceptions; they end the run, and are in its log.
+// Owner: gandem, which constructs as many copies as it needs. Thread safety:
+// one compute thread. Errors: exceptions; they end the run and are in its log.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -35,11 +33,11 @@ namespace gandem {
 
 // Sizes of the images and labels that a network is constructed for.
 struct NetworkShape {
-  int64_t channels = 0;  // of an image
+  int64_t channels = 0;
   int64_t height = 0;
   int64_t width = 0;
-  int64_t num_classes = 0;   // of labels; 0: there are none
-  std::string options = {};  // OwnConfig.options of the config: your text
+  int64_t num_classes = 0;   // 0: no labels
+  std::string options = {};  // OwnConfig.options of the config
 };
 
 class OwnGenerator : public torch::nn::Module {
@@ -53,8 +51,8 @@ class OwnGenerator : public torch::nn::Module {
 
 class OwnDiscriminator : public torch::nn::Module {
  public:
-  // images_NCHW in [-1, 1]. Returns logits_N, or of any shape with N first
-  // (patch discriminators); large: real.
+  // images_NCHW in [-1, 1]. Returns logits_N, or logits of any shape with N
+  // first (patch discriminators). Large logits mean real images.
   virtual at::Tensor forward(const at::Tensor& images_NCHW,
                              const at::Tensor& labels_N) = 0;
 };

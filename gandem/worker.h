@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A worker program of your own, which knows your networks beside gandem's:
+// Your own worker program, with your networks in addition to gandem's:
 //
 //   int main(int argc, char** argv) {
 //     return gandem::WorkerMain(
@@ -8,15 +8,15 @@
 //         {gandem::NetworksNamed<Generator, Discriminator>("tiny")});
 //   }
 //
-// It is all of gandem's programs that compute, by its first argument:
-// generator_worker, discriminator_worker, colocated_worker and evaluation_job.
-// `gandem` starts it so where GANDEM_WORKER names it, and
-// gandem::ScalingManager does it for you (docs/library.md).
+// The first argument selects the program to run: generator_worker,
+// discriminator_worker, colocated_worker or evaluation_job. `gandem` starts it
+// this way if GANDEM_WORKER names it; gandem::ScalingManager sets that variable
+// (docs/library.md).
 //
-// Owner: main(), which starts no thread before it. Thread safety: once a
-// process, on its main thread. Errors: the exit code (docs/design.md, section
-// 8), and a line on standard error: 2 for a name that stands twice or is none,
-// and for a first argument that is no program.
+// Owner: main(), which starts no thread before the call. Thread safety: once
+// per process, on the main thread. Errors: the exit code (docs/design.md,
+// section 8) and a line on standard error. The code is 2 for a duplicate or
+// invalid name, and for a first argument that is not a program.
 #pragma once
 
 #include <vector>

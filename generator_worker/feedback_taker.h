@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The generator's half of a feedback mode: what it takes from the exchange, and
-// how that becomes the gradient and the loss of a micro-batch. The other half
-// is discriminator_worker/feedback_giver.h. A mode is one file of each and a
-// row in MakeFeedbackTaker and MakeFeedbackGiver.
+// Generator half of a feedback mode: takes feedback from the exchange and turns
+// it into the gradient and loss of a micro-batch. The other half is
+// discriminator_worker/feedback_giver.h. A mode is one file of each and a row
+// in MakeFeedbackTaker and MakeFeedbackGiver.
 //
 // Owner: the generator role. Thread safety: one compute thread.
-// Errors: those of the exchange; DEADLINE_EXCEEDED means call again. Torch
+// Errors: those of the exchange (DEADLINE_EXCEEDED: call again); Torch
 // exceptions.
 #pragma once
 
@@ -27,11 +27,11 @@ namespace gandem {
 
 class FeedbackTaker {
  public:
-  // `plan`, `exchange` and `timer` outlive this.
+  // `plan`, `exchange` and `timer` must outlive the taker.
   struct Parts {
     const RunPlan& plan;
-    Compute compute;           // that of the role
-    CriticFactory new_critic;  // for modes that judge here
+    Compute compute;           // of the role
+    CriticFactory new_critic;  // for modes that judge on the generator
     GeneratorExchange* exchange = nullptr;
     RoundTimer* timer = nullptr;
   };
@@ -39,11 +39,11 @@ class FeedbackTaker {
   explicit FeedbackTaker(Parts parts) : parts_(std::move(parts)) {}
   virtual ~FeedbackTaker() = default;
 
-  // Waits for what `op` of `round`, kTakeCritic or kTakeFeedback, names.
+  // Waits for the critic or feedback named by `op`.
   virtual absl::Status Take(const GeneratorOp& op, int64_t round,
                             absl::Time deadline) = 0;
   // Judges the micro-batch whose feedback was taken last, in the layout of the
-  // role's computation; the caller may change the gradient.
+  // role's computation. The caller may modify the gradient.
   virtual Judgment Judge(const JudgedImages& images) = 0;
 
   // Version of the critic whose feedback was taken last.
@@ -58,7 +58,6 @@ std::unique_ptr<FeedbackTaker> MakeSnapshotTaker(FeedbackTaker::Parts parts);
 std::unique_ptr<FeedbackTaker> MakeImageGradientTaker(
     FeedbackTaker::Parts parts);
 
-// Makes the taker of the run's feedback mode.
 inline std::unique_ptr<FeedbackTaker> MakeFeedbackTaker(
     FeedbackTaker::Parts parts) {
   switch (parts.plan.schedule().feedback) {

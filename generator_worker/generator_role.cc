@@ -92,7 +92,7 @@ absl::Status GeneratorRole::MakeImages(const GeneratorOp& op) {
   torch::NoGradGuard no_grad;
   const int64_t step =
       round() * plan_.schedule().discriminator_steps_per_round + op.step;
-  // The index of noise and condition counts within the discriminator step.
+  // Noise and conditions count indices within the discriminator step.
   IndexRange range = op.range;
   range.first -= op.step * plan_.schedule().discriminator_batch;
   const at::Tensor noise_NZ =
@@ -191,7 +191,7 @@ absl::Status GeneratorRole::PenalizePaths(int64_t at_once) {
 }
 
 absl::Status GeneratorRole::Backward(const GeneratorOp& op) {
-  // Ascending, whatever order feedback arrives in.
+  // In ascending order, for any order of arrival.
   MicroBatch& batch =
       *std::ranges::find(micro_batches_, op.range, &MicroBatch::range);
   Judgment judgment = feedback_->Judge({.images_NCHW = batch.images_NCHW,
@@ -234,7 +234,7 @@ absl::Status GeneratorRole::EndStep(absl::Time deadline) {
     second = [this] { return PenalizePaths(micro_batches_[0].range.count); };
   }
   GANDEM_RETURN_IF_ERROR(Update(loss_sum_, before, second, deadline));
-  // Ranks that are not at one state have no average.
+  // Ranks without a common state have no average.
   if ((round() + 1) % plan_.generator.steps_to_agreement == 0) {
     const TraceSpan span("average");
     parts_.ema->Update(round());
@@ -249,12 +249,11 @@ RoundMetrics GeneratorRole::Measured() {
   int64_t images = 0;
   for (const MicroBatch& batch : micro_batches_) images += batch.range.count;
   metrics.set_images(images);
-  // A loss is this rank's share of that of the batch; what is shown is a mean.
+  // A loss is this rank's share of the batch loss; metrics show the mean.
   metrics.set_loss(loss_sum_.Value() *
                    (static_cast<double>(plan_.schedule().generator_batch) /
                     static_cast<double>(images)));
-  // Rounds between this step and the critic that judged it, 0: the critic had
-  // seen this round's images.
+  // Rounds between step and critic; 0: it trained on this round's images.
   metrics.set_lag(round() + 1 -
                   feedback_->critic_version() /
                       plan_.schedule().discriminator_steps_per_round);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The generator's side of a run: makes images, gets feedback on them
+// Generator side of a run: makes images, gets feedback on them
 // (feedback_taker.h), updates.
 //
 // Owner: a worker's run epoch. Thread safety: one compute thread.
@@ -49,26 +49,24 @@ class GeneratorRole : public RoundRole {
     CriticFactory new_critic = {};
     std::unique_ptr<Ema> ema;              // from network to average
     std::unique_ptr<Optimizer> optimizer;  // of network
-    std::unique_ptr<GradientScaler> scaler = nullptr;  // of float16
+    std::unique_ptr<GradientScaler> scaler = nullptr;  // for float16
     // Null: this is the only rank.
     std::unique_ptr<GradientSynchronizer> synchronizer = nullptr;
     NoiseSource noise;
     ConditionSource condition = NoCondition;
-    // Null: path lengths are not in the loss.
+    // Null: no path length penalty.
     std::unique_ptr<PathPenalty> path_penalty = nullptr;
-    NoiseSource path_direction = {};  // as many values as an image; with it
-    // Means over the images of all ranks; null: this rank has all images, or
-    // the ranks train by themselves.
+    NoiseSource path_direction = {};  // for path_penalty; image-sized
+    // Averages over all ranks' images; null: a single or independent rank.
     std::shared_ptr<FleetGather> fleet = nullptr;
-    // Needed for a paired loss of the objective; else it may be null.
+    // Required for paired losses, otherwise optional.
     std::shared_ptr<const PairReader> pairs = nullptr;
-    // Writes a grid when one is due after `completed_rounds`; returns its path
-    // for the metrics, or "".
+    // Writes a sample grid if one is due. Returns its path for metrics, or "".
     std::function<std::string(int64_t completed_rounds, Generator& average)>
         write_samples = {};
   };
 
-  // `exchange` outlives the role.
+  // `exchange` must outlive the role.
   GeneratorRole(RunPlan plan, const EpochPlace& place, Parts parts,
                 GeneratorExchange* exchange, RoleServices services);
 
@@ -77,7 +75,7 @@ class GeneratorRole : public RoundRole {
     IndexRange range;
     Condition condition;
     at::Tensor images_NCHW;   // with its graph until kBackward
-    at::Tensor targets_NCHW;  // paired losses: what they should become
+    at::Tensor targets_NCHW;  // desired images, for paired losses
   };
 
   absl::StatusOr<AdvanceResult> Next(absl::Time deadline) override;
@@ -92,7 +90,7 @@ class GeneratorRole : public RoundRole {
   bool PathsAreDue() const {
     return parts_.path_penalty && plan_.objective.path_length.Due(round());
   }
-  // The backward passes of path lengths; `at_once` images in each.
+  // Runs the backward passes of path lengths, `at_once` images in each.
   absl::Status PenalizePaths(int64_t at_once);
   absl::Status EndStep(absl::Time deadline);
   RoundMetrics Measured();
@@ -105,15 +103,15 @@ class GeneratorRole : public RoundRole {
   size_t next_op_ = 0;
   bool finished_ = false;
 
-  SharedBytes outgoing_;  // images that the next send takes
+  SharedBytes outgoing_;  // for the next send
   std::vector<MicroBatch> micro_batches_;
   DeviceSum loss_sum_;
   std::optional<ImageMeter> meter_;  // in rounds whose images are measured
 };
 
-// Builds the generator's role of a run from its plan: network, critic,
-// optimizer, noise, and the state of a checkpoint. Errors: what is wrong with
-// the config, the dataset, the device or the checkpoint; Torch exceptions.
+// Builds a generator role from a run's plan: network, critic, optimizer, noise,
+// and the state of a checkpoint. Errors: faults of config, dataset, device or
+// checkpoint; Torch exceptions.
 absl::StatusOr<std::unique_ptr<TrainingRole>> MakeGeneratorRole(
     const RunPlan& plan, const RoleSetup& setup, GeneratorExchange* exchange);
 

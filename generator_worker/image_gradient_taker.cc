@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// IMAGE_GRADIENT and FUSED: the discriminator judges, and the generator takes
-// the answer to each micro-batch.
+// IMAGE_GRADIENT and FUSED feedback: takes answers by micro-batch.
 #include <utility>
 
 #include "absl/strings/str_cat.h"

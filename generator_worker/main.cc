@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The generator worker's binary; see worker/worker_main.h.
+// Binary of the generator worker; see worker/worker_main.h.
 #include "generator_worker/generator_role.h"
 #include "worker/worker_main.h"
 

@@ -30,8 +30,7 @@ absl::StatusOr<std::shared_ptr<Generator>> NewGenerator(
   return network;
 }
 
-// Wherever it judges, the critic computes as the discriminator's role does; the
-// device and its threads are those of the process.
+// Makes critics computing like the discriminator, on this device.
 CriticFactory CriticsOf(const RunPlan& plan, const RoleSetup& setup) {
   return [=]() -> absl::StatusOr<Critic> {
     NetworkPlan critic = plan.discriminator.network;
@@ -48,9 +47,9 @@ CriticFactory CriticsOf(const RunPlan& plan, const RoleSetup& setup) {
   };
 }
 
-// Noise and labels of a grid are fixed (Purpose::kSample, step 0), so the grids
-// of a run show the same images growing better. Where images are translated, a
-// cell is the input, its translation and what it should become, side by side.
+// Writes a sample grid. Noise and labels are fixed (Purpose::kSample, step 0),
+// so the grids of a run show the same images improving. For image translation,
+// a cell shows input, translation and target side by side.
 absl::Status WriteGrid(Generator& average, const SamplePlan& plan,
                        const ConditionSource& conditions,
                        const PairReader* pairs, const Compute& compute,
@@ -73,10 +72,9 @@ absl::Status WriteGrid(Generator& average, const SamplePlan& plan,
                                     .width = images_NCHW.size(3)}));
 }
 
-// Writes run_dir/samples/round-N.png when one is due after N completed rounds
-// and returns its path below run_dir, else "". A grid that cannot be written is
-// logged and left out; training goes on. `pairs` is null where the run has
-// none.
+// Returns a function that writes run_dir/samples/round-N.png if one is due
+// after N completed rounds, and returns its path below run_dir, or "". Logs
+// failed writes and continues. `pairs` may be null.
 std::function<std::string(int64_t, Generator&)> SampleWriter(
     const SamplePlan& plan, ConditionSource conditions,
     std::shared_ptr<const PairReader> pairs, const std::string& run_dir,

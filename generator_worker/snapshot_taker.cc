@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SNAPSHOT: the generator takes a critic a round and judges its images itself.
+// SNAPSHOT feedback: takes a critic per round and judges the images itself.
 #include "common/process/failpoint.h"
 #include "common/status.h"
 #include "common/trace/trace.h"

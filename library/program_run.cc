@@ -19,11 +19,11 @@ namespace gandem {
 namespace {
 
 constexpr absl::Duration kLookInterval = absl::Milliseconds(20);
-// For a checkpoint; `gandem` makes its workers leave in less.
+// Time for a checkpoint. `gandem` stops its workers earlier.
 constexpr absl::Duration kTimeToStop = absl::Minutes(3);
 constexpr int kLinesSaid = 12;
 
-// With SIGCHLD ignored the kernel forgets how children end.
+// If SIGCHLD is ignored, the kernel discards the exit status of children.
 absl::Status CheckChildrenAreKept() {
   struct sigaction action = {};
   sigaction(SIGCHLD, nullptr, &action);
@@ -33,26 +33,26 @@ absl::Status CheckChildrenAreKept() {
     return absl::OkStatus();
   }
   return absl::FailedPreconditionError(
-      "this process ignores SIGCHLD, so that it cannot learn how a program has "
-      "ended: call signal(SIGCHLD, SIG_DFL) before gandem::ScalingManager");
+      "this process ignores SIGCHLD, so the exit status of a program is lost: "
+      "call signal(SIGCHLD, SIG_DFL) before gandem::ScalingManager");
 }
 
 absl::Status TakenAway(const std::string& program) {
   return absl::FailedPreconditionError(absl::StrCat(
-      "somebody else in this process has waited for '", program,
-      "', so that how it ended is lost: wait for your own children by their "
+      "other code in this process has waited for '", program,
+      "', so its exit status is lost: wait for your own children by their "
       "process ids, not for all (-1)"));
 }
 
-// None: it runs still at `deadline`.
+// Returns nullopt if the program still runs at `deadline`.
 absl::StatusOr<std::optional<ProcessEnd>> EndBefore(absl::Time deadline,
                                                     const std::string& program,
                                                     ChildProcess& child) {
   while (true) {
     std::optional<ProcessEnd> end = child.Poll();
     if (end.has_value()) return end;
-    // A process that has ended remains until it is waited for, so a missing one
-    // was taken away.
+    // An ended process remains until someone waits for it, so other code has
+    // waited for a missing one.
     if (kill(child.pid(), 0) != 0 && errno == ESRCH) return TakenAway(program);
     const absl::Time now = MonotonicNow();
     if (now >= deadline) return std::optional<ProcessEnd>();

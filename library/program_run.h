@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One of gandem's programs as a child process, from its start to its end.
+// Runs one of gandem's programs as a child process.
 //
-// Owner: ScalingManager. Thread safety: any thread, which waits until the
-// program has ended. Errors: those of ChildProcess::Start.
-//   FAILED_PRECONDITION  this process would not learn of the end.
-//   DEADLINE_EXCEEDED    it had to be killed.
+// Owner: ScalingManager. Thread safety: any thread; blocks until the program
+// ends. Errors: those of ChildProcess::Start.
+//   FAILED_PRECONDITION  this process cannot get the exit status.
+//   DEADLINE_EXCEEDED    the program had to be killed.
 #pragma once
 
 #include <string>
@@ -18,18 +18,18 @@ namespace gandem {
 
 struct ProgramRun {
   std::vector<std::string> arguments;         // required; [0] is its path
-  std::vector<std::string> environment = {};  // "NAME=value", more than ours
-  std::string log_path;                       // required; what it writes
+  std::vector<std::string> environment = {};  // additional "NAME=value"
+  std::string log_path;                       // required; gets the output
   absl::Duration limit = absl::InfiniteDuration();
 };
 
 struct ProgramOutcome {
   int exit_code = 0;
-  std::string said;            // the end of what it has written
-  bool reached_limit = false;  // it was asked to stop
+  std::string said;            // the last lines of the log
+  bool reached_limit = false;  // the program was told to stop
 };
 
-// After `limit` the program gets SIGTERM, and a while later SIGKILL.
+// Sends SIGTERM after `limit`, and SIGKILL after kTimeToStop.
 absl::StatusOr<ProgramOutcome> RunProgram(const ProgramRun& run);
 
 }  // namespace gandem

@@ -38,8 +38,7 @@ T ValueOrThrow(absl::StatusOr<T> value) {
   return *std::move(value);
 }
 
-// The recipe as far as it can be read; whether it can be trained is for `gandem
-// train` to say.
+// Parses the recipe as far as possible; `gandem train` reports its faults.
 RunConfig ReadRecipe(const Recipe& recipe) {
   RunConfig config;
   ThrowIfError(ParseTextProto(recipe.text(), recipe.name(), config));
@@ -49,8 +48,7 @@ RunConfig ReadRecipe(const Recipe& recipe) {
   return config;
 }
 
-// Settings of a config that stand for the batch size and the number of workers
-// of a manager.
+// Settings for the batch size and the number of workers of a manager.
 std::vector<std::string> SetsOf(const RunConfig& config, int64_t batch_size,
                                 int num_workers) {
   const ScheduleConfig& schedule = config.schedule();
@@ -66,7 +64,8 @@ std::vector<std::string> SetsOf(const RunConfig& config, int64_t batch_size,
           absl::StrCat("discriminator.workers=", discriminators)};
 }
 
-// A folder with `gandem` in it, or an error that says where to look for one.
+// Returns the folder with `gandem`, or throws an error that explains the
+// search.
 std::string FindPrograms(const std::string& given) {
   const char* const told = std::getenv(kBinaryFolderVariable);
   const bool is_told = told != nullptr && *told != '\0';
@@ -89,7 +88,7 @@ std::vector<std::string> EnvironmentOf(const std::string& programs,
   return environment;
 }
 
-// `what` is what was asked for: "training", "evaluation".
+// `what`: "training" or "evaluation".
 [[noreturn]] void ThrowFailure(const std::string& what,
                                const ProgramOutcome& outcome,
                                const std::string& log) {
@@ -100,12 +99,12 @@ std::vector<std::string> EnvironmentOf(const std::string& programs,
 absl::Duration AtMost(std::chrono::seconds limit) {
   if (limit.count() <= 0) {
     throw Error(absl::StrCat("a limit of ", limit.count(),
-                             " seconds leaves no time: give at least 1"));
+                             " seconds is too small: give at least 1"));
   }
   return absl::FromChrono(limit);
 }
 
-// Speed of the generators in the rounds that count. 0: not known.
+// Speed of the generators in the rounds that count, or 0 if unknown.
 double ImagesPerSecond(const std::string& run_dir) {
   const absl::StatusOr<RoundHistory> history = RoundHistory::Read(run_dir);
   if (!history.ok()) return 0;
@@ -188,10 +187,9 @@ TrainResult ScalingManager::Train(const Gan& gan, std::chrono::seconds limit) {
         "build the program that calls gandem::WorkerMain and give its path"));
   }
   if (!gan.networks.empty() && gan.worker.empty() && !HasOwnWorker()) {
-    throw Error(
-        absl::StrCat("Gan.networks '", gan.networks,
-                     "' are networks of your own: Gan.worker "
-                     "has to be the path of the program that has them"));
+    throw Error(absl::StrCat("Gan.networks '", gan.networks,
+                             "' are networks of your own: set Gan.worker "
+                             "to the path of the program that defines them"));
   }
   worker_ = gan.worker.empty() ? "" : AbsoluteName(gan.worker);
   has_trained_ = true;
@@ -247,14 +245,14 @@ Score ScalingManager::Evaluate(const std::string& metric,
   if (outcome.reached_limit) {
     throw Error(absl::StrCat("the evaluation has reached its limit of ",
                              absl::FormatDuration(at_most), " (", log,
-                             "); the same call goes on from there"));
+                             "); call Evaluate again to resume it"));
   }
   if (outcome.exit_code != kExitOk) ThrowFailure("evaluation", outcome, log);
   const MetricCard card =
       ValueOrThrow(ReadMetricCard(CardPathOf(outcome.said)));
   if (card.metrics().empty()) {
     throw Error(
-        absl::StrCat("the card of '", metric, "' has no figure (", log, ")"));
+        absl::StrCat("the card of '", metric, "' has no value (", log, ")"));
   }
   const Metric& first = card.metrics(0);
   Score score = {.name = first.name(),

@@ -58,7 +58,7 @@ std::string Usage(const std::string& name) {
                    : absl::StrCat("there is no program '", name, "'"),
       guess.empty() ? "" : "; ", guess, ". The first argument is one of ",
       absl::StrJoin(names, ", "),
-      "; `gandem` gives it where GANDEM_WORKER names this program");
+      "; `gandem` passes it if GANDEM_WORKER names this program");
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ int WorkerMain(int argc, char** argv, std::vector<OwnNetworks> networks) {
   if (!named.ok()) return Refuse(self, std::string(named.message()));
   const std::string name = argc > 1 ? argv[1] : "";
   for (const OwnProgram& program : kOwnPrograms) {
-    // Its own arguments begin at its name.
+    // argv of the program begins at its name.
     if (name == program.name) return program.run(argc - 1, argv + 1);
   }
   return Refuse(self, Usage(name));

@@ -8,8 +8,7 @@ namespace gandem {
 namespace py = pybind11;
 
 absl::Status StatusOf(py::error_already_set& error) {
-  // Before Python 3.12 an exception has its traceback only once Python has
-  // caught it.
+  // Before Python 3.12, an exception has no traceback until Python catches it.
   if (error.trace()) {
     PyException_SetTraceback(error.value().ptr(), error.trace().ptr());
   }
@@ -18,7 +17,7 @@ absl::Status StatusOf(py::error_already_set& error) {
                                 .attr("error_text")(error.value());
     return absl::FailedPreconditionError(text.cast<std::string>());
   } catch (const py::error_already_set& second) {
-    // Out of memory, or an exception whose text cannot be made.
+    // Out of memory, or an exception without a printable text.
     return absl::FailedPreconditionError(second.what());
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Python's exceptions as ours.
+// Converts Python exceptions to Status.
 //
 // Thread safety: any thread that does not hold the interpreter's lock.
 #pragma once
@@ -14,11 +14,11 @@
 
 namespace gandem {
 
-// Converts `error`: gandem.NetworkError to its message, any other exception to
-// its traceback. Needs the interpreter's lock.
+// Converts `error`: gandem.NetworkError to its message, other exceptions to
+// their traceback. Requires the interpreter's lock.
 absl::Status StatusOf(pybind11::error_already_set& error);
 
-// body() with the interpreter's lock; what it raises becomes a StatusError.
+// Runs body() with the interpreter's lock; throws StatusError.
 template <typename Body>
 auto WithInterpreter(Body body) {
   const pybind11::gil_scoped_acquire lock;

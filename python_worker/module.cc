@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The extension gandem._worker, which `python -m gandem.worker` runs: programs
-// whose networks may be the user's.
+// Extension of `python -m gandem.worker`: programs with users' networks.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -19,8 +18,8 @@
 namespace gandem {
 namespace {
 
-// The main function of a role's binary, or of evaluation_job. Returns the exit
-// code; raises ValueError where there is no such program.
+// Runs a role's worker or evaluation_job. Returns the exit code; raises
+// ValueError for an unknown program.
 int RunProgram(const std::string& program, std::vector<std::string> arguments) {
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -28,9 +27,9 @@ int RunProgram(const std::string& program, std::vector<std::string> arguments) {
   const int argc = static_cast<int>(arguments.size());
   SetNetworkHost(PythonNetworkHost());
   if (program == "evaluation_job") {
-    // The tracer's records of a user's network hold Python objects, so an
-    // export keeps the interpreter's lock. Other commands may train a
-    // classifier, and the threads of a backward pass take the lock themselves.
+    // An export keeps the interpreter's lock, because the tracer's records of a
+    // user's network hold Python objects. Other commands may train a
+    // classifier, whose backward threads take the lock themselves.
     const bool exports = argc > 1 && arguments[1] == "export";
     std::optional<pybind11::gil_scoped_release> unlocked;
     if (!exports) unlocked.emplace();

@@ -23,8 +23,8 @@ namespace {
 
 namespace py = pybind11;
 
-// A module whose buffers of integers stay what they are when it is converted to
-// another floating-point type: counts and indices are no numbers to be rounded.
+// Module that keeps integer buffers (counts and indices) unchanged when
+// converted to another floating-point type.
 template <typename Base>
 class KeepsIntegers : public Base {
  public:
@@ -55,7 +55,7 @@ class KeepsIntegers : public Base {
 
 using TensorFolder = KeepsIntegers<torch::nn::Module>;
 
-// The names of a torch.nn.Module, which have dots, as a tree of modules.
+// Maps the dotted names of a torch.nn.Module to a tree of modules.
 class TensorTree {
  public:
   explicit TensorTree(torch::nn::Module& root) : root_(root) {}
@@ -125,7 +125,7 @@ class PythonModule {
       }
     });
   }
-  // Python's objects are given back with its lock held.
+  // Python objects must be released with the lock held.
   ~PythonModule() {
     const py::gil_scoped_acquire lock;
     network_ = py::object();
@@ -152,7 +152,7 @@ class PythonModule {
     });
   }
 
-  // Later passes draw from streams of this seed, too.
+  // Later passes also draw from streams of this seed.
   void DrawFirstValues(uint64_t seed) {
     seed_ = seed;
     WithInterpreter([&] { network_.attr("set_first_values")(seed); });
@@ -164,7 +164,7 @@ class PythonModule {
     });
   }
 
-  // HasForeignLayers.
+  // For HasForeignLayers.
   std::string WhyTwoPasses() const {
     return WithInterpreter([&] {
       return network_.attr("why_two_passes").template cast<std::string>();

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Networks that are torch.nn.Modules of the user, made and run by
-// python/gandem/_network.py. Parameters and buffers are the module's own
-// tensors under the module's names, so that optimizers, averages and
-// checkpoints need nothing of Python; only a forward pass takes the
-// interpreter's lock, and backward passes run without it.
+// Users' torch.nn.Modules as networks, run by python/gandem/_network.py.
+// Parameters and buffers are the module's own tensors and names, so optimizers,
+// averages and checkpoints work without Python. Forward passes take the
+// interpreter's lock; backward passes run without it.
 //
-// Passes in kFrozen and kEvaluate work on copies of the buffers. Torch's random
-// numbers are seeded before each pass in kTrain and kFrozen, as a function of
-// (seed, role, Condition::place).
+// kFrozen and kEvaluate passes use copies of the buffers. Torch's random
+// numbers are seeded before each kTrain and kFrozen pass from (seed, role,
+// Condition::place).
 //
 // Owner: a worker, through the registry. Thread safety: one compute thread,
-// which does not hold the interpreter's lock.
+// without the interpreter's lock.
 // Errors: StatusError. FAILED_PRECONDITION: the file cannot be loaded, the
-// class or its arguments do not fit (the message says which), or the user's
-// code raised (the message is Python's traceback).
+// class or its arguments do not fit (named in the message), or the user's code
+// raised (the message is Python's traceback).
 #pragma once
 
 #include "models/families/network_host.h"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what gandem needs on a bare Debian 12, and nothing when it is there:
-# Debian packages (as root, or with sudo), LibTorch and Apache Arrow in the cache
-# folder (${XDG_CACHE_HOME:-$HOME/.cache}/gandem). The tree itself stays untouched.
+# Installs missing dependencies on Debian 12: Debian packages (as root, or with
+# sudo), and LibTorch and Apache Arrow in the cache folder
+# (${XDG_CACHE_HOME:-$HOME/.cache}/gandem). Does not change the tree.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -10,13 +10,13 @@ usage() {
   cat <<EOF
 usage: scripts/bootstrap.sh [--tests] [--cpu | --cuda | --libtorch DIR]
                             [--skip-packages]
-  --tests          also what the tests need: clang, GoogleTest, Python packages,
-                   an Abseil built for ThreadSanitizer
+  --tests          also install tools for the tests: clang, GoogleTest, Python
+                   packages, Abseil built for ThreadSanitizer
   --cpu            LibTorch for the CPU (1.3 GB; the default)
   --cuda           LibTorch with its CUDA libraries (4 GB)
-  --libtorch DIR   a LibTorch $torch_version that you have: DIR/lib, DIR/include
-  --skip-packages  leave Debian's packages alone (you installed them)
-The choice of LibTorch is remembered in $cache_dir/libtorch.
+  --libtorch DIR   your own LibTorch $torch_version: DIR/lib, DIR/include
+  --skip-packages  do not install Debian packages
+$cache_dir/libtorch is a link to the chosen LibTorch.
 EOF
 }
 
@@ -31,7 +31,7 @@ packages=(
   libssl-dev libwebp-dev nlohmann-json3-dev prometheus-cpp-dev zlib1g-dev
   dataset-fashion-mnist
 )
-# chromium (122 MB to fetch, 414 MB on disk) looks at the page of gandem report.
+# A test opens the page of gandem report in chromium (122 MB, 414 MB on disk).
 test_packages=(
   chromium clang clang-format clang-tidy dpkg-dev fonts-dejavu-core
   libclang-rt-14-dev libbenchmark-dev iproute2 libgmock-dev libgtest-dev llvm
@@ -39,13 +39,13 @@ test_packages=(
   slurmctld slurmd
 )
 
-# Packages of the list above that have a daemon. Tests start their own daemons;
-# the system's daemons are started neither now nor at the next boot.
+# Packages above that have a daemon. Tests start their own daemons; this script
+# keeps the system's daemons from starting, now and at boot.
 daemons=(munge prometheus slurmctld slurmd)
 
-# Requirements in the metadata of the wheel (torch $torch_version).
-# libtorch_cpu.so itself is linked to the CUDA runtime and CUPTI; only CUDA code
-# is linked to the other packages.
+# Requirements in the metadata of the wheel (torch $torch_version). Even
+# libtorch_cpu.so needs the CUDA runtime and CUPTI; only CUDA code needs the
+# rest.
 torch_cpu=("torch==$torch_version" nvidia-cuda-runtime==13.0.96
            nvidia-cuda-cupti==13.0.85)
 torch_cuda=("${torch_cpu[@]}" nvidia-cublas==13.1.0.3 nvidia-cufft==12.0.0.61
@@ -57,7 +57,7 @@ torch_cuda=("${torch_cpu[@]}" nvidia-cublas==13.1.0.3 nvidia-cufft==12.0.0.61
             nvidia-nvshmem-cu13==3.4.5)
 test_python=(tensorboard==2.21.0 safetensors==0.8.0 numpy==2.4.6 pyyaml==6.0.3)
 
-# Debian's own interpreter: the one whose packages are installed above.
+# Debian's own interpreter, for which the packages above are installed.
 python=/usr/bin/python3
 pip_options=(--no-cache-dir --only-binary :all: --no-input --progress-bar off
              --disable-pip-version-check)
@@ -70,7 +70,7 @@ need_free_gb() {  # need_free_gb GB WHAT
         "room, or point XDG_CACHE_HOME at a larger disk"
 }
 
-# Says what the log of a failed download means, then ends.
+# Explains the log of a failed download, then ends.
 die_of_download() {
   local network='temporary failure|could not resolve|failed to (fetch|establish)'
   network+='|connection (refused|reset|broken)|unreachable|max retries|timed out'
@@ -79,12 +79,12 @@ die_of_download() {
   elif grep -qiE "$network" "$step_log"; then
     die "the network did not answer (see above): check it, then run this again"
   fi
-  die "$1 failed (see above); run this again once that is mended"
+  die "$1 failed (see above): fix the cause, then run this again"
 }
 
-# Debian's packages ask this file whether they may start their daemons.
+# Debian's packages call this program to ask whether they may start daemons.
 policy=/usr/sbin/policy-rc.d
-remove_policy=(:)  # the command, where this script has made it
+remove_policy=(:)  # a command once this script has created the file
 
 install_packages() {  # install_packages PACKAGE...
   local missing=() new_daemons=() as_root=() package
@@ -134,8 +134,8 @@ install_packages() {  # install_packages PACKAGE...
 # Whether the shared library $1 finds all libraries that it needs.
 loads() { ! ldd "$1" 2>&1 | grep 'not found'; }
 
-# Installs into a temporary folder that is renamed when it is complete, so that
-# an interrupted download never counts as installed.
+# Installs into a temporary folder and renames it once complete, so that an
+# interrupted download never counts as installed.
 install_libtorch() {  # install_libtorch cpu|cuda GB REQUIREMENT...
   local kind=$1 gb=$2 target=$cache_dir/libtorch-$torch_version-$1
   local tmp=$cache_dir/tmp.libtorch library=libtorch_cpu.so
@@ -201,12 +201,12 @@ install_arrow() {
   ln -sfnT "$target/pyarrow" "$cache_dir/arrow"
 }
 
-# Installs independent Python packages that read the files that gandem writes.
+# Installs independent Python packages that read gandem's files.
 install_test_python() {
   local target=$cache_dir/python-${test_python[*]} tmp=$cache_dir/tmp.python
   target=${target// /-}
   if [[ -d $target ]]; then
-    say "Python packages for the tests: are in $target"
+    say "Python packages for the tests: in $target"
   else
     need_free_gb 1 "Python packages"
     rm -rf "$tmp"
@@ -250,7 +250,7 @@ if ((skip_packages == 0)); then
     os=unknown
   [[ $os == "debian 12" ]] ||
     die "this is '$os', and the package names are those of Debian 12. Install" \
-        "their like yourself and pass --skip-packages: ${packages[*]}"
+        "the equivalents yourself and pass --skip-packages: ${packages[*]}"
   install_packages "${packages[@]}"
 fi
 
@@ -258,7 +258,7 @@ mkdir -p "$cache_dir" || die "cannot create $cache_dir"
 [[ -w $cache_dir ]] || die "cannot write to $cache_dir"
 exec 9>"$cache_dir/bootstrap.lock"
 flock -n 9 || {
-  say "Another bootstrap.sh is at work: waiting for it"
+  say "Another bootstrap.sh is running: waiting for it"
   flock 9
 }
 # The trap also removes unfinished installations.

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Configures and builds. GANDEM_BUILD_DIR names another folder than build/.
+# Configures and builds in $GANDEM_BUILD_DIR (default: build/).
 #   scripts/build.sh                everything, tests and benchmarks included
 #   scripts/build.sh --tests        the programs and the tests
 #   scripts/build.sh --programs     the programs only (needs no test packages)
-#   scripts/build.sh --training     gandem and the two workers that it trains with
-#   scripts/build.sh --python       the programs, and workers inside Python, for
-#                                   networks of your own (docs/own_networks.md)
-# GANDEM_PYTHON names the interpreter of --python; else that of $VIRTUAL_ENV.
+#   scripts/build.sh --training     only gandem and its two training workers
+#   scripts/build.sh --python       the programs, and workers inside Python for
+#                                   your own networks (docs/own_networks.md)
+# GANDEM_PYTHON is the interpreter for --python (default: that of $VIRTUAL_ENV).
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 

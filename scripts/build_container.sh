@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes the container image of gandem (docs/how_to/kubernetes.md) with buildah, as root
-# or as a user with namespaces:
+# Builds the container image of gandem (docs/how_to/kubernetes.md) with buildah,
+# as root or as a user with namespaces:
 #   scripts/build_container.sh [--cpu | --cuda] [--tag NAME:TAG] [--base IMAGE]
 #                              [--programs BUILD_DIR] [--output FILE.tar]
 
@@ -10,15 +10,14 @@
 usage() {
   cat <<EOF
 usage: scripts/build_container.sh [options]
-  --cpu | --cuda        which LibTorch goes in (default: --cpu)
+  --cpu | --cuda        kind of LibTorch (default: --cpu)
   --tag NAME:TAG        name of the image (default: localhost/gandem:VERSION-cpu)
-  --base IMAGE          Debian 12 to build on (default:
+  --base IMAGE          base image with Debian 12 (default:
                         docker.io/library/debian:12-slim); "mmdebstrap" makes
-                        one of Debian's packages, without a registry
-  --programs BUILD_DIR  take the programs of this build in place of compiling
-                        them in the image; it must be of the same LibTorch
-  --output FILE.tar     also write the image there, as docker and containerd
-                        load it
+                        one from Debian packages, without a registry
+  --programs BUILD_DIR  copy the programs of this build instead of compiling;
+                        the build must use the same LibTorch
+  --output FILE.tar     also write the image to a file for docker or containerd
 EOF
 }
 
@@ -49,10 +48,10 @@ command -v buildah >/dev/null ||
   die "there is no buildah: apt-get install buildah (or see" \
       "deploy/container/Containerfile, which docker and podman build, too)"
 
-# chroot is enough to build, also on machines without runc or cgroups.
+# chroot isolation also works without runc and cgroups.
 build=(buildah bud --isolation chroot)
 
-# A Debian 12 of the packages that this machine's sources have.
+# Makes a Debian 12 from this machine's package sources.
 make_base() {
   local tree
   command -v mmdebstrap >/dev/null ||
@@ -67,7 +66,7 @@ make_base() {
   base=localhost/debian:12
 }
 
-# The context of the build: sources, or programs that are there.
+# The build context: the sources, or existing programs.
 make_context() {
   local folder=$1
   mkdir -p "$folder/programs"

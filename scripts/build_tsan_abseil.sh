@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds Debian's Abseil with -fsanitize=thread into the cache folder. With the
-# packaged library ThreadSanitizer does not see what absl::Mutex orders, and
-# reports races in correct programs. Needs the network, but no root.
+# Builds Debian's Abseil with -fsanitize=thread in the cache folder. With the
+# packaged library, ThreadSanitizer does not see the effects of absl::Mutex and
+# reports races in correct programs. Needs the network, but not root.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# The packaged source, by the same package lists as the system's own, in a
-# folder of our own: the system's configuration need not name sources.
+# Fetches the packaged source from the system's mirror, with an apt
+# configuration of its own, because the system's may have no sources.
 fetch_source() {  # fetch_source DIR
   local dir=$1 mirror
   mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' \
@@ -36,13 +36,13 @@ build() {  # build SOURCE PREFIX
     -DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DBUILD_TESTING=OFF \
     -DABSL_PROPAGATE_CXX_STD=ON -DCMAKE_INSTALL_PREFIX="$2" &&
     ninja -C "$1/build-tsan" -j "$(parallel_jobs)" &&
-    ninja -C "$1/build-tsan" install  # what it installs may be moved
+    ninja -C "$1/build-tsan" install  # the result is relocatable
 }
 
 target=$cache_dir/abseil-tsan-clang14
 tmp=$cache_dir/tmp.abseil-tsan
 if [[ -d $target ]]; then
-  say "Abseil for ThreadSanitizer: is in $target"
+  say "Abseil for ThreadSanitizer: in $target"
   exit 0
 fi
 rm -rf "$tmp"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs the integration tests RUNS times while two compilers keep the machine
-# busy, and shows which of them failed how often; needs scripts/build.sh first.
-#   scripts/busy_tests.sh [RUNS]     default: 20, some five minutes each
+# busy, and counts the failures of each test. Run scripts/build.sh first.
+#   scripts/busy_tests.sh [RUNS]     default: 20, about five minutes each
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -14,13 +14,13 @@ if (($# > 1)) || [[ ! $runs =~ ^[1-9][0-9]*$ ]]; then
 fi
 log=$(mktemp /tmp/gandem-busy-tests.XXXXXX)
 
-# A second or two of work, again and again.
+# Repeats a compilation of a second or two.
 keep_compiling() {
   while printf '#include <regex>\nstd::wregex r(L"a|b");\n' |
     g++ -std=c++20 -O2 -x c++ -c -o /dev/null -; do :; done
 }
 
-set -m # each with a process group of its own, which ends as a whole
+set -m # a process group per job, so that a job can be killed as a whole
 keep_compiling & compilers=(-$!)
 keep_compiling & compilers+=(-$!)
 set +m

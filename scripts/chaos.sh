@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Plays over three hundred faults in runs of two to four workers: kills, stops,
-# cuts, full disks, clocks that step and so on. Shows how each run ended, and
-# how long it takes to go on after a death. Twenty minutes on two idle cores.
-#   scripts/chaos.sh                      all
-#   scripts/chaos.sh ring. zombie         those whose lines contain one of these
-#   scripts/chaos.sh --seed 7             a hundred runs that this seed draws
-#   scripts/chaos.sh --play LINE          this line (docs/chaos.md)
-#   scripts/chaos.sh --help               what else there is
+# Injects over three hundred faults in runs of two to four workers: kills,
+# stops, cut connections, full disks, clock steps and so on. Prints the outcome
+# of each run and the recovery time after a death. Takes 20 minutes on two cores.
+#   scripts/chaos.sh                      all faults
+#   scripts/chaos.sh ring. zombie         lines that contain one of these words
+#   scripts/chaos.sh --seed 7             a hundred random runs from this seed
+#   scripts/chaos.sh --play LINE          one line (docs/chaos.md)
+#   scripts/chaos.sh --help               all options
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 

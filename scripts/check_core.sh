@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the programs without extras/ in the folder DIR, and asks them for what
-# is missing: check_core.sh DIR
+# Builds the programs without extras/ in the folder DIR, and checks their
+# messages about missing extras: check_core.sh DIR
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -17,7 +17,7 @@ cmake -G Ninja -S "$source_dir" -B "$dir" -DGANDEM_LIBTORCH="$libtorch" \
   >/dev/null
 ninja -C "$dir" -j "$(parallel_jobs)" gandem_programs
 
-# names_extra EXTRA ARGUMENTS...: gandem refuses to run and says what it lacks.
+# names_extra EXTRA ARGUMENTS...: gandem refuses to run and names the extra.
 names_extra() {
   local extra=$1 status=0 answer
   shift
@@ -32,4 +32,4 @@ for recipe in stylegan2_32:stylegan2 r3gan_32:r3gan fashion_mnist_ada:ada; do
   names_extra "${recipe#*:}" train "recipes/${recipe%:*}.textproto" \
     --run_dir "$dir/run"
 done
-say "The core names the extras that it lacks"
+say "The core names the missing extras"

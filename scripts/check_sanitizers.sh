@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the Torch-free folders with clang and a sanitizer in the folder DIR and
-# runs their tests. Both are also the -Wthread-safety -Werror build.
+# Builds the Torch-free folders with clang and a sanitizer in the folder DIR,
+# and runs their tests. Both builds use -Wthread-safety -Werror.
 #   check_sanitizers.sh address DIR [build]  AddressSanitizer, UBSan, fuzz targets
 #   check_sanitizers.sh thread DIR [build]   ThreadSanitizer; tests without gRPC
-# With "build" it does not run them.
+# With "build" the script runs no tests.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -26,8 +26,8 @@ case $kind in
     options+=(-DGANDEM_SANITIZE=thread -DCMAKE_PREFIX_PATH="$abseil")
     target=gandem_tests
     export TSAN_OPTIONS=suppressions=$source_dir/tests/tsan.supp
-    # On kernels with much address randomization clang 14's runtime cannot place
-    # its shadow memory.
+    # clang 14's runtime cannot place its shadow memory on kernels with strong
+    # address randomization.
     ! setarch -R true 2>/dev/null || run=(setarch -R)
     ;;
   *)
@@ -43,6 +43,6 @@ ninja -C "$dir" -j "$(parallel_jobs)" "$target"
 [[ $only != build ]] || exit 0
 "${run[@]}" ctest --test-dir "$dir" -j 2 -LE 'long|plain|fuzz' \
   --output-on-failure --no-tests=error
-# Each fuzz target runs for its fixed time, whatever its share of the cores.
+# Fuzz targets run for a fixed time, so they run in parallel.
 [[ $kind != address ]] ||
   ctest --test-dir "$dir" -j 4 -L fuzz --output-on-failure --no-tests=error

@@ -1,25 +1,25 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Searches for inputs that break our readers: each libFuzzer target for SECONDS,
-# from where its last search has ended.
+# Runs libFuzzer targets, which search for inputs that break gandem's readers. A
+# search resumes where the last search of the target ended.
 #   scripts/fuzz.sh [SECONDS] [TARGET...]  default: 60 s each, all targets
-#   scripts/fuzz.sh --minimize TARGET...   what the searches have found joins the
-#                                          seeds in tests/fuzz, as far as it is new
-#   scripts/fuzz.sh --table                all searches so far, as Markdown
-# Targets are those of build/address (scripts/check_sanitizers.sh). Inputs, those
-# that crash and the ledger of searches are in ~/.cache/gandem/fuzz.
+#   scripts/fuzz.sh --minimize TARGET...   add found inputs that reach new code
+#                                          to the seeds in tests/fuzz
+#   scripts/fuzz.sh --table                print all searches, as Markdown
+# The targets are in build/address (scripts/check_sanitizers.sh). Found inputs,
+# crashing inputs and the ledger of searches are in ~/.cache/gandem/fuzz.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 address_dir=$build_dir/address
 fuzz_dir=$cache_dir/fuzz
 ledger=$fuzz_dir/ledger.tsv
-most_seeds=30 # files of a folder (tests/repository/rules.py)
+most_seeds=30 # limit of files per folder (tests/repository/rules.py)
 
 usage() { sed -n '5,8s/^# //p' "${BASH_SOURCE[0]}"; }
 
-# NAME, PROGRAM and SEEDS of each target, with tabs between them, from the tests that CMake has made of
-# them; SEEDS is missing where a target has none.
+# Prints NAME, PROGRAM and SEEDS (if any) of each target, separated by tabs,
+# from the tests in the build folder.
 list_targets() {
   [[ -e $address_dir/CTestTestfile.cmake ]] ||
     die "no fuzz targets in $address_dir: run scripts/check_sanitizers.sh" \
@@ -33,7 +33,7 @@ for test in json.load(sys.stdin)["tests"]:
         print(test["name"], words[0], *words[2:], sep="\t")'
 }
 
-# Sets program and seeds; dies where there is no such target.
+# Sets program and seeds; dies if there is no such target.
 find_target() {
   local name=$1 line
   line=$(awk -F'\t' -v name="$name" '$1 == name' <<<"$targets")
@@ -48,8 +48,8 @@ find_target() {
 
 number_of_files() { find "$1" -type f | wc -l; }
 
-# search SECONDS NAME: one line on the terminal and one in the ledger. Fails if
-# the search has ended with anything but its time.
+# search SECONDS NAME: prints one line and adds one to the ledger. Fails if the
+# search ends early.
 search() {
   local seconds=$1 name=$2 start=$SECONDS status=0 log runs coverage crashes
   local inputs=$fuzz_dir/$name/inputs broken=$fuzz_dir/$name/crashes
@@ -57,8 +57,7 @@ search() {
   find_target "$name"
   mkdir -p "$inputs" "$broken" || die "cannot write to $fuzz_dir"
   crashes=$(number_of_files "$broken")
-  # A single input has ten seconds; nothing waits for a target that hangs
-  # elsewhere.
+  # libFuzzer limits an input to ten seconds; timeout ends any other hang.
   (cd "$fuzz_dir/$name" && timeout -k 10 $((seconds + 120)) "$program" \
     -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
     -print_final_stats=1 -artifact_prefix="$broken/" "$inputs" \
@@ -78,8 +77,8 @@ search() {
   return 1
 }
 
-# Adds found inputs to the seeds if they reach new code, those that reach most
-# first, until the folder is full.
+# Adds found inputs that reach new code to the seeds, most productive first,
+# until the folder is full.
 minimize() {
   local name=$1 inputs=$fuzz_dir/$1/inputs merged room files
   find_target "$name"
@@ -87,23 +86,23 @@ minimize() {
     "tests/fuzz/CMakeLists.txt, and scripts/check_sanitizers.sh address"
   [[ -d $inputs ]] || die "nothing was found yet: run scripts/fuzz.sh 60 $name"
   merged=$(mktemp -d)
-  cp "$seeds"/* "$merged" # a merge adds to what its first folder has
+  cp "$seeds"/* "$merged" # a merge adds to its first folder
   timeout 3600 "$program" -set_cover_merge=1 -timeout=10 -rss_limit_mb=2048 \
     "$merged" "$inputs" >"$fuzz_dir/$name/log" 2>&1 ||
     die "$name: the merge has failed; its log is $fuzz_dir/$name/log"
   for file in "$seeds"/*; do rm "$merged/${file##*/}"; done
   room=$((most_seeds - $(number_of_files "$seeds")))
   ((room >= 0)) || room=0
-  echo "$name: $(number_of_files "$merged") inputs reach something new;" \
+  echo "$name: $(number_of_files "$merged") inputs reach new code;" \
     "${seeds#"$source_dir/"} has room for $room"
-  # The merge has written the files in the order of how much code they add.
+  # The merge writes the files in descending order of added code.
   mapfile -t files < <(find "$merged" -type f -printf '%T@ %p\n' | sort -n |
     cut -d' ' -f2- | head -n "$room")
   ((${#files[@]} == 0)) || cp "${files[@]}" "$seeds"
   rm -r "$merged"
 }
 
-# Prints the table. The edges of a target are from its newest search.
+# The edges of a target in the table are from its newest search.
 show_table() {
   [[ -s $ledger ]] || die "no search yet: run scripts/fuzz.sh"
   printf '| target | hours | runs | edges | crashes |\n'

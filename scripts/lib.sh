@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Sourced by the scripts beside it: where things are, and how a script speaks.
+# Shared by the other scripts: paths, output, long steps.
 
 set -euo pipefail
 
@@ -28,21 +28,21 @@ last_line() {
     tail -n 1 || true
 }
 
-# step TEXT COMMAND...: runs COMMAND with its output in a log and keeps one line
-# on the terminal moving; a failure shows the end of the log. Sets step_log.
+# step TEXT COMMAND...: runs COMMAND with its output in a log and shows the
+# newest line; prints the end of the log on failure. Sets step_log.
 step() {
   local text=$1 start=$SECONDS shown=0 pid status=0
   shift
   mkdir -p "$cache_dir/logs" || die "cannot write to $cache_dir"
   step_log=$(mktemp "$cache_dir/logs/$(date +%Y%m%d-%H%M%S).XXXXXX")
   say "$text"
-  # A process group of its own: Ctrl-C must end all of it, whatever it is.
+  # A separate process group, so that Ctrl-C ends all of its processes.
   set -m
   "$@" >"$step_log" 2>&1 </dev/null &
   pid=$!
   set +m
   trap 'kill -TERM -- -'"$pid"' 2>/dev/null; wait '"$pid"' 2>/dev/null || true
-        die "interrupted; nothing half-done was kept"' INT TERM HUP
+        die "interrupted; run this again"' INT TERM HUP
   while kill -0 "$pid" 2>/dev/null; do
     sleep 0.2
     if [[ -t 1 ]]; then
@@ -64,8 +64,8 @@ step() {
   printf '   done in %d s\n' $((SECONDS - start))
 }
 
-# stage NAME COMMAND...: a part of a script that takes minutes. stage_times says
-# how long each has taken.
+# stage NAME COMMAND...: runs a part of a script that takes minutes. stage_times
+# prints the durations.
 stages=()
 stage() {
   local name=$1 start=$SECONDS
@@ -78,7 +78,7 @@ stage_times() {
   printf '%s' "${stages[*]}" | sed 's/,/, /g'
 }
 
-# Compilers that fit: one a core, and 2 GiB for each (a Torch file takes 1.6).
+# Number of compilers: one per core with 2 GiB each (a Torch file takes 1.6).
 parallel_jobs() {
   local cores memory_kib jobs
   cores=$(nproc)
@@ -89,7 +89,7 @@ parallel_jobs() {
   echo "$jobs"
 }
 
-# For programs of the address sanitizer's build.
+# For programs built with the address sanitizer.
 suppress_known_leaks() {
   export LSAN_OPTIONS=suppressions=$source_dir/tests/lsan.supp:print_suppressions=0
 }

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws the edges of images: make_edges.py [IMAGES [EDGES]] [--threshold T]
 
-Both files are in IDX format (that of MNIST), EDGES gzip-compressed. A pixel of
-EDGES is white where the gray value of IMAGES changes by T or more to the pixel
-on the right and to the one below, added up, else black. So `data.idx_images`
-and `data.idx_inputs` of a recipe are pairs of images for pix2pix.
+Both files are in IDX format (the format of MNIST); EDGES is gzip-compressed. A
+pixel of EDGES is white if the gray values of IMAGES differ by T or more from the
+pixel on the right plus from the one below; otherwise it is black. Use the files as
+`data.idx_images` and `data.idx_inputs` of a recipe for pix2pix.
 """
 import argparse
 import gzip
@@ -37,7 +37,7 @@ def read_images(path):
 
 
 def edges_of(image, width, threshold):
-    # Neighbors of the last column and row are these themselves.
+    # The last column and row are their own neighbors.
     rows = [image[i:i + width] for i in range(0, len(image), width)]
     below = image[width:] + rows[-1]
     right = b"".join(row[1:] + row[-1:] for row in rows)
@@ -59,9 +59,9 @@ def main():
     try:
         height, width, images = read_images(args.images)
         args.edges.parent.mkdir(parents=True, exist_ok=True)
-        # Readers see no file or a whole one.
+        # Renamed when complete, so that readers never see a partial file.
         temporary = args.edges.with_name(f"{args.edges.name}.{os.getpid()}.tmp")
-        # No name and no time in it: the same images give the same bytes.
+        # Without name and time, so that equal images give equal bytes.
         with open(temporary, "wb") as raw, gzip.GzipFile(
                 filename="", mode="wb", fileobj=raw, mtime=0) as out:
             out.write(struct.pack(">IIII", MAGIC, len(images), height, width))

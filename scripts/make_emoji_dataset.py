@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Takes the pictures out of an emoji font: make_emoji_dataset.py [FOLDER]
+"""Extracts the pictures of an emoji font: make_emoji_dataset.py [FOLDER]
 [--font FONT] [--size N]
 
-FOLDER (datasets/emoji) gets one RGB PNG for each picture of the font's table
-CBDT, on white, in the middle of a square of N x N pixels (136); recipes/
-emoji_64.textproto trains on it. The font is Debian's
-fonts-noto-color-emoji; needs the packages fonttools and pillow:
+Writes one RGB PNG to FOLDER (datasets/emoji) for each picture of the font's table
+CBDT, centered on a white square of N x N pixels (136). The recipe
+emoji_64.textproto trains on them. The font is Debian's fonts-noto-color-emoji;
+needs the packages fonttools and pillow:
 
   apt-get install fonts-noto-color-emoji
   python3 -m venv ~/emoji && ~/emoji/bin/pip install fonttools pillow
@@ -23,7 +23,7 @@ SIZE = 136
 
 
 def pictures(path):
-    """(name of the glyph, bytes of a PNG), in the order of names."""
+    """Pairs (name of the glyph, bytes of a PNG), sorted by name."""
     from fontTools.ttLib import TTFont
     font = TTFont(path)
     if "CBDT" not in font:

@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Trains for an hour with two workers of each role while a process is killed
-# every minute, and judges whether memory, file descriptors, threads and disk
-# stay as they are.
+# Trains for an hour with two workers of each role, kills a process every minute
+# and checks that memory, file descriptors, threads and disk use do not grow.
 #   scripts/soak.sh [MINUTES] [--seed N]      default: 60 minutes, seed 1
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

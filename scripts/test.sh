@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what is missing, builds, runs tests, and ends with ctest's closing lines.
-#   scripts/test.sh         unit tests, integration tests of the core, rules of the
-#                           repository: what a change needs, within half an hour
+# Installs missing packages, builds, runs tests, and ends with ctest's summary.
+#   scripts/test.sh         unit tests, integration tests of the core and rules of
+#                           the repository; for every change; half an hour
 #   scripts/test.sh --all   also sanitizers, fuzz targets, more faults, every
-#                           integration test and the extras: what CI runs
+#                           integration test and the extras; CI runs this
 # Neither runs the tests labeled `long` (ctest -L long), which take hours.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -25,7 +25,7 @@ esac
 stage "set-up" "$source_dir/scripts/bootstrap.sh" --tests
 stage "build" "$source_dir/scripts/build.sh" --tests
 if [[ ${1:-} == --all ]]; then
-  # Built here, so that ctest spends its time on tests.
+  # Builds here, so that the time limits of ctest are only for tests.
   for kind in address thread; do
     stage "$kind sanitizer build" "$source_dir/scripts/check_sanitizers.sh" \
       "$kind" "$build_dir/$kind" build
@@ -41,7 +41,7 @@ ctest --test-dir "$build_dir" -j 2 -LE "$left_out" --output-on-failure \
        /tests passed, .* tests? failed out of/ {closing = 1}
        closing {rest = rest $0 "\n"; next}
        {print; fflush()}
-       END {printf "\n== %d tests skipped, for want of a GPU, or of PyTorch, Slurm or Chromium\n", skipped
+       END {printf "\n== %d tests skipped (they need a GPU, PyTorch, Slurm or Chromium)\n", skipped
             printf "== before the tests: %s\n\n%s", times, rest}' ||
   status=$?
 exit "$status"

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs of gandem in a real Kubernetes of two nodes on this machine, as root; a
-# line for each thing that was tried, exit code 1 if one failed. docs/how_to/kubernetes.md
-# has results, and what is not tried.
-#   scripts/test_kubernetes.sh [NAME...]     only these
+# Runs gandem on a real Kubernetes of two nodes on this machine, as root. Prints
+# a line per check; exits with 1 if one fails. docs/how_to/kubernetes.md has
+# results and limits.
+#   scripts/test_kubernetes.sh [NAME...]     default: all cases
 # GANDEM_TESTBED   folder of scripts that start a cluster (../shared/testbed/k8s)
-# BIN              the servers of Kubernetes 1.20, built by those scripts
-# IMAGE_TAR        of build_container.sh --output (localhost/gandem:test)
-# GANDEM_BUILD_DIR its bin/ has the programs that are in the image
+# BIN              folder of the Kubernetes 1.20 servers from those scripts
+# IMAGE_TAR        output of build_container.sh --output (localhost/gandem:test)
+# GANDEM_BUILD_DIR build folder with the same programs as the image
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -60,8 +60,8 @@ until_() {
   done
 }
 
-# Manifests of the run $1 in $work/$1; the rest are flags of the launch. USE_IMAGE
-# is another image than ours, which nodes try to pull.
+# Writes manifests of the run $1 to $work/$1; the other arguments are flags of
+# the launch. USE_IMAGE is a different image, which nodes try to pull.
 render() {
   local name=$1 pull=Never
   shift
@@ -70,9 +70,9 @@ render() {
     --name "$name" --image "${USE_IMAGE:-$image}" --pvc shared --dry_run -o "$work/$name" \
     --set 'data.idx_images="/gandem/data/images.gz"' \
     --set 'data.idx_labels="/gandem/data/labels.gz"' "$@" >/dev/null || return 1
-  # Replace what this Kubernetes of 2020 lacks: policy/v1 came with 1.21, and
-  # the cluster has no CoreDNS and no registry. A node has this machine's cores,
-  # and has to hold all pods when the other node is gone.
+  # Replaces what this old Kubernetes lacks: policy/v1 came with 1.21, and the
+  # cluster has no CoreDNS and no registry. Each node has this machine's cores
+  # and must hold all pods when the other node is gone.
   sed -i 's,policy/v1$,policy/v1beta1,' "$work/$name/disruption_budget.yaml"
   sed -i -e 's,^      restartPolicy: OnFailure,&\n      dnsPolicy: None\n      dnsConfig: {nameservers: [10.77.1.1]\, searches: [default.svc.cluster.local]\, options: [{name: ndots\, value: "5"}]},' \
     -e 's,^\( *cpu:\) 1$,\1 250m,' \
@@ -83,7 +83,7 @@ start() {  # start NAME FLAGS...
   render "$@" && k apply -k "$work/$1" >"$work/$1.apply" 2>&1
 }
 stop() { k delete --wait=true --timeout=120s -k "$work/$1" >/dev/null 2>&1; }
-# stop_all NAME: stops the run and checks that nothing of it is left.
+# stop_all NAME: stops the run and checks that no object remains.
 stop_all() {
   stop "$1"
   check "$1: kubectl delete -k leaves nothing in the cluster" \
@@ -96,7 +96,7 @@ nothing_of() {
   [[ -z $left ]]
 }
 job_done() { k wait --for=condition=complete --timeout=1s "job/$1"; }
-rounds() {  # of the run $1
+rounds() {  # rounds RUN
   tail -n 1 "$volume/runs/$1/metrics.jsonl" 2>/dev/null |
     sed -nE 's/.*"round": ?"?([0-9]+).*/\1/p'
 }
@@ -153,25 +153,25 @@ try_validate() {
     k apply --dry-run=server --validate=true -k "$work/strict"
   sed -i 's/terminationGracePeriodSeconds/terminationGraceSeconds/' \
     "$work/strict/coordinator.yaml"
-  check "strict: and would refuse one that it does not know" \
+  check "strict: the server refuses an unknown field" \
     not k apply --dry-run=server --validate=true -k "$work/strict"
 }
 not() { ! "$@"; }
 
-# The same bits as a run on this machine, by two pods on two nodes.
+# Case: two pods on two nodes compute the same bits as a run on this machine.
 try_train() {
-  check "train: manifests are taken" start train --set rounds=200
+  check "train: the server accepts the manifests" start train --set rounds=200
   until_ 300 job_done train-coordinator ||
     k get pods -o wide -l gandem/run=train
   check "train: the coordinator's Job is complete" job_done train-coordinator
   check "train: pods were on both nodes" both_nodes train
-  check "train: and the workers' Jobs end by themselves" \
+  check "train: the workers' Jobs end by themselves" \
     until_ 60 job_done train-generator-0
   HOME=$work "$gandem" train "$source_dir/recipes/mlp_smoke.textproto" \
     --run_dir "$work/here" --set rounds=200 \
     --set "data.idx_images=\"$volume/data/images.gz\"" \
     --set "data.idx_labels=\"$volume/data/labels.gz\"" >"$work/here.log" 2>&1
-  check "train: bits are those of a run without Kubernetes" same_bits
+  check "train: the bits equal those of a run without Kubernetes" same_bits
   stop train
 }
 both_nodes() {
@@ -187,7 +187,7 @@ same_bits() {
   done
 }
 
-# kubectl delete pod, one after the other, in a run that would take an hour.
+# Case: kubectl delete pod for each pod in turn, in a long run.
 try_delete() {
   local pod old before
   start_long delete
@@ -196,7 +196,7 @@ try_delete() {
     k delete --wait=false "$old" >/dev/null
     check "delete: the deleted $pod ends" until_ 180 not k get "$old"
     before=$(rounds delete)
-    check "delete: goes on without it" until_ 180 beyond_from delete "$before"
+    check "delete: the run continues without it" until_ 180 beyond_from delete "$before"
     printf '     %d s until new rounds\n' "$SECONDS"
   done
   stop_all delete
@@ -218,16 +218,16 @@ try_node() {
   lose_node_of discriminator-0
   lose_node_of coordinator
 }
-# lose_node_of POD: the node of that pod of the run loses power.
+# lose_node_of POD: cuts the power of that pod's node.
 lose_node_of() {
   local node before run=node-of-$1
   start_long "$run"
   node=$(k get "$(pod_of "$run-$1")" -o 'jsonpath={.spec.nodeName}')
   SECONDS=0
   "$testbed/kcluster.sh" kill "$cluster" "$node"
-  sleep 1  # what was on its way
+  sleep 1  # for messages in flight
   before=$(rounds "$run")
-  check "$run: goes on without $node" until_ 300 beyond_from "$run" "$before"
+  check "$run: continues without $node" until_ 300 beyond_from "$run" "$before"
   printf '     %d s until new rounds\n' "$SECONDS"
   IMAGES="$work/img/pause.tar $IMAGE_TAR" \
     "$testbed/kcluster.sh" start "$cluster" "$node"
@@ -239,7 +239,7 @@ node_is_ready() {
     [[ -z $(k get node "$1" -o 'jsonpath={.spec.taints}') ]]
 }
 
-# Eviction of all pods of a node, as for its upgrade.
+# Case: all pods of a node are evicted, as for an upgrade of the node.
 try_drain() {
   local node before
   start_long drain
@@ -248,7 +248,7 @@ try_drain() {
   check "drain: kubectl drain $node ends" k drain "$node" \
     --pod-selector=gandem/run=drain --delete-emptydir-data --timeout=240s
   before=$(rounds drain)
-  check "drain: goes on elsewhere" until_ 180 beyond_from drain "$before"
+  check "drain: the run continues on the other node" until_ 180 beyond_from drain "$before"
   check "drain: no pod of the run is on $node" not on_node drain "$node"
   printf '     %d s until new rounds\n' "$SECONDS"
   k uncordon "$node" >/dev/null
@@ -259,7 +259,7 @@ on_node() {
     -o 'jsonpath={range .items[*]}{.spec.nodeName}{"\n"}{end}' | grep -qx "$2"
 }
 
-# Discriminators: 2 -> 1 -> 2 -> 1.
+# Case: the number of discriminators changes: 2 -> 1 -> 2 -> 1.
 try_elastic() {
   start_long elastic --set discriminator.workers=2 \
     --set schedule.consistency=BOUNDED \
@@ -270,24 +270,24 @@ try_elastic() {
   stop elastic
 }
 # scale_elastic 0|1 TEXT: sets the number of pods of the second discriminator,
-# and waits until the log has TEXT about the fleet once more.
+# and waits until the log has TEXT about the fleet again.
 scale_elastic() {
   local lines before
   lines=$(lines_with elastic "$2") SECONDS=0
   k patch job elastic-discriminator-1 \
     -p "{\"spec\":{\"parallelism\":$1}}" >/dev/null
-  check "elastic: is told to go on with $2" \
+  check "elastic: the log says $2" \
     until_ 120 more_lines_with elastic "$2" "$lines"
   before=$(rounds elastic)
-  check "elastic: and does" until_ 60 beyond_from elastic "$before"
+  check "elastic: the run continues" until_ 60 beyond_from elastic "$before"
   printf '     %d s until new rounds\n' "$SECONDS"
 }
 lines_with() { grep -c "$2 workers" "$volume/runs/$1/logs/gandem.log"; }
 more_lines_with() { (($(lines_with "$1" "$2") > $3)); }
 
 try_image() {
-  USE_IMAGE=localhost/none:1 check "image: one that is nowhere" start image
-  check "image: the pods say that it cannot be pulled" \
+  USE_IMAGE=localhost/none:1 check "image: a run with a missing image starts" start image
+  check "image: the pods report that it cannot be pulled" \
     until_ 60 image_is_missed
   k get pods -l gandem/run=image
   stop_all image
@@ -296,22 +296,22 @@ image_is_missed() {
   k get pods -l gandem/run=image | grep -qE 'ErrImagePull|ImagePullBackOff'
 }
 
-# Connections between pods show the run's certificate, which is on the volume.
+# Case: connections between pods use the run's certificate on the volume.
 try_tls() {
   local own=$volume/runs/tls/state/certificates.pem
-  check "tls: manifests are taken" start tls --set rounds=20000
+  check "tls: the server accepts the manifests" start tls --set rounds=20000
   check "tls: it trains" until_ 300 beyond tls 20
-  check "tls: the run's certificate opens the coordinator's door" \
+  check "tls: the coordinator accepts the run's certificate" \
     greets "$own" -cert "$own" -key "$own"
-  check "tls: and none does not" not greets "$own"
+  check "tls: the coordinator refuses a client without certificate" not greets "$own"
   until_ 600 job_done tls-coordinator
   check "tls: the coordinator's Job is complete" job_done tls-coordinator
-  check "tls: and the workers' Jobs end by themselves" \
+  check "tls: the workers' Jobs end by themselves" \
     until_ 60 job_done tls-generator-0
   stop_all tls
 }
-# greets AUTHORITY FLAGS...: whether the coordinator does, with its own
-# certificate. With TLS 1.2 the handshake itself fails where the other one is
+# greets AUTHORITY FLAGS...: whether the coordinator completes a TLS handshake.
+# With TLS 1.2 the handshake itself fails if the client's certificate is
 # missing.
 greets() {
   local address authority=$1

@@ -64,7 +64,7 @@ absl::Status CheckpointWriter::AwaitRoom(const std::string& file) {
         std::ranges::find(jobs_, file, &Job::file) == jobs_.end();
     return !status_.ok() || is_free;
   };
-  // Bounded by the disk; Close() wakes it.
+  // Bounded by the disk's speed; Close() ends the wait.
   mu_.Await(absl::Condition(&may_add));
   return status_;
 }
@@ -111,7 +111,7 @@ void CheckpointWriter::Run() {
       jobs_.pop_front();
       writing_ = job.file;
     }
-    // A checkpoint that was given up gets no further files: its folder is gone.
+    // A discarded checkpoint gets no more files, because its folder is gone.
     absl::StatusOr<std::vector<CheckpointFile>> files =
         std::vector<CheckpointFile>();
     if (!given_up_.contains(job.completed_rounds)) files = WritePatiently(job);
@@ -122,7 +122,7 @@ void CheckpointWriter::Run() {
     if (!files.ok() || !files->empty()) {
       report_(ReportOf(job.completed_rounds, files));
     }
-    job = {};  // its memory may be used again
+    job = {};  // frees its memory
     absl::MutexLock lock(&mu_);
     writing_.clear();
   }
@@ -134,7 +134,7 @@ absl::StatusOr<std::vector<CheckpointFile>> CheckpointWriter::WritePatiently(
   while (true) {
     auto files = Write(job);
     const bool may_recover = DiskMayRecover(files.status()) ||
-                             absl::IsUnavailable(files.status());  // a mount
+                             absl::IsUnavailable(files.status());  // no mount
     if (!may_recover || options_.is_last == nullptr ||
         !options_.is_last(job.completed_rounds)) {
       return files;
@@ -187,7 +187,7 @@ absl::StatusOr<std::vector<CheckpointFile>> CheckpointWriter::Write(
                          return AppendChecked(job, index, writer);
                        }));
   GANDEM_FAILPOINT("checkpoint.after_shard");
-  // A copy: after a failure below, the shard is written again.
+  // Copied because the shard is written again after a failure below.
   std::vector<CheckpointFile> files = written_[job.completed_rounds];
   files.push_back(Describe(job.file, summary.size, summary.crc32c));
   if (!job.checksums.empty()) {

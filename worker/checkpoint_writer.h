@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes a worker's share of checkpoints in the background (design.md section
-// 8). Training stalls for the copy of what changes before the next update, and
-// there for that of what is not written yet, unless the checkpoint before is
-// still being written.
+// 8). Training stalls while it copies tensors: first those that change before
+// the next update, then, at that update, those not yet written. It also waits
+// for an unfinished write of the previous checkpoint.
 //
 // Owner: a worker's run epoch. Thread safety: AwaitRoom and Save from the
-// compute thread, Close and Flush from any.
-// Errors: a shard that cannot be written (disk full ...) is reported, its
-// checkpoint is given up and training goes on. Only the last one of a run is
-// tried again while the disk is full, read-only or away: without it rounds are
-// lost.
-// Calls after Close() get its reason.
+// compute thread, Close and Flush from any thread.
+// Errors: a failed write (disk full ...) is reported and discards the
+// checkpoint; training continues. Only the last checkpoint of a run is retried
+// while the disk is full, read-only or missing, because its loss would lose
+// rounds. Calls after Close() return its reason.
 #pragma once
 
 #include <cstdint>
@@ -40,21 +39,19 @@ class CheckpointWriter : public CheckpointSink {
   struct Options {
     std::string run_dir;
     int64_t run_epoch = 0;
-    // Files that this worker contributes to each checkpoint: one per role.
+    // Files of this worker in each checkpoint: one per role.
     int files_per_checkpoint = 1;
-    // Written beside them as config.textproto when not empty; one worker of a
-    // run does that.
+    // Written as config.textproto unless empty; set in one worker of a run.
     std::string config_text;
-    // Tells whether the checkpoint after `completed_rounds` rounds is the last
-    // one; called when the disk is full, on the writer's thread without a lock
-    // held. Null: never.
+    // Returns whether this checkpoint is the last one. Called after a failed
+    // write on the writer's thread, without a lock. Null: never.
     std::function<bool(int64_t completed_rounds)> is_last = {};
     // Time limit for retrying the last checkpoint.
     absl::Duration patience = absl::ZeroDuration();
     absl::Duration retry_interval = absl::Seconds(1);
   };
-  // Gets the files of this worker when all are on disk, or the error. The
-  // caller fills in the reporting worker and the epoch.
+  // Receives this worker's files once all are on disk, or the error. Sets
+  // neither worker nor epoch.
   using Report = std::function<void(ShardReport)>;
 
   CheckpointWriter(Options options, Report report);
@@ -64,10 +61,10 @@ class CheckpointWriter : public CheckpointSink {
   absl::Status Save(int64_t completed_rounds, std::string file,
                     std::shared_ptr<TensorSnapshot> share,
                     TensorChecksums checksums) override;
-  // Waits until everything is written and reported, or given up.
+  // Waits until all checkpoints are written and reported, or discarded.
   absl::Status Flush(absl::Time deadline);
-  // Fails waiting and later calls with `reason`; what is being written is
-  // completed, the rest is dropped, and nothing is tried again.
+  // Fails waiting and later calls with `reason`. Completes the current file,
+  // drops the rest and stops retries.
   void Close(absl::Status reason);
 
  private:
@@ -79,14 +76,15 @@ class CheckpointWriter : public CheckpointSink {
   };
 
   void Run();
-  //   DATA_LOSS  it is not what the checksums were computed of.
+  //   DATA_LOSS  the bytes differ from those that the checksums were computed
+  //              from
   static absl::Status AppendChecked(const Job& job, size_t index,
                                     FileWriter& writer);
-  // Write(), as often as there is hope.
+  // Calls Write() and retries it if the disk may recover.
   absl::StatusOr<std::vector<CheckpointFile>> WritePatiently(const Job& job);
-  // False: no time is left, or Close() was called.
+  // Returns false if no time is left, or after Close().
   bool WaitToRetry(absl::Time give_up);
-  // The worker's files once the last of the checkpoint is written, else none.
+  // Returns the worker's files after a checkpoint's last file, else none.
   absl::StatusOr<std::vector<CheckpointFile>> Write(const Job& job);
 
   const Options options_;
@@ -94,17 +92,17 @@ class CheckpointWriter : public CheckpointSink {
 
   absl::Mutex mu_;
   std::deque<Job> jobs_ ABSL_GUARDED_BY(mu_);
-  std::string writing_ ABSL_GUARDED_BY(mu_);  // the file; empty: none
+  std::string writing_ ABSL_GUARDED_BY(mu_);  // current file; empty: none
   bool leave_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status status_ ABSL_GUARDED_BY(mu_);
 
-  // The writing thread's own: files of checkpoints that are not complete yet,
-  // by completed rounds. With both roles in one process the generator may be
-  // some checkpoints ahead.
+  // Used only by the writing thread: files of incomplete checkpoints, by
+  // completed rounds. With both roles in one process, the generator may be
+  // several checkpoints ahead.
   std::map<int64_t, std::vector<CheckpointFile>> written_;
   std::set<int64_t> given_up_;  // by completed rounds
 
-  Thread thread_;  // last: joins before the rest goes
+  Thread thread_;  // last: joined before the other members are destroyed
 };
 
 }  // namespace gandem

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Meaning of a failure of a run epoch: its possible cause, and whether the next
-// attempt may succeed.
+// Classifies failures of a run epoch: cause, and value of a retry.
 //
 // Thread safety: any thread.
 #pragma once
@@ -10,31 +9,30 @@
 
 namespace gandem {
 
-// Tells whether another worker may have caused the failure: waits for other
-// workers fail with these codes.
+// Returns whether the failure is typical of waits for other workers.
 inline bool MayBeTheirs(const absl::Status& failure) {
   return absl::IsUnavailable(failure) || absl::IsCancelled(failure) ||
          absl::IsAborted(failure);
 }
 
 struct EpochPast {
-  // A round of it was, or the fleet hands its state over.
+  // A round has begun, or the fleet is handing its state over.
   bool has_begun = false;
-  // False: workers may have read their files before.
+  // False: the workers may have read their files in earlier epochs.
   bool is_first = true;
 };
 
-// Converts the failure of the round loop for the report: it tells what may be
-// different at the next attempt, and what the user must repair.
+// Converts a failure of the round loop for the report, whose code tells whether
+// a retry may help or the user must act.
 inline absl::Status JudgeFailure(absl::Status failure, EpochPast past) {
   const bool is_missing =
       absl::IsNotFound(failure) || absl::IsPermissionDenied(failure);
-  // A file that could be read before: its mount may come back.
+  // The file was readable before, so its mount may return.
   if ((past.has_begun || !past.is_first) && is_missing) {
     return absl::DataLossError(failure.message());
   }
-  // A retry would find the same damage. A file that was readable before may
-  // become whole again, because storage fails in this way, too.
+  // Damage found by the first read is permanent. A file that was readable
+  // before may recover, because failing storage also reports damage.
   if (!past.has_begun && past.is_first && absl::IsDataLoss(failure)) {
     return absl::FailedPreconditionError(failure.message());
   }

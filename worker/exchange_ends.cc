@@ -22,8 +22,8 @@ namespace {
 
 constexpr absl::Duration kLookAgain = absl::Milliseconds(100);
 
-// Tells whether the socket is not visible. The cause is unknown: a killed
-// process and another mount namespace look the same.
+// Returns whether the socket is invisible. The cause is unknown: a killed
+// process and another mount namespace look equal.
 bool IsOutOfSight(const absl::Status& connected) {
   return absl::IsNotFound(connected) || absl::IsPermissionDenied(connected);
 }
@@ -103,7 +103,7 @@ absl::Status ExchangeEnds::Connect(const std::vector<std::string>& addresses,
   generator_ = clients.size() == 1
                    ? std::move(clients.front())
                    : CreateFleetExchange(options_, std::move(clients));
-  // Close may have come before.
+  // Close may have been called before.
   if (!closed_.ok()) generator_->Close(closed_);
   return absl::OkStatus();
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A worker's part of the exchange for one run epoch: the generator's end, the
+// A worker's part of the exchange in one run epoch: the generator's end, the
 // discriminator's end with its server, or both in one process.
 //
-// Owner: WorkerEpoch. Thread safety: Close from any thread, the rest from the
+// Owner: WorkerEpoch. Thread safety: Close from any thread, all others from the
 // compute thread.
-// Errors: of listening and of the options.
+// Errors: those of listening and of the options.
 #pragma once
 
 #include <functional>
@@ -31,34 +31,33 @@ class ExchangeServer;
 
 class ExchangeEnds {
  public:
-  // `listen` is where a discriminator's exchange does; empty: at a unix socket
-  // of its own.
+  // `listen`: a discriminator's address; empty: a new unix socket.
   static absl::StatusOr<std::unique_ptr<ExchangeEnds>> Create(
       Role role, const ExchangeOptions& options, const std::string& listen);
   ~ExchangeEnds();
 
-  // Address at which generators find this discriminator; empty for other roles.
+  // Returns the discriminator's address for generators; empty for other roles.
   std::string address() const;
-  // Called once, when all workers have joined: a generator learns only then
-  // where the discriminators are. They listen by then: a unix socket that is
-  // not seen is looked for until `deadline`, or until Close. One that is seen
-  // but does not answer may come back: the exchange tries it again.
-  // `on_damage`: see ExchangeClientOptions.
-  //   FAILED_PRECONDITION  it cannot be reached from here.
+  // Called once, when all workers have joined and all discriminators listen.
+  // Waits for an invisible unix socket until `deadline` or Close. Does not wait
+  // for the answer of a visible one, because the exchange retries. `on_damage`:
+  // see ExchangeClientOptions.
+  //   FAILED_PRECONDITION  a socket is not reachable from this process
   absl::Status Connect(const std::vector<std::string>& discriminator_addresses,
                        absl::Time deadline,
                        const std::function<void()>& on_damage = {});
 
-  // Called after Connect. Waits until each discriminator that listens on the
-  // network has answered this generator: messages pass in both directions.
-  //   DEADLINE_EXCEEDED  names one that has not, and why.
+  // Called after Connect. Waits until each discriminator on the network has
+  // answered this generator, so that messages pass in both directions.
+  //   DEADLINE_EXCEEDED  names a discriminator without an answer, and the
+  //                      reason
   absl::Status AwaitPeers(absl::Time deadline);
 
-  // Null when this worker does not have the role, or before Connect.
+  // Null for other roles and before Connect.
   GeneratorExchange* generator();
   DiscriminatorExchange* discriminator() { return discriminator_.get(); }
 
-  // Fails all waiting and later calls on the ends.
+  // Fails all waiting and later calls of the ends.
   void Close(const absl::Status& reason);
 
  private:
@@ -67,12 +66,12 @@ class ExchangeEnds {
   absl::Status AwaitSocket(const std::string& address, absl::Time deadline);
   void NoteAnswer(const std::string& address, const absl::Status& answer);
 
-  // All but what `mu_` guards never changes after Create.
+  // All members without a guard are immutable after Create.
   const Role role_;
   const ExchangeOptions options_;
   std::unique_ptr<SocketFolder> folder_;
   std::unique_ptr<DiscriminatorEnd> discriminator_;
-  // server_ and generator_ end before discriminator_, which they use.
+  // Destroyed before discriminator_, which server_ and generator_ use.
   std::unique_ptr<ExchangeServer> server_;
   absl::Mutex mu_;
   std::set<std::string> unanswered_ ABSL_GUARDED_BY(mu_);  // addresses

@@ -38,7 +38,7 @@ absl::StatusOr<std::unique_ptr<FleetLink>> FleetLink::Create(
 }
 
 FleetLink::~FleetLink() {
-  // Saying goodbye takes a moment, for which nothing is locked.
+  // Destroyed without the lock, because closing takes a moment.
   std::unique_ptr<Collective> ring;
   std::unique_ptr<Collective> nccl;
   absl::MutexLock lock(&mu_);
@@ -106,7 +106,7 @@ absl::Status FleetLink::AwaitPeers(absl::Time deadline) {
     absl::MutexLock lock(&mu_);
     closed = closed_ways_;
   }
-  // The coordinator finds out about one that is only late.
+  // The coordinator detects late workers.
   return closed.empty() ? absl::OkStatus()
                         : NoWay(closed.begin()->first, closed.begin()->second);
 }

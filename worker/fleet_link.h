@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A worker's part of its fleet for one run epoch: listens for the other ranks
-// of its role, and becomes their Collective when all have joined, or two where
-// NCCL sums between GPUs. The only worker of a role has none.
+// A worker's part of its fleet in one run epoch. Listens for the other ranks of
+// its role, and provides the Collective (two if NCCL sums between GPUs) when
+// all have joined. Empty for the only worker of a role.
 //
-// Owner: WorkerEpoch. Thread safety: Close from any thread, the rest from the
+// Owner: WorkerEpoch. Thread safety: Close from any thread, all others from the
 // compute thread.
-// Errors: of listening (RingListener::Start) and of connecting (CreateRing,
-// CreateNccl).
+// Errors: those of RingListener::Start, CreateRing and CreateNccl.
 #pragma once
 
 #include <cstdint>
@@ -32,38 +31,35 @@
 
 namespace gandem {
 
-// Position of the worker `rank` among the workers of its role on its host.
+// Returns the position of worker `rank` among the workers of its role and host.
 int PositionOnHost(const JoinReply& joined, int rank);
 
 class FleetLink {
  public:
-  // Listens, in a fleet of several; at `network_address` for workers of other
-  // hosts, if it is not empty.
+  // Listens if the fleet has several workers, also at a nonempty address.
   static absl::StatusOr<std::unique_ptr<FleetLink>> Create(
       int size, const std::string& network_address);
   ~FleetLink();
 
-  // Addresses to report to the coordinator; empty in a fleet of one.
+  // Addresses for the coordinator; empty in a fleet of one.
   std::string local_address() const;
   std::string network_address() const;
 
-  // Called once, when all have joined. Connects in the background.
+  // Called once, when all workers have joined. Connects in the background.
   // `on_damage`: see RingOptions.
   absl::Status Connect(int rank, const JoinReply& joined,
                        int64_t membership_epoch,
                        std::function<void()> on_damage);
-  // Called after Connect. Waits until messages pass in both directions between
-  // this worker and each of its fleet on another host; the others wait, too.
-  //   DEADLINE_EXCEEDED  names a direction in which none pass, and its hosts.
+  // Called after Connect by all ranks. Waits until messages pass in both
+  // directions between this worker and its fleet's workers on other hosts.
+  //   DEADLINE_EXCEEDED  names a direction without messages, and its hosts
   absl::Status AwaitPeers(absl::Time deadline);
-  // Called after Connect, where sums are NCCL's, between the ranks' devices.
-  // Waits for the other ranks.
+  // Called after Connect if NCCL sums. Waits for the other ranks.
   absl::Status ConnectDevices(const NcclOptions& options, absl::Time deadline);
   // Null before Connect, and in a fleet of one.
   FleetCollectives collectives();
 
-  // Position of the worker whose part of a sum this one waits for just now; -1:
-  // it waits for none.
+  // Returns the rank whose part of a sum is awaited at the moment, or -1.
   int rank_waited_for() const;
 
   // Fails all operations.
@@ -72,17 +68,18 @@ class FleetLink {
  private:
   FleetLink() = default;
 
-  // Error for a failed connection from this rank to `peer` (`is_outgoing`), or
-  // from `peer` to this rank.
+  // Returns the error for a failed connection from this rank to `peer`
+  // (`is_outgoing`), or from `peer` to this rank.
   absl::Status NoWay(int peer, bool is_outgoing) const;
 
   std::unique_ptr<SocketFolder> folder_;
   std::unique_ptr<RingListener> listener_;  // until Connect
-  int rank_ = 0;                            // from Connect on, as the next
-  std::vector<FleetMember> members_;        // by rank
+  // Both set by Connect.
+  int rank_ = 0;
+  std::vector<FleetMember> members_;  // by rank
   mutable absl::Mutex mu_;
-  // Links between this rank and ranks of other hosts on which no message has
-  // passed, as of NoWay().
+  // Links between this rank and ranks of other hosts without messages so far,
+  // as arguments of NoWay().
   std::set<std::pair<int, bool>> closed_ways_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<Collective> ring_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<Collective> nccl_ ABSL_GUARDED_BY(mu_);

@@ -12,14 +12,14 @@
 namespace gandem {
 namespace {
 
-// Description of its state that each rank sends to the others.
+// Description of a rank's state, sent to the other ranks.
 struct Offer {
   int64_t run_epoch = -1;  // -1: holds none
   int64_t updates = -1;
   int64_t bytes = 0;
 };
 
-// The operation is over when it returns, and its buffer may go.
+// Waits until the operation has ended, so that its buffer may be freed.
 absl::Status WaitFor(Collective::Ticket ticket, Collective* fleet,
                      const RunRolesOptions& waiting) {
   while (true) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rounds of an epoch, and how it ends; what comes before the first round is
-// in worker_epoch_start.cc.
+// The rounds of an epoch and its end; worker_epoch_start.cc has the steps
+// before the first round.
 #include "worker/worker_epoch.h"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ WorkerEpoch::WorkerEpoch(Options options, ControlClient* client,
 
 WorkerEpoch::~WorkerEpoch() {
   End(Phase::kSuperseded, absl::CancelledError("the run epoch is over"));
-  writer_.reset();  // completes what it is writing, and reports it
+  writer_.reset();  // completes and reports the current file
   heartbeats_.reset();
 }
 
@@ -69,7 +69,7 @@ absl::StatusOr<WorkerEpoch::Outcome> WorkerEpoch::Run() {
     case Phase::kLeaving:
       return OutcomeOfLeaving();
     case Phase::kFailed:
-      return ended_;  // explains what the loop then ran into
+      return ended_;  // explains the loop's error
     default:
       return done;
   }
@@ -95,8 +95,8 @@ absl::Status WorkerEpoch::RunRoundLoop() {
   GANDEM_RETURN_IF_ERROR(ended());
   if (!opened.ok()) return TellFailure(opened);
   absl::StatusOr<JoinReply> joined = JoinOthers();
-  // The coordinator refused this worker, or it does not see the run folder, and
-  // the others need not wait for it.
+  // The coordinator refused this worker, or this process does not see the run
+  // folder. The report spares the other workers a wait.
   if (absl::IsInvalidArgument(joined.status()) ||
       absl::IsDataLoss(joined.status())) {
     return TellFailure(joined.status());
@@ -115,15 +115,14 @@ absl::Status WorkerEpoch::RunRoundLoop() {
   }
   Enter(Phase::kFinished);
   heartbeats_->Wake();
-  // Others may still fetch from this worker's exchange.
+  // Other workers may still fetch from this worker's exchange.
   absl::MutexLock lock(&mu_);
   mu_.Await(absl::Condition(this, &WorkerEpoch::HasEnded));
   return ended_;
 }
 
 absl::Status WorkerEpoch::TellFailure(absl::Status failure) {
-  // Without the report the coordinator would learn of the failure only by a
-  // timeout.
+  // Otherwise the coordinator would notice the failure by a timeout.
   heartbeats_->ReportFailure(failure, MonotonicNow() + kFailureReport);
   return failure;
 }
@@ -132,7 +131,7 @@ void WorkerEpoch::WaitForVerdict(const absl::Status& failure) {
   if (fleet_->collectives().tensors == nullptr || !MayBeTheirs(failure)) return;
   GANDEM_LOG_WARN("this fleet is over, waiting for the coordinator: {}",
                   failure);
-  // The coordinator notices a silent worker after this time.
+  // Time after which the coordinator notices a silent worker.
   const absl::Duration patience =
       plan_.control.heartbeat_timeout + 2 * plan_.control.heartbeat;
   absl::MutexLock lock(&mu_);
@@ -160,7 +159,7 @@ absl::Status WorkerEpoch::RunAllRounds(const JoinReply& joined) {
   std::vector<std::unique_ptr<TrainingRole>> owned;
   if (Plays(GENERATOR)) {
     RoleSetup of_generator = setup;
-    // Two roles of one thread take turns; the other one's waits tell.
+    // With alternating roles, the waits of the discriminator are recorded.
     if (options_.role == COLOCATED) of_generator.services.waits = nullptr;
     GANDEM_ASSIGN_OR_RETURN(
         owned.emplace_back(),
@@ -198,8 +197,7 @@ absl::Status WorkerEpoch::TakeOver(TrainingRole& role,
 }
 
 void WorkerEpoch::Hold(const TrainingRole& role, const absl::Status& done) {
-  // An update is whole or not begun where a loop ends or waits; after any other
-  // failure it may be half done.
+  // Consistent where a loop ends or waits; else an update may be partial.
   if (!done.ok() && !MayBeTheirs(done)) return;
   RoleState state = role.Capture();
   *held_ = HeldState{.run_epoch = place_.run_epoch,
@@ -210,7 +208,7 @@ void WorkerEpoch::Hold(const TrainingRole& role, const absl::Status& done) {
 
 absl::Status WorkerEpoch::FlushCheckpoints() {
   waits_.Begin(WorkerPosition::CHECKPOINT);
-  // A slow disk is no reason to leave; only the coordinator's decision is.
+  // A slow disk does not end the worker; the coordinator decides.
   while (true) {
     const absl::Status written =
         writer_->Flush(MonotonicNow() + absl::Seconds(1));
@@ -222,7 +220,7 @@ absl::Status WorkerEpoch::FlushCheckpoints() {
   }
 }
 
-// The writer's thread: the round loop waits for it at the next checkpoint.
+// Runs on the writer's thread; the round loop waits at a checkpoint.
 void WorkerEpoch::AwaitOlderCheckpoints() {
   const absl::Time deadline = MonotonicNow() + plan_.control.heartbeat_timeout;
   while (heartbeats_->checkpoints_lag() && MonotonicNow() < deadline) {
@@ -244,7 +242,7 @@ void WorkerEpoch::ObserveFleet() {
   if (fleet != nullptr) waits_.Observe(options_.role, fleet->rank_waited_for());
 }
 
-// The thread of the heartbeats.
+// Called by the heartbeat thread.
 Heartbeats::WorkerState WorkerEpoch::CurrentState() {
   ObserveFleet();
   absl::MutexLock lock(&mu_);
@@ -284,7 +282,7 @@ void WorkerEpoch::EndIfOver(const Reply& reply) {
 
 void WorkerEpoch::ReportRound(RoundMetrics metrics) {
   metrics.set_run_epoch(place_.run_epoch);
-  metrics.set_rank(options_.rank);  // the role knows its position only
+  metrics.set_rank(options_.rank);  // the role knows only its position
   metrics.set_refused_connections(NumRefusals());
   {
     absl::MutexLock lock(&mu_);
@@ -327,7 +325,7 @@ void WorkerEpoch::End(Phase how, absl::Status reason) {
     if (HasEnded()) return;
     phase_ = how;
     ended_ = reason;
-    if (writer_) writer_->Close(reason);  // here: it goes before the rest
+    if (writer_) writer_->Close(reason);  // closed before the others
     fleet = fleet_.get();
     ends = ends_.get();
   }

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One run epoch of a worker process: from the coordinator's reply to the end of
-// the round loop. All that belongs to an epoch (exchange, gate, checkpoint
-// writer, roles) lives and dies here; the next epoch starts from nothing but a
-// checkpoint, or, in fleets that re-form, from what this one has left in
-// memory.
+// One run epoch of a worker process, from the coordinator's reply to the end of
+// the round loop. Owns exchange, gate, checkpoint writer and roles. The next
+// epoch starts from a checkpoint or, in fleets that re-form, from memory.
 //
 // Owner: WorkerMain. Thread safety: Run on the compute thread, once; Wake from
-// any. Heartbeats call back on their own thread.
+// any thread. Heartbeats call back on their own thread.
 //
 // Order of shutdown: the round loop ends; the checkpoint writer is flushed; the
-// worker serves the others until the coordinator says leave; then heartbeats
-// stop, exchange and fleet close, the writer joins.
+// worker serves the others until the coordinator tells it to leave; heartbeats
+// stop; exchange and fleet close; the writer joins.
 #pragma once
 
 #include <atomic>
@@ -45,105 +43,97 @@ class WorkerEpoch {
  public:
   enum class Outcome {
     kRunComplete,  // all rounds are done and in a complete checkpoint
-    kStopped,      // at a cut, or without the last checkpoint; a start resumes
+    kStopped,      // at a cut, or without the last checkpoint; resumable
     kSuperseded,   // register again
   };
   struct Options {
     Role role = ROLE_UNKNOWN;
     int rank = 0;
     RoleFactories roles = {};
-    // Addresses to listen at for other hosts; empty: only for this host.
+    // Listen addresses for other hosts; empty: only this host connects.
     std::string exchange_listen = {};  // discriminator only
     std::string fleet_listen = {};
   };
 
-  // `client` has registered and outlives this; `stop` is set by SIGTERM. `held`
-  // is the state of the epoch before, and that of this one when Run returns: it
-  // stays as it was if the rounds were not begun.
+  // `client` must be registered and outlive this object. `stop` is set by
+  // SIGTERM. `held` is the state of the previous epoch; Run replaces it with
+  // this epoch's, unless no round began.
   WorkerEpoch(Options options, ControlClient* client,
               const RegisterReply& assignment, const RunPlan& plan,
               const std::atomic<bool>* stop, std::optional<HeldState>* held);
   ~WorkerEpoch();
 
-  // Errors: the first failure; ExitCodeOf() is the worker's exit code.
+  // Returns the first failure as error; ExitCodeOf() is the worker's exit code.
   absl::StatusOr<Outcome> Run();
 
-  // Lets the coordinator know at once that `stop` was set.
+  // Reports immediately that `stop` was set.
   void Wake();
 
  private:
-  // Only ever forward; of the last three, the ends, the first one stays.
+  // Only advances. The last three phases are final.
   enum class Phase {
-    kOpening,        // gets ready; AUTO measures
+    kOpening,        // prepares; AUTO measures
     kJoining,        // waits for the others
-    kJoinCancelled,  // Wake() has cut that short
+    kJoinCancelled,  // Wake() has cut the wait for others short
     kRunning,        // all have joined
-    kFinished,       // all is done; serves the others until it may leave
-    kFailed,         // ended_ says why
-    kLeaving,        // the run is over
-    kSuperseded,     // the epoch is over
+    kFinished,       // all is done; serves others until told to leave
+    kFailed,         // ended_ has the reason
+    kLeaving,        // the run has ended
+    kSuperseded,     // the epoch has ended
   };
 
   absl::Status RunRoundLoop();
   Outcome OutcomeOfLeaving() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status RunAllRounds(const JoinReply& joined);
-  // The newest state of the fleet becomes that of `role`.
+  // Replaces the state of `role` with the newest of the fleet.
   absl::Status TakeOver(TrainingRole& role, const RunRolesOptions& waiting);
-  // Keeps the state of `role` for the next epoch. `done` is how its loop ended.
+  // Keeps the state of `role` for the next epoch. `done`: end of its loop.
   void Hold(const TrainingRole& role, const absl::Status& done);
-  // `plan` has this worker's device.
+  // `plan` contains this worker's device.
   absl::Status ConnectToOthers(const JoinReply& joined, const RunPlan& plan);
-  // Waits until messages pass in both directions between this worker and each
-  // that it will talk to.
-  //   FAILED_PRECONDITION, in later epochs UNAVAILABLE  none passed within
-  //   `patience`; names host, address and direction.
+  // Waits until messages pass in both directions to and from all peers.
+  //   FAILED_PRECONDITION  no messages within `patience`; names host, address
+  //                        and direction. UNAVAILABLE in later epochs.
   absl::Status AwaitPeers(absl::Duration patience);
   bool Plays(Role role) const {
     return options_.role == role || options_.role == COLOCATED;
   }
-  // Tells whether this is the run's first epoch. In later epochs workers of
-  // this run have seen its files before.
+  // In later epochs, workers of this run have seen its files before.
   bool IsFirstEpoch() const { return place_.run_epoch <= 1; }
   bool HasBegun() const {
     return takes_over_ || link_damage_->load() ||
            gate_.started() >= place_.first_round;
   }
-  // A worker whose others have left waits for the coordinator's word on them.
+  // Waits for the coordinator's decision after the other workers have left.
   void WaitForVerdict(const absl::Status& failure);
   absl::Status FlushCheckpoints();
-  // While several checkpoints wait for other workers or for the coordinator's
-  // disk: the rounds that a crash would lose stay bounded.
+  // Waits while several checkpoints wait for other workers or the coordinator's
+  // disk, to limit the rounds that a crash would lose.
   void AwaitOlderCheckpoints();
-  // Chooses values for AUTO in the roles of this worker: from the checkpoint,
-  // or by measuring before the worker joins the others.
+  // Chooses values for AUTO: from the checkpoint, or by measuring.
   absl::Status ChooseComputes();
-  // Opens the addresses at which the workers of its fleet and of the other role
-  // find this worker.
+  // Opens addresses for the workers of this fleet and of the other role.
   absl::Status OpenEnds();
-  // Waits for the others.
   absl::StatusOr<JoinReply> JoinOthers();
-  // Reports `failure` to the coordinator, and returns it.
+  // Reports `failure` to the coordinator and returns it.
   absl::Status TellFailure(absl::Status failure);
-  // Returns the choice from the beginning of this run, if it was made for the
-  // same `measured_for`.
+  // Returns the choice of this run's start if `measured_for` is equal.
   std::optional<ComputeChoice> ChosenBefore(
       Role role, const std::string& measured_for) const;
   void StartHeartbeats();
   Heartbeats::WorkerState CurrentState();
-  // Notes for whom of its fleet this worker waits, also in the middle of a
-  // pass.
+  // Records the awaited rank of the fleet, also in the middle of a pass.
   void ObserveFleet();
-  // The next heartbeat comes at once.
   void WakeHeartbeats();
   void OnReply(const HeartbeatReply& reply);
   template <typename Reply>
   void EndIfOver(const Reply& reply);
   void ReportRound(RoundMetrics metrics);
-  // An epoch that has ended stays in its phase.
+  // Does nothing after the end of the epoch.
   void Enter(Phase phase);
   // Ends the round loop with `reason` and wakes all waits.
   void End(Phase how, absl::Status reason);
-  // Reason of the epoch's end; OK before the end.
+  // Returns the reason of the epoch's end; OK before the end.
   absl::Status ended() const;
   bool HasEnded() const ABSL_SHARED_LOCKS_REQUIRED(mu_) {
     return phase_ >= Phase::kFailed;
@@ -157,32 +147,33 @@ class WorkerEpoch {
   const EpochPlace place_;
   const int fleet_size_;  // of this worker's role
   const bool uses_nccl_;  // in this worker's fleet
-  // A message of another worker has arrived damaged.
+  // A message from another worker was damaged.
   const std::shared_ptr<std::atomic<bool>> link_damage_ =
       std::make_shared<std::atomic<bool>>(false);
 
-  // The compute thread's.
+  // Used only by the compute thread.
   std::optional<HeldState>* const held_;
   bool takes_over_ = false;  // the state comes from the fleet, not from a file
   std::map<Role, ComputeChoice> choices_;
-  std::vector<RoleCompute> chosen_;  // what AUTO has become, and for what
+  std::vector<RoleCompute> chosen_;  // choices of AUTO
 
   RoundGate gate_;
   WaitBoard waits_;
 
   mutable absl::Mutex mu_;
-  // Set once, by the compute thread with mu_ held, which others need to read.
+  // Set once by the compute thread under mu_; other threads read under mu_.
   std::unique_ptr<FleetLink> fleet_;
   std::unique_ptr<ExchangeEnds> ends_;
-  // Rounds completed, by role; a colocated worker has two.
+  // Completed rounds by role; a colocated worker has two roles.
   std::map<Role, int64_t> completed_ ABSL_GUARDED_BY(mu_);
-  // Step of the newest complete checkpoint that this worker knows of.
+  // Step of the newest complete checkpoint known to this worker.
   int64_t committed_step_ ABSL_GUARDED_BY(mu_);
   Phase phase_ ABSL_GUARDED_BY(mu_) = Phase::kOpening;
   absl::Status ended_ ABSL_GUARDED_BY(mu_);
 
   std::unique_ptr<CheckpointWriter> writer_;  // reports to heartbeats_
-  std::unique_ptr<Heartbeats> heartbeats_;    // its thread uses all the above
+  // Last: its thread uses all members above.
+  std::unique_ptr<Heartbeats> heartbeats_;
 };
 
 }  // namespace gandem

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps of an epoch before its first round; the rounds are in worker_epoch.cc.
+// Steps of an epoch before its first round; worker_epoch.cc has the rounds.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -16,13 +16,12 @@
 namespace gandem {
 namespace {
 
-// The coordinator knows which worker is late; this limit is for a coordinator
-// that is gone.
+// Limit for a missing coordinator. A running coordinator handles late workers.
 constexpr int kPatientJoins = kMeasuringJoins + 2;
-// A folder of sockets that was removed is made again in less time.
+// Longer than the time to make a removed socket folder again.
 constexpr absl::Duration kSocketPatience = absl::Seconds(10);
 // Time limit for the first message between two workers. Chosen: a user who
-// looks at round 0 for longer suspects something else.
+// waits longer at round 0 suspects another problem.
 constexpr absl::Duration kLinkPatience = absl::Seconds(60);
 
 }  // namespace
@@ -44,7 +43,7 @@ absl::Status WorkerEpoch::OpenEnds() {
 absl::Status WorkerEpoch::ChooseComputes() {
   const RunPlan plan = WithDevices(plan_, /*position=*/0);
   for (const Role role : {GENERATOR, DISCRIMINATOR}) {
-    // All ranks compute as the first one.
+    // All ranks use the choice of the first rank.
     if (!Plays(role) || place_.rank > 0) continue;
     if (assignment_.keep_state()) {
       choices_[role] = assignment_.compute();
@@ -83,7 +82,7 @@ absl::StatusOr<JoinReply> WorkerEpoch::JoinOthers() {
   absl::StatusOr<std::string> proof =
       RunFolder(assignment_.run_dir()).ReadProof(assignment_.proof_file());
   if (!proof.ok()) {
-    // The proof was readable in an earlier run epoch: its mount may come back.
+    // The proof was readable in an earlier run epoch, so its mount may return.
     return IsFirstEpoch() ? proof.status()
                           : absl::DataLossError(proof.status().message());
   }
@@ -110,8 +109,8 @@ absl::StatusOr<JoinReply> WorkerEpoch::JoinOthers() {
 
 absl::Status WorkerEpoch::ConnectToOthers(const JoinReply& joined,
                                           const RunPlan& plan) {
-  // The coordinator declares a worker that is gone dead within this time. Until
-  // then its silence says nothing about the network or about this process.
+  // Time within which the coordinator declares a missing worker dead. Until
+  // then its silence does not mean a fault of the network or of this process.
   const absl::Duration verdict =
       plan.control.heartbeat_timeout + 2 * plan.control.heartbeat;
   // Damage on a link is not damage to a file.
@@ -140,7 +139,7 @@ absl::Status WorkerEpoch::AwaitPeers(absl::Duration patience) {
       std::string(reached.message()), ", for ", absl::FormatDuration(patience),
       "; open the port in that host's firewall, and see that its "
       "name resolves (`gandem doctor --host` checks both)");
-  // In a later epoch the link may recover: messages have passed before.
+  // Messages have passed in earlier epochs, so the link may recover.
   return IsFirstEpoch() ? absl::FailedPreconditionError(message)
                         : absl::UnavailableError(message);
 }

@@ -59,10 +59,10 @@ struct Flags {
   std::string log_level = "info";
   std::string log_format = "text";
   std::string trace;    // empty: no timeline
-  std::string profile;  // where to answer `gandem profile`; empty: trains
+  std::string profile;  // address for `gandem profile`; empty: trains
 };
 
-// Describes what is wrong with `text`, for CLI::Option::check; empty: nothing.
+// Returns the fault of `text` for CLI::Option::check; empty: none.
 std::string CheckTimeout(const std::string& text) {
   double seconds = 0;
   if (absl::SimpleAtod(text, &seconds) && std::isfinite(seconds) &&
@@ -127,7 +127,7 @@ void DefineFlags(CLI::App& app, Role role, Flags& flags) {
                               kMaxTraceBytes >> 20, " MiB"));
 }
 
-// Runs epochs until the run ends; Stop() from the signal thread.
+// Runs epochs until the run ends. The signal thread calls Stop().
 class Worker {
  public:
   Worker(Role role, RoleFactories roles, Flags flags,
@@ -181,7 +181,7 @@ class Worker {
   }
 
  private:
-  // Returns the config with the fleets of this epoch, without absent workers.
+  // Returns the config with this epoch's fleets, without absent workers.
   EffectiveRunConfig OfEpoch(const EffectiveRunConfig& config,
                              const RegisterReply& assignment) const {
     if (role_ == COLOCATED) return config;
@@ -229,7 +229,7 @@ class Worker {
     return outcome;
   }
 
-  // False: Stop() has cancelled the client, when there was no epoch.
+  // Returns false if Stop() has cancelled the client before an epoch existed.
   bool SetEpoch(WorkerEpoch* epoch) {
     absl::MutexLock lock(&mu_);
     if (!cancelled_) epoch_ = epoch;
@@ -240,7 +240,7 @@ class Worker {
   const RoleFactories roles_;
   const Flags flags_;
   const std::unique_ptr<ControlClient> client_;
-  std::optional<HeldState> held_;  // the compute thread's
+  std::optional<HeldState> held_;  // used by the compute thread
   std::atomic<bool> stop_ = false;
   absl::Mutex mu_;
   WorkerEpoch* epoch_ ABSL_GUARDED_BY(mu_) = nullptr;
@@ -248,8 +248,7 @@ class Worker {
 };
 
 // Runs before the coordinator learns of this process: a process that cannot
-// serve must not replace one that serves, above all when the same command was
-// started twice.
+// serve (a command started twice) must not replace one that does.
 absl::Status CheckListenAddresses(const Flags& flags) {
   for (const auto& [name, address] :
        {std::pair("--listen", flags.exchange_listen),
@@ -285,7 +284,7 @@ absl::Status TakeCredentials(const Flags& flags) {
   return absl::OkStatus();
 }
 
-// Null without --trace.
+// Returns null without --trace.
 absl::StatusOr<std::unique_ptr<TraceWriter>> StartTrace(Role role,
                                                         const Flags& flags) {
   if (flags.trace.empty()) return nullptr;
@@ -298,11 +297,11 @@ absl::StatusOr<std::unique_ptr<TraceWriter>> StartTrace(Role role,
   return trace;
 }
 
-// A training step frees and asks again for the same large blocks. Given back to
-// the kernel in between, they come back as page faults: a fifth of the time of
-// a worker with small networks. And threads that had heaps of their own would
-// not take what was freed in another one. Only workers inside Python have the C
-// library's malloc; that of our programs does so by itself.
+// Keeps freed memory in the process and in one heap. A training step frees and
+// allocates equal large blocks; returning them to the kernel costs page faults,
+// a fifth of the time with small networks, and separate heaps of threads do not
+// reuse each other's memory. Only workers inside Python use the C library's
+// malloc; other programs have an allocator that does so by itself.
 void TuneMalloc() {
   mallopt(M_ARENA_MAX, 1);
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
@@ -319,7 +318,7 @@ absl::StatusOr<ExitCode> RunWorker(Role role, RoleFactories roles,
                                       .level = flags.log_level,
                                       .format = flags.log_format}));
   const absl::Status credentials = TakeCredentials(flags);
-  // Whatever is wrong with them now is the user's to repair.
+  // Only the user can repair invalid credentials.
   if (!credentials.ok()) {
     return absl::FailedPreconditionError(credentials.message());
   }
@@ -352,8 +351,7 @@ int WorkerMain(Role role, RoleFactories roles, int argc, char** argv) {
   BlockSignals({SIGTERM, SIGINT});
   signal(SIGPIPE, SIG_IGN);
   TuneMalloc();
-  // Without a workspace of a known size LibTorch warns that cuBLAS is not
-  // deterministic.
+  // LibTorch warns about nondeterministic cuBLAS without a fixed workspace.
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
   const std::string name = RoleName(role);
   CLI::App app(absl::StrCat("gandem ", name,
@@ -369,7 +367,7 @@ int WorkerMain(Role role, RoleFactories roles, int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
-  // Memory may end anywhere, before there is a step that would catch it.
+  // Memory may run out anywhere, even outside a step.
   const absl::StatusOr<ExitCode> code =
       CatchTorchOr([&]() -> absl::StatusOr<ExitCode> {
         return RunWorker(role, std::move(roles), flags);

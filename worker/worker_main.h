@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The life of a worker process, the same for every role: register with the
-// coordinator, run one epoch after the other, leave with the right exit code
-// (common/process/exit_code.h). The mains only say which role they are, and
-// hand over how it is built.
+// Life of a worker process of any role: register with the coordinator, run
+// epochs, exit with the right code (common/process/exit_code.h). A main
+// function provides its role and the factories.
 //
-// Signals: SIGTERM asks the run to stop at a checkpoint; SIGINT is left to
-// `gandem`, whose terminal it comes from.
+// Signals: SIGTERM asks the run to stop at a checkpoint; SIGINT is handled by
+// `gandem`, whose terminal sends it.
 //
 // Thread safety: call once, from main, before any other thread exists.
 #pragma once

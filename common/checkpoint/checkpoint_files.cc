@@ -44,8 +44,7 @@ std::string CheckpointName(int64_t step) {
   return absl::StrFormat("%s/step-%09d", kCheckpoints, step);
 }
 
-// Only names that CheckpointPath would make: anything else in the folder is not
-// ours.
+// Accepts only names made by CheckpointPath and ignores everything else.
 std::optional<int64_t> StepOfName(absl::string_view name) {
   absl::string_view digits = name;
   int64_t step = 0;
@@ -57,7 +56,7 @@ std::optional<int64_t> StepOfName(absl::string_view name) {
   return step;
 }
 
-// A manifest may come from elsewhere: its names must stay inside the folder.
+// Names of a foreign manifest must not leave the folder.
 bool IsPlainName(absl::string_view name) {
   return !name.empty() && name != "." && name != ".." &&
          name != kManifestName && !absl::StrContains(name, '/') &&
@@ -105,7 +104,7 @@ absl::Status Rename(const std::string& from, const std::string& to) {
   return absl::OkStatus();
 }
 
-// A missing file is no reason to copy: the checkpoint was pruned meanwhile.
+// A missing file means that the checkpoint was pruned, so it is not copied.
 absl::Status LinkOrCopy(const std::string& from, const std::string& to) {
   if (link(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
   if (errno == ENOENT) return FileError(errno, "cannot link", from);
@@ -113,7 +112,7 @@ absl::Status LinkOrCopy(const std::string& from, const std::string& to) {
   return WriteFileDurably(to, contents);
 }
 
-// The folder of `kept` may be new, too, and so may the one above it.
+// Syncs three levels, because the folder and its parent may be new.
 absl::Status SyncNameOf(const std::string& kept) {
   const std::string folder = ParentOf(kept);
   GANDEM_RETURN_IF_ERROR(FsyncDirectory(folder));
@@ -121,7 +120,6 @@ absl::Status SyncNameOf(const std::string& kept) {
   return FsyncDirectory(ParentOf(ParentOf(folder)));
 }
 
-// A run that stops right after it resumed makes the same state again.
 bool IsCompleteFor(const std::string& path, const CheckpointManifest& wanted) {
   const auto manifest = VerifyCheckpoint(path);
   return manifest.ok() && manifest->step() == wanted.step() &&
@@ -132,7 +130,7 @@ absl::Status RenamePending(const std::string& run_dir,
                            const CheckpointManifest& manifest,
                            const std::string& pending) {
   const std::string path = CheckpointPath(run_dir, manifest.step());
-  // An earlier try got as far as that.
+  // An earlier attempt has already completed the checkpoint.
   if (!PathExists(pending) && IsCompleteFor(path, manifest)) {
     return absl::OkStatus();
   }
@@ -272,7 +270,7 @@ absl::Status CheckSizes(const std::string& path) {
   return CheckManifestSizes(path, manifest);
 }
 
-// It becomes a *.tmp first.
+// Renames the folder to *.tmp before removing its files.
 absl::Status RemoveCheckpoint(const std::string& run_dir, int64_t step) {
   const std::string path = CheckpointPath(run_dir, step);
   const std::string doomed = absl::StrCat(path, ".old", kPendingSuffix);
@@ -280,7 +278,7 @@ absl::Status RemoveCheckpoint(const std::string& run_dir, int64_t step) {
   GANDEM_RETURN_IF_ERROR(Rename(path, doomed));
   GANDEM_FAILPOINT("checkpoint.prune");
   GANDEM_RETURN_IF_ERROR(RemoveAll(doomed));
-  // The link is removed if it named this checkpoint.
+  // Removes the link if it pointed to this checkpoint.
   const std::string link = LastGoodLink(run_dir);
   if (!PathExists(link)) unlink(link.c_str());
   return absl::OkStatus();
@@ -308,10 +306,11 @@ absl::StatusOr<std::string> KeepCheckpoint(const std::string& path,
   const std::string kept =
       folder + "/" + path.substr(path.find_last_of('/') + 1);
   if (PathExists(kept)) {
-    GANDEM_RETURN_IF_ERROR(SyncNameOf(kept));  // its maker may not be there yet
+    // The process that made it may not have synced yet.
+    GANDEM_RETURN_IF_ERROR(SyncNameOf(kept));
     return kept;
   }
-  // Several processes may keep one checkpoint: a temporary name of our own.
+  // Several processes may keep one checkpoint, so the name contains the pid.
   const std::string pending = absl::StrCat(kept, ".", getpid(), kPendingSuffix);
   absl::Cleanup remove_pending = [&pending] {
     RemoveAll(pending).IgnoreError();
@@ -327,7 +326,7 @@ absl::StatusOr<std::string> KeepCheckpoint(const std::string& path,
     return absl::NotFoundError(
         absl::StrCat("'", path, "' is no checkpoint, or no more"));
   }
-  // The original may go as soon as this returns.
+  // Synced now because the original may be removed after the return.
   GANDEM_RETURN_IF_ERROR(FsyncDirectory(pending));
   const absl::Status renamed = Rename(pending, kept);
   if (!renamed.ok() && !PathExists(kept)) return renamed;

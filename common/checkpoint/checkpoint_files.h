@@ -3,13 +3,13 @@
 // Checkpoints on disk (design.md section 8):
 //   run_dir/checkpoints/step-000000500/        complete
 //   run_dir/checkpoints/step-000000500.3.tmp/  being written in run epoch 3
-// A checkpoint exists from the moment that its folder is renamed. A crash at
-// any time leaves the older ones as they were; readers ignore all *.tmp.
+// Renaming its folder completes a checkpoint. A crash never changes older
+// checkpoints; readers ignore *.tmp.
 //
 // Owner: the coordinator commits, prunes (checkpoint_pruner.h) and removes;
-// workers write shards into the pending folder and read. Thread safety: any
+// workers read, and write shards into the pending folder. Thread safety: any
 // thread; one process at a time changes a run folder. Errors: those of file.h;
-// a full disk is RESOURCE_EXHAUSTED.
+// RESOURCE_EXHAUSTED for a full disk.
 #pragma once
 
 #include <cstdint>
@@ -24,40 +24,37 @@ namespace gandem {
 
 inline constexpr char kManifestName[] = "manifest.textproto";
 
-// Folder in which the shards of a checkpoint are written; the first writer
-// creates it.
+// Returns the folder of an incomplete checkpoint; the first writer creates it.
 std::string PendingCheckpointPath(const std::string& run_dir, int64_t step,
                                   int64_t run_epoch);
-// Its name in the run folder.
+// Returns the path of the pending folder relative to the run folder.
 std::string PendingCheckpointName(int64_t step, int64_t run_epoch);
 std::string CheckpointPath(const std::string& run_dir, int64_t step);
 
-// Worth another try: a disk that is full, or read-only as one is whose mount
-// was lost for a while.
+// Returns whether a retry may succeed: a full or read-only disk.
 inline bool DiskMayRecover(const absl::Status& status) {
   return absl::IsResourceExhausted(status) || absl::IsPermissionDenied(status);
 }
 
-// Turns the pending folder of manifest.step and manifest.run_epoch into a
-// checkpoint. All shards have been written and fsynced; the manifest lists
-// them. Returns when nothing can undo it. When it fails, the pending folder is
-// removed, unless DiskMayRecover: the caller tries again then, or removes it. A
-// complete checkpoint of the same step and config stays in place of the new
-// one: a run that stops right after it resumed makes the same state.
-//   INVALID_ARGUMENT  the manifest lists no file, or a name that is no plain
-//                     one, is the manifest's or stands twice.
-//   DATA_LOSS         a listed file is not there or has another size.
+// Completes the pending checkpoint of manifest.step and manifest.run_epoch,
+// durably. All listed shards must be written and synced. An error removes the
+// pending folder unless DiskMayRecover, which leaves a retry or the removal to
+// the caller. Keeps a complete checkpoint of this step and config, if any: a
+// run that stops right after a resume writes the same state again.
+//   INVALID_ARGUMENT  no files in the manifest, or a file name that is not
+//                     plain, is the manifest's or is listed twice
+//   DATA_LOSS         a listed file is missing or has another size
 absl::Status CommitCheckpoint(const std::string& run_dir,
                               const CheckpointManifest& manifest);
 
-// Steps of all checkpoints, complete or not, newest first; none where there is
-// no such folder.
+// Returns the steps of all checkpoints, complete or not, newest first; empty if
+// the folder does not exist.
 absl::StatusOr<std::vector<int64_t>> ListCheckpoints(
     const std::string& run_dir);
 
-// Makes run_dir/checkpoints/last-good a link to the newest checkpoint of
-// `max_step` rounds or fewer. Returns its step.
-//   NOT_FOUND  there is none; an older link is removed.
+// Links run_dir/checkpoints/last-good to the newest checkpoint of at most
+// `max_step` rounds. Returns its step.
+//   NOT_FOUND  no such checkpoint; an older link is removed
 absl::StatusOr<int64_t> MarkLastGood(const std::string& run_dir,
                                      int64_t max_step);
 
@@ -65,41 +62,39 @@ struct FoundCheckpoint {
   std::string path;
   int64_t step = 0;
   CheckpointManifest manifest;
-  // Newer ones that are not complete: "path: why". Tell the user.
+  // Newer incomplete checkpoints, "path: why". Show them to the user.
   std::vector<std::string> skipped_with_reason;
 };
 
-// The newest checkpoint whose files all have the manifest's sizes and CRCs.
-//   NOT_FOUND  there is none.
-//   DATA_LOSS  there are some and none is complete; lists why.
+// Returns the newest checkpoint whose files have the right sizes and CRCs.
+//   NOT_FOUND  there are no checkpoints
+//   DATA_LOSS  no checkpoint is complete; lists why
 absl::StatusOr<FoundCheckpoint> FindNewestCheckpoint(
     const std::string& run_dir);
 
-// The manifest of the folder, once every file was read and compared with it.
-//   DATA_LOSS  the first thing that does not fit.
+// Reads all files, compares them with the manifest and returns the manifest.
+//   DATA_LOSS  the first mismatch
 absl::StatusOr<CheckpointManifest> VerifyCheckpoint(const std::string& path);
 
-// Whether all files are there, with the sizes that the manifest says. Reads
-// none of their bytes: quick enough to be asked of every checkpoint.
-//   DATA_LOSS  the first thing that does not fit.
+// Compares file sizes with the manifest; cheap, for every checkpoint.
+//   DATA_LOSS  the first mismatch
 absl::Status CheckSizes(const std::string& path);
 
-// The manifest of the folder; the files that it lists are not looked at.
-//   DATA_LOSS  there is none, or it makes no sense.
+// Reads the manifest without checking the files that it lists.
+//   DATA_LOSS  missing or invalid
 absl::StatusOr<CheckpointManifest> ReadManifest(const std::string& path);
 
-// Removes a checkpoint; readers never see a half-removed one.
+// Removes a checkpoint atomically for readers.
 absl::Status RemoveCheckpoint(const std::string& run_dir, int64_t step);
 
-// Makes folder/step-N, the same checkpoint as `path` and safe from pruning: its
-// files are hard links (copies where the file system has none). Returns it when
-// a crash cannot undo it, so that `path` may go. Nothing changes when it is
-// there.
-//   NOT_FOUND  `path` is no checkpoint, or was pruned meanwhile.
+// Copies the checkpoint `path` to folder/step-N, safe from pruning, with hard
+// links (or copies where the file system has none). Returns the new path once
+// it is durable. Does nothing if the copy exists.
+//   NOT_FOUND  `path` is not a checkpoint, or was pruned meanwhile
 absl::StatusOr<std::string> KeepCheckpoint(const std::string& path,
                                            const std::string& folder);
 
-// Removes what crashed processes left. Only while no worker writes.
+// Removes pending folders of crashed processes. No worker may be writing.
 absl::Status RemovePending(const std::string& run_dir);
 
 }  // namespace gandem

@@ -12,8 +12,8 @@
 namespace gandem {
 namespace {
 
-// The newest good ones, which a run would start from. They are looked at each
-// time: those behind them are not, because a run may keep thousands.
+// Number of newest good checkpoints, candidates for a resume, that are verified
+// on every call. Limited because a run may keep thousands.
 constexpr int64_t kLooksAgain = 8;
 
 }  // namespace
@@ -43,7 +43,7 @@ bool CheckpointPruner::IsGood(int64_t step, bool looks_again,
 
 absl::StatusOr<std::vector<std::string>> CheckpointPruner::Prune(
     int64_t committed) {
-  // It may have taken the place of a damaged one.
+  // The commit may have replaced a damaged checkpoint.
   if (const auto read = read_.find(committed);
       read != read_.end() && !read->second.ok()) {
     read_.erase(read);
@@ -58,8 +58,8 @@ absl::StatusOr<std::vector<std::string>> CheckpointPruner::Prune(
   const auto oldest =
       std::find_if(steps_->rbegin(), steps_->rend(),
                    [&](int64_t step) { return MayGo(step, committed); });
-  const auto end = oldest.base();  // of those that are looked at
-  // Too few are newer than the last that may go: nothing has to be read.
+  const auto end = oldest.base();  // end of the checkpoints to visit
+  // Nothing can be removed, so nothing has to be read.
   if (std::distance(steps_->begin(), end) <= options_.keep_last) return damaged;
   int64_t good = 0;
   for (auto it = steps_->begin(); it != end;) {
@@ -68,7 +68,7 @@ absl::StatusOr<std::vector<std::string>> CheckpointPruner::Prune(
       if (it != end) good += IsGood(step, good < kLooksAgain, damaged);
     } else if (MayGo(step, committed)) {
       const absl::Status removed = RemoveCheckpoint(options_.run_dir, step);
-      // Somebody else may have removed it.
+      // Another process may have removed it.
       if (!absl::IsNotFound(removed)) GANDEM_RETURN_IF_ERROR(removed);
       read_.erase(step);
       steps_->erase(step);

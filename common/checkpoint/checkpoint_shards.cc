@@ -18,7 +18,7 @@
 
 namespace gandem {
 
-// Ties go by name and rank, so that all ranks compute the same.
+// Breaks ties by name and rank, so that all ranks get the same result.
 std::vector<int> SplitState(std::span<const StatePart> parts, int ranks) {
   GANDEM_CHECK(ranks >= 1);
   std::vector<size_t> order(parts.size());
@@ -65,7 +65,7 @@ std::string ShardName(absl::string_view role, int rank) {
   return absl::StrCat(role, "-", rank, ".safetensors");
 }
 
-// The manifest itself says how many ranks there are.
+// The number of ranks follows from the manifest.
 absl::StatusOr<std::vector<std::string>> ShardNames(
     const CheckpointManifest& manifest, absl::string_view role) {
   std::set<absl::string_view> listed;
@@ -87,7 +87,7 @@ absl::StatusOr<std::vector<std::string>> ShardNames(
   return names;
 }
 
-// A tensor in two shards would mean that these are of different states.
+// A tensor in two shards means that the shards are from different states.
 absl::StatusOr<std::vector<NamedTensor>> ReadShards(const std::string& folder,
                                                     absl::string_view role) {
   GANDEM_ASSIGN_OR_RETURN(const CheckpointManifest manifest,

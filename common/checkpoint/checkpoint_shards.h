@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The state of a role in a checkpoint: at a cut all ranks of a fleet have the
-// same one, so each writes a part of it, in whole tensors, and a reader puts
-// the parts together, whatever their number. The manifest says which files
-// there are.
+// Splits the state of a role into shards of a checkpoint. All ranks of a fleet
+// have equal state at a cut, so each rank writes some of the tensors. Readers
+// join the shards of any number of ranks, as listed in the manifest.
 //
-// Thread safety: pure functions, but for reading files.
-// Errors: DATA_LOSS where files do not make up one state; those of
-// safetensors.h. That no tensor is missing is for whoever wants them to say.
+// Thread safety: pure functions, except for reading files.
+// Errors: DATA_LOSS for files that do not form one state; those of
+// safetensors.h. Callers check that no tensor is missing.
 #pragma once
 
 #include <cstdint>
@@ -28,32 +27,31 @@ struct StatePart {
   int64_t bytes = 0;
 };
 
-// By part, the rank that writes it: the largest first, each for the rank that
-// has the fewest bytes so far. No rank has more than its share and the largest
-// part. It depends on names, sizes and the number of ranks alone.
+// Returns the writing rank of each part: parts go, largest first, to the rank
+// with the fewest bytes so far. Depends only on names, sizes and the number of
+// ranks. No rank exceeds its share by more than the largest part.
 std::vector<int> SplitState(std::span<const StatePart> parts, int ranks);
 
-// CRC32C of every tensor of a role's state, in hexadecimal, by name; also the
-// metadata of a shard whose writer was one of several workers of its role.
+// CRC32C of every tensor of a role's state, in hexadecimal, by name. Also
+// stored as metadata of shards if the role has several workers.
 using TensorChecksums = std::map<std::string, std::string>;
 std::string ChecksumText(uint32_t crc32c);
-// One number for all of them.
+// Combines all checksums into one number.
 uint32_t StateChecksum(const TensorChecksums& checksums);
-// Names of the tensors whose checksums are not equal in all these shards of
-// `folder`, in order.
+// Returns the sorted names of tensors that differ between the shards.
 absl::StatusOr<std::vector<std::string>> DifferingTensors(
     const std::string& folder, std::span<const std::string> shards);
 
-// "generator-0.safetensors"; `role` is "generator" or "discriminator".
+// Returns "generator-0.safetensors"; `role` is "generator" or "discriminator".
 std::string ShardName(absl::string_view role, int rank);
 
-// A role's files in the manifest, by rank.
-//   DATA_LOSS  there is none, or that of a rank is missing.
+// Returns a role's files in the manifest, by rank.
+//   DATA_LOSS  no files, or the file of a rank is missing
 absl::StatusOr<std::vector<std::string>> ShardNames(
     const CheckpointManifest& manifest, absl::string_view role);
 
-// The tensors of a role in the checkpoint `folder`, which was verified before.
-//   DATA_LOSS  also: a tensor is in two files; names both.
+// Reads a role's tensors from a verified checkpoint.
+//   DATA_LOSS  also: a tensor is in two files; names both
 absl::StatusOr<std::vector<NamedTensor>> ReadShards(const std::string& folder,
                                                     absl::string_view role);
 

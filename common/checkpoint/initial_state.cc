@@ -26,7 +26,7 @@ std::string InitialStateName(absl::string_view role, uint32_t crc32c) {
   return absl::StrCat(role, "-", absl::Hex(crc32c, absl::kZeroPad8));
 }
 
-// Names of the copies for a role; one, but for a crash between two.
+// Returns the copies for a role: at most one, except after a crash.
 absl::StatusOr<std::vector<std::string>> KeptNames(const std::string& folder,
                                                    absl::string_view role) {
   std::vector<std::string> kept;
@@ -63,7 +63,7 @@ absl::Status KeepCopy(const std::string& folder, const std::string& file,
   return RenameDurably(unfinished, path);
 }
 
-// A checkpoint's file holds averages and an optimizer beside the weights.
+// Files of a checkpoint also contain averages and an optimizer.
 absl::Status CheckIsNoCheckpoint(absl::string_view role,
                                  const std::string& file) {
   if (!PathExists(absl::StrCat(file, "/", kManifestName)) &&

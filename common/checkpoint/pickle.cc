@@ -11,11 +11,10 @@
 namespace gandem {
 namespace {
 
-// One byte of a pickle can take 100 bytes of memory. 65536 tensors of ten
-// dimensions stay below this limit, and so do CIFAR's 50000 images.
-constexpr size_t kMaxValues = size_t{1} << 21;  // also on the stack, remembered
-// Names are copied, and a reference to one has two bytes. Names in Python are
-// shorter than this.
+// Limit of all values, of the stack and of the memo: a byte can take 100 bytes
+// of memory. 65536 tensors of ten dimensions fit, and CIFAR's images.
+constexpr size_t kMaxValues = size_t{1} << 21;
+// Limited because names are copied, while a reference has two bytes.
 constexpr size_t kMaxNameBytes = 256;
 
 absl::Status DamagedPickle(absl::string_view what) {
@@ -62,15 +61,15 @@ void PickleReader::Push(PickleValue value) {
 
 absl::Status PickleReader::PushInteger(size_t size) {
   GANDEM_ASSIGN_OR_RETURN(const uint64_t value, TakeInteger(size));
-  // Only those of four bytes have a sign.
+  // Only four-byte integers are signed.
   Push({.kind = Kind::kInteger,
         .integer = size == 4 ? int64_t{static_cast<int32_t>(value)}
                              : static_cast<int64_t>(value)});
   return absl::OkStatus();
 }
 
-// Two's complement of any size; of more than eight bytes only the magic number
-// of torch.save() before 1.6, which nobody asks for.
+// Reads a two's complement integer. Skips integers above eight bytes; only the
+// unused magic number of torch.save() before 1.6 is that long.
 absl::Status PickleReader::PushBigInteger() {
   GANDEM_ASSIGN_OR_RETURN(const uint64_t size, TakeInteger(1));
   if (size > sizeof(int64_t)) {
@@ -154,7 +153,7 @@ absl::Status PickleReader::Extend(absl::StatusOr<std::vector<size_t>> items) {
   return absl::OkStatus();
 }
 
-// Keeps what would be called, and with which arguments.
+// Records the callee and its arguments instead of calling.
 absl::Status PickleReader::Call() {
   GANDEM_ASSIGN_OR_RETURN(std::vector<size_t> call, Pop(2));
   if (value(call[0]).text == "collections.OrderedDict" &&
@@ -166,7 +165,7 @@ absl::Status PickleReader::Call() {
   return absl::OkStatus();
 }
 
-// An object's state. That of an OrderedDict has only the module's version.
+// Adds an object's state, except an OrderedDict's (module version).
 absl::Status PickleReader::Build() {
   GANDEM_ASSIGN_OR_RETURN(const std::vector<size_t> state, Pop(1));
   if (stack_.empty()) return DamagedPickle("a state of nothing");
@@ -175,7 +174,7 @@ absl::Status PickleReader::Build() {
   return absl::OkStatus();
 }
 
-// Operations are named as in Python's pickletools.
+// Names of operations are those of Python's pickletools.
 absl::Status PickleReader::Step(uint8_t operation) {
   switch (operation) {
     case 0x80:  // PROTO

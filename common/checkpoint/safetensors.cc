@@ -21,7 +21,7 @@
 namespace gandem {
 namespace {
 
-// Finds keys in logarithmic time; ordered_json looks at all of them.
+// nlohmann::json finds keys in logarithmic time, ordered_json in linear time.
 using Json = nlohmann::json;
 
 static_assert(std::endian::native == std::endian::little,
@@ -30,7 +30,7 @@ static_assert(std::endian::native == std::endian::little,
 constexpr absl::string_view kMetadata = "__metadata__";
 constexpr uint64_t kMaxHeader = 16 << 20;
 constexpr size_t kPrefix = 8;  // the header's size
-// Each costs far more memory than it has bytes in the header.
+// Each tensor costs far more memory than its entry in the header.
 constexpr size_t kMaxTensors = 1 << 16;
 constexpr size_t kMaxTensorRank = 64;  // PyTorch's own limit
 
@@ -50,7 +50,7 @@ const DTypeRow& RowOf(DType dtype) {
   return *std::ranges::find(kDTypes, dtype, &DTypeRow::dtype);
 }
 
-// Bytes of a tensor; none for bad dimensions or more than 2^63 - 1.
+// Returns nullopt for bad dimensions or more than 2^63 - 1 bytes.
 std::optional<int64_t> TensorBytes(DType dtype,
                                    std::span<const int64_t> shape) {
   if (shape.size() > kMaxTensorRank) return std::nullopt;
@@ -122,11 +122,11 @@ std::string HeaderOf(std::span<const NamedTensor* const> tensors,
 }
 
 struct Contents {
-  std::string head;                         // the header behind its size
+  std::string head;                         // the header after its size
   std::vector<const NamedTensor*> tensors;  // in the order of their bytes
 };
 
-// Within a type the caller's order stays.
+// Keeps the caller's order among tensors of equal element size.
 absl::StatusOr<Contents> Arrange(
     const std::string& path, std::span<const NamedTensor> tensors,
     const std::map<std::string, std::string>& metadata) {
@@ -153,7 +153,7 @@ absl::Status Corrupt(absl::string_view what) {
   return absl::DataLossError(absl::StrCat("not a safetensors file: ", what));
 }
 
-// A short list of numbers in [0, 2^63 - 1].
+// Parses a short list of numbers in [0, 2^63 - 1].
 std::optional<std::vector<int64_t>> Numbers(const Json& json) {
   if (!json.is_array() || json.size() > kMaxTensorRank) return std::nullopt;
   std::vector<int64_t> numbers;
@@ -165,8 +165,8 @@ std::optional<std::vector<int64_t>> Numbers(const Json& json) {
   return numbers;
 }
 
-// Checks an entry by itself; whether entries cover the file is
-// ParseSafetensorsHead's part. Its place is counted from behind the header.
+// Checks a single entry; ParseSafetensorsHead checks that entries cover the
+// file. Offsets count from the end of the header.
 absl::StatusOr<SafetensorsPlace> ParseEntry(const std::string& name,
                                             const Json& json) {
   const auto corrupt = [&name](absl::string_view what) {
@@ -224,7 +224,6 @@ absl::string_view TextOfFile(const SharedBytes& file) {
                            file.size());
 }
 
-// `head` as for ParseSafetensorsHead.
 absl::StatusOr<Json> HeaderOfHead(absl::string_view head, int64_t file_bytes) {
   GANDEM_ASSIGN_OR_RETURN(const int64_t head_bytes,
                           SafetensorsHeadBytes(head, file_bytes));
@@ -317,7 +316,7 @@ absl::StatusOr<std::map<std::string, std::string>> ReadSafetensorsMetadata(
   return metadata;
 }
 
-// Trusts no size of the file: a header may be of any content and length.
+// Does not trust any size in the file.
 absl::StatusOr<int64_t> SafetensorsHeadBytes(absl::string_view start,
                                              int64_t file_bytes) {
   if (start.size() < kPrefix) return Corrupt("it has less than 8 bytes");
@@ -332,8 +331,7 @@ absl::StatusOr<int64_t> SafetensorsHeadBytes(absl::string_view start,
   return static_cast<int64_t>(kPrefix + header_bytes);
 }
 
-// Tensors have to follow each other without gaps and overlaps, as the format
-// says; so no byte is read twice or hidden.
+// Tensors must be contiguous, so no byte is read twice or hidden.
 absl::StatusOr<std::vector<SafetensorsPlace>> ParseSafetensorsHead(
     absl::string_view head, int64_t file_bytes) {
   GANDEM_ASSIGN_OR_RETURN(const Json header, HeaderOfHead(head, file_bytes));
@@ -384,7 +382,7 @@ absl::StatusOr<std::vector<NamedTensor>> ParseSafetensors(
     SharedBytes bytes =
         file.Slice(static_cast<size_t>(place.begin),
                    static_cast<size_t>(place.end - place.begin));
-    // Files of other programs may lie in any order.
+    // Other programs may write unaligned tensors.
     const size_t alignment = RowOf(place.dtype).size;
     if (reinterpret_cast<uintptr_t>(bytes.data()) % alignment != 0) {
       bytes = SharedBytes::Copy(bytes.span());

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Safetensors files of tensors whose bytes somebody else appends, piece by
-// piece.
+// Writes safetensors files whose tensor bytes are appended by a callback.
 //
 // Thread safety: any thread.
 #pragma once
@@ -19,8 +18,8 @@
 
 namespace gandem {
 
-// As WriteSafetensors in safetensors.h, with the bytes that `append` appends
-// for the tensor of that index: as many as it has.
+// Writes a file like WriteSafetensors in safetensors.h. `append` must append
+// exactly the bytes of tensor `index`.
 absl::StatusOr<FileSummary> WriteSafetensors(
     const std::string& path, std::span<const NamedTensor> tensors,
     const std::map<std::string, std::string>& metadata,

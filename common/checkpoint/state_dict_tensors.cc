@@ -15,7 +15,7 @@
 namespace gandem {
 namespace {
 
-// The first pickle of a file from before 1.6: its magic number.
+// First pickle (the magic number) of a file before PyTorch 1.6.
 constexpr char kStateDictMagic[] =
     "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
 constexpr size_t kMagicSize = sizeof(kStateDictMagic) - 1;
@@ -43,8 +43,8 @@ constexpr StorageClass kStorageClasses[] = {
     {"torch.BoolStorage", DType::kBool},
 };
 
-// A tensor copies them from the pickle, to which it may be one of many
-// references of two bytes.
+// Limited because tensors copy these values from the pickle, in which
+// references take two bytes.
 constexpr size_t kMaxTensors = size_t{1} << 18;  // chosen; no network has more
 constexpr size_t kMaxStorageKeyBytes = 64;
 constexpr size_t kMaxPickleRank = 64;  // PyTorch's own limit
@@ -56,7 +56,7 @@ struct NamedPlace {
   TensorPlace place;
 };
 
-// The tensors of a dict, without their elements.
+// Reads the tensors of a dict without their elements.
 class PlaceReader {
  public:
   explicit PlaceReader(const PickleReader& pickle) : pickle_(pickle) {}
@@ -68,7 +68,7 @@ class PlaceReader {
       return absl::InvalidArgumentError(
           "it holds no dict: save the module's state_dict()");
     }
-    // One object may stand in many entries, and each copies its shape.
+    // One object may be in many entries, each of which copies its shape.
     if (dict.items.size() / 2 > kMaxTensors) {
       return absl::InvalidArgumentError(
           absl::StrCat("it holds more than ", kMaxTensors, " tensors"));
@@ -103,8 +103,8 @@ class PlaceReader {
     return pickle_.Unexpected(absl::StrCat("a ", FunctionOf(object)));
   }
 
-  // _rebuild_tensor_v2(storage, offset, shape, strides, requires_grad, ...), or
-  // _rebuild_parameter of it.
+  // Parses _rebuild_tensor_v2(storage, offset, shape, strides, requires_grad,
+  // ...), possibly inside _rebuild_parameter.
   absl::StatusOr<TensorPlace> PlaceOf(const PickleValue& object) const {
     const PickleValue* tensor = &object;
     if (FunctionOf(object) == "torch._utils._rebuild_parameter" &&
@@ -130,8 +130,8 @@ class PlaceReader {
     return DamagedStateDict("a tensor's shape and strides differ");
   }
 
-  // ("storage", class, key, device, elements), and before 1.6 a view of another
-  // storage, or None.
+  // Parses ("storage", class, key, device, elements). Before 1.6 a view of
+  // another storage, or None, follows.
   absl::StatusOr<TensorPlace> StorageOf(const PickleValue& persistent) const {
     const std::vector<size_t>& items = pickle_.value(persistent.items[0]).items;
     if ((items.size() != 5 && items.size() != 6) ||
@@ -175,8 +175,8 @@ class PlaceReader {
 };
 
 struct Extent {
-  int64_t count = 0;  // of elements
-  int64_t end = 0;    // one past the last element that is read; 0: none is
+  int64_t count = 0;  // elements
+  int64_t end = 0;    // one past the last element read; 0: none
 };
 
 absl::StatusOr<Extent> ExtentOf(const TensorPlace& place) {
@@ -197,10 +197,10 @@ absl::StatusOr<Extent> ExtentOf(const TensorPlace& place) {
   return bytes == 0 ? Extent{} : Extent{.count = bytes / width, .end = end};
 }
 
-// Whether two elements may be the same one of the storage. They are not where
-// each dimension, from the smallest stride up, steps over all that those below
-// it reach: contiguous tensors, in any order of their dimensions, and slices.
-// Then a tensor is never larger than its storage, whose extent fits.
+// Returns whether two indices may refer to one element of the storage. They do
+// not if each dimension, in order of stride, steps over the extent of the
+// smaller ones, as in contiguous or permuted tensors and slices. A tensor
+// without repetition is never larger than its storage.
 bool RepeatsElements(const TensorPlace& place) {
   std::vector<std::pair<int64_t, int64_t>> dimensions;  // stride, size
   for (size_t i = 0; i < place.shape.size(); ++i) {
@@ -226,7 +226,7 @@ bool IsRowByRow(const TensorPlace& place) {
   return true;
 }
 
-// Copies rows of a nonempty tensor whose elements are all in `storage`.
+// Copies a nonempty tensor within `storage` in row-major order.
 SharedBytes CopyRows(const TensorPlace& place, int64_t count,
                      const SharedBytes& storage) {
   const auto width = static_cast<size_t>(BytesPerElement(place.dtype));
@@ -283,8 +283,8 @@ absl::StatusOr<NamedTensor> ReadTensor(const NamedPlace& named,
 
 using Storages = std::map<std::string, SharedBytes>;
 
-// Reads the storages behind the pickles: for each key, the number of elements
-// (8 bytes) and the elements.
+// Reads the storages after the pickles: for each key, the number of elements (8
+// bytes) and the elements.
 absl::StatusOr<Storages> TakeStorages(const PickleReader& pickle, size_t keys,
                                       const std::vector<NamedPlace>& places) {
   std::map<absl::string_view, DType> types;
@@ -344,8 +344,8 @@ bool IsPickleStream(absl::string_view prefix) {
          absl::string_view(kStateDictMagic, kMagicSize);
 }
 
-// Magic number, protocol version, facts about the machine, the object, the
-// storages' keys: five pickles. Then the storages.
+// The file has five pickles (magic number, protocol version, machine, object,
+// storage keys), then the storages.
 absl::StatusOr<std::vector<NamedTensor>> ParsePickleStream(
     std::span<const std::byte> file) {
   PickleReader pickle(file, kExpected);

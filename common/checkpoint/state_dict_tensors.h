@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tensors that a state dict's pickle describes, and the layout of
-// torch.save() from before PyTorch 1.6, which needs nothing but bytes. A file
-// can ask for no more memory than a small multiple of its own size.
+// Parses the tensors of a pickled state dict, and files of torch.save() before
+// PyTorch 1.6. Memory is limited to a small multiple of the file's size.
 //
 // Owner: state_dict_file.cc. Thread safety: pure functions.
 // Errors:
-//   INVALID_ARGUMENT  no dict of names and tensors; a tensor that repeats
-//                     elements of its storage, as expand() makes them; or more
-//                     than max_bytes.
-//   DATA_LOSS         damaged or truncated: a tensor reaches out of its
-//                     storage, a name stands twice ...
+//   INVALID_ARGUMENT  not a dict of names and tensors; a tensor that repeats
+//                     elements of its storage, as from expand(); or more than
+//                     max_bytes
+//   DATA_LOSS         damaged or truncated: a tensor exceeds its storage, a
+//                     duplicate name ...
 #pragma once
 
 #include <cstddef>
@@ -26,34 +25,33 @@
 
 namespace gandem {
 
-// Tensors may lie in one storage: tied weights are in a file once, and are read
-// as often as they have names. So many times the file's bytes are enough.
+// Limit of the total size of tensors, in multiples of the file's bytes. Tied
+// weights share a storage but are read once per name.
 inline constexpr int64_t kMaxStateDictCopies = 4;
 
-// A tensor whose bytes are elsewhere.
+// Location of a tensor's bytes in a storage.
 struct TensorPlace {
   DType dtype = DType::kF32;
-  std::string storage = {};  // its key
+  std::string storage = {};  // key of the storage
   int64_t offset = 0;        // elements
   std::vector<int64_t> shape = {};
   std::vector<int64_t> strides = {};  // elements; as many as in shape
 };
 
-// Bytes of a storage, by its key.
+// Returns the bytes of a storage.
 using StorageBytes =
     std::function<absl::StatusOr<SharedBytes>(const TensorPlace&)>;
 
-// The tensors of the dict that `pickle` holds, in its order, each row by row;
-// together they have at most `max_bytes`.
+// Returns the tensors of a pickled dict in its order, each row-major, with at
+// most `max_bytes` in total.
 absl::StatusOr<std::vector<NamedTensor>> ParseStateDict(
     std::span<const std::byte> pickle, const StorageBytes& storage,
     int64_t max_bytes);
 
-// Whether a file that begins with `prefix` (16 bytes or more) has the layout
-// from before 1.6.
+// Returns whether a file starts (16 bytes) like those before PyTorch 1.6.
 bool IsPickleStream(absl::string_view prefix);
 
-// The tensors of such a file.
+// Parses a file for which IsPickleStream is true.
 absl::StatusOr<std::vector<NamedTensor>> ParsePickleStream(
     std::span<const std::byte> file);
 

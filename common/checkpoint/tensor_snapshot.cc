@@ -31,8 +31,7 @@ void TensorSnapshot::Detach() {
   is_detached_ = true;
 }
 
-// In pieces, and never with the lock held while the disk is waited for: so
-// Detach() waits for a copy at most.
+// Writes without holding the lock, so Detach() never waits for the disk.
 absl::StatusOr<uint32_t> TensorSnapshot::AppendTo(FileWriter& writer,
                                                   size_t index) {
   constexpr size_t kPiece = size_t{1} << 20;

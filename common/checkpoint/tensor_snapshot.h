@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors that are saved in the background. Some are read from where they live,
-// which costs neither time nor memory, until their owner is about to change
-// them: what is not written by then is copied.
+// Tensors that are saved in the background. Live tensors are read in place
+// until their owner is about to change them; then the rest is copied.
 //
-// Owner: shared by who trains and who writes. Thread safety: any thread; the
-// memory that is read changes only after Detach().
+// Owner: shared by the training thread and the writer. Thread safety: any
+// thread; live memory changes only after Detach().
 #pragma once
 
 #include <cstddef>
@@ -24,19 +23,19 @@ namespace gandem {
 
 class TensorSnapshot {
  public:
-  // `is_live` says by index whose bytes belong to somebody who may change them
-  // after Detach(); those of the others never change.
+  // `is_live` tells by index which tensors may change after Detach(). The
+  // others must never change.
   TensorSnapshot(std::vector<NamedTensor> tensors, std::vector<bool> is_live);
 
-  // After Detach() only names, types, shapes and sizes are those of the state.
+  // After Detach(), these tensors may no longer have the saved state.
   std::span<const NamedTensor> tensors() const { return tensors_; }
 
-  // Copies what lives elsewhere and is not written yet.
+  // Copies live tensors that are not written yet.
   void Detach();
 
-  // Appends the bytes of tensors()[index] to the file and returns their CRC32C.
-  //   FAILED_PRECONDITION  they were written before, and have changed since.
-  //   FileWriter's errors.
+  // Appends the bytes of tensors()[index] and returns their CRC32C. Also
+  // returns FileWriter's errors.
+  //   FAILED_PRECONDITION  already written, and changed since
   absl::StatusOr<uint32_t> AppendTo(FileWriter& writer, size_t index);
 
  private:
@@ -45,7 +44,6 @@ class TensorSnapshot {
 
   absl::Mutex mu_;
   bool is_detached_ ABSL_GUARDED_BY(mu_) = false;
-  // By index.
   std::vector<bool> is_written_ ABSL_GUARDED_BY(mu_);
   std::vector<SharedBytes> copies_ ABSL_GUARDED_BY(mu_);
 };

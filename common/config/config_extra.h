@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks by extras (extras/README.md) of the recipes that use them. Recipes
-// have the fields of all extras in every build, so that a build without an
-// extra can say which one it lacks.
+// Config checks by extras (extras/README.md). Every build knows the fields of
+// all extras, so a build that lacks an extra can name it.
 //
 // Owner: values. Thread safety: pure functions.
 #pragma once
@@ -21,20 +20,19 @@ namespace gandem {
 
 struct ConfigExtra {
   absl::string_view name;
-  // Adds what does not fit together in a network of the family that the extra
-  // brings. Each field by itself is within its range. `path` names the family:
-  // "generator.network.r3gan". Null: the extra brings no family.
+  // Checks the fields of the extra's network family against each other; each
+  // field is already within its range. `path` is for example
+  // "generator.network.r3gan". Null: the extra has no family.
   void (*check_network)(const std::string& path, const NetworkConfig& network,
                         int64_t image_size, Faults& faults) = nullptr;
-  // Adds what does not fit together in a run. Null: nothing can be wrong.
+  // Checks a run. Null: nothing to check.
   void (*check_run)(const RunConfig& config, Faults& faults) = nullptr;
 };
 
-// The extras of this build.
 std::vector<ConfigExtra> ConfigExtras();
 
-// The extra that the field `what` needs, out of `built`. Nothing, and a fault:
-// it is not there.
+// Returns the extra `name` from `built`, or adds a fault about the field
+// `what`.
 inline std::optional<ConfigExtra> ConfigExtraFor(
     const std::string& what, absl::string_view name, Faults& faults,
     const std::vector<ConfigExtra>& built = ConfigExtras()) {

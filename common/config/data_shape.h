@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shape of the data that networks must fit: a run's images and their classes.
+// Shape of a run's images and number of their classes.
 //
 // Owner: values; copy freely. Thread safety: pure functions.
 #pragma once

@@ -25,7 +25,7 @@
 namespace gandem {
 
 namespace internal {
-// The descriptor set with comments; from build/proto/gandem.descriptors.
+// Descriptor set with comments, from build/proto/gandem.descriptors.
 extern const std::span<const unsigned char> kDescriptorSet;
 }  // namespace internal
 
@@ -35,14 +35,14 @@ using google::protobuf::Descriptor;
 using google::protobuf::EnumDescriptor;
 using google::protobuf::FieldDescriptor;
 
-// The RunConfig of a pool that knows the comments; generated code has none.
+// Returns a RunConfig descriptor with comments, which generated code lacks.
 const Descriptor& CommentedRunConfig() {
   static const Descriptor* const type = [] {
     google::protobuf::FileDescriptorSet files;
     GANDEM_CHECK(files.ParseFromArray(
         internal::kDescriptorSet.data(),
         static_cast<int>(internal::kDescriptorSet.size())));
-    auto* const pool = new google::protobuf::DescriptorPool;  // forever
+    auto* const pool = new google::protobuf::DescriptorPool;  // never destroyed
     for (const auto& file : files.file()) {
       GANDEM_CHECK(pool->BuildFile(file) != nullptr);
     }
@@ -54,7 +54,7 @@ const Descriptor& CommentedRunConfig() {
   return *type;
 }
 
-// Lines of the comment above a declaration, each with `indent` and a newline.
+// Returns the comment above a declaration, with `indent` before each line.
 template <typename Declaration>
 std::string CommentOf(const Declaration& declaration,
                       absl::string_view indent) {
@@ -94,10 +94,9 @@ std::string TypeOf(const FieldDescriptor& field) {
   return range.has_value() ? absl::StrCat(type, " in ", range->text) : type;
 }
 
-// Empty: none.
+// Returns "" if the field has no default.
 std::string DefaultOf(const FieldDescriptor& field) {
   if (!field.has_default_value()) return "";
-  // The message of the generated code, in which every field has its default.
   const google::protobuf::Message& message =
       *google::protobuf::MessageFactory::generated_factory()->GetPrototype(
           google::protobuf::DescriptorPool::generated_pool()
@@ -129,8 +128,8 @@ std::string Fields(const std::string& path, const Descriptor& type) {
   return text;
 }
 
-// "schedule.lag (int64 in [0, 64]; default 1)". `changes`: the field, or a
-// message around it, may change when a run is resumed.
+// Returns "schedule.lag (int64 in [0, 64]; default 1)". `changes`: the field or
+// an enclosing message may change when a run is resumed.
 std::string Heading(const std::string& path, const FieldDescriptor& field,
                     bool changes) {
   const std::string default_value = DefaultOf(field);
@@ -140,7 +139,7 @@ std::string Heading(const std::string& path, const FieldDescriptor& field,
       changes ? "; may change when a run is resumed" : "", ")\n");
 }
 
-// The first sentence of the comment on the field, or else on its type.
+// Returns the first sentence of the comment on the field, or else on its type.
 std::string Summary(const FieldDescriptor& field) {
   std::string text = CommentOf(field, "");
   if (text.empty() && field.message_type() != nullptr) {
@@ -157,8 +156,8 @@ std::string Summary(const FieldDescriptor& field) {
   return text.substr(0, end);
 }
 
-// Appends every field below `type`. The fields of a message that has occurred
-// before are not repeated: `first_paths` has where it was.
+// Appends every field below `type`. A message type that occurs again refers to
+// its first path in `first_paths`.
 void AppendReference(const Descriptor& type, const std::string& prefix,
                      bool changes,
                      std::map<const Descriptor*, std::string>& first_paths,
@@ -200,8 +199,8 @@ std::string Explain(const std::string& path) {
   return text;
 }
 
-// A name alone may be that of any field. Of a longer path, the deepest message
-// that it leads to lists its fields.
+// Suggests names from all fields for a plain name. For a longer path, lists the
+// fields of the deepest message that exists.
 absl::Status NotFound(absl::string_view path) {
   if (!absl::StrContains(path, '.')) {
     std::set<std::string> names;

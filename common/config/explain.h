@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Explains the fields of a RunConfig: type, range, default, whether they may
-// change, and comment of proto/config.proto, which is part of the binary.
+// Explains the fields of a RunConfig from proto/config.proto, which is part of
+// the binary: type, range, default, comment, and whether they may change.
 //
 // Thread safety: any thread.
 #pragma once
@@ -14,16 +14,15 @@
 
 namespace gandem {
 
-// Dotted paths of all fields of a RunConfig, in the order of the file.
+// Returns dotted paths of all fields of a RunConfig, in the order of the file.
 std::vector<std::string> AllFields();
 
-// The reference of a recipe: each field with type, range, default and the first
-// sentence of its comment.
+// Returns a reference of all fields: type, range, default and the first
+// sentence of the comment.
 std::string ExplainAllFields();
 
-// Several lines about the field with this path ("schedule.lag"). The end of a
-// path ("lag") is enough; then all fields that have it are explained.
-//   NOT_FOUND  no field; names the nearest ones.
+// Explains the field `path`, or all fields whose path ends in `path`.
+//   NOT_FOUND  no such field; names the nearest ones
 absl::StatusOr<std::string> ExplainField(absl::string_view path);
 
 }  // namespace gandem

@@ -26,7 +26,7 @@ double ToNumber(absl::string_view text) {
   return number;
 }
 
-// "{-1, 0} or [1, 86400]", or only the interval.
+// Parses "{-1, 0} or [1, 86400]", or only an interval.
 FieldRange ParseRange(absl::string_view text) {
   FieldRange range = {.text = text};
   if (absl::ConsumePrefix(&text, "{")) {
@@ -48,7 +48,7 @@ FieldRange ParseRange(absl::string_view text) {
   return range;
 }
 
-// Checks the value of `field`, or the one at `index` if the field is a list.
+// Checks a field; `index` is the element if the field is a list.
 bool CheckValue(const std::string& path, const Message& message,
                 const FieldDescriptor& field, int index, Faults& faults) {
   if (field.message_type() != nullptr) {

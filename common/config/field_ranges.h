@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranges of numbers. A field of proto/config.proto states its range beside its
-// default (option `within`); whoever checks or explains a number reads it here.
+// Reads the ranges of numbers from the option `within` of proto/config.proto.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -20,22 +19,22 @@
 namespace gandem {
 
 struct FieldRange {
-  absl::string_view text;  // "[0, 64]", as the field states it
+  absl::string_view text;  // as written in the option: "[0, 64]"
   double low = 0;
   double high = 0;
   bool has_low = false;
   bool has_high = false;
-  std::vector<double> more = {};  // values besides
+  std::vector<double> more = {};  // allowed values outside the interval
 
-  // NaN is in no range.
+  // Returns false for NaN.
   bool Has(double value) const;
 };
 
-// nullopt: the field may have any value.
+// Returns nullopt if the field may have any value.
 std::optional<FieldRange> RangeOf(
     const google::protobuf::FieldDescriptor& field);
 
-// The range of the field `name` of a message, which has to have one.
+// Returns the range of field `name`, which must have one.
 FieldRange RangeOf(const google::protobuf::Descriptor& type,
                    const std::string& name);
 template <typename Config>
@@ -43,7 +42,7 @@ FieldRange RangeOf(const std::string& name) {
   return RangeOf(*Config::descriptor(), name);
 }
 
-// Adds "field value is not in range" unless it is. Returns whether it is.
+// Adds "field value is not in range" and returns false if it is not.
 template <typename Value>
 bool CheckWithin(const FieldRange& range, absl::string_view field, Value value,
                  Faults& faults) {
@@ -54,14 +53,12 @@ bool CheckWithin(const FieldRange& range, absl::string_view field, Value value,
   return fits;
 }
 
-// Adds every number in `message` and in all messages of it that is out of its
-// range, and every list that is too long. Paths begin with `prefix`
-// ("network."). Fields that are not set have their defaults, which are legal.
-// Returns whether nothing was added.
+// Checks numbers and list lengths in `message` and nested messages. Returns
+// whether no fault was added. Paths of faults start with `prefix` ("network.").
+// Unset fields have their defaults, which are legal.
 bool CheckRanges(const std::string& prefix,
                  const google::protobuf::Message& message, Faults& faults);
 
-// The same without the faults.
 bool IsWithinRanges(const google::protobuf::Message& message);
 
 }  // namespace gandem

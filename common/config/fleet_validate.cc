@@ -67,8 +67,7 @@ void CheckFleetRole(const std::string& name, const RoleConfig& role,
   if (Averages(role)) CheckAverages(name, role, faults);
 }
 
-// All ranks are at one state at the end of every n-th round; nothing else can
-// be saved.
+// Checkpoints need rounds after which all ranks have equal state.
 void CheckAgreement(const RunConfig& config, Faults& faults) {
   const int64_t rounds = RoundsToAgreement(config);
   if (rounds == 1) return;
@@ -89,8 +88,7 @@ void CheckAgreement(const RunConfig& config, Faults& faults) {
   }
 }
 
-// The workers that are left when one dies go on from one worker's state, which
-// has to be that of all.
+// After a worker's death any other state is used, so all must be equal.
 void CheckOneState(const std::string& name, const RoleConfig& role,
                    Faults& faults) {
   if (StepsToAgreement(role) == 1) return;
@@ -101,7 +99,7 @@ void CheckOneState(const std::string& name, const RoleConfig& role,
       name, ".sync.interval=1, or EXACT"));
 }
 
-// These ask all ranks in every step.
+// Refuses losses and penalties that need all ranks in every step.
 void CheckFleetWholeBatch(const RunConfig& config, Faults& faults) {
   const RoleConfig& discriminator = config.discriminator();
   const bool averages = Averages(discriminator);
@@ -123,8 +121,9 @@ void CheckFleetWholeBatch(const RunConfig& config, Faults& faults) {
 
 // --- sync.batch_norm: the workers of a role go through every pass together ---
 
-// `field` was set, which concerns the workers of `name`. Each of them takes a
-// slice of the batches of `batch_name` in micro-batches of its own role.
+// Names for messages about `field`, which affects the workers of `name`. Each
+// worker takes a slice of the batches of `batch_name` in micro-batches of its
+// own role.
 struct Synced {
   std::string field;
   std::string name;
@@ -172,7 +171,7 @@ void CheckSynced(const Synced& synced, const RunConfig& config,
   CheckEqualPasses(synced, synced.name, synced.role, faults);
 }
 
-// Workers that judge together try as often as each other.
+// Critics need equal numbers of attempts, but a loss scale adds retries.
 void CheckSyncedOverflow(const std::string& field, const RunConfig& config,
                          Faults& faults) {
   const auto precision = config.discriminator().precision();
@@ -185,8 +184,8 @@ void CheckSyncedOverflow(const std::string& field, const RunConfig& config,
       field, "=false"));
 }
 
-// Images are judged in batches of the generator's workers; in FUSED in passes
-// of the discriminator's, which have been checked.
+// Critics process batches of the generator's workers. With FUSED they process
+// the discriminator's batches, which are checked elsewhere.
 void CheckSyncedCritic(const std::string& field, const RunConfig& config,
                        Faults& faults) {
   if (config.schedule().feedback() == ScheduleConfig::FUSED) {
@@ -205,7 +204,7 @@ void CheckSyncedCritic(const std::string& field, const RunConfig& config,
   }
   const RoleConfig& generator = config.generator();
   if (generator.workers() == 1) return;
-  // Without batch_norm, the faults below are reported elsewhere.
+  // With batch_norm these faults are already reported.
   if (!generator.sync().batch_norm()) {
     CheckSynced({.field = field, .name = "generator", .role = generator},
                 config, faults);
@@ -213,7 +212,7 @@ void CheckSyncedCritic(const std::string& field, const RunConfig& config,
   CheckSyncedOverflow(field, config, faults);
 }
 
-// Layers of the user's own are not looked into.
+// The layers of Python networks are unknown.
 void CheckPythonBatchNorm(const std::string& name, const RoleConfig& role,
                           Faults& faults) {
   if (!role.network().has_python() || !role.sync().batch_norm()) return;
@@ -253,7 +252,7 @@ void CheckFleetBatchNorm(const RunConfig& config, Faults& faults) {
 
 // --- control.noise_scale_every_rounds ---
 
-// Is a batch of the role computed in parts that can be compared with the whole?
+// Returns whether parts of a batch can be compared with the whole batch.
 bool HasParts(const RoleConfig& role) {
   const int64_t workers = std::max(role.workers(), 1);
   const int64_t slice = std::max<int64_t>(1, role.batch_size() / workers);

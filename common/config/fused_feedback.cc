@@ -39,7 +39,7 @@ void CheckFusedSchedule(const ScheduleConfig& schedule, Faults& faults) {
   }
 }
 
-// The generator's batch is R slices then, each judged by itself.
+// Each of the R slices of the generator's batch gets its own feedback.
 void CheckFusedSlices(const RunConfig& config, Faults& faults) {
   const int64_t steps = config.schedule().discriminator_steps_per_round();
   if (steps == 1) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Consequences of schedule.feedback FUSED (design.md section 4): the order of a
-// discriminator step, and the number of backward passes on generated images.
+// discriminator step and the number of backward passes on generated images.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -12,17 +12,17 @@
 
 namespace gandem {
 
-// Does a discriminator step begin with its real images? In FUSED generated ones
-// do, unless their loss needs the real ones.
+// Returns whether a discriminator step starts with its real images. FUSED
+// starts with generated images unless their loss needs the real ones.
 bool RealImagesFirst(const RunConfig& config);
 
-// Field and value of the config that make one backward pass inexact; empty:
-// none. Only a worker knows this for a network in Python
+// Returns the config field and value that make a single backward pass inexact,
+// or "". For a network in Python only a worker knows
 // (models/foreign_network.h).
 std::string WhyTwoPasses(const RunConfig& config);
 
-// schedule.fused_backward; in FUSED AUTO becomes what it means, which is two
-// for a network in Python.
+// Returns schedule.fused_backward. Resolves AUTO if feedback is FUSED; a
+// network in Python gets two passes.
 ScheduleConfig::FusedBackward FusedBackwardOf(const RunConfig& config);
 
 }  // namespace gandem

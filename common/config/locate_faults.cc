@@ -37,7 +37,7 @@ absl::string_view PathOf(absl::string_view text) {
   return text.substr(0, static_cast<size_t>(end - text.begin()));
 }
 
-// "b[1]" is the second of the fields "b"; "b" of many is the first.
+// Part of a path: "b[1]" is the second element of "b", "b" the first.
 struct Step {
   std::string name;
   int index = 0;
@@ -55,12 +55,11 @@ Step ToStep(absl::string_view part) {
   return step;
 }
 
-// A bad element in a long list is mostly not the only one.
+// A long list with one bad element usually has many.
 constexpr size_t kMostLines = 20;
 
-// Statement that sets an element of a repeated field. Protobuf keeps one
-// location per statement, not per element: if a statement is a list in [], only
-// the first location is certain.
+// Returns the index of the statement that sets an element. Protobuf records one
+// location per statement, so only the first is certain for lists in [].
 int StatementOf(const TextFormat::ParseInfoTree& tree, const Message& message,
                 const FieldDescriptor& field, int index) {
   if (!field.is_repeated()) return -1;
@@ -71,7 +70,7 @@ int StatementOf(const TextFormat::ParseInfoTree& tree, const Message& message,
   return has_one_each && index < size ? index : 0;
 }
 
-// The message that the field has there; null: there is none.
+// Returns the message in a field, or null if there is none.
 const Message* Nested(const Message& message, const FieldDescriptor& field,
                       int index) {
   const google::protobuf::Reflection& reflection = *message.GetReflection();
@@ -92,8 +91,7 @@ class Places {
     (void)parser.ParseFromString(text_, message_.get());
   }
 
-  // "line:column" of the innermost part of `path` that stands there; empty:
-  // nothing of it does.
+  // Returns "line:column" of the innermost part of `path` in the text, or "".
   std::string Of(absl::string_view path) const {
     std::string place;
     const Message* message = message_.get();
@@ -123,8 +121,7 @@ class Places {
   TextFormat::ParseInfoTree tree_;
 };
 
-// Does one of `sets` say what the field at `path` is, or all of the message
-// that it is in?
+// Returns whether one of `sets` replaces `path` or a message around it.
 bool IsSetBy(std::span<const std::string> sets, absl::string_view path) {
   return std::ranges::any_of(sets, [path](absl::string_view set) {
     const absl::string_view rest =

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requirements of each loss, stated once. The validation of a config checks
-// them (common/config/loss_validate.cc), and training reads from them how to
-// feed the loss.
+// Requirements of each loss, for the validation of configs
+// (common/config/loss_validate.cc) and for training.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -12,14 +11,13 @@
 namespace gandem {
 
 struct LossNeeds {
-  // Compares the images of a batch with each other: micro-batches would change
-  // what is computed, not only in which order.
+  // Compares images of a batch, so micro-batches would change the result.
   bool whole_batch = false;
-  // The generator's loss contains the critic's logits of real images.
+  // Needs the critic's logits of real images in the generator's loss.
   bool real_images_in_generator_step = false;
-  // Compares image i with image i: of one class, where there are classes.
+  // Compares image i with image i, of the same class if there are classes.
   bool pairs = false;
-  // A network that gives embeddings of images and of classes, and labels.
+  // Needs labels and a network that returns embeddings of images and classes.
   bool embeddings = false;
 };
 
@@ -52,8 +50,7 @@ constexpr LossNeeds NeedsOf(ClassLossConfig::Family family) {
   return {};
 }
 
-// Is there a penalty on the gradient of the discriminator with respect to its
-// images?
+// Returns whether a penalty uses the discriminator's image gradients.
 inline bool HasGradientPenalty(const PenaltyConfig& penalties) {
   return penalties.gradient_penalty() > 0 || penalties.dragan() > 0 ||
          penalties.r1() > 0 || penalties.r2() > 0;

@@ -31,7 +31,7 @@ bool GivesEmbeddings(const NetworkConfig& network) {
          network.biggan().head() == BigganConfig::CONTRASTIVE;
 }
 
-// Generated images and the real ones that they are compared with.
+// Checks the classes of the generated and real images that a loss compares.
 void CheckLossClasses(const std::string& what, const LossNeeds& needs,
                       const RunConfig& config, Faults& faults) {
   if (!needs.real_images_in_generator_step ||
@@ -128,7 +128,7 @@ bool HasDiffAugment(const AugmentationConfig& augmentation) {
          augmentation.cutout() > 0;
 }
 
-// Moves or recolors an image, but not the one that it was translated from.
+// Refuses augmentations that change an image but not its translation source.
 void CheckPairs(const RunConfig& config, Faults& faults) {
   const NetworkConfig& network = config.discriminator().network();
   if (network.family_case() != NetworkConfig::kPix2Pix ||
@@ -240,8 +240,8 @@ bool DiscriminatorHasBatchNorm(const NetworkConfig& network) {
     case NetworkConfig::kWganGp:
     case NetworkConfig::kSagan:
     case NetworkConfig::kBiggan:
-    case NetworkConfig::kPython:  // its file is not looked into
-    case NetworkConfig::kOwn:     // of which a config knows nothing
+    case NetworkConfig::kPython:  // its file is not inspected
+    case NetworkConfig::kOwn:     // unknown to the config
     case NetworkConfig::kR3Gan:
     case NetworkConfig::kStylegan2:
     case NetworkConfig::FAMILY_NOT_SET:

@@ -49,7 +49,7 @@ void CheckLabels(const std::string& path, const FieldDescriptor& field,
 }
 
 bool HasFewValues(const ImageShape& image) {
-  // The product of the integers could overflow.
+  // Floating point, because integers could overflow.
   return 1.0 * image.channels * image.height * image.width <= kMaxImageValues;
 }
 
@@ -83,8 +83,8 @@ void CheckPython(const std::string& path, const PythonConfig& config,
   }
 }
 
-// Checks the fields of a family against each other and against the data.
-// `legal` means that each field is valid by itself.
+// Checks the fields of a family against each other and the data. `legal` means
+// that each field is within its range.
 void CheckNetworkTogether(const std::string& path, const NetworkConfig& network,
                           const DataShape& data, bool legal, Faults& faults) {
   const int64_t size = data.image.height;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks of a NetworkConfig that need no networks: everything that makes one
-// impossible to build. Most of them follow from the messages and options in
-// proto/config.proto. A new family needs code here only for relations between
-// its fields.
+// Checks whether a NetworkConfig can be built, without building it. Most checks
+// follow from the messages and options in proto/config.proto; a new family
+// needs code here only for relations between its fields.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -19,22 +18,21 @@
 
 namespace gandem {
 
-// gandem's families: the fields of NetworkConfig's oneof, in the order of the
-// file, without `own`, which is the user's.
+// Returns the fields of NetworkConfig's oneof in the order of the file, except
+// `own`, the user's family.
 std::vector<const google::protobuf::FieldDescriptor*> NetworkFamilies();
 
-// The one that is set; null: none.
+// Returns the field that is set, or null.
 const google::protobuf::FieldDescriptor* FamilyFieldOf(
     const NetworkConfig& network);
 
-// The option image_sizes of a family; empty: images may have any size.
+// Returns the option image_sizes of a family; empty if any size is allowed.
 std::vector<int64_t> ImageSizesOf(
     const google::protobuf::FieldDescriptor& family);
 
-// Adds to `faults`, naming fields from `path` ("generator.network"): that the
-// family is missing; `own` without a name; images of a size that it is not for;
-// labels that it cannot be told, or misses; and what does not fit together.
-// Ranges are in field_ranges.h.
+// Adds faults with fields below `path` ("generator.network"): missing family,
+// `own` without a name, unsupported image size, unsupported or missing labels,
+// and fields that contradict each other. Ranges are in field_ranges.h.
 void CheckNetwork(absl::string_view path, const NetworkConfig& network,
                   const DataShape& data, Faults& faults);
 

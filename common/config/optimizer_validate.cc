@@ -11,7 +11,7 @@
 namespace gandem {
 namespace {
 
-// If both are 0, a parameter without gradient becomes 0 / 0.
+// If both are 0, a parameter with zero gradient becomes 0 / 0.
 void CheckTwoEps(const std::string& prefix, double eps, double eps_root,
                  Faults& faults) {
   const double least = RangeOf<AdamConfig>("eps").low;
@@ -20,7 +20,6 @@ void CheckTwoEps(const std::string& prefix, double eps, double eps_root,
                           " are both 0: one has to be at least ", least));
 }
 
-// Checks the numbers of an optimizer family against each other.
 void CheckTogether(const std::string& prefix, const OptimizerConfig& config,
                    Faults& faults) {
   switch (config.family_case()) {

@@ -17,8 +17,8 @@ namespace {
 
 constexpr absl::string_view kWildcards = "*?";
 
-// How far a name is from what a pattern says in plain text before its first
-// wildcard, or behind the last one where it begins with one.
+// Returns the edit distance of a name to the plain text before the pattern's
+// first wildcard, or after its last wildcard if the pattern starts with one.
 size_t PatternDistance(absl::string_view pattern, absl::string_view name) {
   const absl::string_view start =
       pattern.substr(0, pattern.find_first_of(kWildcards));
@@ -61,7 +61,7 @@ std::string NoMatch(const std::string& field, const std::string& pattern,
       ": correct it, or remove it");
 }
 
-// The first group that matches; their number if none does.
+// Returns the index of the first matching group, or the number of groups.
 int GroupOf(const OptimizerConfig& optimizer, const std::string& name) {
   int i = 0;
   while (i < optimizer.group_size() &&

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which parameters of a network RoleConfig.freeze and OptimizerConfig.group
-// mean. A pattern is one of fnmatch(3): * stands for any text, dots included, ?
-// for one character, and [a-c] for one of a few.
+// Matches parameter names with the patterns of RoleConfig.freeze and
+// OptimizerConfig.group. Patterns follow fnmatch(3): * is any text, including
+// dots, ? is one character, and [a-c] is one character of a set.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -17,20 +17,17 @@ namespace gandem {
 
 bool MatchesPattern(const std::string& pattern, const std::string& name);
 
-// RoleConfig.freeze
 using FreezePatterns = std::span<const std::string>;
 
 bool IsFrozen(FreezePatterns freeze, const std::string& name);
 
-// The factor of the first group that matches; 1 if none does.
+// Returns the factor of the first matching group, or 1 without a match.
 double RateFactorOf(const OptimizerConfig& optimizer, const std::string& name);
 
-// Whether the patterns of the role that messages call `role` suit a network
-// with parameters of these names.
-//   INVALID_ARGUMENT  lists every pattern that matches nothing, with the
-//   nearest
-//                     names; every group of which frozen parameters and earlier
-//                     groups leave nothing; or nothing is left to train.
+// Checks a role's patterns against the parameter names of its network.
+//   INVALID_ARGUMENT  lists patterns without a match, with the nearest names,
+//                     and groups whose parameters are all frozen or in earlier
+//                     groups; or no parameter is left to train
 absl::Status CheckPatterns(const std::string& role, FreezePatterns freeze,
                            const OptimizerConfig& optimizer,
                            std::span<const std::string> names);

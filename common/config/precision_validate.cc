@@ -12,8 +12,7 @@ bool IsDouble(const RoleConfig& role) {
   return role.precision() == RoleConfig::FLOAT64;
 }
 
-// A double role beside a float one would get rounded feedback: an oracle that
-// is none.
+// A double role with a float partner would get rounded feedback.
 void CheckPrecisionDouble(const RunConfig& config, Faults& faults) {
   const auto image = config.exchange().image_encoding();
   const auto feedback = config.exchange().feedback_encoding();
@@ -39,8 +38,7 @@ void CheckPrecisionRole(const std::string& name, const RoleConfig& role,
   }
 }
 
-// The gradient that a penalty looks at is one of the forward pass, with a graph
-// of its own: the loss scale of the parameters' gradients comes after it.
+// Penalties use a gradient that the loss scale does not protect.
 void CheckPenaltyPrecision(const RunConfig& config, Faults& faults) {
   if (config.discriminator().precision() == RoleConfig::FLOAT16 &&
       HasGradientPenalty(config.penalties())) {

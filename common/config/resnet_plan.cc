@@ -7,12 +7,12 @@
 namespace gandem {
 namespace {
 
-constexpr int64_t kBigganChunk = 20;  // of the noise
+constexpr int64_t kBigganChunk = 20;  // noise values per chunk
 constexpr int64_t kBigganWidth = 96;
 constexpr int64_t kBigganDeepWidth = 128;
 constexpr int64_t kBigganDeepNoise = 128;
 
-// Channels in multiples of the width.
+// Builds a plan with channels in multiples of the width.
 ResnetPlan PlanInWidths(int64_t image_size) {
   const auto plan = [](std::vector<int64_t> generator,
                        std::vector<int64_t> discriminator, int64_t num_halving,
@@ -51,8 +51,7 @@ void PlaceAttention(bool attention, int64_t size, ResnetPlan& plan) {
   if (attention && size > 0) plan.attention_size = size;
 }
 
-// Channels at the height of the attention: after the stage that arrives at it.
-// 0: no stage does.
+// Returns the channels of the stage whose output has the attention size, or 0.
 int64_t AttendedInGenerator(const ResnetPlan& plan) {
   int64_t size = plan.smallest;
   for (size_t i = 1; i < plan.generator.size(); ++i) {

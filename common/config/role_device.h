@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kind of device of a role: "cuda" is any GPU of the worker's host, "cuda:1" a
-// certain one.
+// Device of a role: "cuda" is any GPU of the worker's host, "cuda:1" a specific
+// one.
 //
-// Thread safety: pure functions. Errors: none; validation reports devices that
-// do not exist.
-// the validation's to find.
+// Thread safety: pure functions. Errors: none; validation checks devices.
 #pragma once
 
 #include "absl/strings/match.h"

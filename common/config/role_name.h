@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a role is called in names of files, programs and messages: "generator".
+// Name of a role in files, programs and messages: "generator".
 #pragma once
 
 #include <string>

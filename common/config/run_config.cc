@@ -27,7 +27,7 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using google::protobuf::TextFormat;
 
-// Sets a field that is not set to what it reads as.
+// Writes the default of an unset field.
 void WriteDefault(Message& message, const FieldDescriptor& field) {
   if (field.message_type() != nullptr) {
     message.GetReflection()->MutableMessage(&message, &field);
@@ -43,8 +43,8 @@ void WriteDefaults(Message& message) {
   const Reflection& reflection = *message.GetReflection();
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor& field = *type.field(i);
-    // A list has no default, the messages in it do; of a oneof only the chosen
-    // member counts.
+    // Lists have no default, but their messages do; only the chosen member of a
+    // oneof counts.
     const bool fixed =
         field.is_repeated() || field.containing_oneof() != nullptr;
     if (!fixed && !reflection.HasField(message, &field)) {
@@ -67,8 +67,8 @@ void ChooseAdamByDefault(RoleConfig& role) {
   }
 }
 
-// The end of a decay is fixed where a run starts: later starts with more rounds
-// must not stretch it (and raise the rate) without a word.
+// Fixes the end of a decay at the start of a run. Otherwise a resumed run with
+// more rounds would silently stretch it and raise the learning rate.
 void FixEndOfDecay(int64_t rounds, RoleConfig& role) {
   const RateScheduleConfig& schedule = role.optimizer().rate_schedule();
   if (schedule.shape() == RateScheduleConfig::CONSTANT ||
@@ -79,7 +79,7 @@ void FixEndOfDecay(int64_t rounds, RoleConfig& role) {
       rounds);
 }
 
-// Both before either changes: each depends on the other.
+// Resolves both roles before changing either, because they interact.
 void ResolveOptimism(RunConfig& config) {
   const OptimizerConfig generator = ResolvedOptimizer(config, GENERATOR);
   *config.mutable_discriminator()->mutable_optimizer() =
@@ -87,8 +87,8 @@ void ResolveOptimism(RunConfig& config) {
   *config.mutable_generator()->mutable_optimizer() = generator;
 }
 
-// Says what is read. What depends on the images of a `source` was found out
-// where they are (pipeline/sources/open_dataset.h).
+// Removes fields that are not used. Properties of a `source` are already filled
+// in (pipeline/sources/open_dataset.h).
 void ResolveImages(DataConfig& data) {
   if (!data.source().empty()) {
     data.set_idx_images("");
@@ -98,7 +98,7 @@ void ResolveImages(DataConfig& data) {
   }
 }
 
-// Sets the noise dimension of a generator that leaves it out.
+// Sets the noise dimension if the config omits it.
 void ResolveNoise(const DataConfig& data, NetworkConfig& generator) {
   if (generator.has_python() && HasPairs(data)) {
     generator.mutable_python()->set_noise_dim(0);
@@ -205,7 +205,7 @@ const std::string& ImagesPath(const DataConfig& data) {
 }
 
 DataShape DataShapeOf(const DataConfig& data) {
-  // If the images were not inspected, assume gray for IDX and RGB otherwise.
+  // If the images were not inspected, assumes gray for IDX and RGB otherwise.
   const int64_t unknown = data.source().empty() ? 1 : 3;
   return {
       .image = {.channels = data.channels() == 0 ? unknown : data.channels(),
@@ -222,7 +222,7 @@ int64_t StepBatches(const RoleConfig& role) {
 
 int64_t StepBatch(const RoleConfig& role) {
   if (role.sync().mode() != SyncConfig::ACCUMULATE) return role.batch_size();
-  // Nothing overflows, whatever was not validated yet.
+  // Clamped because values may not be validated yet and could overflow.
   return std::clamp<int64_t>(role.batch_size(), 1, int64_t{1} << 40) *
          StepBatches(role);
 }

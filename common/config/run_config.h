@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A RunConfig (proto/config.proto) from file and command line to one that can
-// be trained. Messages stay protos here; each class's Options are made of them
-// in training/.
+// Loads, validates and completes a RunConfig (proto/config.proto). training/
+// converts its messages to each class's Options.
 //
-// Thread safety: pure functions, but for reading the file.
+// Thread safety: pure functions, except for reading the file.
 #pragma once
 
 #include <cstdint>
@@ -21,59 +20,56 @@
 namespace gandem {
 
 // Reads the text proto at `path`, applies `sets` ("path.to.field=value", the
-// arguments of --set) in their order and validates the result.
-//   NOT_FOUND ...     the file cannot be read.
-//   INVALID_ARGUMENT  "file:line:column: what" of a text error, with the
-//                     nearest valid name; the text of a bad --set; or
-//                     everything that ValidateRunConfig finds, a line for each.
+// arguments of --set) in order and validates the result.
+//   NOT_FOUND ...     the file cannot be read
+//   INVALID_ARGUMENT  "file:line:column: what" for a text error, with the
+//                     nearest valid name; or a bad --set; or everything that
+//                     ValidateRunConfig finds, one line each
 absl::StatusOr<RunConfig> LoadRunConfig(const std::string& path,
                                         std::span<const std::string> sets);
 
-// The same for text that is in memory; `file` is its name in errors.
+// Loads a config from memory; `file` is its name in errors.
 absl::StatusOr<RunConfig> ParseRunConfig(absl::string_view text,
                                          absl::string_view file,
                                          std::span<const std::string> sets);
 
-// INVALID_ARGUMENT "config: first; second" lists every fault at once: values
-// out of range, and fields that do not fit each other.
+// Returns INVALID_ARGUMENT "config: first; second" with every fault: values out
+// of range, and fields that contradict each other.
 absl::Status ValidateRunConfig(const RunConfig& config);
 
-// The same run with every default written out (that of a family only in the
-// family that was chosen), and schedule.fused_backward,
-// optimizer.optimism_rule, exchange.cache_rounds and the ends of decaying
-// learning rates resolved. Doing it twice changes nothing.
+// Returns `config` with all defaults written out (only in the chosen families).
+// Resolves schedule.fused_backward, optimizer.optimism_rule,
+// exchange.cache_rounds and the ends of decaying learning rates. Idempotent.
 RunConfig EffectiveConfig(const RunConfig& config);
 
-// EffectiveConfig as text proto, fields in the order of their numbers. Parsed
-// again it is the same config, to the last bit of every number.
+// Returns EffectiveConfig as text proto, fields in order of number. Parsing the
+// text restores every number exactly.
 std::string EffectiveConfigText(const RunConfig& config);
 
-// FNV-1a over the deterministic serialization of EffectiveConfig. It covers
-// every field, `name` and `rounds` included: two processes that agree on it run
-// the same run. It may change from one version of gandem to the next.
+// Returns an FNV-1a hash of the serialized EffectiveConfig. It covers every
+// field, including `name` and `rounds`: processes with equal hashes run the
+// same run. It may change between versions of gandem.
 uint64_t ConfigHash(const RunConfig& config);
 
-// A config that was checked and then completed, once in each process: what
-// takes one checks nothing and knows every value.
+// A validated config with all defaults, which users need not check.
 //
-// Owner: a value; it never changes once made.
+// Owner: a value; immutable.
 class EffectiveRunConfig {
  public:
-  // `config` has passed ValidateRunConfig.
+  // `config` must have passed ValidateRunConfig.
   static EffectiveRunConfig OfValid(const RunConfig& config) {
     return EffectiveRunConfig(EffectiveConfig(config));
   }
-  // Reads a config as ParseRunConfig does. Errors: the same.
+  // Reads a config like ParseRunConfig, with the same errors.
   static absl::StatusOr<EffectiveRunConfig> Parse(absl::string_view text,
                                                   absl::string_view file);
 
-  // The same run with fleets of these sizes, as some workers are absent.
+  // Returns a copy with smaller fleets, for runs with absent workers.
   EffectiveRunConfig WithWorkers(int generators, int discriminators) const;
 
   const RunConfig& operator*() const { return config_; }
   const RunConfig* operator->() const { return &config_; }
 
-  // EffectiveConfigText and ConfigHash of it.
   std::string Text() const;
   uint64_t Hash() const;
 
@@ -83,28 +79,27 @@ class EffectiveRunConfig {
   RunConfig config_;
 };
 
-// Are images translated?
+// Returns whether the run translates images.
 bool HasPairs(const DataConfig& data);
 
-// Path of the images: data.source, or data.idx_images if it is empty.
+// Returns data.source, or data.idx_images if data.source is empty.
 const std::string& ImagesPath(const DataConfig& data);
 
-// Shape of the images as the networks see them.
 DataShape DataShapeOf(const DataConfig& data);
 
-// Batches of one update of a role: with sync.mode ACCUMULATE sync.interval,
-// else 1. Each goes through the network by itself, in micro-batches of its
-// own.
+// Returns the batches per update of a role: sync.interval for sync.mode
+// ACCUMULATE, else 1. Each batch passes through the network separately.
 int64_t StepBatches(const RoleConfig& role);
 
-// Images of one update of a role, over its whole fleet.
+// Returns the images per update of a role over its whole fleet.
 int64_t StepBatch(const RoleConfig& role);
 
-// Updates of a role from one at which all its workers are at the same state to
-// the next: sync.interval with AVERAGE_STATE and several workers, else 1.
+// Returns the number of updates between two points at which all workers of a
+// role have equal state: sync.interval for AVERAGE_STATE with several workers,
+// else 1.
 int64_t StepsToAgreement(const RoleConfig& role);
 
-// The same for both roles and in rounds: checkpoints are at multiples of it.
+// Returns the same period for both roles, in rounds, for checkpoints.
 int64_t RoundsToAgreement(const RunConfig& config);
 
 }  // namespace gandem

@@ -22,7 +22,7 @@
 namespace gandem {
 namespace {
 
-// A frame's header and what gRPC puts around it.
+// Room for a frame's header and gRPC's framing.
 constexpr int64_t kHeaderRoom = 64 << 10;
 
 void CheckNoControlCharacters(absl::string_view field, absl::string_view text,
@@ -40,7 +40,7 @@ bool IsDevice(absl::string_view device) {
          device == absl::StrCat(index);
 }
 
-// That the images are named once.
+// Checks that images are given exactly once.
 void CheckSource(const DataConfig& data, Faults& faults) {
   const bool has_source = !data.source().empty();
   if (!has_source && data.idx_images().empty()) {
@@ -68,7 +68,7 @@ void CheckSource(const DataConfig& data, Faults& faults) {
   }
 }
 
-// Which images, and in which order.
+// Checks the selection and order of images.
 void CheckChoice(const DataConfig& data, Faults& faults) {
   if (!data.exclude().empty() && data.source().empty()) {
     faults.Add("data.exclude goes with data.source: set it, or leave it out");
@@ -103,7 +103,7 @@ void CheckData(const DataConfig& data, Faults& faults) {
                              data.GetReflection()->GetString(data, field),
                              faults);
   }
-  // Whether a source holds tensors, which may have others, is not known here.
+  // A source of tensors may have other channels, which are unknown here.
   if (data.source().empty() && data.channels() != 0 && data.channels() != 1 &&
       data.channels() != 3) {
     faults.Add(absl::StrCat("data.channels ", data.channels(),
@@ -163,7 +163,7 @@ void CheckRole(const std::string& name, const RoleConfig& role,
   }
 }
 
-// The field of `data` that says which images are to be translated.
+// Returns the field of `data` that selects the images to translate.
 absl::string_view FieldOfInputs(const DataConfig& data) {
   return !data.idx_inputs().empty() ? "idx_inputs"
          : !data.inputs().empty()   ? "inputs"
@@ -174,7 +174,7 @@ constexpr absl::string_view kNoInputs =
     " translates images: set data.idx_inputs to a file of them (or data.source "
     "with data.inputs or data.side_by_side), or ";
 
-// A class of the user's translates wherever there are inputs.
+// A Python generator translates images if the data has inputs.
 void CheckPythonTranslation(const RunConfig& config, Faults& faults) {
   const PythonConfig& network = config.generator().network().python();
   if (!network.has_noise_dim()) return;
@@ -190,7 +190,6 @@ void CheckPythonTranslation(const RunConfig& config, Faults& faults) {
   }
 }
 
-// Checks networks that translate images, and their data.
 void CheckTranslation(const RunConfig& config, Faults& faults) {
   const bool has_inputs = HasPairs(config.data());
   const int64_t channels = DataShapeOf(config.data()).image.channels;
@@ -211,7 +210,6 @@ void CheckTranslation(const RunConfig& config, Faults& faults) {
           "or set data.",
           field, "=", field == "side_by_side" ? "NO_PAIRS" : "\"\""));
     }
-    // Inputs get the channels of the images.
     const int64_t inputs = network.pix2pix().input_channels();
     if (inputs > 0 && inputs != channels) {
       faults.Add(absl::StrCat(name, ".input_channels ", inputs, " is not the ",
@@ -263,7 +261,7 @@ bool HasLegalStep(const RoleConfig& role) {
          role.sync().interval() >= 1;
 }
 
-// Are the fields in their ranges that enter one of the products of CheckSizes?
+// Returns whether the factors of CheckSizes are in their ranges.
 bool HasLegalSizes(const RunConfig& config) {
   return RangeOf<DataConfig>("image_size").Has(config.data().image_size()) &&
          RangeOf<ScheduleConfig>("lag").Has(config.schedule().lag()) &&
@@ -318,7 +316,6 @@ void CheckCache(const RunConfig& config, int64_t image_bytes, Faults& faults) {
   }
 }
 
-// How sizes fit each other.
 void CheckSizes(const RunConfig& config, Faults& faults) {
   if (!HasLegalSizes(config)) return;
   CheckReuse(config.schedule(), config.generator(), config.discriminator(),

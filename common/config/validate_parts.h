@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parts of ValidateRunConfig that have a source of their own. Each adds
-// every fault: its field, its value, and what to change.
+// Parts of ValidateRunConfig in separate sources. Each fault names a field, its
+// value and what to change.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -11,35 +11,33 @@
 
 namespace gandem {
 
-// Everything that ValidateRunConfig finds.
+// Returns all faults of a config.
 Faults FaultsOf(const RunConfig& config);
 
-// Losses, penalties and augmentation, and whether the rest of the config gives
-// them what they need.
+// Checks losses, penalties and augmentation against other fields.
 void CheckLosses(const RunConfig& config, Faults& faults);
 
-// Does a discriminator of this kind have batch norm? A penalty on the gradient
-// of each image by itself has no meaning then (traps.md 7).
+// Returns whether the discriminator has batch norm. A gradient penalty per
+// image is meaningless with batch norm (traps.md 7).
 bool DiscriminatorHasBatchNorm(const NetworkConfig& network);
 
-// Is the deviation of several images a feature of each (StyleGAN2)? Penalties
-// are defined on it as they are, but an image's logit is not its own affair.
+// Returns whether an image's logit depends on other images (StyleGAN2's
+// standard deviation feature). Penalties are still applied to such logits.
 bool DiscriminatorComparesImages(const NetworkConfig& network);
 
-// schedule.feedback FUSED: what its schedule and its losses have to be.
+// Checks schedule and losses for schedule.feedback FUSED.
 void CheckFused(const RunConfig& config, Faults& faults);
 
-// optimizer.optimism_rule LAG_MATCHED: whether the lag can be matched.
+// Checks whether optimizer.optimism_rule LAG_MATCHED can match the lag.
 void CheckOptimism(const RunConfig& config, Faults& faults);
 
-// control.noise_scale_every_rounds: whether a role can be measured.
+// Checks whether control.noise_scale_every_rounds can measure a role.
 void CheckNoiseScale(const RunConfig& config, Faults& faults);
 
-// Precisions of both roles and of the exchange between them, and loss scales.
+// Checks precisions of both roles and of their exchange, and loss scales.
 void CheckPrecision(const RunConfig& config, Faults& faults);
 
-// Several workers per role: what each can do by itself, and what needs all
-// images of a batch in one place.
+// Checks roles with several workers: losses and layers that need a whole batch.
 void CheckFleets(const RunConfig& config, Faults& faults);
 
 }  // namespace gandem

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A place in the run that one process at a time may fill.
+// A role and rank in the run, held by at most one process at a time.
 #pragma once
 
 #include <compare>

@@ -24,13 +24,12 @@
 namespace gandem {
 namespace {
 
-// Whether there was no answer in time, which makes a retry worthwhile.
+// Returns whether the coordinator did not answer in time (retry).
 bool IsSilence(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
 }
 
-// The wire's FAILED_PRECONDITION (proto/control.proto) is the end of this
-// process, and not a fault that its user could repair.
+// FAILED_PRECONDITION of proto/control.proto: this process must exit.
 absl::Status FromCoordinator(absl::Status result) {
   if (absl::IsFailedPrecondition(result)) {
     return absl::AbortedError(result.message());
@@ -41,7 +40,7 @@ absl::Status FromCoordinator(absl::Status result) {
         ProcessCredentials()->token_file,
         "': pass --token_file with RUN_DIR/state/token of this run"));
   }
-  // Its memory is used up by what others send at this moment.
+  // Messages of other processes fill the coordinator's memory at the moment.
   if (absl::IsResourceExhausted(result)) {
     return absl::UnavailableError(absl::StrCat(
         "the coordinator has no room for the call: ", result.message()));
@@ -49,7 +48,7 @@ absl::Status FromCoordinator(absl::Status result) {
   return result;
 }
 
-// Logs occasionally that a process has been waiting for long.
+// Logs occasionally during a long wait.
 class WaitingNotice {
  public:
   explicit WaitingNotice(std::string what) : what_(std::move(what)) {}
@@ -70,7 +69,7 @@ class WaitingNotice {
   absl::Time last_ = start_;
 };
 
-// A call waits for a connection until its deadline, and then says just that.
+// A call without a connection fails with a bare DEADLINE_EXCEEDED.
 std::string WhyNotYet(const absl::Status& status) {
   return absl::IsDeadlineExceeded(status) ? "nobody answers"
                                           : std::string(status.message());

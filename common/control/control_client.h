@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The workers' side of the control plane (proto/control.proto). The life of a
-// worker process:
+// Worker side of the control plane (proto/control.proto). Use in a worker:
 //
 //   client = ControlClient::Create(...)
 //   for each run epoch:
@@ -13,15 +12,13 @@
 //
 // Owner: the worker's main; it outlives the Heartbeats.
 // Thread safety: any thread.
-// Errors of the waiting calls:
-//   DEADLINE_EXCEEDED  nobody answered by the deadline.
-//   ABORTED            superseded by another process, or the run is over.
-//   CANCELLED          Cancel() was called.
-//   UNAUTHENTICATED    the token is of another run.
-//   DATA_LOSS          a message arrived damaged, and again when it was sent
-//                      once more.
-//   the coordinator's  it refused what was sent, e.g. INVALID_ARGUMENT.
-// ExitCodeOf() of each is the worker's exit code.
+// Errors of the waiting calls, whose ExitCodeOf() is the worker's exit code:
+//   DEADLINE_EXCEEDED  no answer by the deadline
+//   ABORTED            superseded by another process, or the run has ended
+//   CANCELLED          Cancel() was called
+//   UNAUTHENTICATED    the token belongs to another run
+//   DATA_LOSS          a message was damaged, and damaged again when resent
+//   other              the coordinator refused the message
 #pragma once
 
 #include <cstdint>
@@ -44,35 +41,34 @@ class ControlClient {
     std::string address;       // required: "unix:/path" or "host:port"
     Role role = ROLE_UNKNOWN;  // required
     int rank = 0;
-    absl::Duration call_timeout = absl::Seconds(10);  // of one try
+    absl::Duration call_timeout = absl::Seconds(10);  // of one attempt
     absl::Duration retry_interval = absl::Milliseconds(100);
   };
 
-  // Does not connect yet. INVALID_ARGUMENT lists every bad option.
+  // Does not connect yet.
+  //   INVALID_ARGUMENT  lists all invalid options
   static absl::StatusOr<std::unique_ptr<ControlClient>> Create(Options options);
   ~ControlClient();
 
-  // Starts a run epoch for this process; tries again while nobody answers,
-  // which it logs every few seconds, and while fleets that re-form wait for
-  // others. `held_rounds`: those of the state that the process holds in memory,
-  // if it does.
+  // Starts a run epoch for this process. Retries while the coordinator does not
+  // answer (logged) and while fleets that re-form wait for other workers.
+  // `held_rounds`: completed rounds of the state in memory, if any.
   absl::StatusOr<RegisterReply> Register(
       absl::Time deadline, std::optional<int64_t> held_rounds = {});
 
-  // Says that this worker is ready and waits until all are; incarnation and run
-  // epoch are filled in. One of all_joined, epoch_superseded (register again)
-  // and leave is set in the reply.
+  // Reports that this worker is ready and waits for all workers. Fills in
+  // incarnation and run epoch. The reply sets one of all_joined,
+  // epoch_superseded (register again) and leave.
   absl::StatusOr<JoinReply> Join(JoinRequest request, absl::Time deadline);
 
-  // One try each, for Heartbeats; incarnation and run epoch are filled in.
-  // NOT_FOUND: there is a new coordinator, register again.
+  // Sends one attempt, for Heartbeats. Fills in incarnation and run epoch.
+  //   NOT_FOUND  a new coordinator answered: register again
   absl::StatusOr<HeartbeatReply> Heartbeat(HeartbeatRequest request);
   absl::StatusOr<ShardReply> ReportShard(ShardReport report);
 
-  // Fails all waiting and all later calls with CANCELLED; nothing else does.
+  // Fails all waiting and all later calls with CANCELLED.
   void Cancel();
-  // Fails the calls that wait for an answer now, as if the coordinator had been
-  // lost.
+  // Fails the calls that wait now as if the coordinator were unreachable.
   void CancelCalls();
 
  private:
@@ -80,19 +76,18 @@ class ControlClient {
   ControlClient(Options options, std::unique_ptr<Rpc> rpc);
 
   RegisterRequest NewRegistration() const;
-  // Fills in incarnation and run epoch.
   template <typename Request>
   void SayWho(Request& request) const;
   absl::Time EndOfTry(absl::Time deadline) const;
   absl::StatusOr<RegisterReply> TryRegister(const RegisterRequest& request,
                                             absl::Time deadline);
-  // Waits for a retry interval; fails when the deadline comes before its end.
+  // Fails if the deadline is earlier than the end of the retry interval.
   absl::Status WaitToRetry(absl::Time deadline, const absl::Status& last);
 
-  const Options options_;           // never changes after construction
-  const std::unique_ptr<Rpc> rpc_;  // thread-safe by itself
+  const Options options_;
+  const std::unique_ptr<Rpc> rpc_;
   mutable absl::Mutex mu_;
-  // Incarnation of the last registration; 0: none.
+  // 0: not registered.
   int64_t incarnation_ ABSL_GUARDED_BY(mu_) = 0;
   int64_t run_epoch_ ABSL_GUARDED_BY(mu_) = 0;
 };

@@ -18,11 +18,10 @@
 namespace gandem {
 namespace {
 
-// Checkpoints that may wait to be settled before checkpoints_lag(): what a
-// crash would lose is bounded by these and the two that a worker writes.
+// Limit for checkpoints_lag(). A crash can lose two checkpoints more.
 constexpr size_t kMaxUnsettledShards = 4;
-// A worker that is to stop does so without a coordinator that is gone; one that
-// is only being started again is awaited.
+// A stopping worker gives up on a missing coordinator after this time, long
+// enough for a restart of the coordinator.
 constexpr absl::Duration kStopPatience = absl::Seconds(10);
 
 void SetFailure(const absl::Status& failure, HeartbeatRequest& request) {
@@ -46,7 +45,7 @@ Heartbeats::Heartbeats(ControlClient* client, Options options)
 Heartbeats::~Heartbeats() {
   absl::MutexLock lock(&mu_);
   stop_ = true;
-  // A call may start just after its like was cancelled.
+  // Repeated because a call may start right after the cancellation.
   while (!ended_) {
     mu_.Unlock();
     client_->CancelCalls();
@@ -125,7 +124,7 @@ void Heartbeats::Run() {
 }
 
 absl::Status Heartbeats::Beat() {
-  // Progress first: reports that were added before it go out before it.
+  // Progress is read first, so that reports queued before it are sent first.
   const WorkerState state = options_.state();
   const std::string notice = options_.waits->Notice();
   if (!notice.empty()) GANDEM_LOG_INFO("{}", notice);
@@ -142,8 +141,8 @@ absl::Status Heartbeats::Beat() {
 }
 
 absl::Status Heartbeats::SendShards() {
-  // Only the records that are present now: more may be added as fast as these
-  // are sent, and the heartbeat would wait.
+  // Sends only the records present now: more may be added as fast as they are
+  // sent, which would delay the heartbeat.
   size_t left = 0;
   {
     absl::MutexLock lock(&mu_);
@@ -156,7 +155,7 @@ absl::Status Heartbeats::SendShards() {
       report = unsent_shards_.front();
     }
     const auto reply = client_->ReportShard(report);
-    // A refused report is our own bug, and no reason to stop training.
+    // A refused report is a bug of gandem, but no reason to stop training.
     if (absl::IsInvalidArgument(reply.status())) {
       GANDEM_LOG_ERROR("the checkpoint of {} rounds was refused: {}",
                        report.step(), reply.status());
@@ -190,8 +189,7 @@ absl::Status Heartbeats::SendHeartbeat(const WorkerState& state) {
     for (size_t i = 0; i < num_metrics; ++i) {
       *request.add_metrics() = metrics_[i];
     }
-    // Requests of others are sent with the last of the metrics, because the
-    // reply may tell this worker to leave.
+    // Requests go with the last metrics, as the reply may end this worker.
     const bool is_all = num_metrics == metrics_.size();
     if (!is_all) {
       request.set_paused(false);
@@ -207,7 +205,7 @@ absl::Status Heartbeats::SendHeartbeat(const WorkerState& state) {
   GANDEM_RETURN_IF_ERROR(reply);
   {
     absl::MutexLock lock(&mu_);
-    // The coordinator does not take metrics of an epoch that is over.
+    // The coordinator ignores metrics of an ended epoch.
     if (!reply->epoch_superseded()) {
       metrics_.erase(metrics_.begin(), metrics_.begin() + num_metrics);
     } else {
@@ -215,8 +213,7 @@ absl::Status Heartbeats::SendHeartbeat(const WorkerState& state) {
     }
     NoteSettled(reply->settled_step());
   }
-  // Before ReportFailure returns. What else a failed worker is told (to leave)
-  // it does anyway.
+  // Called before ReportFailure returns. A failed worker leaves anyway.
   if (!is_last || reply->epoch_superseded()) options_.on_reply(*reply);
   absl::MutexLock lock(&mu_);
   failure_settled_ = is_last;
@@ -225,7 +222,7 @@ absl::Status Heartbeats::SendHeartbeat(const WorkerState& state) {
 
 absl::Status Heartbeats::Recover(const absl::Status& error,
                                  bool stop_requested) {
-  if (absl::IsNotFound(error)) {  // A new coordinator has answered.
+  if (absl::IsNotFound(error)) {  // a new coordinator answered
     last_answer_ = MonotonicNow();
     HeartbeatReply superseded;
     superseded.set_epoch_superseded(true);

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A worker's heartbeats during one run epoch: a thread that tells the
-// coordinator how far the worker is and brings its wishes back. It goes on
-// while no coordinator answers; a new one ends the epoch. Metrics and shard
-// reports travel along, and the log is told of waits that last.
+// Heartbeat thread of a worker during one run epoch. Sends progress, metrics
+// and shard reports to the coordinator, returns its requests, and logs long
+// waits. Keeps trying without an answer; a new coordinator ends the epoch.
 //
-// Owner: the worker, one per run epoch, from after Register to before the next
-// Register: what comes before Join may take long (AUTO measures). Everything
-// the callbacks use outlives it.
-// Thread safety: any thread calls; the thread calls the callbacks without a
-// lock held, and they must not wait.
-// Errors: the last one goes to on_end.
+// Owner: the worker, one per run epoch, from the end of Register to the next
+// Register (before Join, AUTO may measure for long). All objects that the
+// callbacks use must outlive it. Thread safety: any thread. Callbacks run on
+// the heartbeat thread without a lock and must not block.
+// Errors: the last error goes to on_end.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +28,6 @@ namespace gandem {
 
 class Heartbeats {
  public:
-  // The fields of HeartbeatRequest.
   struct WorkerState {
     int64_t started_round = -1;
     int64_t completed_rounds = 0;
@@ -40,49 +37,49 @@ class Heartbeats {
   };
   struct Options {
     absl::Duration interval = absl::Milliseconds(250);
-    // Time without an answer after which on_end is called; ten seconds in a
-    // worker that is about to stop.
+    // Time without an answer until on_end; 10 s if the worker is stopping.
     absl::Duration give_up_after = absl::Hours(1);
-    int64_t max_queued_metrics = 4096;   // later ones are dropped and counted
+    // Metrics beyond it are dropped and counted.
+    int64_t max_queued_metrics = 4096;
     WaitBoard* waits = nullptr;          // required, outlives this
     std::function<WorkerState()> state;  // required
     std::function<void(const HeartbeatReply&)> on_reply;  // required
-    // The last call of all; its ExitCodeOf() is the worker's.
-    //   ABORTED      superseded, or the run is over.
-    //   UNAVAILABLE  nobody answered, see give_up_after.
-    //   CANCELLED    the client was cancelled.
+    // The last callback; ExitCodeOf(argument) is the worker's exit code.
+    //   ABORTED      superseded, or the run has ended
+    //   UNAVAILABLE  no answer for give_up_after
+    //   CANCELLED    the client was cancelled
     std::function<void(const absl::Status&)> on_end;  // required
   };
 
-  // `client` has registered and outlives this.
+  // `client` must be registered and outlive this object.
   Heartbeats(ControlClient* client, Options options);
-  // Drops records that were not sent yet.
+  // Drops unsent records.
   ~Heartbeats();
 
-  // Never waits; drops the record when the queue is full.
+  // Never blocks. Drops the record if the queue is full.
   void AddMetrics(RoundMetrics metrics);
-  // This worker's files of one checkpoint, or the error that prevented them.
-  // They are reported before any later `finished` or `paused`.
+  // Queues the report of this worker's checkpoint files, or of the error that
+  // prevented them. The report arrives before any later `finished` or `paused`.
   void AddShard(ShardReport report);
-  // Whether several checkpoints of this worker wait for the coordinator to
-  // complete them or to give them up. False while no coordinator answers.
+  // Returns whether several checkpoints wait for the coordinator to complete or
+  // discard them. Returns false while no coordinator answers.
   bool checkpoints_lag();
-  // Sends now: others wait for what state() says.
+  // Sends a heartbeat now, for example after a change of state().
   void Wake();
-  // Tells the first failure of a process that is about to leave, after all that
-  // is queued. Returns when it has arrived or at the deadline. If the run epoch
-  // was over before, on_reply has heard so by then: the failure does not count,
-  // and the process registers again.
+  // Reports the first failure of a process that exits, after all queued
+  // records. Returns when the report has arrived or at the deadline. If the run
+  // epoch has ended, on_reply has been called with epoch_superseded before the
+  // return; the failure is then irrelevant and the process registers again.
   void ReportFailure(const absl::Status& failure, absl::Time deadline);
 
  private:
   void Run();
   absl::Status Beat();
   absl::Status SendShards();
-  // All checkpoints up to `settled_step` are complete or given up.
+  // Forgets settled checkpoints (complete or discarded).
   void NoteSettled(int64_t settled_step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status SendHeartbeat(const WorkerState& state);
-  // Returns OK to try again, or the reason to end.
+  // Returns OK to retry, or the reason to stop.
   absl::Status Recover(const absl::Status& error, bool stop_requested);
 
   ControlClient* const client_;
@@ -93,15 +90,15 @@ class Heartbeats {
   std::deque<ShardReport> unsent_shards_ ABSL_GUARDED_BY(mu_);
   std::deque<int64_t> unsettled_steps_ ABSL_GUARDED_BY(mu_);  // sent
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
-  // Told, or it is of an epoch that is over.
+  // The failure was reported, or its epoch has ended.
   bool failure_settled_ ABSL_GUARDED_BY(mu_) = false;
-  bool is_answered_ ABSL_GUARDED_BY(mu_) = true;  // the last call was
+  bool is_answered_ ABSL_GUARDED_BY(mu_) = true;
   bool wake_ ABSL_GUARDED_BY(mu_) = false;
   bool stop_ ABSL_GUARDED_BY(mu_) = false;
   bool ended_ ABSL_GUARDED_BY(mu_) = false;
-  // Only the thread uses these.
+  // Used only by the thread.
   absl::Time last_answer_;
-  Thread thread_;  // last: it uses all of the above
+  Thread thread_;  // last: uses all members above
 };
 
 }  // namespace gandem

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Limits that both sides of the control plane obey.
+// Limits that both sides of the control plane respect.
 #pragma once
 
 namespace gandem {
 
-// AUTO has to do whole steps of a network that may be slow: join timeouts in
-// which it may measure.
+// Join timeouts in which AUTO may measure whole steps of slow networks.
 inline constexpr int kMeasuringJoins = 10;
 
-// A few hundred bytes each.
+// A record has a few hundred bytes.
 inline constexpr int kMaxMetricsPerHeartbeat = 256;
 
 }  // namespace gandem

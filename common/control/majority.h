@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tells who is wrong among several that should all have the same value.
+// Finds the outliers among values that should all be equal.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -14,8 +14,8 @@
 
 namespace gandem {
 
-// Indices of the values that are not the one that more than half of them are;
-// empty: all are equal. Where no value has such a majority, all indices.
+// Returns the indices of the values that differ from the majority value; empty:
+// all are equal. Without a majority, returns all indices.
 template <typename T>
 std::vector<size_t> OutsideMajority(const std::vector<T>& values) {
   std::vector<size_t> outside;

@@ -13,9 +13,9 @@
 namespace gandem {
 namespace {
 
-// A config as text, and a little.
+// Maximum size of a config as text, plus 64 KiB.
 constexpr int kMaxMeasureRequestBytes = kMaxTextProtoBytes + (64 << 10);
-// Deadline of callers that set none.
+// For callers without a deadline.
 constexpr absl::Duration kLongestMeasureCall = absl::Hours(1);
 constexpr char kLeaving[] = "the worker is leaving";
 
@@ -25,7 +25,7 @@ template <typename Request, typename Reply>
 grpc::Status MeasureService::Answer(
     absl::StatusOr<Reply> (MeasureHandler::*method)(const Request&),
     const grpc::ServerContext& context, const Request& request, Reply* reply) {
-  // Its caller may not wait for the answer any more when it is there.
+  // Shared, because the caller may stop waiting before the answer is set.
   const auto answer = std::make_shared<std::promise<absl::StatusOr<Reply>>>();
   {
     absl::MutexLock lock(&mu_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A worker's end of proto/measure.proto: gRPC's threads hand each call to the
-// thread that computes, and wait for its answer until the caller's deadline.
+// Server of proto/measure.proto in a worker. The threads of gRPC pass each call
+// to the compute thread and wait for its answer until the caller's deadline.
 //
 // Owner: a worker in profile mode; outlives its server. Thread safety: any
 // thread; Serve from the compute thread.
@@ -20,7 +20,6 @@
 
 namespace gandem {
 
-// Implementation of the calls.
 class MeasureHandler {
  public:
   virtual ~MeasureHandler() = default;
@@ -31,12 +30,12 @@ class MeasureHandler {
 
 class MeasureService final : public Measuring::Service {
  public:
-  // `handler` outlives this.
+  // `handler` must outlive the service.
   explicit MeasureService(MeasureHandler* handler) : handler_(handler) {}
 
-  // Answers calls on this thread, one after the other, until Stop().
+  // Answers calls on the calling thread, in order, until Stop().
   void Serve();
-  // From any thread. Calls that have not had their turn get CANCELLED.
+  // Any thread. Queued calls get CANCELLED.
   void Stop();
 
   grpc::Status Prepare(grpc::ServerContext* context,
@@ -50,7 +49,7 @@ class MeasureService final : public Measuring::Service {
                         TransferReply* reply) override;
 
  private:
-  // Answers a call, or, if false, tells that nobody will.
+  // Answers a call (true) or cancels it (false).
   using Job = std::function<void(bool)>;
 
   template <typename Request, typename Reply>
@@ -67,7 +66,7 @@ class MeasureService final : public Measuring::Service {
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
 };
 
-// `service` outlives the server. Errors: those of RpcServer::Start.
+// `service` must outlive the server. Errors: those of RpcServer::Start.
 absl::StatusOr<std::unique_ptr<RpcServer>> StartMeasureServer(
     const std::string& address, MeasureService* service);
 

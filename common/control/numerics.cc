@@ -20,10 +20,11 @@
 namespace gandem {
 namespace {
 
-constexpr size_t kMaxValue = 200;  // bytes; a name is much shorter
-constexpr size_t kMaxOwners = 3;   // that a text names
+constexpr size_t kMaxValue = 200;  // bytes; names are much shorter
+constexpr size_t kMaxOwners = 3;   // named in a text
 
-// As ATen's compute_cpu_capability() (aten/src/ATen/native/DispatchStub.cpp).
+// Same rule as ATen's compute_cpu_capability()
+// (aten/src/ATen/native/DispatchStub.cpp).
 std::string CpuCapability() {
 #if defined(__x86_64__)
   const char* const wanted = std::getenv("ATEN_CPU_CAPABILITY");

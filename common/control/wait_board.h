@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Current wait of a worker's compute thread, or that it computes. The compute
-// thread records the start and end of waits. The heartbeat thread, which wakes
-// several times a second, reports them to the coordinator and logs long waits.
-// A compute thread that hangs is therefore visible, and a wait costs two short
-// locks.
+// thread records waits at the cost of two short locks. The heartbeat thread
+// reports them to the coordinator several times a second and logs long waits,
+// so a hanging compute thread is visible.
 //
 // Owner: the worker's run epoch; outlives its role.
-// Thread safety: Begin to EndRound, except Observe, from the compute thread;
-// everything else from any thread.
+// Thread safety: Begin to EndRound from the compute thread, except Observe; all
+// other members from any thread.
 #pragma once
 
 #include <cstdint>
@@ -24,30 +23,27 @@ namespace gandem {
 
 class WaitBoard {
  public:
-  // It computes, before round `first_round`.
+  // Starts in the state "computes", before round `first_round`.
   explicit WaitBoard(int64_t first_round, Clock* clock = Clock::Real());
 
-  // A wait begins, for `whom`'s workers (ROLE_UNKNOWN: for no worker), or goes
-  // on: the same again is one wait until End.
+  // Starts a wait for workers of role `whom` (ROLE_UNKNOWN: not for a worker).
+  // Calls with equal arguments continue the wait until End.
   void Begin(WorkerPosition::Wait what, Role whom = ROLE_UNKNOWN);
-  // The wait goes on, for the worker at this position in its fleet; -1: any.
+  // Names the rank that the current wait is for; -1: any.
   void NameRank(int rank);
-  // In the middle of a pass it may wait for others, too, without writing it
-  // down (statistics of all ranks). Another thread has seen, while nothing else
-  // was waited for, that it waits for `rank` of its fleet, of role `whom`; -1:
-  // that it does not.
+  // Records a wait that the compute thread cannot record, in the middle of a
+  // pass (statistics of all ranks). Called by another thread while no wait is
+  // recorded. The awaited worker is `rank` of role `whom`; -1: no wait.
   void Observe(Role whom, int rank);
-  // Marks the end of a wait or operation; the thread computes the next
-  // operation from now on.
+  // Ends a wait or operation. The thread computes the next operation.
   void End();
-  // `next_round` follows.
+  // Ends a round; `next_round` follows.
   void EndRound(int64_t next_round);
 
   WorkerPosition Position() const;
-  // Returns a log line, usually empty. A wait is reported after 5 s and twice
-  // the last round's time, then each time its duration has doubled, and once
-  // when it ends. Computing is reported after 60 s and ten times the last
-  // round's time.
+  // Returns a log line, usually empty. Reports a wait after 5 s and twice the
+  // last round's time, again each time its duration has doubled, and once at
+  // its end. Reports computing after 60 s and ten times the last round's time.
   std::string Notice();
 
  private:
@@ -59,15 +55,16 @@ class WaitBoard {
 
   Clock* const clock_;
   mutable absl::Mutex mu_;
-  WorkerPosition now_ ABSL_GUARDED_BY(mu_);        // but for its seconds
-  bool is_observed_ ABSL_GUARDED_BY(mu_) = false;  // now_ is, not written down
+  WorkerPosition now_ ABSL_GUARDED_BY(mu_);        // without its seconds
+  bool is_observed_ ABSL_GUARDED_BY(mu_) = false;  // now_ comes from Observe
   absl::Time since_ ABSL_GUARDED_BY(mu_);
   absl::Time round_since_ ABSL_GUARDED_BY(mu_);
   absl::Duration last_round_ ABSL_GUARDED_BY(mu_);
-  // Whether the current wait was logged; further lines follow.
+  // Whether the current wait was logged.
   bool is_said_ ABSL_GUARDED_BY(mu_) = false;
   absl::Time say_again_ ABSL_GUARDED_BY(mu_);
-  std::string over_ ABSL_GUARDED_BY(mu_);  // what was said is; not said yet
+  // Log line for the end of a logged wait; not returned yet.
+  std::string over_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace gandem

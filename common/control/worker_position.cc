@@ -11,7 +11,7 @@ namespace {
 constexpr double kLongestSeconds = 1e9;
 constexpr int kMostRanks = 1 << 20;
 
-// "generator 0"; "any generator"; empty: nobody.
+// Returns "generator 0", "any generator", or "" without a worker.
 std::string Whom(const WorkerPosition& position) {
   if (position.whom() == ROLE_UNKNOWN) return "";
   const std::string role = RoleName(position.whom());
@@ -19,7 +19,7 @@ std::string Whom(const WorkerPosition& position) {
                              : absl::StrCat(role, " ", position.rank());
 }
 
-// `what`, and of whom if that is known.
+// Returns `what`, followed by "of `whom`" if known.
 std::string Of(const char* what, const std::string& whom) {
   return whom.empty() ? what : absl::StrCat(what, " of ", whom);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Describes a worker's current activity in words, and checks reported
-// positions.
+// Describes a worker's activity in words and checks received positions.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -14,16 +13,16 @@
 
 namespace gandem {
 
-// A wait that lasts so long is shown to people.
+// Shorter waits are not shown to people.
 inline constexpr int kLongWaitSeconds = 5;
 
-// "waits for feedback of discriminator 1", "computes"
+// Returns for example "waits for feedback of discriminator 1" or "computes".
 std::string ActivityText(const WorkerPosition& position);
 
-// "waits for feedback of discriminator 1 since 58 s"
+// Returns for example "waits for feedback of discriminator 1 since 58 s".
 std::string PositionText(const WorkerPosition& position);
 
-// It came over a network, of a run of `rounds` rounds.
+// Checks a position from the network; the run has `rounds` rounds.
 void CheckPosition(const WorkerPosition& position, int64_t rounds,
                    Faults& faults);
 

@@ -37,8 +37,7 @@ uint32_t MaskedCrc(absl::string_view bytes) {
   return MaskedCrc32c(std::as_bytes(std::span(bytes.data(), bytes.size())));
 }
 
-// The length has a checksum of its own, so that a reader can trust it before it
-// reads on.
+// The length has its own checksum, so readers can trust it first.
 std::string TfRecord(const std::string& data) {
   std::string record;
   AppendLittleEndian<uint64_t>(data.size(), record);
@@ -52,7 +51,7 @@ double UnixSeconds(absl::Time time) {
   return absl::ToDoubleSeconds(time - absl::UnixEpoch());
 }
 
-// The seconds in the name of the last event file; -1: there is none.
+// Returns the seconds in the name of the last event file, or -1.
 absl::StatusOr<int64_t> NewestFile(const std::string& folder) {
   GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> names,
                           ListDirectory(folder));
@@ -80,12 +79,11 @@ absl::StatusOr<std::unique_ptr<EventWriter>> EventWriter::Open(
     const std::string& folder, std::optional<int64_t> first_step,
     absl::Time now) {
   GANDEM_RETURN_IF_ERROR(CreateDirectories(folder));
-  // TensorBoard reads the files of a folder in the order of their names, and
-  // what it drops is of files that it has read. So a new file comes behind all
-  // others, whatever the clock says.
+  // TensorBoard reads files in order of name and drops steps only from files
+  // that it has already read, so the new file needs the last name.
   GANDEM_ASSIGN_OR_RETURN(const int64_t newest, NewestFile(folder));
   const int64_t seconds = std::max(absl::ToUnixSeconds(now), newest + 1);
-  // Never the name of one that was removed.
+  // The counter avoids the name of a removed file.
   static std::atomic<int> next_number = 0;
   while (true) {
     const std::string path = absl::StrFormat(
@@ -147,8 +145,7 @@ absl::Status EventWriter::AddImage(int64_t step, absl::Time time,
   return Write(event);
 }
 
-// A record that does not fit on the disk is taken back: TensorBoard stops at
-// the first one that is cut short.
+// Removed because TensorBoard stops at the first truncated record.
 absl::Status EventWriter::Write(const tensorboard::Event& event) {
   const std::string record = TfRecord(event.SerializeAsString());
   size_t done = 0;

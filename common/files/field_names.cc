@@ -60,8 +60,7 @@ std::vector<PathAndField> AllPaths(const Descriptor& type) {
   return paths;
 }
 
-// Other places below `root` with a field of this name: "; there is a.x and
-// b.x".
+// Lists other fields of this name below `root`: "; there is a.x and b.x".
 std::string FoundElsewhere(absl::string_view name, const Descriptor& root) {
   std::vector<std::string> found;
   for (const auto& [path, field] : AllPaths(root)) {
@@ -71,8 +70,7 @@ std::string FoundElsewhere(absl::string_view name, const Descriptor& root) {
   return absl::StrCat("; there is ", absl::StrJoin(found, " and "));
 }
 
-// "64MB" of bytes, where M alone is Mi as other programs read it; "10k" of what
-// is counted.
+// Parses "64MB" for byte fields, where a bare M means Mi, and "10k" for counts.
 std::optional<int64_t> WithoutUnit(absl::string_view value,
                                    const FieldDescriptor& field) {
   if (!absl::EndsWith(field.name(), "_bytes")) return ParseCount(value);

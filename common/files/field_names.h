@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fields and values that messages have, and which one somebody meant.
+// Names of message fields and enum values, and suggestions for misspelled ones.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -14,16 +14,16 @@
 
 namespace gandem {
 
-// Dotted paths of all fields below `type`, in order of declaration, messages
-// before their fields. Types that contain themselves are not entered twice.
+// Returns dotted paths of all fields below `type` in order of declaration, each
+// message before its fields. Recursive types are expanded once.
 std::vector<std::string> FieldPaths(const google::protobuf::Descriptor& type);
 
-// "did you mean 'x'?" or the list of what there is.
+// Returns "did you mean 'x'?" or the list of the fields.
 std::string SuggestField(absl::string_view name,
                          const google::protobuf::Descriptor& type);
 
-// That `type`, somewhere below `root`, has no field of this name, and where one
-// would be right.
+// Returns the error text for a field `name` that `type` lacks, with other paths
+// below `root` that have a field of this name.
 std::string NoSuchField(absl::string_view name,
                         const google::protobuf::Descriptor& type,
                         const google::protobuf::Descriptor& root);
@@ -33,8 +33,8 @@ std::string SuggestEnumValue(absl::string_view field_name,
                              absl::string_view value,
                              const google::protobuf::Descriptor& root);
 
-// For a field of whole numbers and a value with a unit ("10k", "64MB") what it
-// is in digits; else "".
+// Returns an explanation with the plain number if `field` is an integer and
+// `value` has a unit ("10k", "64MB"). Returns "" otherwise.
 std::string SuggestNumber(absl::string_view value,
                           const google::protobuf::FieldDescriptor& field);
 

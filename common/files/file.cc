@@ -38,16 +38,16 @@ absl::Status FileError(int error_number, absl::string_view action,
     case ENFILE:
       return error(absl::StatusCode::kResourceExhausted,
                    "raise the limit of open files (ulimit -Hn)");
-    // Abseil has codes for these that blame a path, a call or a peer.
+    // Abseil's codes for these errors would blame the path, the call or a peer.
     case ENOTCONN:
     case ETIMEDOUT:
     case ESTALE:
       return error(absl::StatusCode::kUnavailable,
                    "is its file system still mounted?");
-    case ELOOP:  // else UNKNOWN, and links are the user's
+    case ELOOP:  // Abseil: UNKNOWN
       return error(absl::StatusCode::kInvalidArgument,
                    "its links lead in a circle");
-    case EFBIG:  // else OUT_OF_RANGE
+    case EFBIG:  // Abseil: OUT_OF_RANGE
       return error(absl::StatusCode::kResourceExhausted,
                    "raise the limit of a file's size (ulimit -f), or use a "
                    "file system without it");
@@ -58,7 +58,7 @@ absl::Status FileError(int error_number, absl::string_view action,
 
 std::string AbsoluteName(const std::string& path) {
   if (path.empty()) return path;
-  std::error_code error;  // of a working folder that is gone
+  std::error_code error;  // if the working folder was removed
   const auto absolute = std::filesystem::absolute(path, error);
   return error ? path : absolute.lexically_normal().string();
 }
@@ -81,7 +81,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
     if (size < 0 && errno == EINTR) continue;
     if (size < 0) return FileError(errno, "cannot read", path);
     if (size == 0) return contents;
-    // Counted while reading: a pipe or /proc file has no size of its own.
+    // Counted while reading because pipes and /proc files have no size.
     if (size > max_bytes - static_cast<int64_t>(contents.size())) {
       return absl::InvalidArgumentError(
           absl::StrCat("'", path, "' has more than ", max_bytes, " bytes"));
@@ -138,8 +138,7 @@ absl::Status ReadPieces(
   GANDEM_ASSIGN_OR_RETURN(
       const int fd, OpenPlainFile(path, "cannot open", O_RDONLY | O_CLOEXEC));
   const absl::Cleanup close_file = [fd] { close(fd); };
-  // As fast as larger ones. What malloc gives a thread it keeps, and gRPC has
-  // many threads that one day read a checkpoint.
+  // Larger pieces are not faster and would stay in malloc's arenas.
   constexpr size_t kPiece = size_t{64} << 10;
   std::vector<std::byte> buffer(kPiece);
   while (true) {
@@ -161,7 +160,7 @@ absl::Status WriteFile(const std::string& path, absl::string_view contents) {
   return writer.Close().status();
 }
 
-// The new file is on disk before it has the name.
+// Syncs the new file before renaming it.
 absl::Status WriteFileDurably(const std::string& path,
                               absl::string_view contents) {
   const std::string temporary = path + ".tmp";
@@ -175,7 +174,7 @@ absl::Status WriteFileDurably(const std::string& path,
   return absl::OkStatus();
 }
 
-// A name belongs to its folder: only the folder's fsync makes it last.
+// Renaming changes the folder, so only its fsync makes the new name durable.
 absl::Status RenameDurably(const std::string& from, const std::string& to) {
   {
     const FileWait wait(to);
@@ -231,8 +230,7 @@ absl::StatusOr<std::vector<std::string>> ListDirectory(
 
 absl::Status RemoveAll(const std::string& path) {
   const FileWait wait(path, FileWait::kSyncPatience);
-  // Entries that another process creates or renames meanwhile are removed by
-  // the next attempt.
+  // Retries because other processes may create or rename entries meanwhile.
   constexpr int kAttempts = 20;
   std::error_code error;
   for (int i = 0; i < kAttempts; ++i) {

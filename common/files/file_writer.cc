@@ -35,7 +35,7 @@ FileWriter::~FileWriter() {
 }
 
 absl::Status FileWriter::Append(std::span<const std::byte> bytes) {
-  // Small pieces: the CRC finds them in the CPU's cache again.
+  // Small pieces are still in the CPU's cache when the CRC reads them.
   constexpr size_t kPiece = size_t{1} << 20;
   while (!bytes.empty()) {
     const std::span<const std::byte> piece =
@@ -57,8 +57,7 @@ absl::Status FileWriter::Append(absl::string_view text) {
   return Append(std::as_bytes(std::span(text.data(), text.size())));
 }
 
-// Without it a crash of the machine may leave a file of the right size and the
-// wrong bytes.
+// Without fsync a crash may leave a file of the right size with wrong bytes.
 absl::Status FileWriter::Sync() {
   const FileWait wait(path_, FileWait::kSyncPatience);
   if (fsync(fd_) != 0) return FileError(errno, "cannot fsync", path_);
@@ -67,7 +66,6 @@ absl::Status FileWriter::Sync() {
 
 absl::StatusOr<FileSummary> FileWriter::Close() {
   const FileWait wait(path_, FileWait::kSyncPatience);
-  // A network file system may report a failed write only here.
   if (close(std::exchange(fd_, -1)) != 0) {
     return FileError(errno, "cannot close", path_);
   }

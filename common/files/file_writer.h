@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes a file piece by piece, with the CRC32C of what was written.
+// Writes a file piece by piece and computes the CRC32C of its contents.
 //
 // Owner: the function that writes. Thread safety: one thread.
-// Errors: those of file.h. After one the file is incomplete; it is the caller's
-// to remove.
+// Errors: those of file.h. After an error the file is incomplete, and the
+// caller removes it.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ struct FileSummary {
 
 class FileWriter {
  public:
-  // Creates or empties the file.
+  // Creates the file, or truncates an existing one.
   static absl::StatusOr<FileWriter> Create(const std::string& path);
   FileWriter(FileWriter&& other) noexcept;
   FileWriter& operator=(FileWriter&&) = delete;
@@ -34,13 +34,12 @@ class FileWriter {
   absl::Status Append(std::span<const std::byte> bytes);
   absl::Status Append(absl::string_view text);
 
-  // So far.
   const FileSummary& written() const { return written_; }
 
   // Makes the contents survive a crash; the caller syncs the folder.
   absl::Status Sync();
 
-  // Closes; nothing may be called after it.
+  // Closes the file. No function may be called afterwards.
   absl::StatusOr<FileSummary> Close();
 
  private:
@@ -51,7 +50,6 @@ class FileWriter {
   FileSummary written_;
 };
 
-// Reads the whole file.
 absl::StatusOr<FileSummary> SummarizeFile(const std::string& path);
 
 }  // namespace gandem

@@ -49,7 +49,7 @@ std::string ImagesText(const ImagesCard& images) {
   return text;
 }
 
-// Two jobs may end with the same card at the same time.
+// Two jobs may write the same card at the same time.
 absl::Status WriteShared(const std::string& path, const std::string& contents) {
   const std::string temporary = TemporaryName(path);
   GANDEM_RETURN_IF_ERROR(WriteFileDurably(temporary, contents));
@@ -77,7 +77,7 @@ absl::StatusOr<MetricCard> ReadMetricCard(const std::string& path) {
 
 std::string CardPathOf(absl::string_view text) {
   text = absl::StripSuffix(text, "\n");
-  text.remove_prefix(text.rfind('\n') + 1);  // of npos 0
+  text.remove_prefix(text.rfind('\n') + 1);  // npos + 1 == 0
   return std::string(absl::StripPrefix(text, "card: "));
 }
 
@@ -85,7 +85,7 @@ absl::Status AddCardScalars(const std::string& tensorboard_folder,
                             const MetricCard& card) {
   const absl::Time time =
       absl::UnixEpoch() + absl::Seconds(card.unix_seconds());
-  // Jobs may end in any order: no first step.
+  // No first step because jobs may end in any order.
   GANDEM_ASSIGN_OR_RETURN(
       const std::unique_ptr<EventWriter> events,
       EventWriter::Open(tensorboard_folder, std::nullopt, time));
@@ -110,7 +110,7 @@ std::string MetricCardText(const MetricCard& card) {
   }
   absl::StrAppend(&text, "\nfeatures   ", card.features().network(), ", ",
                   card.features().dim(), " numbers");
-  // Statistics files may not say which network it was.
+  // Statistics files may lack the network's hash.
   if (!card.features().sha256().empty()) {
     absl::StrAppend(&text, ", sha256 ", card.features().sha256().substr(0, 12));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Metric cards (proto/evaluation.proto) on disk and on the screen.
+// Reads, writes and prints metric cards (proto/evaluation.proto).
 //
 // Thread safety: any thread. Errors: those of file.h.
 #pragma once
@@ -14,27 +14,24 @@
 
 namespace gandem {
 
-// Writes stem.json, then stem.textproto: the card is there when the latter is,
-// whole and for good.
+// Writes stem.json, then stem.textproto, which marks a complete card.
 absl::Status WriteMetricCard(const std::string& stem, const MetricCard& card);
 
-//   NOT_FOUND  there is none.
-//   DATA_LOSS  the file is no metric card.
+//   NOT_FOUND  no such file
+//   DATA_LOSS  not a metric card
 absl::StatusOr<MetricCard> ReadMetricCard(const std::string& path);
 
-// The path in the last line of what `evaluation_job evaluate` has written,
-// "card: PATH".
+// Extracts PATH from the last line "card: PATH" of `evaluation_job`.
 std::string CardPathOf(absl::string_view text);
 
-// The scalar "evaluation/NAME" of each metric at the step of the generator,
-// for TensorBoard.
+// Writes metrics as TensorBoard scalars "evaluation/NAME" at their step.
 absl::Status AddCardScalars(const std::string& tensorboard_folder,
                             const MetricCard& card);
 
-// "41.27 +- 0.31", without the second half where there is none.
+// Returns "41.27 +- 0.31", or "41.27" if there is no error estimate.
 std::string MetricValueText(const Metric& metric);
 
-// The card as a person reads it, several lines.
+// Formats the card as several lines for people.
 std::string MetricCardText(const MetricCard& card);
 
 }  // namespace gandem

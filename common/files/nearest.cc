@@ -10,7 +10,7 @@
 namespace gandem {
 
 size_t EditDistance(absl::string_view a, absl::string_view b) {
-  // Rows of the usual table: distances from prefixes of `a` to those of `b`.
+  // Rows of dynamic programming: distances of prefixes of `a` and `b`.
   std::vector<size_t> before_last(b.size() + 1);
   std::vector<size_t> last(b.size() + 1);
   std::vector<size_t> row(b.size() + 1);
@@ -33,7 +33,6 @@ size_t EditDistance(absl::string_view a, absl::string_view b) {
 std::vector<std::string> Nearest(absl::string_view name,
                                  std::span<const std::string> candidates) {
   const std::string wanted = absl::AsciiStrToLower(name);
-  // A guess that is farther away does not help.
   const size_t farthest = std::max<size_t>(1, name.size() / 3);
   std::vector<std::pair<size_t, std::string>> near;
   for (const std::string& candidate : candidates) {
@@ -71,7 +70,7 @@ std::string WhyNoFlag(std::span<const char* const> arguments,
     if (!absl::StartsWith(name, "--")) continue;
     const auto known = std::ranges::find(flags, name, &KnownFlag::name);
     if (known != flags.end()) {
-      // Its value may look like a flag.
+      // Skips the flag's value, which may look like a flag.
       if (known->takes_value && name.size() == argument.size()) ++i;
       continue;
     }

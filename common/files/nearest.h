@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds what a user meant.
+// Suggests the nearest known names for a misspelled one.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -14,33 +14,33 @@
 
 namespace gandem {
 
-// Insertions, deletions, replacements and swaps of neighbors that turn one into
-// the other (optimal string alignment).
+// Returns the number of insertions, deletions, replacements and swaps of
+// neighbors that turn `a` into `b` (optimal string alignment).
 size_t EditDistance(absl::string_view a, absl::string_view b);
 
-// At most three candidates whose distance, ignoring case, is at most a third of
-// the name (and at least 1); the nearest first.
+// Returns up to three candidates, nearest first, whose case-insensitive
+// distance is at most a third of the name's length (and at least 1).
 std::vector<std::string> Nearest(absl::string_view name,
                                  std::span<const std::string> candidates);
 
-// "did you mean 'lag' or 'log'?"; empty if no candidate is near.
+// Returns "did you mean 'lag' or 'log'?", or "" if no candidate is near.
 std::string DidYouMean(absl::string_view name,
                        std::span<const std::string> candidates);
 
-// A flag of a command line, for suggestions. A parser that counts arguments
-// first would report a missing argument instead of an unknown flag.
+// Flag of a command line. Unknown flags are detected before parsing because a
+// parser that counts arguments first would report a missing argument.
 struct KnownFlag {
   std::string name;  // "--run_dir"
   bool takes_value = true;
 };
 
-// "there is no flag --run-dir; did you mean '--run_dir'?" of the first one.
-// Empty: `flags` has them all. `arguments` end before "--".
+// Returns "there is no flag --run-dir; did you mean '--run_dir'?" for the first
+// unknown flag before "--", or "" if all flags are known.
 std::string WhyNoFlag(std::span<const char* const> arguments,
                       std::span<const KnownFlag> flags);
 
-// The same of a CLI::App, whose subcommands come first in `arguments`; with
-// their names before it. `arguments[0]` is the program.
+// Checks the flags of a CLI::App, or of the subcommand that `arguments` start
+// with; messages start with its name. `arguments[0]` is the program.
 template <typename App>
 std::string WhyNoFlagOf(const App& app,
                         std::span<const char* const> arguments) {
@@ -65,8 +65,8 @@ std::string WhyNoFlagOf(const App& app,
   return why.empty() ? "" : absl::StrCat(name, ": ", why);
 }
 
-// Makes a CLI::App and its subcommands refuse "" as a value: that is a variable
-// which somebody has forgotten to set, and no wish for the default.
+// Makes a CLI::App and its subcommands refuse empty values: an empty value
+// usually comes from an unset shell variable.
 template <typename App>
 void RefuseEmptyValues(App& app) {
   for (auto* const option : app.get_options([](const auto*) { return true; })) {

@@ -23,13 +23,13 @@ absl::string_view KindOf(mode_t type) {
   return "a device";
 }
 
-// In the kernel's own file system of pipes, and in no folder.
+// Unnamed pipes are in the kernel's pipefs and in no folder.
 bool IsNamed(int pipe) {
   struct statfs system = {};
   return fstatfs(pipe, &system) != 0 || system.f_type != PIPEFS_MAGIC;
 }
 
-// A pipe to write to that nobody reads cannot be opened without waiting.
+// ENXIO means that no process reads the pipe that was opened for writing.
 absl::Status WhyNot(int error, absl::string_view action,
                     const std::string& path) {
   if (error == ENXIO) GANDEM_RETURN_IF_ERROR(CheckIsNoPipe(path));
@@ -47,7 +47,7 @@ absl::StatusOr<int> OpenPlainFile(const std::string& path,
                                   absl::string_view action, int flags,
                                   mode_t mode) {
   int fd = OpenFile(path, flags | O_NONBLOCK, mode);
-  // Another process has a lease on a regular file, and gives it up soon.
+  // Another process holds a lease on the file and will give it up soon.
   if (fd < 0 && errno == EWOULDBLOCK) fd = OpenFile(path, flags, mode);
   if (fd < 0) return WhyNot(errno, action, path);
   struct stat info = {};
@@ -56,7 +56,7 @@ absl::StatusOr<int> OpenPlainFile(const std::string& path,
     close(fd);
     return NoPlainFile(path, info.st_mode);
   }
-  // Reads and writes of pipes and devices wait as ever.
+  // Restores blocking reads and writes of pipes and devices.
   fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
   return fd;
 }

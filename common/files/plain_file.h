@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Opens files without waiting for another process: open(2) of a named pipe
-// returns when somebody opens its other end, and until then the caller neither
-// says a word nor hears Ctrl-C.
+// Opens files without waiting for another process. A plain open(2) of a named
+// pipe blocks until another process opens its other end, without any message
+// and deaf to Ctrl-C.
 //
-// Thread safety: any thread. A file system that does not answer holds the
-// caller; a FilePatience (common/stalls/file_patience.h) ends it then.
+// Thread safety: any thread. An unresponsive file system blocks the caller
+// until a FilePatience (common/stalls/file_patience.h) ends the process.
 #pragma once
 
 #include <sys/types.h>
@@ -18,30 +18,29 @@
 
 namespace gandem {
 
-// open(2), watched as file_wait.h says.
+// Calls open(2) under a FileWait (file_wait.h).
 int OpenFile(const std::string& path, int flags, mode_t mode = 0);
 
-// The same without waiting for another process. A pipe without a name (`<(...)`
-// of a shell, /dev/stdin) has its other end already. `action` is for the
-// message: "cannot open". The caller closes.
-//   INVALID_ARGUMENT  a named pipe or a socket.
-//   the file's error  as FileError has it.
+// Opens a file without waiting for another process. Accepts unnamed pipes
+// (`<(...)` of a shell, /dev/stdin), whose other end is already open. Messages
+// start with `action`, for example "cannot open". The caller closes the file.
+//   INVALID_ARGUMENT  a named pipe or a socket
+//   the file's error  see FileError
 absl::StatusOr<int> OpenPlainFile(const std::string& path,
                                   absl::string_view action, int flags,
                                   mode_t mode = 0);
 
-// Whether `path` is what `fd` has open: nobody has removed or replaced it.
+// Returns false if the file that `fd` has open was removed or replaced.
 bool IsOpenAs(int fd, const std::string& path);
 
-// Before others open it. INVALID_ARGUMENT for a named pipe or a socket, OK for
-// all else, and for what is not there.
+// Checks a path that a library will open. Returns INVALID_ARGUMENT for a named
+// pipe or a socket, OK for everything else and for missing files.
 absl::Status CheckIsNoPipe(const std::string& path);
 
-// INVALID_ARGUMENT for a pipe, a socket or a device, and the file's error for
-// what is not there.
+// Returns INVALID_ARGUMENT for a pipe, socket or device, or a file error.
 absl::Status CheckIsFileOrFolder(const std::string& path);
 
-// The error about a pipe, a socket or a device, told by `type` (st_mode).
+// Builds the error for a pipe, a socket or a device; `type` is its st_mode.
 absl::Status NoPlainFile(const std::string& path, mode_t type);
 
 }  // namespace gandem

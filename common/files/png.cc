@@ -19,10 +19,10 @@ namespace {
 
 constexpr int64_t kGap = 2;
 constexpr uint8_t kGapValue = 255;
-// Length, type and checksum: an empty chunk, such as IEND.
+// Size of an empty chunk such as IEND: length, type and checksum.
 constexpr size_t kPngChunkBytes = 12;
 
-// Position of libpng in the bytes, and its error message.
+// Read position of libpng in the bytes, and its error message.
 struct PngReading {
   const char* next = nullptr;
   size_t left = 0;
@@ -45,17 +45,17 @@ void TakePngBytes(png_structp png, png_bytep out, size_t size) {
 
 void IgnorePngWarning(png_structp, png_const_charp) {}
 
-// This and the next one return false after an error, by way of longjmp: they
-// own nothing.
+// BeginPng and ReadPngRows return false after a longjmp, so they must not own
+// anything that needs a destructor.
 bool BeginPng(png_structp png, png_infop info) {
   if (setjmp(png_jmpbuf(png)) != 0) return false;
-  // Skips all chunks without pixels, before libpng allocates what they claim.
+  // Skips chunks without pixels before libpng allocates their claimed size.
   png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
   png_read_info(png, info);
   const int type = png_get_color_type(png, info);
   if (type == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png);
   if (type == PNG_COLOR_TYPE_GRAY) png_set_expand_gray_1_2_4_to_8(png);
-  // Drop alpha from a tRNS chunk only; alpha of the pixels themselves stays.
+  // Drops the alpha of a tRNS chunk; a real alpha channel stays.
   if ((type & PNG_COLOR_MASK_ALPHA) == 0) png_set_strip_alpha(png);
   png_set_strip_16(png);
   png_set_interlace_handling(png);
@@ -75,7 +75,7 @@ bool ReadPngRows(png_structp png, png_infop info, const PngReading& reading,
       png_read_row(png, pixels + y * row_bytes, nullptr);
     }
   }
-  // All pixels are there. Pillow reads files whose IEND is missing or cut off.
+  // Pillow also accepts files whose IEND is missing or truncated.
   if (reading.left >= kPngChunkBytes) png_read_end(png, nullptr);
   return true;
 }
@@ -88,7 +88,6 @@ uint8_t QuantizePixel(float value) {
   return scaled >= 255.0f ? 255 : static_cast<uint8_t>(scaled);
 }
 
-// The last row may be short.
 PixelImage TileImages(std::span<const float> images_NCHW, ImageShape shape,
                       int64_t columns) {
   const auto [channels, height, width] = shape;
@@ -119,8 +118,8 @@ PixelImage TileImages(std::span<const float> images_NCHW, ImageShape shape,
   return grid;
 }
 
-// libpng's simplified interface, which reports errors without longjmp. It has
-// no way of reading a file without its gamma: hence DecodePng's own.
+// Uses libpng's simplified interface, which reports errors without longjmp.
+// DecodePng cannot use it because it always applies gamma.
 absl::StatusOr<std::string> EncodePng(const PixelImage& image) {
   GANDEM_CHECK(image.channels == 1 || image.channels == 3);
   GANDEM_CHECK(static_cast<int64_t>(image.pixels.size()) ==
@@ -166,7 +165,7 @@ absl::StatusOr<PixelImage> DecodePng(absl::string_view bytes, AlphaRule alpha) {
   PixelImage image = {.channels = stored,
                       .height = png_get_image_height(png, info),
                       .width = png_get_image_width(png, info)};
-  // Before anything is allocated on the word of the header.
+  // Checks the header's claim before allocating memory.
   if (image.height * image.width * image.channels >
       kMaxPngExpansion * static_cast<int64_t>(bytes.size())) {
     return absl::DataLossError(absl::StrCat("damaged PNG: ", bytes.size(),
@@ -184,7 +183,7 @@ absl::StatusOr<PixelImage> DecodePng(absl::string_view bytes, AlphaRule alpha) {
 
 namespace {
 
-// A value and its alpha become value(v, alpha).
+// Replaces each value by value(v, alpha) and drops the alpha channel.
 template <typename Value>
 void RemoveAlpha(PixelImage& image, Value value) {
   if (image.channels != 2 && image.channels != 4) return;
@@ -205,7 +204,6 @@ void RemoveAlpha(PixelImage& image, Value value) {
 }  // namespace
 
 void PutOnBlack(PixelImage& image) {
-  // Rounded to the nearest.
   RemoveAlpha(image, [](int v, int alpha) { return (v * alpha + 127) / 255; });
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 8-bit images, gray or RGB, as PNG; and grids of small float images.
+// Encodes and decodes 8-bit gray or RGB images as PNG, and tiles float images.
 //
 // Owner: values; copy or move freely.
-// Thread safety: pure functions; files race as the operating system lets them.
+// Thread safety: pure functions; access to one file is not synchronized.
 // Errors: those of common/files/file.h, DATA_LOSS for bytes that are not a PNG.
 #pragma once
 
@@ -28,39 +28,39 @@ struct PixelImage {
   bool operator==(const PixelImage&) const = default;
 };
 
-// [-1, 1] to [0, 255]: (x + 1) / 2 * 255 + 0.5, clamped, truncated (models.md
-// 6.4). NaN becomes 0.
+// Maps [-1, 1] to [0, 255]: (x + 1) / 2 * 255 + 0.5, clamped and truncated
+// (models.md 6.4). NaN becomes 0.
 uint8_t QuantizePixel(float value);
 
-// The images of `images_NCHW`, of `shape`, in a grid of `columns` (0:
-// near-square), row by row, 2 white pixels apart. Of more than 3 channels the
-// first three are shown, of 2 the first.
+// Arranges the images in a grid of `columns` (0: near-square), row by row, 2
+// white pixels apart. Shows the first three channels of an image with more than
+// three, and the first channel of an image with two.
 PixelImage TileImages(std::span<const float> images_NCHW, ImageShape shape,
                       int64_t columns = 0);
 
 absl::StatusOr<std::string> EncodePng(const PixelImage& image);
 
-// Creates or replaces `path`; readers see the old or the new file.
+// Creates or replaces `path` atomically.
 absl::Status WritePng(const std::string& path, const PixelImage& image);
 
-// Values that a byte of a PNG can stand for: deflate cannot shrink by more than
-// 1032 (zlib's FAQ), and a bit of it may be a pixel of three.
+// Upper bound of pixel values per byte of a PNG: deflate compresses by at most
+// 1032 (zlib's FAQ), and one bit may be a pixel of three values.
 inline constexpr int64_t kMaxPngExpansion = int64_t{1032} * 8 * 3;
 
 // Treatment of alpha: PutOnBlack or DropAlpha.
 enum class AlphaRule { kOnBlack, kDropped };
 
-// The stored values as 8 bits, RGB unless the file is gray: of 16 bits the high
-// byte, of a palette its colors. What says how to show them (gAMA, iCCP, sRGB)
-// and the chunk tRNS are ignored, as by Pillow's convert("RGB"). A file may end
-// before its chunk IEND.
+// Returns 8-bit values, RGB unless the file is gray. Keeps the high byte of
+// 16-bit values and expands palettes. Ignores color management (gAMA, iCCP,
+// sRGB) and the chunk tRNS, like Pillow's convert("RGB"). The chunk IEND may be
+// missing.
 absl::StatusOr<PixelImage> DecodePng(absl::string_view bytes,
                                      AlphaRule alpha = AlphaRule::kOnBlack);
 
-// Images of 2 or 4 channels, the last being alpha, lose it: a value v becomes
-// v * alpha / 255, rounded. Others stay.
+// Composites images with alpha (2 or 4 channels) onto black: a value v becomes
+// v * alpha / 255, rounded. Other images stay unchanged.
 void PutOnBlack(PixelImage& image);
-// They lose it, and their values stay: Pillow's convert("RGB").
+// Removes the alpha channel and keeps the values, like Pillow's convert("RGB").
 void DropAlpha(PixelImage& image);
 
 }  // namespace gandem

@@ -12,7 +12,7 @@ namespace {
 
 constexpr absl::string_view kEllipsis = "...";
 
-// U+0080 to U+009F: some terminals take them for escapes, too.
+// U+0080 to U+009F: some terminals interpret them as escapes.
 bool IsC1(absl::string_view character) {
   return character.size() == 2 && character[0] == '\xc2' &&
          static_cast<unsigned char>(character[1]) < 0xa0;
@@ -37,7 +37,7 @@ std::string Shown(absl::string_view character, bool keeps_lines) {
   return std::string(character);
 }
 
-// The first character, or the first byte of what is none.
+// Returns the first character, or one byte if it is not valid UTF-8.
 absl::string_view FirstOf(absl::string_view text) {
   size_t size = 1;
   while (size < text.size() && size < 4 &&

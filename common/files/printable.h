@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text of others as it may be logged, printed and stored: a terminal obeys the
-// control characters in it, and a line break looks like the next line.
+// Escapes untrusted text before it is logged, printed or stored: control
+// characters could command a terminal, and line breaks could fake a log line.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -13,12 +13,12 @@
 
 namespace gandem {
 
-// One line: control characters, those of C1 too, and what is not UTF-8 are
-// written as \n, \t or \x1b, and what would make it longer than `max_bytes`
-// (at least 3) is replaced by "...".
+// Returns one line: control characters (C0 and C1) and bytes that are not UTF-8
+// become escapes such as \n or \x1b. Text beyond `max_bytes` (at least 3) is
+// replaced by "...".
 std::string Printable(absl::string_view text, size_t max_bytes);
 
-// The same of any length, with its line breaks and tabs.
+// Escapes text of any length but keeps line breaks and tabs.
 std::string PrintableText(absl::string_view text);
 
 }  // namespace gandem

@@ -21,7 +21,7 @@ constexpr double kNotFinite = std::numeric_limits<double>::quiet_NaN();
 
 Json ToJson(const Message& message);
 
-// Element `i` of a repeated field; -1: the field is not repeated.
+// Converts a field, or element `i` >= 0 of a repeated field.
 Json ValueToJson(const Message& message, const FieldDescriptor* field, int i) {
   const google::protobuf::Reflection& from = *message.GetReflection();
 #define GANDEM_GET(Type)                       \
@@ -57,8 +57,8 @@ Json ValueToJson(const Message& message, const FieldDescriptor* field, int i) {
   GANDEM_CHECK(false);
 }
 
-// By reflection: a new field needs no code here. Fields without presence are
-// always written, so that readers need no defaults.
+// Uses reflection, so new fields need no code here. Always writes fields
+// without presence so that readers need no defaults.
 Json ToJson(const Message& message) {
   Json json = Json::object();
   const google::protobuf::Reflection& from = *message.GetReflection();
@@ -79,8 +79,7 @@ Json ToJson(const Message& message) {
 
 bool FromJson(const Json& json, Message& message);
 
-// Sets a field, or adds to one that is repeated. False: `json` is of another
-// type.
+// Sets or appends to a field. Returns false if `json` has a wrong type.
 bool SetFromJson(const Json& json, const FieldDescriptor* field,
                  Message& message) {
   const google::protobuf::Reflection& to = *message.GetReflection();

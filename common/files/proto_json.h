@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A message as JSON for people and scripts: fields by their names in the proto,
-// all of them but optional and message fields that are not set; enums in lower
-// case, integers as numbers (protobuf's own JSON makes strings of int64), what
-// is not finite as null, and text that is not UTF-8 repaired. And back.
+// Converts a message to JSON and back. Keys are proto field names; unset
+// optional and message fields are omitted. Enums are lower case, integers are
+// numbers (protobuf's own JSON writes int64 as strings), non-finite numbers are
+// null, and invalid UTF-8 is repaired.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -16,13 +16,14 @@
 
 namespace gandem {
 
-// In one line without its end, or indented by `indent` >= 0 spaces a level.
+// Returns one line without a line break, or with `indent` >= 0 several lines,
+// indented by `indent` spaces per level.
 std::string ProtoJson(const google::protobuf::Message& message,
                       int indent = -1);
 
-// Sets the fields that `text` has; null is NaN. Fields that `message` does not
-// know are skipped. False: it is no such JSON, or a value is of another type
-// than its field; some fields may be set then.
+// Sets the fields given in `text`; null becomes NaN and unknown fields are
+// skipped. Returns false for invalid JSON or a value of the wrong type; some
+// fields may be set by then.
 bool ParseProtoJson(absl::string_view text, google::protobuf::Message& message);
 
 }  // namespace gandem

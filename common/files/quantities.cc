@@ -30,7 +30,7 @@ constexpr QuantityUnit kCountUnits[] = {
 constexpr double kMostTypedCount = 1e15;
 constexpr double kMostTypedBytes = 0x1p50;
 
-// A number that is not negative with one of `units` behind it.
+// Parses a non-negative number followed by one of `units`.
 std::optional<double> ParseQuantity(absl::string_view text,
                                     std::span<const QuantityUnit> units) {
   text = absl::StripAsciiWhitespace(text);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sizes, counts and speeds as people write them: "40GiB", "10k", "25Gbit,20ms".
+// Parses and formats sizes, counts and speeds: "40GiB", "10k", "25Gbit,20ms".
 //
 // Thread safety: pure functions.
 #pragma once
@@ -15,27 +15,27 @@
 
 namespace gandem {
 
-// A number and B, KiB, MiB, GiB, TiB, kB, MB, GB or TB. `name` is for messages.
-//   INVALID_ARGUMENT  it is none, or not in (0, 1 PiB].
+// Parses a number with a unit from B to TiB or TB. `name`: for messages.
+//   INVALID_ARGUMENT  not a size, or not in (0, 1 PiB]
 absl::StatusOr<int64_t> ParseBytes(absl::string_view name,
                                    absl::string_view text);
 
-// A number and k, M, G or T (powers of 1000), rounded; nothing for any other
-// text, or where it is not in [1, 10^15].
+// Parses a number with k, M, G or T (powers of 1000), rounded. Returns nullopt
+// for other text and for numbers outside [1, 10^15].
 std::optional<int64_t> ParseCount(absl::string_view text);
 
-// "25Gbit" (a second; Mbit, Kbit, Tbit) or "25Gbit,20ms" (s, ms, us) with the
-// latency of a message.
-//   INVALID_ARGUMENT  it is none, or the speed is not above 0.
+// Parses "25Gbit" (per second; Kbit, Mbit, Gbit, Tbit), optionally with the
+// latency of a message (s, ms, us), as in "25Gbit,20ms".
+//   INVALID_ARGUMENT  not a link, or a speed of 0
 absl::StatusOr<Link> ParseLink(absl::string_view name, absl::string_view text);
 
-// "1.5 GiB"
+// Returns for example "1.5 GiB".
 std::string BytesText(int64_t bytes);
 
-// "1.2", "120", "0.034": three digits.
+// Returns three digits: "1.2", "120", "0.034".
 std::string NumberText(double number);
 
-// At most three digits and a letter: "12.5K", "3M", "0.25".
+// Returns at most three digits and a unit letter: "12.5K", "3M", "0.25".
 std::string ShortNumber(double value);
 
 }  // namespace gandem

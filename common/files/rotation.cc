@@ -18,7 +18,7 @@
 namespace gandem {
 namespace {
 
-// OK when there is nothing to move.
+// Returns OK if `from` does not exist.
 absl::Status MoveIfThere(const std::string& from, const std::string& to) {
   const FileWait wait(from);
   if (rename(from.c_str(), to.c_str()) == 0 || errno == ENOENT) {
@@ -27,7 +27,7 @@ absl::Status MoveIfThere(const std::string& from, const std::string& to) {
   return FileError(errno, "cannot move", from);
 }
 
-// Frees the name of the newest of the older files.
+// Renames the oldest files first, to free the name of the newest.
 absl::Status ShiftOlder(const std::string& path, int older) {
   for (int number = older - 1; number >= 1; --number) {
     GANDEM_RETURN_IF_ERROR(

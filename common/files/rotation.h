@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files that only ever grow, kept from filling a disk: what stands in
-// "metrics.jsonl" becomes "metrics.1.jsonl", what stood there
-// "metrics.2.jsonl", and so on, until the oldest goes.
+// Rotates growing files to limit their disk use: renames "metrics.jsonl" to
+// "metrics.1.jsonl", that to "metrics.2.jsonl" and so on, without the oldest.
 //
-// Thread safety: any thread; a file has one that rotates it.
-// Errors: those of common/files/file.h. What could not be moved is still there
-// under one of the names.
+// Thread safety: any thread; only one thread may rotate a given file.
+// Errors: those of common/files/file.h. A file that could not be moved keeps
+// its old name.
 #pragma once
 
 #include <cstdint>
@@ -21,22 +20,21 @@ namespace gandem {
 inline constexpr int64_t kMaxLogBytes = int64_t{16} << 20;
 inline constexpr int kOlderLogs = 3;
 
-// "logs/a.log", 2: "logs/a.2.log".
+// Returns "logs/a.2.log" for "logs/a.log" and 2.
 std::string RotatedName(const std::string& path, int number);
 
-// Frees the name `path`. OK when nothing has it. `older`: how many stay, >= 1.
+// Renames `path` and keeps `older` >= 1 older files. OK if `path` is missing.
 absl::Status RotateFile(const std::string& path, int older);
 
-// The same for a file that another process has open, in which it appends
-// (O_APPEND): a copy moves, and the file is empty then. What is appended in the
-// moment between is lost.
+// Rotates a file to which another process is appending (O_APPEND): copies the
+// contents and truncates the file. Lines appended during the copy are lost.
 absl::Status RotateOpenFile(const std::string& path, int older);
 
-// 0: there is no such file.
+// Returns 0 if the file does not exist.
 int64_t FileSize(const std::string& path);
 
-// Removes files of `folder` whose names start with `prefix`, in the order of
-// the names, until the rest has `max_bytes` at most. The last one stays.
+// Removes files of `folder` whose names start with `prefix`, in order of name,
+// until the rest has at most `max_bytes`. Always keeps the last one.
 absl::Status RemoveOldest(const std::string& folder, absl::string_view prefix,
                           int64_t max_bytes);
 

@@ -13,7 +13,7 @@
 namespace gandem {
 
 Sha256::Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
-  // Both fail only without memory.
+  // These calls fail only if memory runs out.
   GANDEM_CHECK(context_ != nullptr);
   GANDEM_CHECK(EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SHA-256 (FIPS 180-4) as 64 lower-case hexadecimal digits: what identifies a
-// network or a set of images to people.
+// Computes SHA-256 (FIPS 180-4) as 64 lower-case hexadecimal digits. Identifies
+// networks and image sets to people.
 //
 // Owner: the function that hashes. Thread safety: one thread per object.
 #pragma once
@@ -33,7 +33,7 @@ class Sha256 {
   std::shared_ptr<evp_md_ctx_st> context_;
 };
 
-// Digest of the whole file. Errors: those of file.h.
+// Hashes a whole file. Errors: those of file.h.
 absl::StatusOr<std::string> Sha256OfFile(const std::string& path);
 
 }  // namespace gandem

@@ -34,7 +34,7 @@ struct Fault {
   std::string message;
 };
 
-// "line:column", both from 1; columns count bytes.
+// Returns "line:column", both from 1; columns count bytes.
 std::string PlaceAt(absl::string_view text, size_t offset) {
   const absl::string_view before = text.substr(0, offset);
   const size_t line_start = before.rfind('\n') + 1;  // npos + 1 == 0
@@ -48,7 +48,7 @@ std::string Located(absl::string_view file, absl::string_view text,
                       fault.message);
 }
 
-// protobuf counts from 0, and a tab to the next multiple of 8.
+// Converts protobuf's position: from 0, tabs advance to multiples of 8.
 size_t OffsetOf(absl::string_view text, int line, int column) {
   size_t offset = 0;
   for (; line > 0; --line) offset = text.find('\n', offset) + 1;
@@ -71,7 +71,8 @@ class Collector : public google::protobuf::io::ErrorCollector {
   std::vector<Fault> faults_;
 };
 
-// The field whose value begins at `offset`: "loss" of "loss: "; else "".
+// Returns the field whose value begins at `offset` ("loss" for "loss: "), or
+// "".
 absl::string_view FieldBefore(absl::string_view text, size_t offset) {
   absl::string_view before =
       absl::StripTrailingAsciiWhitespace(text.substr(0, offset));
@@ -84,8 +85,8 @@ absl::string_view FieldBefore(absl::string_view text, size_t offset) {
   return before.substr(static_cast<size_t>(before.rend() - start));
 }
 
-// Explains the value at which the parser stopped: a sign where the field has
-// none, or quotes that do not belong there. Otherwise the parser has said it.
+// Explains a value that stopped the parser: a negative number for an unsigned
+// field, or wrong quotes. Returns the parser's own message for other faults.
 std::string ExplainValue(absl::string_view text, const Descriptor& root,
                          const Fault& fault) {
   constexpr absl::string_view kGot = ", got: ";
@@ -117,8 +118,7 @@ std::string ExplainValue(absl::string_view text, const Descriptor& root,
                       SuggestEnumValue(field, name, root), ", without quotes)");
 }
 
-// The place of `word`, which stands before `end`; comments between may have the
-// same word.
+// Finds the last `word` before `end`, skipping comments.
 size_t LastWord(absl::string_view text, size_t end, absl::string_view word) {
   absl::string_view before = text.substr(0, end);
   size_t comment = 0;
@@ -131,8 +131,8 @@ size_t LastWord(absl::string_view text, size_t end, absl::string_view word) {
                                       : text.substr(0, end).rfind(word);
 }
 
-// The parser tells the place behind a wrong name or enum value. Moves `fault`
-// to the name or value, and says what would be right.
+// The parser reports the position after a wrong name or enum value. Moves
+// `fault` to the name or value and adds a suggestion.
 void Explain(absl::string_view text, const Descriptor& root, Fault& fault) {
   const std::string said = fault.message;
   const std::vector<std::string> parts = absl::StrSplit(said, '"');
@@ -152,18 +152,19 @@ void Explain(absl::string_view text, const Descriptor& root, Fault& fault) {
         absl::StrCat(parts[3], " has no value '", parts[1], "' (",
                      SuggestEnumValue(parts[3], parts[1], root), ")");
   } else if (absl::StrContains(said, " is specified ") && parts.size() > 2) {
-    move_before(parts[1]);  // stands twice, or beside another of its oneof
+    move_before(parts[1]);  // given twice, or two members of a oneof
   } else {
     fault.message = ExplainValue(text, root, fault);
   }
 }
 
-// Word processors and web pages put these in the place of " and '.
+// Word processors and web pages write these instead of " and '.
 constexpr absl::string_view kTypographicQuotes[] = {
     "\u201c", "\u201d", "\u201e", "\u2018", "\u2019",
     "\u201a", "\u00ab", "\u00bb", "\u2033", "\u2032"};
 
-// The parser stops at each byte of such a quote, and at what follows.
+// Finds a typographic quote among the faults: the parser reports one fault for
+// each of its bytes.
 std::optional<Fault> FindTypographicQuote(absl::string_view text,
                                           const std::vector<Fault>& faults) {
   for (const Fault& fault : faults) {
@@ -193,8 +194,8 @@ absl::Status Parse(const std::string& text, absl::string_view file,
       }));
 }
 
-// Escapes such as "\xff" can smuggle in what the text itself does not hold.
-// Returns the path of the first string that is not UTF-8.
+// Returns the path of the first string that is not UTF-8. Escapes such as
+// "\xff" can produce invalid UTF-8 from valid text.
 std::optional<std::string> FindBadString(const Message& message,
                                          const std::string& prefix) {
   const Reflection& reflection = *message.GetReflection();
@@ -244,7 +245,7 @@ struct Target {
   const FieldDescriptor* field = nullptr;
 };
 
-// Walks to the last field of the path, making messages on its way.
+// Returns the last field of the path; creates missing messages on the way.
 absl::StatusOr<Target> Walk(absl::string_view path, Message& root) {
   Target target = {.message = &root, .field = nullptr};
   for (const absl::string_view name : absl::StrSplit(path, '.')) {
@@ -307,7 +308,7 @@ absl::Status SetField(absl::string_view assignment, Message& message) {
   const auto path = absl::StripAsciiWhitespace(assignment.substr(0, equals));
   const auto value = absl::StripAsciiWhitespace(assignment.substr(equals + 1));
 
-  // All or nothing: the changes go to a copy first.
+  // Works on a copy so that an error leaves `message` unchanged.
   const std::unique_ptr<Message> changed(message.New());
   changed->CopyFrom(message);
   const auto target = Walk(path, *changed);

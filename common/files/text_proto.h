@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text protos that people write, with errors that say where and what instead.
+// Parses text protos; errors give the place and a suggestion.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -17,30 +17,29 @@ namespace gandem {
 
 inline constexpr size_t kMaxTextProtoBytes = 1 << 20;
 
-// Replaces `message` by what `text` says. A field that is not repeated may
-// stand once.
+// Replaces `message` by the parsed `text`. Refuses a singular field that is
+// given twice.
 //   INVALID_ARGUMENT  "file:line:column: what", one line per error, with the
-//                     nearest valid name; or more than 1 MiB; or not UTF-8
-//                     (a byte order mark at the start is skipped).
+//                     nearest valid name; or more than 1 MiB; or not UTF-8 (a
+//                     byte order mark is skipped)
 absl::Status ParseTextProto(absl::string_view text, absl::string_view file,
                             google::protobuf::Message& message);
 
-// "line:column", both from 1, of what protobuf says of `text`: it counts from
-// 0, and a tab to the next multiple of 8. Columns count bytes.
+// Converts a position reported by protobuf (from 0, tabs advance to multiples
+// of 8) to "line:column", both from 1; columns count bytes.
 std::string PlaceIn(absl::string_view text, int line, int column);
 
-// Some editors start a text with U+FEFF, which says nothing in UTF-8.
+// Removes the U+FEFF that some editors write at the start of UTF-8 text.
 absl::string_view WithoutByteOrderMark(absl::string_view text);
 
-// Applies "path.to.field=value", the value in text format: a message in {},
-// a list in []. Replaces the field; setting a member of a oneof drops another.
-// A path through a message that is not there creates it; quotes around a string
-// may be left out.
-//   INVALID_ARGUMENT  names `assignment` and the nearest field.
+// Replaces one field by "path.to.field=value". The value is in text format (a
+// message in {}, a list in []); quotes around strings are optional. Creates
+// missing messages on the path. Setting a member of a oneof clears the others.
+//   INVALID_ARGUMENT  names `assignment` and the nearest field
 absl::Status SetField(absl::string_view assignment,
                       google::protobuf::Message& message);
 
-// The same for what --set says, in its order; INVALID_ARGUMENT says --set.
+// Applies all `assignments` in order. Error messages start with "--set".
 absl::Status SetFields(std::span<const std::string> assignments,
                        google::protobuf::Message& message);
 

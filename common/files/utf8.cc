@@ -7,7 +7,8 @@
 namespace gandem {
 namespace {
 
-// Bytes of the sequence that `rest` starts with; 0: not valid.
+// Returns the length of the first UTF-8 sequence in `rest`, or 0 if it is
+// invalid.
 size_t SequenceLength(absl::string_view rest) {
   const auto byte = [rest](size_t i) { return static_cast<uint8_t>(rest[i]); };
   const auto length = static_cast<size_t>(std::countl_one(byte(0)));

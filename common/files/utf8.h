@@ -9,8 +9,8 @@
 
 namespace gandem {
 
-// Length of the longest valid UTF-8 prefix (RFC 3629: no overlong forms, no
-// surrogates, at most U+10FFFF); bytes.size() when all of it is valid.
+// Returns the length of the longest valid UTF-8 prefix (RFC 3629: no overlong
+// forms, no surrogates, at most U+10FFFF).
 size_t ValidUtf8Prefix(absl::string_view bytes);
 
 inline bool IsValidUtf8(absl::string_view bytes) {

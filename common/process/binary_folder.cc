@@ -15,7 +15,7 @@
 namespace gandem {
 namespace {
 
-// Null: the environment has none, or an empty one.
+// Returns null if the variable is unset or empty.
 const char* FromEnvironment(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr || *value == '\0' ? nullptr : value;

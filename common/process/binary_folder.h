@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Locations of gandem's programs. They lie beside the running program. If the
-// environment variable GANDEM_WORKER names a program with the user's own
-// networks, it replaces all programs that compute (docs/library.md). A program
-// inside Python starts others inside Python.
+// Finds gandem's programs, which are in the folder of the running program. The
+// environment variable GANDEM_WORKER replaces all programs that compute by a
+// program with the user's own networks (docs/library.md). A program that runs
+// inside Python starts the others inside Python.
 //
-// Thread safety: any thread, as long as none changes the environment.
+// Thread safety: any thread, while no thread changes the environment.
 #pragma once
 
 #include <string>
@@ -16,33 +16,32 @@
 
 namespace gandem {
 
-// Environment variable that names the folder of the programs, if they lie
-// elsewhere.
+// Folder of the programs, if it is not the running program's folder.
 inline constexpr char kBinaryFolderVariable[] = "GANDEM_PROGRAMS";
-// Names a program with networks of the user's own.
+// Program with the user's own networks.
 inline constexpr char kOwnWorkerVariable[] = "GANDEM_WORKER";
-// Names, to a program inside Python, its interpreter.
+// Python interpreter, set for programs that run inside Python.
 inline constexpr char kInterpreterVariable[] = "GANDEM_INTERPRETER";
 
-// The folder that GANDEM_PROGRAMS names, or else that of the running binary.
-// Without a final slash; absolute, unless GANDEM_PROGRAMS is not.
+// Returns the folder named by GANDEM_PROGRAMS, or that of the running binary,
+// without a final slash. The path is absolute unless GANDEM_PROGRAMS is
+// relative.
 absl::StatusOr<std::string> BinaryFolder();
 
-// The start of a command line: {FOLDER/NAME}, or {GANDEM_WORKER, NAME}, or
+// Returns the start of a command line: {FOLDER/NAME}, {GANDEM_WORKER, NAME} or
 // {GANDEM_INTERPRETER, -m, gandem.worker, NAME}.
-//   NOT_FOUND  GANDEM_WORKER is set and is no program.
+//   NOT_FOUND  GANDEM_WORKER is set but is not a program
 absl::StatusOr<std::vector<std::string>> ProgramCommand(
     const std::string& folder, const std::string& name);
 
-// Whether the environment names a GANDEM_WORKER; an empty one is none.
+// Returns whether GANDEM_WORKER is set and not empty.
 bool HasOwnWorker();
 
-// A file that may be executed.
+// Returns whether `path` is an executable file.
 bool IsProgram(const std::string& path);
 
-// Lets the programs that this one starts find gandem's other ones, wherever
-// GANDEM_WORKER lies: BinaryFolder() is that of this process in all of them.
-// Call it before threads start.
+// Exports BinaryFolder() to child processes, so that they find gandem's
+// programs wherever GANDEM_WORKER is. Call it before threads start.
 absl::Status ShareBinaryFolder();
 
 }  // namespace gandem

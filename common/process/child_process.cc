@@ -35,34 +35,34 @@ constexpr int64_t kMaxTailBytes = 16 << 10;
 constexpr int64_t kMaxOutputBytes = 1 << 20;
 constexpr absl::Duration kPollInterval = absl::Milliseconds(5);
 
-// Everything here runs between fork and exec in a process that had other
-// threads: system calls only, no memory. `error_fd` takes errno.
+// Code between fork and exec in a process with other threads: system calls
+// only, no allocation. Writes errno to `error_fd`.
 struct Startup {
   char* const* arguments;
   char* const* environment;
   pid_t parent;
   int input_fd;
-  int log_fd;  // -1: it writes where we do
+  int log_fd;  // -1: the parent's output
   int error_fd;
-  const cpu_set_t* cores;  // null: as they are
+  const cpu_set_t* cores;  // null: unchanged
   int niceness;
 };
 
 [[noreturn]] void RunChild(const Startup& start) {
   setsid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // The parent may have died before the line above.
+  // The parent may have died before prctl().
   if (getppid() != start.parent) _exit(127);
   UnblockAllSignals();
   signal(SIGPIPE, SIG_DFL);
-  // Fails only where the limit is reached already.
+  // Fails only at the lowest priority.
   (void)!nice(start.niceness);
   if ((start.cores == nullptr ||
        sched_setaffinity(0, sizeof(*start.cores), start.cores) == 0) &&
       dup2(start.input_fd, STDIN_FILENO) >= 0 &&
       (start.log_fd < 0 || (dup2(start.log_fd, STDOUT_FILENO) >= 0 &&
                             dup2(start.log_fd, STDERR_FILENO) >= 0))) {
-    // Descriptors that some library opened without O_CLOEXEC.
+    // Closes descriptors that a library opened without O_CLOEXEC.
     close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
     execve(start.arguments[0], start.arguments, start.environment);
   }
@@ -71,7 +71,7 @@ struct Startup {
   _exit(127);
 }
 
-// 0 once exec has closed the pipe, else the child's errno.
+// Returns 0 once exec has closed the pipe, else the child's errno.
 int ExecError(int fd) {
   pollfd waiting = {.fd = fd, .events = POLLIN, .revents = 0};
   int ready = 0;
@@ -94,7 +94,7 @@ ProcessEnd EndOf(int wait_status) {
   return {code, absl::StrCat("exited with code ", code)};
 }
 
-// Pointers into `texts`, with a null at the end.
+// Returns pointers into `texts`, with a null at the end.
 std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   for (const std::string& text : texts) {
@@ -104,7 +104,7 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-// Ours, with `changes` ("NAME=value").
+// Returns the environment of this process with `changes` ("NAME=value").
 std::vector<std::string> EnvironmentWith(
     const std::vector<std::string>& changes) {
   std::vector<std::string> all = changes;
@@ -121,8 +121,8 @@ std::vector<std::string> EnvironmentWith(
 
 }  // namespace
 
-// A pipe that exec closes tells whether it succeeded: a wrong path is an error
-// here, not a child that dies at once.
+// A close-on-exec pipe reports whether exec succeeded, so a wrong path is an
+// error of Start.
 absl::StatusOr<ChildProcess> ChildProcess::Start(const Options& options) {
   const std::string& binary = options.arguments.at(0);
   const bool logs = !options.log_path.empty();
@@ -194,19 +194,19 @@ ChildProcess::ChildProcess(ChildProcess&& other) noexcept
 ChildProcess::~ChildProcess() {
   if (!running_) return;
   Signal(SIGKILL);
-  // Returns at once but for a process that hangs in the kernel.
+  // Returns at once unless the process hangs in the kernel.
   while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
 }
 
 void ChildProcess::Signal(int signal) {
   if (!running_) return;
-  // The group does not exist before the child has called setsid().
+  // The process group exists only after the child's call of setsid().
   if (kill(-pid_, signal) != 0) kill(pid_, signal);
 }
 
-// A kernel without autogroups has no such file; the niceness of the process
-// suffices.
+// Without autogroups the file is missing, and the niceness of the process is
+// enough.
 void ChildProcess::LowerSession() {
   if (session_niceness_ == 0) return;
   const std::string path = absl::StrCat("/proc/", pid_, "/autogroup");
@@ -239,7 +239,7 @@ absl::StatusOr<ProcessEnd> ChildProcess::AwaitEnd(absl::Time deadline) {
   }
 }
 
-// On a full disk the log goes on growing, and the next call may find room.
+// On a full disk the log keeps growing until a later call succeeds.
 bool ChildProcess::TrimLog(int64_t max_bytes) {
   if (FileSize(log_path_) <= max_bytes) return false;
   if (!RotateOpenFile(log_path_, kOlderLogs).ok()) return false;
@@ -261,7 +261,7 @@ std::string ChildProcess::LogTail(int max_lines) const {
 
 absl::StatusOr<ProcessOutput> RunToEnd(ChildProcess::Options options,
                                        absl::Time deadline) {
-  // A file that has no name: nothing is left of it on any disk.
+  // An anonymous file leaves nothing on disk.
   const int fd = memfd_create("output", MFD_CLOEXEC);
   if (fd < 0)
     return FileError(errno, "cannot keep the output of",

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A child process that cannot outlive us: the kernel kills it when the thread
-// that started it ends, however that happens. It has a session of its own, so
-// the terminal's Ctrl-C does not reach it, and writes into a log file or where
-// we write.
+// A child process that cannot outlive its parent: the kernel kills it when the
+// thread that started it ends. It has its own session, so the terminal's Ctrl-C
+// does not reach it. Its output goes to a log file or to the parent's output.
 //
-// Owner: whoever needs its work. Start it from a thread that lives as long as
-// it may.
+// Owner: any object. Start the child from a thread that lives at least as long.
 // Thread safety: one thread.
 #pragma once
 
@@ -22,7 +20,6 @@
 
 namespace gandem {
 
-// How a process ended.
 struct ProcessEnd {
   int exit_code = 0;        // 128 + n for signal n
   std::string description;  // "exited with code 70", "was killed by signal 9"
@@ -32,42 +29,43 @@ class ChildProcess {
  public:
   struct Options {
     std::vector<std::string> arguments;  // required; [0] is the binary's path
-    // Appended to, or rotated; empty: it writes where we do.
+    // Appended to, or rotated if large. Empty: the parent's output.
     std::string log_path = {};
-    int input_fd = -1;            // its standard input; -1: /dev/null
-    std::vector<int> cores = {};  // empty: those of the parent
-    // Added to the parent's; 0 to 19. Kernels that share a processor between
-    // sessions first (sched(7), autogroups) get it for the session, too.
+    int input_fd = -1;            // standard input; -1: /dev/null
+    std::vector<int> cores = {};  // empty: the parent's
+    // Added to the parent's niceness, 0 to 19. Also applied to the session,
+    // because kernels with autogroups (sched(7)) share processors between
+    // sessions first.
     int niceness = 0;
-    // "NAME=value", in place of the parent's of that name.
+    // Overrides "NAME=value" in the parent's environment.
     std::vector<std::string> environment = {};
   };
 
-  //   NOT_FOUND, PERMISSION_DENIED ...  the binary cannot be executed, or the
-  //   log cannot be opened; the message names it.
-  //   INVALID_ARGUMENT ...              it cannot run on these cores.
+  //   NOT_FOUND, PERMISSION_DENIED ...  the binary cannot be executed or the
+  //   log cannot be opened; the message names it
+  //   INVALID_ARGUMENT ...  the cores are not available
   static absl::StatusOr<ChildProcess> Start(const Options& options);
   ChildProcess(ChildProcess&& other) noexcept;
   ChildProcess& operator=(ChildProcess&& other) = delete;
-  // Kills and reaps what still runs.
+  // Kills and reaps the child if it is still running.
   ~ChildProcess();
 
   pid_t pid() const { return pid_; }
-  // To the child and whatever it has started. Nothing once it has ended.
+  // Sends `signal` to the child and its descendants, unless the child has
+  // ended.
   void Signal(int signal);
-  // Set when it has ended; never waits. Call it now and then: the kernel takes
-  // the niceness of a session only once in a tenth of a second.
+  // Returns the end of the child if it has ended; never waits. Call it
+  // regularly: the kernel accepts a session's niceness only ten times a second.
   std::optional<ProcessEnd> Poll();
-  // DEADLINE_EXCEEDED: it still runs.
+  // Returns DEADLINE_EXCEEDED if the child is still running.
   absl::StatusOr<ProcessEnd> AwaitEnd(absl::Time deadline);
 
-  // Last lines that the child has written, at most `max_lines`.
+  // Returns the last lines of the child's log, at most `max_lines`.
   std::string LogTail(int max_lines) const;
   const std::string& log_path() const { return log_path_; }
-  // Bytes that the log had before this child.
+  // Size of the log in bytes when this child started.
   int64_t log_start() const { return log_start_; }
-  // A log of more bytes becomes an older one (rotation.h), and what comes next
-  // is at its beginning; whether one did. Call it now and then.
+  // Rotates a log above `max_bytes`; returns whether. Call it regularly.
   bool TrimLog(int64_t max_bytes = kMaxLogBytes);
 
  private:
@@ -78,16 +76,15 @@ class ChildProcess {
   bool running_ = true;
   int session_niceness_ = 0;  // still to be set; 0: none
   std::string log_path_;
-  off_t log_start_ = 0;  // in the file of now
+  off_t log_start_ = 0;  // in the current file
 };
 
-// Output of a process that has ended.
 struct ProcessOutput {
   ProcessEnd end = {};
-  std::string text = {};  // with standard error; its first MiB
+  std::string text = {};  // first MiB of output and errors
 };
-// Starts it and waits. `options` have no log.
-// Errors: those of Start; DEADLINE_EXCEEDED: it was killed.
+// Starts a process and waits for its end. `options` must not name a log.
+// Errors: those of Start; DEADLINE_EXCEEDED  the process was killed
 absl::StatusOr<ProcessOutput> RunToEnd(ChildProcess::Options options,
                                        absl::Time deadline);
 

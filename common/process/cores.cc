@@ -17,7 +17,7 @@
 namespace gandem {
 namespace {
 
-// First and last core of "3" or "0-3"; last < first when it is neither.
+// Parses "3" or "0-3" into first and last core; last < first if invalid.
 std::pair<int, int> ParseRange(absl::string_view text) {
   const std::vector<absl::string_view> ends = absl::StrSplit(text, '-');
   int first = 0;

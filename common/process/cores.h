@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which processor cores a process runs on, written as "0-3,6".
+// Reads and sets the processor cores of a process, written as "0-3,6".
 //
-// Thread safety: pure functions, but for those that ask or change the calling
-// thread.
+// Thread safety: pure functions, except those that read or set the cores of the
+// calling thread.
 #pragma once
 
 #include <span>
@@ -16,23 +16,22 @@
 
 namespace gandem {
 
-// Sorted, each once.
-//   INVALID_ARGUMENT  not such a list, or one with cores that are not in
-//                     `allowed`.
+// Returns sorted cores without duplicates.
+//   INVALID_ARGUMENT  not a list of cores, or cores that are not in `allowed`
 absl::StatusOr<std::vector<int>> ParseCores(absl::string_view text,
                                             std::span<const int> allowed);
 
-// The shortest text for sorted `cores`.
+// Returns the shortest text for sorted `cores`.
 std::string CoresText(std::span<const int> cores);
 
-// Cores that the calling thread may use, sorted.
+// Returns the sorted cores that the calling thread may use.
 std::vector<int> AllowedCores();
 
-// `cores` (sorted) without `taken` (sorted).
+// Returns `cores` without `taken`; both are sorted.
 std::vector<int> CoresWithout(std::span<const int> cores,
                               std::span<const int> taken);
 
-// The calling thread, and those that it starts later, run on `cores` only.
+// Restricts the calling thread, and threads that it starts later, to `cores`.
 absl::Status RunOnCores(std::span<const int> cores);
 
 }  // namespace gandem

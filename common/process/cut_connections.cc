@@ -18,7 +18,7 @@ namespace {
 
 using GetName = int (*)(int, sockaddr*, socklen_t*);
 
-// Nothing: no socket, or not connected. Empty: it has no name.
+// Returns nullopt if `fd` is not a connected socket, "" for an unnamed socket.
 std::optional<std::string> NameOf(int fd, GetName get_name) {
   sockaddr_storage address = {};
   socklen_t size = sizeof(address);
@@ -46,10 +46,10 @@ void CutConnections(absl::string_view part) {
   for (const std::string& name : *names) {
     int fd = -1;
     if (!absl::SimpleAtoi(name, &fd)) continue;
-    // A listening socket has no peer, and stays.
+    // Skips listening sockets, which have no peer.
     std::optional<std::string> connection = NameOf(fd, getpeername);
     if (!connection.has_value()) continue;
-    // The server's path is the name of its own end.
+    // At the server, the path is the name of its own end.
     if (connection->empty()) connection = NameOf(fd, getsockname).value_or("");
     if (connection->empty() || !absl::StrContains(*connection, part)) continue;
     shutdown(fd, SHUT_RDWR);

@@ -30,24 +30,24 @@ struct Armed {
   int place = 500;               // of the damage, in thousandths
   std::string name = {};
   int64_t count = 0;
-  bool repeats = false;  // at later passes too
+  bool repeats = false;  // also at later passes
   std::string marker = {};
   std::atomic<int64_t> passes = 0;
 };
 
-// Written only while disarmed. A deque, as its elements cannot move.
+// Written only while disarmed. A deque because the elements cannot move.
 std::deque<Armed>& AllArmed() {
   static auto* const armed = new std::deque<Armed>;
   return *armed;
 }
 
-// False: it has happened before.
+// Creates the marker file. Returns false if it exists.
 bool Mark(const std::string& marker) {
   if (marker.empty()) return true;
   const int fd = open(marker.c_str(), O_CREAT | O_EXCL | O_WRONLY, 0666);
   if (fd < 0) return false;
   const std::string pid = absl::StrCat(getpid(), "\n");
-  // Readers wait for the end of the line.
+  // Tests wait for the line break.
   (void)!write(fd, pid.data(), pid.size());
   close(fd);
   return true;
@@ -77,7 +77,7 @@ absl::Status ParseKind(absl::string_view text, Armed& armed) {
                    "corrupt, corrupt=0 to corrupt=999"));
 }
 
-// True: what passes is to be damaged.
+// Returns whether the passing data should be damaged.
 bool Pass(Armed& armed) {
   const int64_t pass = armed.passes.fetch_add(1) + 1;
   if (pass < armed.count || (pass > armed.count && !armed.repeats)) {
@@ -89,7 +89,7 @@ bool Pass(Armed& armed) {
       kill(getpid(), SIGKILL);
       while (true) pause();  // nothing may run between here and the signal
     case Kind::kStop:
-      raise(SIGSTOP);  // of the process, this thread would run on for a while
+      raise(SIGSTOP);  // kill() would let this thread run on for a while
       return false;
     case Kind::kHang:
       while (true) pause();
@@ -102,7 +102,7 @@ bool Pass(Armed& armed) {
   return false;
 }
 
-// Adds what `text` says to those that are armed, if it is of this process.
+// Arms the failpoint in `text` if it is for this process.
 absl::Status ArmOne(absl::string_view text, absl::string_view process) {
   const std::vector<std::string> parts =
       absl::StrSplit(text, absl::MaxSplits(':', 2));

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Named points at which a test can make something go wrong, counted by passes,
-// so that it happens at the same place in every run.
+// Named points at which tests inject faults. A count of passes makes a fault
+// happen at the same place in every run.
 //
 //   GANDEM_FAILPOINT="checkpoint.before_rename:2"
 //     SIGKILL at the second pass of the process.
 //   GANDEM_FAILPOINT="checkpoint.before_rename:2:/tmp/happened"
-//     The same, unless the file exists; it is created just before, and holds
-//     the pid. So restarted processes live on, and the test sees what happened.
+//     As above, but only if the file does not exist. The file is created
+//     before the fault and contains the pid, so a restarted process survives.
 //   GANDEM_FAILPOINT="stop ring.before_send@generator-1:40:/tmp/happened"
-//     SIGSTOP, and in that process only: the test continues it. Processes are
-//     "gandem", "evaluation", and workers by role and rank.
+//     SIGSTOP, only in the process "generator-1"; the test continues it.
+//     Processes are "gandem", "evaluation", and workers by role and rank.
 //   GANDEM_FAILPOINT="hang generator.before_update@generator-0:7:/tmp/happened"
-//     The thread never goes on; the others of the process do.
+//     Blocks the thread forever; other threads continue.
 //   GANDEM_FAILPOINT="cut=fleet ring.before_send:40"
-//     The process's connections whose names contain "fleet" break, and it goes
-//     on; "cut" breaks all (cut_connections.h).
+//     Cuts the process's connections whose names contain "fleet"; a plain
+//     "cut" cuts all (cut_connections.h). The process continues.
 //   GANDEM_FAILPOINT="corrupt update.gradients@generator-0:7"
-//     What passes there is damaged, where GANDEM_FAILPOINT_CORRUPTS or
-//     FailpointDamages asks; with "7+" from then on.
+//     Damages the data that passes, if the code uses GANDEM_FAILPOINT_CORRUPTS
+//     or FailpointDamages there; "7+" damages the seventh and all later passes.
 //   GANDEM_FAILPOINT="corrupt=900 ring.encode_frame:7"
-//     Of the bytes that pass, the one after 900 thousandths of them has a wrong
-//     bit; without a number the one in the middle.
+//     Flips a bit of the byte at 900 thousandths of the data; the default is
+//     the middle.
 //   GANDEM_FAILPOINT="kill ring.received:9;cut ring.before_send:4:/tmp/cut"
-//     Several, each with a count of its own.
+//     Arms several failpoints, each with its own count.
 //
-// A name that the code does not have is never passed.
+// Unknown names are accepted and never passed.
 //
 // Owner: the process. Thread safety: any thread; arm before threads start.
 // Cost of a point that is not armed: one relaxed load.
@@ -42,24 +42,23 @@ namespace gandem {
 
 inline constexpr char kFailpointVariable[] = "GANDEM_FAILPOINT";
 
-// Reads the variable; every main() calls it first. Nothing when it is unset.
-//   INVALID_ARGUMENT  an unknown kind, or a count that is not >= 1.
+// Reads the variable; every main() calls it first.
+//   INVALID_ARGUMENT  an unknown kind, or a count below 1
 absl::Status ArmFailpointFromEnvironment(absl::string_view process);
 
-// "[KIND ]NAME[@PROCESS]:N[+][:FILE]", several with ';' between them, which no
-// FILE holds. Replaces what is armed; of those for other processes nothing is,
-// and of a text with a fault nothing either.
+// Replaces all armed failpoints, as given in the variable; those of other
+// processes are skipped. Arms nothing if `text` is invalid.
 absl::Status ArmFailpoint(absl::string_view text,
                           absl::string_view process = "");
 
 namespace internal {
 extern std::atomic<bool> failpoint_armed;
-// Position at which a passing message is to be damaged, in thousandths of its
-// length; empty: nowhere.
+// Returns where to damage the passing data, in thousandths of its length.
 std::optional<int> PassFailpoint(absl::string_view name);
 }  // namespace internal
 
-// Marks a point that `size` bytes pass: which of them the caller is to damage.
+// Marks a point that `size` bytes pass. Returns the index of the byte to
+// damage.
 inline std::optional<size_t> FailpointDamages(absl::string_view name,
                                               size_t size) {
   if (!internal::failpoint_armed.load(std::memory_order_relaxed) || size == 0) {
@@ -69,14 +68,13 @@ inline std::optional<size_t> FailpointDamages(absl::string_view name,
   if (!place.has_value()) return std::nullopt;
   return size * static_cast<size_t>(*place) / 1000;
 }
-// A byte that was damaged there: one bit differs.
+// Flips one bit.
 inline unsigned char WithWrongBit(unsigned char byte, size_t at) {
   return static_cast<unsigned char>(byte ^ (1U << (at % 8)));
 }
 
 }  // namespace gandem
 
-// Marks a point. `name` is a string literal.
 #define GANDEM_FAILPOINT(name)                                                 \
   do {                                                                         \
     if (::gandem::internal::failpoint_armed.load(std::memory_order_relaxed)) { \
@@ -84,7 +82,7 @@ inline unsigned char WithWrongBit(unsigned char byte, size_t at) {
     }                                                                          \
   } while (false)
 
-// The same, and whether the caller is to damage what passes.
+// Marks a point and returns whether the caller should damage the passing data.
 #define GANDEM_FAILPOINT_CORRUPTS(name)                                   \
   (::gandem::internal::failpoint_armed.load(std::memory_order_relaxed) && \
    ::gandem::internal::PassFailpoint(name).has_value())

@@ -27,7 +27,7 @@ std::string NameOfHost() {
 
 HostIdentity ThisHost() {
   HostIdentity host = {.name = NameOfHost()};
-  // Without /proc the host name has to suffice.
+  // Without /proc only the host name is known.
   const std::string boot_id = ReadFile(kBootId, kMaxBootIdBytes).value_or("");
   struct stat network = {};
   (void)stat(kNetwork, &network);

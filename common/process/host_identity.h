@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which host a process is on, as far as sockets go: two processes reach each
-// other's unix sockets, and 127.0.0.1, only if they are on one kernel and in
-// one network namespace. The host's name does not say so: images of virtual
-// machines and containers share theirs.
+// Identifies the host of a process for sockets: two processes reach each
+// other's unix sockets and 127.0.0.1 only if they share a kernel and a network
+// namespace. The host name is not enough because images of virtual machines and
+// containers share it.
 //
 // Thread safety: any thread.
 #pragma once
@@ -15,16 +15,15 @@
 namespace gandem {
 
 struct HostIdentity {
-  std::string name = {};  // for people; "unknown" if the system does not say
-  // Equal for processes of one host only: the name, what the kernel drew when
-  // it started, and its number of the network namespace.
+  std::string name = {};  // for people; may be "unknown"
+  // Equal only for processes of one host: the host name, the kernel's boot id
+  // and the number of the network namespace.
   std::string text = {};
 };
 
 HostIdentity ThisHost();
 
-// Writes into a lock who holds it, for people: this process and its host.
-// Empty: it does not say.
+// Writes this process and its host into a lock file, to tell people its holder.
 absl::Status WriteHolder(int lock, const std::string& path);
 std::string HolderIn(const std::string& path);
 

@@ -23,7 +23,7 @@
 namespace gandem {
 namespace {
 
-// Changes before threads log.
+// Written before threads start logging.
 struct LogShape {
   bool is_json = false;
   std::string role = {};
@@ -31,11 +31,11 @@ struct LogShape {
 };
 
 LogShape& Shape() {
-  static auto* const shape = new LogShape;  // as the logger: never destroyed
+  static auto* const shape = new LogShape;  // never destroyed, like the logger
   return *shape;
 }
 
-// Both have the same levels in the same order; spdlog has one below.
+// Both enums have the same order; spdlog has one more level below.
 spdlog::level::level_enum ToSpdlog(LogLevel level) {
   return static_cast<spdlog::level::level_enum>(spdlog::level::debug +
                                                 static_cast<int>(level));
@@ -50,7 +50,7 @@ std::shared_ptr<spdlog::logger> MakeLogger(std::vector<spdlog::sink_ptr> sinks,
   logger->flush_on(spdlog::level::info);
   const std::string who =
       shape.rank < 0 ? shape.role : absl::StrCat(shape.role, "/", shape.rank);
-  // In spdlog's pattern a percent sign starts a field.
+  // Percent signs start a field of spdlog's pattern.
   logger->set_pattern(
       shape.is_json ? "%v"
                     : absl::StrCat("%Y-%m-%d %H:%M:%S.%e %L ",
@@ -60,7 +60,7 @@ std::shared_ptr<spdlog::logger> MakeLogger(std::vector<spdlog::sink_ptr> sinks,
   return logger;
 }
 
-// Leaked, so that threads may log while the process ends.
+// Never destroyed, so that threads may log while the process ends.
 std::shared_ptr<spdlog::logger>& Logger() {
   static auto* const logger = new std::shared_ptr<spdlog::logger>(
       MakeLogger({std::make_shared<spdlog::sinks::stderr_sink_mt>()},
@@ -68,7 +68,6 @@ std::shared_ptr<spdlog::logger>& Logger() {
   return *logger;
 }
 
-// One line of the log as JSON.
 std::string JsonLine(LogLevel level, absl::string_view text) {
   nlohmann::ordered_json line = {
       {"time", absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(),
@@ -89,8 +88,7 @@ std::optional<LogLevel> ParseLogLevel(absl::string_view name) {
   return found->level;
 }
 
-// Builds a new logger before it replaces the old one, so that a fault leaves
-// that in place.
+// Builds the new logger first, so an error keeps the old one.
 absl::Status InitLogging(const LogOptions& options) {
   const std::optional<LogLevel> level = ParseLogLevel(options.level);
   if (!level.has_value()) {
@@ -110,7 +108,7 @@ absl::Status InitLogging(const LogOptions& options) {
   if (!options.file.empty()) {
     const FileWait wait(options.file);
     try {
-      // It names older ones as RotatedName() does.
+      // Names older files like RotatedName().
       sinks.push_back(std::make_shared<spdlog::sinks::rotating_file_sink_mt>(
           options.file, static_cast<size_t>(options.max_file_bytes),
           kOlderLogs));
@@ -133,7 +131,7 @@ bool LogEnabled(LogLevel level) {
 namespace internal {
 
 void LogLine(LogLevel level, absl::string_view line) {
-  // The line may quote text of other processes.
+  // Lines may quote untrusted text of other processes.
   std::string text = PrintableText(line);
   if (Shape().is_json) text = JsonLine(level, text);
   Logger()->log(ToSpdlog(level),

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The log of a process: time, level, role and rank, text. INFO is a few lines a
-// minute for the operator; numbers have units.
+// The log of a process: time, level, role and rank, text. INFO writes a few
+// lines per minute; numbers have units.
 //
 //   GANDEM_LOG_INFO("round {}: loss {:.3f}", round, loss);
 //
-// Lines are for people, or a JSON object each for programs that collect logs:
+// Lines are text or, for log collectors, JSON objects:
 //
 //   {"time":"2026-01-31T12:00:00.123Z","level":"info","role":"generator",
 //    "rank":1,"text":"..."}
 //
-// `rank` is left out where the role has none; `time` is UTC.
+// `rank` is omitted if the role has no ranks; `time` is UTC.
 //
-// Owner: the process. Before InitLogging() lines go to stderr from INFO up.
+// Owner: the process. Before InitLogging(), INFO and above go to stderr.
 // Thread safety: any thread, once InitLogging() has returned.
-// Errors: logging itself never fails; what cannot be written is dropped.
+// Errors: logging never fails; lines that cannot be written are dropped.
 #pragma once
 
 #include <fmt/format.h>
@@ -32,7 +32,7 @@ namespace gandem {
 
 enum class LogLevel { kDebug, kInfo, kWarn, kError };
 
-// As options, JSON lines and text lines have it.
+// Names of a level in options and JSON lines, and its letter in text lines.
 struct LogLevelNames {
   LogLevel level;
   absl::string_view name;
@@ -46,7 +46,7 @@ inline constexpr LogLevelNames kLogLevels[] = {
 inline const LogLevelNames& NamesOf(LogLevel level) {
   return kLogLevels[static_cast<size_t>(level)];
 }
-// None: it is no name of a level.
+// Returns nullopt for an unknown name.
 std::optional<LogLevel> ParseLogLevel(absl::string_view name);
 
 struct LogOptions {
@@ -55,12 +55,12 @@ struct LogOptions {
   std::string level = "info";   // debug, info, warn or error
   std::string format = "text";  // or json
   std::string file = {};        // also appended to this file; empty: none
-  int64_t max_file_bytes = kMaxLogBytes;  // then it is rotated (rotation.h)
+  int64_t max_file_bytes = kMaxLogBytes;  // larger files are rotated
   bool to_stderr = true;
 };
 
-//   INVALID_ARGUMENT  an unknown level or format.
-//   the file's error  it cannot be opened.
+//   INVALID_ARGUMENT  an unknown level or format
+//   the file's error  it cannot be opened
 absl::Status InitLogging(const LogOptions& options);
 
 bool LogEnabled(LogLevel level);
@@ -76,7 +76,6 @@ void Log(LogLevel level, fmt::format_string<Args...> format, Args&&... args) {
 
 }  // namespace gandem
 
-// Abseil's types in log lines.
 template <>
 struct fmt::formatter<absl::string_view> : fmt::formatter<fmt::string_view> {
   template <typename Context>
@@ -85,7 +84,7 @@ struct fmt::formatter<absl::string_view> : fmt::formatter<fmt::string_view> {
         fmt::string_view(text.data(), text.size()), context);
   }
 };
-// Payloads of a Status are for programs: a line has the code and the message.
+// Omits the payloads of a Status, which are for programs.
 template <>
 struct fmt::formatter<absl::Status> : fmt::formatter<fmt::string_view> {
   template <typename Context>

@@ -29,7 +29,7 @@ constexpr char kProcessors[] = "/proc/cpuinfo";
 constexpr char kGpus[] = "/proc/driver/nvidia/gpus";
 constexpr int64_t kMostBytes = 16 << 20;  // of many processors
 
-// The lines of a file that begin so; none where there is no file.
+// Returns the lines of a file that start with `begin`.
 std::vector<std::string> LinesOf(const std::string& path,
                                  absl::string_view begin) {
   std::vector<std::string> lines;
@@ -54,7 +54,6 @@ std::vector<std::string> GpuLines() {
   return lines;
 }
 
-// Returns the text after the colon.
 std::string ValueOf(absl::string_view line) {
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(line, absl::MaxSplits(':', 1));
@@ -66,7 +65,7 @@ constexpr char kGroups[] = "/proc/self/cgroup";
 constexpr char kGroupRoot[] = "/sys/fs/cgroup";
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
-// Reads a line "NAME:   123 kB"; 0 if there is none.
+// Parses a line "NAME:   123 kB"; returns 0 if there is none.
 int64_t BytesOfLine(absl::string_view text, absl::string_view name) {
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     if (!absl::ConsumePrefix(&line, name)) continue;
@@ -85,7 +84,7 @@ std::string TextOfFile(const std::string& path) {
   return ReadFile(path, kMostStatusBytes).value_or("");
 }
 
-// A number in a file; `missing` without it, and where it says "max".
+// Reads a number; returns `missing` for "max" or if the file does not exist.
 int64_t NumberIn(const std::string& path, int64_t missing) {
   int64_t number = 0;
   const std::string text = TextOfFile(path);
@@ -98,7 +97,7 @@ struct GroupMemory {
   int64_t free_bytes = kUnlimited;
 };
 
-// File names of a version of control groups.
+// File names of one version of control groups.
 struct GroupFiles {
   const char* limit;
   const char* use;
@@ -111,7 +110,7 @@ void LookAtGroup(const std::string& folder, const GroupFiles& files,
       NumberIn(absl::StrCat(folder, "/", files.limit), kUnlimited);
   if (limit == kUnlimited) return;
   int64_t use = NumberIn(absl::StrCat(folder, "/", files.use), 0);
-  // Files that the kernel gives back when somebody needs the memory.
+  // Subtracts the file cache, which the kernel frees on demand.
   for (const std::string& line :
        LinesOf(absl::StrCat(folder, "/memory.stat"), files.cache)) {
     int64_t cache = 0;
@@ -124,9 +123,9 @@ void LookAtGroup(const std::string& folder, const GroupFiles& files,
       std::min(memory.free_bytes, std::max<int64_t>(0, limit - use));
 }
 
-// The folders of a process's group and those above it, of either version of
-// control groups; in a container the root is the container's. `groups`: see
-// QuotaCores. `controller`: "memory" or "cpu".
+// Visits the folders of the process's control group and its parents, version 1
+// or 2. In a container the root is the container's. `groups`: see QuotaCores.
+// `controller`: "memory" or "cpu".
 void VisitGroups(
     absl::string_view groups, const std::string& root,
     absl::string_view controller,
@@ -141,8 +140,7 @@ void VisitGroups(
     if (!is_second && std::ranges::count(controllers, controller) == 0) {
       continue;
     }
-    // The first version mounts controllers that belong together under both
-    // names and under each.
+    // Version 1 also mounts combined controllers under each single name.
     const std::string base =
         is_second ? root : absl::StrCat(root, "/", controller);
     for (std::string path = parts[2];; path = ParentOf(path)) {
@@ -173,7 +171,7 @@ GroupMemory ReadGroups() {
   return memory;
 }
 
-// Time that a group may use in each period, in processors; infinity: all.
+// Returns the CPU time per period, in processors; infinity without a quota.
 double QuotaOf(const std::string& folder, bool is_second) {
   int64_t quota = 0;
   int64_t period = 0;

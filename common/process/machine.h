@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Facts about this machine that determine how fast it computes, and the memory
-// of the machine and its processes. Measurements hold for machines with equal
-// facts.
+// Properties of this machine that determine its speed, and memory use.
+// Measurements are comparable between machines with equal properties.
 //
-// Thread safety: any thread. Errors: none; facts that the system does not
-// report are left out, or 0.
+// Thread safety: any thread. Errors: none; unknown properties are omitted or 0.
 #pragma once
 
 #include <sys/types.h>
@@ -18,34 +16,32 @@
 
 namespace gandem {
 
-// Lines: the processor's name, the vector instructions that it has, and, if
-// asked for, the GPUs' names.
+// Returns the processor, its vector instructions and optionally the GPUs.
 std::set<std::string> MachineKind(bool with_gpus);
 
-// For people: "Intel(R) Xeon(R) ... , NVIDIA H100". GPUs as often as there are.
+// Returns text such as "Intel(R) Xeon(R) ... , NVIDIA H100", with each GPU.
 std::string MachineName();
 
 struct MemoryUse {
   int64_t now_bytes = 0;   // resident
-  int64_t peak_bytes = 0;  // the most that it ever was
+  int64_t peak_bytes = 0;  // maximum so far
 };
 
-// 0: this process.
+// Measures `process`; 0 is this process.
 MemoryUse ResidentMemory(pid_t process = 0);
 
-// Memory of the machine, in bytes, or of this process's control group if that
-// has less.
+// Returns the bytes of memory, limited by this process's control group.
 int64_t TotalMemory();
-// Free memory in bytes, including the kernel's file cache.
+// Returns free bytes, including the kernel's file cache.
 int64_t FreeMemory();
 
-// Processors whose time a control group of either version and those above it
-// grant, by `groups` (the text of /proc/self/cgroup) and the files below `root`
-// ("/sys/fs/cgroup"); infinity: no quota.
+// Returns the CPU quota of a control group (version 1 or 2) and its parents, in
+// processors, or infinity without a quota. `groups` is the text of
+// /proc/self/cgroup; `root` is normally "/sys/fs/cgroup".
 double QuotaCores(absl::string_view groups, const std::string& root);
 
-// Cores that this process can keep busy: those that it may run on
-// (AllowedCores) or, if that is less, its quota, rounded up. At least 1.
+// Returns how many cores this process can keep busy: AllowedCores, limited by
+// the quota (rounded up). At least 1.
 int UsableCores();
 
 }  // namespace gandem

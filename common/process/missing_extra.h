@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The error for a user who needs an extra (extras/README.md) that this build
-// lacks.
+// Error for input of an extra (extras/README.md) missing in this build.
 //
 // Thread safety: a pure function.
 #pragma once
@@ -12,7 +11,7 @@
 
 namespace gandem {
 
-// FAILED_PRECONDITION. `what`: a file, a field or an option of the user.
+// Returns FAILED_PRECONDITION. `what` is a file, a field or an option.
 inline absl::Status MissingExtraError(absl::string_view what,
                                       absl::string_view extra) {
   return absl::FailedPreconditionError(

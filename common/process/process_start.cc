@@ -11,8 +11,8 @@
 namespace gandem {
 
 void PrepareProcess() {
-  // open() takes the lowest descriptor that is free: this one, as those below
-  // it are open by then. Not closed by exec, as descriptors 0 to 2 never are.
+  // open() returns the lowest free descriptor, which is `fd`. exec must not
+  // close it.
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(fd, F_GETFD) >= 0) continue;
     GANDEM_CHECK(open("/dev/null", O_RDWR) == fd);
@@ -20,7 +20,7 @@ void PrepareProcess() {
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
     limit.rlim_cur = limit.rlim_max;
-    // Refused: the limit stays as it is, and will do for most runs.
+    // If refused, the old limit stays, which is enough for most runs.
     (void)setrlimit(RLIMIT_NOFILE, &limit);
   }
   signal(SIGXFSZ, SIG_IGN);

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The first steps of every program: descriptors and streams as it needs them.
+// Prepares descriptors, streams and limits at the start of every program.
 //
 // Owner: main(). Thread safety: the main thread, before any other exists.
 #pragma once
 
 namespace gandem {
 
-// First thing in main().
-// - Opens /dev/null on those of the descriptors 0, 1 and 2 that are closed
-//   (`gandem train ... >&-`): otherwise the next file that is opened becomes
-//   standard output, and what is printed goes into it.
-// - Raises the limit of open files and connections to what the system lets this
-//   user raise it to (`ulimit -Hn`; shells start programs with 1,024).
-// - A write beyond the limit of a file's size (`ulimit -f`) fails with EFBIG,
-// as
-//   on a full disk, and does not end the process. Children inherit it.
+// Call it first in main().
+// - Opens /dev/null for closed standard descriptors (`gandem train ... >&-`).
+//   Otherwise the next opened file would become standard output.
+// - Raises the limit of open files to the hard limit (`ulimit -Hn`); shells
+//   start programs with 1,024.
+// - Makes a write beyond the file size limit (`ulimit -f`) fail with EFBIG
+//   instead of ending the process. Children inherit this.
 void PrepareProcess();
 
 }  // namespace gandem

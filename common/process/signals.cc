@@ -25,8 +25,8 @@ sigset_t SetOf(const Signals& signals) {
   return set;
 }
 
-// Signals that are not blocked would be handled before anybody reads them: a
-// bug of main().
+// Checks that main() has blocked the signals; otherwise their default action
+// would run.
 int OpenSignalFd(const std::vector<int>& signals) {
   sigset_t blocked;
   GANDEM_CHECK(pthread_sigmask(SIG_BLOCK, nullptr, &blocked) == 0);
@@ -83,8 +83,8 @@ SignalThread::~SignalThread() {
   close(signal_fd_);
 }
 
-// The end has its own descriptor, because no signal may be taken away from the
-// process for it.
+// A separate descriptor reports the stop, because a signal would be taken from
+// the process.
 void SignalThread::Run() {
   while (true) {
     pollfd fds[] = {{.fd = stop_fd_, .events = POLLIN, .revents = 0},
@@ -96,7 +96,7 @@ void SignalThread::Run() {
     if (fds[0].revents != 0) return;
     signalfd_siginfo info;
     const ssize_t size = read(signal_fd_, &info, sizeof(info));
-    // Another thread that hears the same signals has taken it.
+    // Another SignalThread has taken the signal.
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) continue;
     GANDEM_CHECK(size == sizeof(info));
     callback_(static_cast<int>(info.ssi_signo));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Signals as calls on an ordinary thread: no handler ever runs in the middle of
+// Delivers signals as calls on an ordinary thread, so no handler interrupts
 // other code. main() blocks the signals before anything starts a thread (gRPC,
 // OpenMP), so that all threads inherit the mask.
 //
@@ -15,29 +15,28 @@
 
 namespace gandem {
 
-// Blocks `signals` in the calling thread and those it starts later. A blocked
-// signal that no SignalThread takes is ignored.
+// Blocks `signals` in the calling thread and threads that it starts later.
+// Blocked signals without a SignalThread are ignored.
 void BlockSignals(std::initializer_list<int> signals);
 
 // Returns `signals` without those that the parent process ignores: nohup
 // ignores SIGHUP, and a script ignores SIGINT in background jobs.
 std::vector<int> SignalsToHear(std::initializer_list<int> signals);
 
-// Children inherit the mask of their parent, even through exec; call it between
-// fork and exec.
-// Safe there: one system call, no memory.
+// Unblocks all signals between fork and exec, because children inherit the mask
+// even through exec. Safe there: one system call, no memory.
 void UnblockAllSignals();
 
 class SignalThread {
  public:
-  // Calls `callback(signal)` on its own thread for each of `signals` that
-  // arrives; they must be blocked. Equal signals that arrive close together may
-  // be one call. Of two threads that hear the same signal either gets it.
+  // Calls `callback(signal)` on its own thread for each arriving signal of
+  // `signals`, which must be blocked. Equal signals that arrive close together
+  // may be one call. If two threads wait for a signal, one of them gets it.
   SignalThread(std::vector<int> signals,
                absl::AnyInvocable<void(int)> callback);
   SignalThread(const SignalThread&) = delete;
   SignalThread& operator=(const SignalThread&) = delete;
-  // Returns when no callback runs or will run.
+  // Returns after the last callback.
   ~SignalThread();
 
  private:

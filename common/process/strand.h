@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs one function for events of many threads, never twice at once and never
-// under a lock: an event that comes while it runs makes it run again. So the
-// function may start operations whose completion is an event.
+// Runs one function for events of many threads, never concurrently and never
+// under a lock. An event during a run causes another run, so the function may
+// start operations whose completion is an event.
 //
-// Owner: what the function works on; whoever pokes keeps that alive.
-// Thread safety: any thread.
+// Owner: the object that the function works on; callers of Poke() keep it
+// alive. Thread safety: any thread.
 #pragma once
 
 #include <functional>
@@ -20,8 +20,8 @@ class Strand {
  public:
   explicit Strand(std::function<void()> step) : step_(std::move(step)) {}
 
-  // `step` runs at least once after this call began, here or in the thread that
-  // is running it.
+  // Guarantees that `step` runs at least once after this call began, in this
+  // thread or in the thread that is already running it.
   void Poke() {
     {
       absl::MutexLock lock(&mu_);

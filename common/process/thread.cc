@@ -28,8 +28,7 @@ void Thread::Join() {
 }
 
 void LowerPriority() {
-  // Five steps are a third of the weight. That it is refused is no reason to
-  // stop.
+  // Five niceness steps are a third of the weight. Ignores a refusal.
   const auto self = static_cast<id_t>(gettid());
   (void)setpriority(PRIO_PROCESS, self, getpriority(PRIO_PROCESS, self) + 5);
 }

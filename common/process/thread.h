@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread that carries its name for the operating system (ps -L, gdb) and is
-// joined at the end of its owner's life. Whatever it waits for must be closed
-// before that.
+// A thread with a name for the operating system (ps -L, gdb), joined by the
+// destructor. Close everything that it waits for before that.
 //
-// Owner: the object whose work it does; as its last member, so that it ends
-// first. Thread safety: one thread calls.
+// Owner: the object whose work it does; declare it as the last member so that
+// it ends first. Thread safety: one thread calls.
 // Errors: an exception that leaves the function ends the process.
 #pragma once
 
@@ -25,15 +24,14 @@ class Thread {
   Thread& operator=(Thread&& other);  // joins the thread it replaces
   ~Thread() { Join(); }
 
-  // Returns when the function has returned; at once without a function.
+  // Waits for the function to return; returns at once without a function.
   void Join();
 
  private:
   std::thread thread_;
 };
 
-// The calling thread gets a smaller share of a core that others want, too: a
-// third of what it got. It cannot be taken back.
+// Permanently reduces this thread's share of a busy core to a third.
 void LowerPriority();
 
 }  // namespace gandem

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Formats the --help of a program so that no option needs more than 100
-// columns: CLI11 2.1 does not break the lines of an option's description.
+// Wraps the --help of a program at 100 columns, because CLI11 2.1 does not wrap
+// descriptions of options.
 //
 //   app.formatter(std::make_shared<WrappedHelp>());  // before any subcommand
 //

@@ -16,8 +16,8 @@
 namespace gandem {
 namespace {
 
-// Hardware threads below `object`, without those that are not `left`, from
-// which they are taken. Groups of one part are that part.
+// Reads the hardware threads below `object` that are in `left`, and removes
+// them from `left`. A group with one part is replaced by the part.
 CoreGroup Read(hwloc_obj_t object, std::set<int>& left) {
   CoreGroup group;
   if (object->type == HWLOC_OBJ_PU) {
@@ -53,10 +53,10 @@ CoreGroup ReadTopology(const std::string& description, std::set<int>& left) {
   return Read(hwloc_get_root_obj(topology), left);
 }
 
-// Cores of a group that are still free.
+// Free cores of a group.
 struct Stock {
   std::vector<Stock> parts = {};
-  std::vector<int> hardware_threads = {};  // of one that goes to one worker
+  std::vector<int> hardware_threads = {};  // of a unit for one worker
   int free = 0;
 };
 
@@ -75,15 +75,14 @@ Stock StockOf(const CoreGroup& group, bool whole_cores) {
   return stock;
 }
 
-// A part with room for all is better than one without. Of those with room the
-// smallest stays most useful for others, of those without the largest. The
-// best has the least of these.
+// Sorts parts for a choice, best first: parts with room for all before others;
+// with room, the smallest, which keeps large parts free; without, the largest.
 std::pair<bool, int> ChoiceOrder(const Stock& part, int count) {
   const bool has_room = part.free >= count;
   return {!has_room, has_room ? part.free : -part.free};
 }
 
-// At most stock.free.
+// `count` must not exceed stock.free.
 void Take(Stock& stock, int count, std::vector<int>& taken) {
   stock.free -= count;
   if (stock.parts.empty()) {
@@ -101,7 +100,7 @@ void Take(Stock& stock, int count, std::vector<int>& taken) {
   }
 }
 
-// `more` cores beside the threads of each worker. Larger workers choose first.
+// Gives each worker `more` extra cores. Larger workers choose first.
 WorkerCores TakeForAll(Stock stock, const std::map<WorkerKey, int>& threads,
                        int more) {
   std::vector<std::pair<WorkerKey, int>> order(threads.begin(), threads.end());
@@ -123,8 +122,8 @@ bool Contains(const CoreGroup& group, int thread) {
          });
 }
 
-// In how many parts of the machine, single cores left out, workers are; summed
-// over the workers.
+// Returns the number of parts of the machine that each worker occupies, summed
+// over the workers. Single cores do not count as parts.
 int64_t Spread(const CoreGroup& machine, const WorkerCores& plan) {
   int64_t spread = 0;
   for (const auto& item : plan) {

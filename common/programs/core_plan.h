@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which cores each worker of this host runs on, so that workers do not take
-// each other's caches and stay near their memory.
+// Assigns cores of this host to workers by shared caches and memory.
 //
-// Thread safety: pure functions, but for ReadMachine without a description.
+// Thread safety: pure functions, except ReadMachine without a description.
 #pragma once
 
 #include <map>
@@ -16,30 +15,30 @@
 
 namespace gandem {
 
-// A core, or cores that have something in common: a cache, a memory, a socket.
+// A core, or cores that share a cache, a memory or a socket.
 struct CoreGroup {
-  std::vector<CoreGroup> parts = {};       // none: a core
-  std::vector<int> hardware_threads = {};  // of a core, as the system counts
+  std::vector<CoreGroup> parts = {};       // empty: a core
+  std::vector<int> hardware_threads = {};  // of a core, numbered by the system
 };
 
 using WorkerCores = std::map<WorkerKey, std::vector<int>>;
 
-// The `allowed` (sorted) hardware threads of this machine, or of the one that
-// hwloc makes of a description ("numa:2 core:4 pu:2"). What hwloc does not see,
-// as in some containers, is a core of its own.
+// Returns the `allowed` (sorted) hardware threads of this machine, or of the
+// machine that hwloc makes of `description` ("numa:2 core:4 pu:2"). Hardware
+// threads unknown to hwloc, as in some containers, each become a core.
 CoreGroup ReadMachine(std::span<const int> allowed,
                       const std::string& description = "");
 
-// The cores of each worker (sorted) for its number of compute threads. Each
-// core goes to one worker; hardware threads of one core go to two only if there
-// are not enough cores. A worker's are as near to each other as can be, and
-// larger workers choose first. What is left over is shared out evenly, for the
-// threads that move bytes, unless a worker would be spread wider by it.
-//   FAILED_PRECONDITION  there are more threads than hardware threads.
+// Returns the sorted cores of each worker for its number of compute threads.
+// Each core goes to one worker; two workers share a core's hardware threads
+// only if cores are scarce. The cores of a worker are as close together as
+// possible, and larger workers choose first. Remaining cores are distributed
+// evenly, for threads that move bytes, unless they would spread a worker wider.
+//   FAILED_PRECONDITION  more threads than hardware threads
 absl::StatusOr<WorkerCores> PlanCores(const CoreGroup& machine,
                                       const std::map<WorkerKey, int>& threads);
 
-// "generator 0 on 0-3, discriminator 0 on 4-7"
+// Returns for example "generator 0 on 0-3, discriminator 0 on 4-7".
 std::string ToString(const WorkerCores& cores);
 
 }  // namespace gandem

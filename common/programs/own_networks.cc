@@ -13,7 +13,7 @@ namespace gandem {
 namespace {
 
 absl::Status KnowFile(const std::string& field, PythonConfig& network) {
-  if (network.module().empty()) return absl::OkStatus();  // said by Validate
+  if (network.module().empty()) return absl::OkStatus();
   const absl::StatusOr<std::string> sha256 = Sha256OfFile(network.module());
   if (!sha256.ok()) return Annotate(sha256.status(), field + ".module");
   if (!network.sha256().empty() && network.sha256() != *sha256) {

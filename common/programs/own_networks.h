@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files of users' networks in a config: where they are, and which content
-// the run was begun with.
+// Users' Python networks in a config: their files and initial content.
 //
 // Thread safety: any thread.
 #pragma once
@@ -12,16 +11,16 @@
 namespace gandem {
 
 // Makes network.python.module of both roles absolute and sets its sha256.
-//   NOT_FOUND ...       those of the file; the message names the field.
-//   INVALID_ARGUMENT    sha256 was given, and is of another content.
+//   NOT_FOUND etc.    errors of the file; the message names the field
+//   INVALID_ARGUMENT  sha256 was given and differs
 absl::Status KnowOwnNetworks(RunConfig& config);
 
-// For comparing with `config`: in the older `saved` a file that has moved lies
-// where it lies now, and with `accept_changed_code` it has today's content.
+// Prepares the older config `saved` for a comparison: takes the paths of moved
+// files and, with `accept_changed_code`, the sha256 of changed ones.
 void TakeMovedCode(const RunConfig& config, bool accept_changed_code,
                    RunConfig& saved);
 
-// Whether the files of both configs, as TakeMovedCode has left them, differ.
+// Returns whether the files of both configs differ after TakeMovedCode.
 bool CodeHasChanged(const RunConfig& saved, const RunConfig& config);
 
 }  // namespace gandem

@@ -28,19 +28,18 @@ std::string FromEnvironment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// "build/bin" -> "build/python", which the build has made.
+// Returns the package folder of the build: "build/bin" -> "build/python".
 std::string PackageFolder(const std::string& binary_folder) {
   return binary_folder.substr(0, binary_folder.rfind('/')) + "/python";
 }
 
 constexpr char kEvaluationJob[] = "evaluation_job";
-// How long an interpreter may take to start, on a slow file system. It takes
-// 90 ms of CPU.
+// Time limit for the start of an interpreter, which takes 90 ms of CPU.
 constexpr absl::Duration kInterpreterStartTime = absl::Seconds(60);
 constexpr size_t kShownOutputBytes = 1000;
 
-// `name` as gandem.worker knows it. The programs that it starts lie beside
-// ours, and not beside the interpreter.
+// Returns the command that runs `name` inside gandem.worker. Programs that it
+// starts lie beside this binary, not beside the interpreter.
 std::vector<std::string> InsidePython(const WorkerProgram& program,
                                       const std::string& name) {
   const std::string others = FromEnvironment("PYTHONPATH");
@@ -55,8 +54,7 @@ std::vector<std::string> InsidePython(const WorkerProgram& program,
           name};
 }
 
-// Runs the interpreter without Torch. An environment that keeps it from
-// starting ends all workers before they can register.
+// Starts the interpreter without Torch, to find a broken environment.
 absl::Status CheckInterpreter(const WorkerProgram& program) {
   const absl::StatusOr<ProcessOutput> output =
       RunToEnd({.arguments = InsidePython(program, "--help")},
@@ -86,7 +84,7 @@ absl::Status CheckInterpreter(const WorkerProgram& program) {
   return absl::FailedPreconditionError(absl::StripAsciiWhitespace(why));
 }
 
-// The value of --python, in both ways to write it; empty: it is not given.
+// Returns the value of --python in either notation, or "".
 std::string PythonOf(const std::vector<std::string>& arguments) {
   constexpr char kFlag[] = "--python";
   std::string python;
@@ -100,9 +98,9 @@ std::string PythonOf(const std::vector<std::string>& arguments) {
   return python;
 }
 
-// The config whose networks `command` runs because of `argument`: of a run or a
-// checkpoint by its folder, a recipe by its file. Other commands take a recipe
-// for its images. What is none, or damaged, is left to evaluation_job.
+// Returns the config whose networks `command` runs because of `argument`: a
+// run's or checkpoint's folder, or for `gandem models` a recipe (others use
+// only its images). Leaves invalid files to evaluation_job.
 RunConfig ConfigNamedBy(const std::string& command,
                         const std::string& argument) {
   const size_t equals = argument.find('=');

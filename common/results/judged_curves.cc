@@ -20,8 +20,7 @@
 namespace gandem {
 namespace {
 
-// Facts that two cards must share to be on the same curve: everything except
-// quality and its measurement.
+// Returns the properties shared by a curve: all except the quality.
 std::string SettingOf(const MetricCard& card, const Metric& metric) {
   MetricCard rest = card;
   rest.clear_metrics();
@@ -33,11 +32,11 @@ std::string SettingOf(const MetricCard& card, const Metric& metric) {
   rest.mutable_images()->clear_sha256();
   rest.mutable_images()->mutable_generator()->clear_step();
   rest.mutable_images()->mutable_generator()->clear_seed();
-  // Cards of earlier versions do not say it.
+  // Cards of earlier versions lack noise_inputs.
   if (rest.images().generator().noise_inputs() == "const") {
     rest.mutable_images()->mutable_generator()->clear_noise_inputs();
   }
-  // A dataset may lie elsewhere; its hash says which one it is.
+  // A moved dataset is identified by its hash.
   rest.mutable_reference()->clear_name();
   Metric& kind = *rest.add_metrics();
   kind.set_name(metric.name());
@@ -68,7 +67,7 @@ std::string AboutOf(const MetricCard& card, const Metric& metric) {
                       features.compute());
 }
 
-// The newest card of a step counts.
+// Keeps the newest card of a step.
 void AddPoint(JudgedPoint point, JudgedCurve& curve) {
   const auto there =
       std::ranges::find(curve.points, point.step, &JudgedPoint::step);

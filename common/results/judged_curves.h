@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How good the images of a run were over its rounds, from its metric cards: one
-// curve for each metric and each way of judging, so that the points of a curve
-// may be compared, with each other and with those of the same curve of another
-// run.
+// Image quality of a run over its rounds, from its metric cards. Each metric
+// and evaluation setting has its own curve, so all points of a curve are
+// comparable, also with the corresponding curve of another run.
 //
-// Owner: values. Thread safety: pure functions, but for reading files.
+// Owner: values. Thread safety: pure functions, except for reading files.
 // Errors: those of common/files/file.h.
 #pragma once
 
@@ -24,7 +23,7 @@ struct JudgedPoint {
   int64_t step = 0;  // rounds that the checkpoint had completed
   double value = 0;
   std::optional<double> sd = {};
-  double unix_seconds = 0;  // when it was judged
+  double unix_seconds = 0;  // time of the evaluation
   std::string card = {};    // file name
   std::string images_sha256 = {};
   std::vector<std::string> warnings = {};  // of the card
@@ -32,32 +31,30 @@ struct JudgedPoint {
 
 struct JudgedCurve {
   std::string metric = {};
-  // Equal where figures may be compared: network, its resize, reference,
-  // numbers of images, and how the images were made, their seed excepted.
+  // Equal for comparable values: network, resize, reference, numbers of images,
+  // and how the images were made, except for their seed.
   std::string setting = {};
-  // The same for people, in a line.
+  // One-line description of the setting.
   std::string about = {};
   bool lower_is_better = true;
-  std::vector<JudgedPoint> points = {};  // by step; of one step the newest card
+  // By step, one per step (the newest card)
+  std::vector<JudgedPoint> points = {};
 
-  // The first of the best. The curve has points.
+  // Returns the first of the best points. The curve must have points.
   const JudgedPoint& Best() const;
 };
 
 struct JudgedCurves {
-  // The Frechet distances come first, then by name; of one metric those with
-  // the most points.
+  // Frechet distances first, then by name, then by number of points.
   std::vector<JudgedCurve> curves = {};
-  // Files that are no cards: "NAME: why".
+  // Files that are not cards: "NAME: why".
   std::vector<std::string> unreadable = {};
 };
 
-// Inception scores and shares of images grow as they get better, distances
-// fall.
+// Returns false for inception scores and shares of images, true for distances.
 bool LowerIsBetter(absl::string_view metric);
 
-// Reads the cards in `folder`, which is a run's evaluation/. A missing folder
-// gives no curves.
+// Reads the cards in `folder`, a run's evaluation/; none if it is missing.
 absl::StatusOr<JudgedCurves> ReadJudgedCurves(const std::string& folder);
 
 }  // namespace gandem

@@ -6,7 +6,7 @@
 
 namespace gandem {
 
-// The mean of the middle two of an even number. `values` has at least one.
+// Returns the median; averages two middle values. `values` is not empty.
 inline double Median(std::vector<double> values) {
   std::ranges::sort(values);
   const size_t middle = values.size() / 2;

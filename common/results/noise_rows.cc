@@ -51,7 +51,7 @@ GradientSquares SquaresOf(const GradientNoise& noise) {
 
 std::vector<NoiseRow> NoiseRows(const RoundHistory& history,
                                 int64_t first_round) {
-  // The workers of a round together.
+  // Groups the workers of a round.
   std::map<std::tuple<Role, GradientNoise::Part, int64_t>,
            std::vector<GradientSquares>>
       measured;

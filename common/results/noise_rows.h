@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The gradient noise scales that a run has measured
-// (control.noise_scale_every_rounds), over all its rounds.
+// Gradient noise scales measured over all rounds of a run
+// (control.noise_scale_every_rounds).
 //
 // Thread safety: pure functions.
 #pragma once
@@ -19,21 +19,21 @@ namespace gandem {
 struct NoiseRow {
   Role role = ROLE_UNKNOWN;
   GradientNoise::Part part = GradientNoise::UNKNOWN;
-  int64_t rounds = 0;                    // measured
+  int64_t rounds = 0;                    // measured rounds
   std::optional<NoiseScale> scale = {};  // none: too few rounds, or no noise
 };
 
-// Whether the measurement is usable: parts are smaller than the whole.
+// Returns whether the measurement is usable: parts are smaller than the whole.
 bool IsMeasured(const GradientNoise& noise);
 GradientSquares SquaresOf(const GradientNoise& noise);
 
-// Rounds from `first_round` on: early ones have larger gradients. None where
-// nothing was measured.
+// Summarizes the rounds from `first_round` on (early rounds have larger
+// gradients). Returns no row for a part without measurements.
 std::vector<NoiseRow> NoiseRows(const RoundHistory& history,
                                 int64_t first_round);
 
-// "gradient noise scale of the generator on generated images: 310 (250 to 400)
-// images, 40 rounds": a line each.
+// Returns one line per row, for example "gradient noise scale of the generator
+// on generated images: 310 (250 to 400) images, 40 rounds".
 std::string NoiseText(const std::vector<NoiseRow>& rows);
 
 }  // namespace gandem

@@ -11,8 +11,9 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// 97.5 % of Student's distribution: Cornish-Fisher's expansion, Abramowitz and
-// Stegun 1964, equation 26.7.5; within 2 % from four degrees of freedom on.
+// Returns the 97.5 % quantile of Student's distribution: Cornish-Fisher
+// expansion, Abramowitz and Stegun 1964, equation 26.7.5; within 2 % for four
+// or more degrees of freedom.
 double StudentQuantile(double degrees) {
   constexpr double z = 1.959963985;
   const double z3 = z * z * z;
@@ -54,7 +55,7 @@ std::optional<NoiseScale> NoiseScaleEstimator::Get() const {
   const auto n = static_cast<double>(rounds_);
   const double signal = signal_ / n;
   const double noise = noise_ / n;
-  // t^2 times the covariances of the means.
+  // Covariances of the means, times t^2.
   const double t = StudentQuantile(n - 1);
   const double factor = t * t / (n - 1);
   const double ss = factor * (signal_signal_ / n - signal * signal);

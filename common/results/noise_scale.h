@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The gradient noise scale: up to which batch size a larger batch pays off.
+// Estimates the gradient noise scale: the largest useful batch size.
 //
 // McCandlish, Kaplan, Amodei et al. 2018, "An Empirical Model of Large-Batch
-// Training", equation 2.9: B_simple = tr(Sigma) / |G|^2, G the mean gradient
-// and Sigma the covariance of that of an image. A batch of B_simple images
-// needs about twice the images of a tiny one, and twice the steps of a huge one
-// (equation 2.11). Appendix A.1 has the estimator: the squared norm of a mean
+// Training", equation 2.9: B_simple = tr(Sigma) / |G|^2, with the mean gradient
+// G and the covariance Sigma of an image's gradient. A batch of B_simple images
+// needs about twice the images of a tiny one and twice the steps of a huge one
+// (equation 2.11). Estimator (appendix A.1): the squared norm of a mean
 // gradient over B images is |G|^2 + tr(Sigma) / B on average, so two sizes of B
-// give both without bias. Both are noisy: numerator and denominator are
-// averaged by themselves, because the mean of ratios is biased, and the
-// interval is Fieller's (1954, "Some problems in interval estimation") for a
-// ratio of means.
+// give both without bias. Numerator and denominator are averaged separately,
+// because a mean of noisy ratios is biased. The interval is Fieller's for a
+// ratio of means (1954, "Some problems in interval estimation").
 //
-// Owner: whoever reads measurements. Thread safety: one thread.
+// Owner: the reader of measurements. Thread safety: one thread.
 #pragma once
 
 #include <cstdint>
@@ -23,15 +22,15 @@
 
 namespace gandem {
 
-// Squared L2 norms of mean gradients over parts of a batch and over the whole.
+// Squared L2 norms of mean gradients over parts of a batch and over the batch.
 struct GradientSquares {
-  double small_images = 0;  // of a part: above 0
+  double small_images = 0;  // of a part; above 0
   double large_images = 0;  // above small_images
-  double small_square = 0;  // the mean over the parts
+  double small_square = 0;  // mean over the parts
   double large_square = 0;
 };
 
-// Unbiased for |G|^2 and tr(Sigma); either may be below 0.
+// Unbiased estimates of |G|^2 and tr(Sigma); may be negative.
 struct SignalAndNoise {
   double signal = 0;
   double noise = 0;
@@ -39,27 +38,26 @@ struct SignalAndNoise {
 SignalAndNoise SignalAndNoiseOf(const GradientSquares& squares);
 
 struct NoiseScale {
-  double images = 0;  // infinity: no gradient is seen for noise
-  // With 95 % confidence; high may be infinity.
+  double images = 0;  // infinity: noise hides the gradient
+  // 95 % confidence interval; high may be infinity.
   double low = 0;
   double high = std::numeric_limits<double>::infinity();
-  int64_t rounds = 0;  // measured
+  int64_t rounds = 0;  // measured rounds
 };
 
 class NoiseScaleEstimator {
  public:
-  // Measurements below which there is no interval.
+  // Minimum number of measured rounds for an interval.
   static constexpr int64_t kLeastRounds = 5;
 
-  // Adds the measurements of a fleet's workers in one round, at least one, each
-  // against the same whole. They count as one measurement.
+  // Adds one measurement from the workers of a fleet in one round. `workers` is
+  // not empty, and all have the same whole batch.
   void AddRound(std::span<const GradientSquares> workers);
 
-  // None: too few rounds, or there is no noise.
+  // Returns nothing after too few rounds or without noise.
   std::optional<NoiseScale> Get() const;
 
  private:
-  // Sums over the rounds.
   int64_t rounds_ = 0;
   double signal_ = 0;
   double noise_ = 0;

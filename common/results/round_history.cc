@@ -55,7 +55,7 @@ RoundRecord RecordOf(const RoundMetrics& metrics) {
 
 constexpr int64_t kMostRounds = int64_t{1} << 40;  // of a record
 
-// 3 of "metrics.3.jsonl" (common/files/rotation.h), 0 of "metrics.jsonl".
+// Returns 3 for "metrics.3.jsonl" (files/rotation.h), 0 without number.
 int64_t NumberOf(const std::string& name) {
   const std::vector<absl::string_view> parts = absl::StrSplit(name, '.');
   int64_t number = 0;
@@ -78,7 +78,7 @@ void AddToMean(float& mean, int64_t rounds, float more, int64_t more_rounds) {
           : static_cast<float>(sum / static_cast<double>(rounds + more_rounds));
 }
 
-// `later` follows it.
+// Merges `later`, the next record, into `record`.
 void Absorb(const RoundRecord& later, RoundRecord& record) {
   record.images += later.images;
   record.sync_bytes += later.sync_bytes;
@@ -98,8 +98,8 @@ void Absorb(const RoundRecord& later, RoundRecord& record) {
   record.rounds += later.rounds;
 }
 
-// Its rounds up to `last`, from `round` on, were done again or will be. They
-// had the same part of all.
+// Cuts a record of rounds up to `last` off before `round`, because the rest is
+// repeated. Assumes equal shares for all rounds.
 void CutOff(int64_t round, int64_t last, RoundRecord& record) {
   const double left = static_cast<double>(round - record.first_round) /
                       static_cast<double>(last + 1 - record.first_round);
@@ -185,7 +185,7 @@ void RoundHistory::Add(const WorkerKey& worker, int64_t round,
     }
   }
   records.emplace_hint(after, round, std::move(record));
-  // Run epochs do not become one, however many there are.
+  // Records of different run epochs are never merged.
   if (records.size() <= max_records_ || per_record >= kMostRounds) return;
   per_record *= 2;
   for (auto it = std::next(records.begin()); it != records.end();) {
@@ -215,12 +215,12 @@ absl::StatusOr<RoundHistory> RoundHistory::Read(const std::string& run_dir) {
     return !absl::StartsWith(name, "metrics") ||
            !absl::EndsWith(name, ".jsonl");
   });
-  // The oldest first: neighbors become one record.
+  // Oldest first, so that neighbors merge.
   std::ranges::stable_sort(names, std::greater<>(), NumberOf);
   RoundHistory history;
   for (const std::string& name : names) {
     const std::string path = absl::StrCat(run_dir, "/", name);
-    std::string line;  // that has not ended
+    std::string line;  // incomplete line
     const absl::Status read =
         ReadPieces(path, [&](std::span<const std::byte> piece) {
           const absl::string_view text(
@@ -232,7 +232,7 @@ absl::StatusOr<RoundHistory> RoundHistory::Read(const std::string& run_dir) {
             absl::StrAppend(&line, parts[i]);
           }
         });
-    // The oldest may just have been removed (metrics_writer.h).
+    // The oldest file may just have been removed (metrics_writer.h).
     if (absl::IsNotFound(read)) continue;
     GANDEM_RETURN_IF_ERROR(read);
     if (!line.empty()) history.AddLine(line);

@@ -44,8 +44,8 @@ constexpr int64_t kMaxLineBytes = 4096;
 constexpr size_t kProofNameBytes = 8;
 constexpr size_t kProofTextBytes = 32;
 
-// The lock belongs to the open file description, so that it goes with the last
-// descriptor, and so that F_OFD_GETLK can ask for it.
+// The lock belongs to the open file description: closing the last descriptor
+// releases it, and F_OFD_GETLK can query it.
 struct flock WholeFile() {
   struct flock lock = {};
   lock.l_type = F_WRLCK;
@@ -66,7 +66,7 @@ bool IsFolderIn(int fd, const std::string& name) {
   return fstatat(fd, name.c_str(), &found, 0) == 0 && S_ISDIR(found.st_mode);
 }
 
-// An empty message where there is no file.
+// Returns an empty message if the file is missing.
 template <typename Message>
 absl::StatusOr<Message> ReadState(const std::string& path) {
   Message message;
@@ -114,7 +114,7 @@ absl::Status RunFolder::CheckNames() const {
     const std::string path = absl::StrCat(path_, "/", name);
     const FileWait wait(path);
     std::error_code error;
-    // A link that leads nowhere is something, though stat() finds nothing.
+    // A dangling link counts as a file, although stat() does not find it.
     const fs::file_type type = fs::symlink_status(path, error).type();
     if (type == fs::file_type::not_found || fs::is_directory(path, error)) {
       continue;
@@ -130,7 +130,7 @@ absl::Status RunFolder::CheckNames() const {
   }
   const std::string logs = path_ + "/logs";
   const absl::StatusOr<std::vector<std::string>> names = ListDirectory(logs);
-  if (!names.ok()) return absl::OkStatus();  // who writes into it will say so
+  if (!names.ok()) return absl::OkStatus();  // reported by the first writer
   for (const std::string& name : *names) {
     if (!absl::EndsWith(name, ".log")) continue;
     GANDEM_RETURN_IF_ERROR(CheckIsNoPipe(absl::StrCat(logs, "/", name)));
@@ -158,13 +158,13 @@ absl::StatusOr<RunLock> RunFolder::LockFile(const std::string& name,
   return lock;
 }
 
-// The file first: until it is locked it may name the holder before.
+// The file is locked first; until then it may name the previous holder.
 absl::StatusOr<RunLock> RunFolder::LockForTraining() const {
   GANDEM_ASSIGN_OR_RETURN(RunLock lock, LockFile("lock", kTrain, kTrainAdvice));
   const FileWait wait(path_);
   lock.folder_ = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock.folder_ < 0) return FileError(errno, "cannot open", path_);
-  // Some network file systems cannot lock a folder; there the file must do.
+  // Some network file systems cannot lock a folder; the file lock must do.
   if (flock(lock.folder_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return InUse(path_, "its state/lock was removed", kTrain, kTrainAdvice);
   }
@@ -233,7 +233,7 @@ absl::Status RunFolder::Create(const std::string& name) const {
   for (const absl::string_view part : absl::StrSplit(name, '/')) {
     absl::StrAppend(&folder, folder.empty() ? "" : "/", part);
     if (mkdirat(fd, folder.c_str(), 0777) == 0) continue;
-    const int error = errno;  // NFS may have another one than EEXIST
+    const int error = errno;  // NFS may report an error other than EEXIST
     if (IsFolderIn(fd, folder)) continue;
     return FileError(error == EEXIST ? ENOTDIR : error, "cannot create folder",
                      absl::StrCat(path_, "/", folder));
@@ -280,7 +280,7 @@ absl::StatusOr<StatusReply> RunFolder::ReadWorkers() const {
   return ReadState<StatusReply>(StatePath(kWorkers));
 }
 
-// Only what stays true after the run: who took part, and where.
+// Keeps only what stays true after the run: the workers and their hosts.
 absl::Status RunFolder::WriteWorkers(const StatusReply& status) const {
   StatusReply kept;
   kept.set_run_epoch(status.run_epoch());
@@ -301,7 +301,7 @@ absl::StatusOr<StatusReply> RunFolder::ReadFailure() const {
 absl::Status RunFolder::WriteFailure(const std::string& detail) const {
   StatusReply failure;
   failure.set_state(StatusReply::FAILED);
-  // A worker's message may hold names of files that are no text.
+  // A worker's message may contain file names that are not text.
   failure.set_detail(PrintableText(detail));
   return WriteState(StatePath(kFailure), failure);
 }

@@ -16,10 +16,10 @@ namespace {
 
 constexpr double kStragglerExcess = 0.10;
 
-// When a round was done; run epochs follow each other.
+// Time of a round; run epochs follow each other.
 using When = std::pair<int64_t, int64_t>;  // run epoch, round
 
-// All rounds of the ranks of a role that are not left out, by rank.
+// Counted rounds of a role, by rank.
 using RankRounds = std::map<int, std::map<int64_t, RoundRecord>>;
 
 double NearestRank(std::vector<double> values, double share) {
@@ -33,7 +33,7 @@ RankRounds RoundsOf(Role role, const RoundHistory& history) {
   for (const auto& [worker, rounds] : history.rounds()) {
     if (worker.role == role) result[worker.rank] = rounds;
   }
-  // Records of an older version do not say it.
+  // Records of older versions lack the number of workers.
   for (auto& [rank, rounds] : result) {
     for (auto& [round, record] : rounds) {
       if (record.workers == 0) record.workers = static_cast<int>(result.size());
@@ -42,8 +42,7 @@ RankRounds RoundsOf(Role role, const RoundHistory& history) {
   return result;
 }
 
-// The last round with another number of workers than in the end; (-1, -1):
-// there is none.
+// Returns the last round with another number of workers, or (-1, -1).
 When LastOfOtherShape(const RankRounds& ranks) {
   std::map<When, int> workers;
   for (const auto& [rank, rounds] : ranks) {
@@ -67,7 +66,7 @@ void LeaveOut(absl::FunctionRef<bool(When)> unwanted, RankRounds& ranks) {
   std::erase_if(ranks, [](const auto& item) { return item.second.empty(); });
 }
 
-// Returns how many rounds of each run epoch were left out.
+// Returns the number of rounds left out of each run epoch.
 int64_t LeaveOutWarmUp(RankRounds& ranks) {
   std::map<int64_t, int64_t> first;  // round, by run epoch
   std::set<int64_t> all;
@@ -111,7 +110,7 @@ TimeRow RowOf(const std::vector<const RoundRecord*>& records) {
   return row;
 }
 
-// Compared by computing, for waiting is what the others do for a straggler.
+// Compares compute times, because other ranks wait for a straggler.
 void FindStragglers(std::vector<RankTimes>& ranks) {
   std::vector<double> computes;
   for (const RankTimes& rank : ranks) {
@@ -137,8 +136,7 @@ int HostsOf(Role role, const StatusReply& workers) {
   return static_cast<int>(hosts.size());
 }
 
-// Images/s of a role are the sum of its workers'; all other figures are over
-// all their rounds together.
+// Sums images/s over the workers; other figures cover all their rounds.
 RoleTimes RoleTimesOf(Role role, const RunFacts& facts,
                       const RankRounds& ranks) {
   RoleTimes result = {.role = role,

@@ -2,10 +2,9 @@
 //
 // Report of a run's time, with the columns of published scaling studies.
 //
-// Shares are of the time of all rounds that count: computing, exposed
-// communication and the waits add up to 1. The first rounds of each run epoch
-// do not count (warm-up), nor do rounds from before the numbers of workers
-// changed.
+// Shares are relative to the time of all counted rounds: computing, exposed
+// communication and waits add up to 1. The warm-up of each run epoch is not
+// counted, nor are rounds before a change of the numbers of workers.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -22,12 +21,11 @@
 
 namespace gandem {
 
-// Rounds at the start of a run epoch that do not count, at most a fifth of all.
+// Warm-up rounds of a run epoch; limited to a fifth of all rounds.
 inline constexpr int64_t kWarmUpRounds = 10;
 
-// Times of one worker, or of several together.
 struct TimeRow {
-  int64_t rounds = 0;     // that count, added over the workers
+  int64_t rounds = 0;     // counted rounds, summed over the workers
   RoundTimes times = {};  // sums
   double images_per_second = 0;
   double median_round_seconds = 0;
@@ -38,7 +36,7 @@ struct TimeRow {
 struct RankTimes {
   int rank = 0;
   TimeRow row = {};
-  // Computes more than 10 % longer a round than the median of its fleet.
+  // Computes over 10 % longer per round than the fleet's median.
   bool is_straggler = false;
   double over_median = 0;  // 0.25: 25 % longer
 };
@@ -47,8 +45,8 @@ struct RoleTimes {
   Role role = ROLE_UNKNOWN;
   int workers = 0;
   int hosts = 0;             // 0: unknown
-  int64_t global_batch = 0;  // images of an update
-  double epoch_seconds = 0;  // discriminator; 0: unknown
+  int64_t global_batch = 0;  // images of one update
+  double epoch_seconds = 0;  // discriminator only; 0: unknown
   TimeRow row = {};          // all ranks
   std::vector<RankTimes> ranks = {};
 
@@ -61,12 +59,12 @@ struct TimeReport {
   std::string name = {};
   std::string run_dir = {};
   bool is_colocated = false;
-  int64_t first_round = 0;  // that counts
+  int64_t first_round = 0;  // first counted round
   int64_t last_round = 0;
   int64_t warm_up_rounds = 0;
-  bool has_other_shapes = false;  // rounds from before a change were left out
+  bool has_other_shapes = false;  // rounds before a change were left out
   int64_t unreadable_lines = 0;
-  std::string fused_backward = {};    // of FUSED feedback; else empty
+  std::string fused_backward = {};    // of FUSED feedback, otherwise empty
   int64_t lag = 0;                    // of the schedule
   int hosts = 0;                      // of all workers; 0: unknown
   std::vector<RoleTimes> roles = {};  // generator, discriminator
@@ -77,7 +75,7 @@ struct TimeReport {
 
 struct RunFacts {
   std::string name = {};
-  int64_t generator_batch = 0;  // images of an update
+  int64_t generator_batch = 0;  // images of one update
   int64_t discriminator_batch = 0;
   StatusReply workers = {};    // RunFolder::ReadWorkers()
   int64_t dataset_images = 0;  // 0: unknown
@@ -85,12 +83,12 @@ struct RunFacts {
   int64_t lag = 0;
 };
 
-//   FAILED_PRECONDITION  one of the roles has no round yet.
+//   FAILED_PRECONDITION  a role has no rounds yet
 absl::StatusOr<TimeReport> MakeTimeReport(const RunFacts& facts,
                                           const RoundHistory& history);
 
-// How `run` scales from `first`: "S" (strong: the same global batches on other
-// numbers of workers), "W" (weak: the same batches per worker), or "-".
+// Returns how `run` scales from `first`: "S" (strong: equal global batches,
+// other numbers of workers), "W" (weak: equal batches per worker), or "-".
 std::string ScalingFrom(const TimeReport& first, const TimeReport& run);
 
 }  // namespace gandem

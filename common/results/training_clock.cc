@@ -7,7 +7,7 @@
 namespace gandem {
 
 TrainingClock::TrainingClock(const RoundHistory& history) {
-  // The lowest rank: the others do their rounds at the same time.
+  // Uses the lowest rank; all ranks do their rounds at the same time.
   const auto worker = history.rounds().lower_bound({DISCRIMINATOR, 0});
   if (worker == history.rounds().end() || worker->first.role != DISCRIMINATOR) {
     return;

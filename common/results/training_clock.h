@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many images a run had trained on, and for how long, when a checkpoint was
-// made: what its quality is plotted against.
+// Training time and images of a run at each checkpoint, for plots of quality.
 //
-// Times are those of the discriminator, whose steps are the run's. Each round
-// counts once: pauses between two starts and rounds that were repeated are left
-// out. Rounds without a record (metrics_every_rounds, removed files) take as
-// long as the next recorded round.
+// Times are the discriminator's. Each round counts once, without pauses and
+// repetitions. Rounds without a record (metrics_every_rounds, removed files)
+// take as long as the next recorded round.
 //
 // Owner: values. Thread safety: pure functions.
 #pragma once
@@ -25,11 +23,11 @@ class TrainingClock {
     double seconds = 0;
   };
 
-  // An empty clock, whose readings are all 0.
+  // All readings are 0.
   TrainingClock() = default;
   explicit TrainingClock(const RoundHistory& history);
 
-  // When so many rounds were done. After the last record: that of the last.
+  // Returns the reading after `rounds` rounds, at most that of the last record.
   Reading At(int64_t rounds) const;
 
  private:

@@ -34,7 +34,7 @@ absl::StatusOr<Address> ParseUnix(absl::string_view text,
   return Address{.unix_path = std::string(path)};
 }
 
-// All addresses of this host, to a server; to a client none.
+// Returns whether a server would listen on all addresses of this host.
 bool IsWildcard(const Address& address) {
   if (address.is_unix()) return false;
   in_addr v4;
@@ -48,7 +48,7 @@ bool IsWildcard(const Address& address) {
 
 }  // namespace
 
-// Names are not looked up here: they may exist on the host that connects only.
+// Does not look names up, because only the connecting host may know them.
 absl::StatusOr<Address> ParseAddress(absl::string_view text) {
   absl::string_view rest = text;
   if (absl::ConsumePrefix(&rest, "unix:")) return ParseUnix(text, rest);

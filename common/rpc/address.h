@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Address of a server: "unix:/path" on one host, otherwise "host:port"
-// ("[::1]:7000" for IPv6; with port 0 the system chooses).
+// Address of a server: "unix:/path" or "host:port" ("[::1]:7000" for IPv6; the
+// system chooses a port for 0).
 //
 // Thread safety: pure functions, except that LookUp asks the system.
-// Errors: INVALID_ARGUMENT names the address and what would be accepted.
+// Errors: INVALID_ARGUMENT names the address and the accepted forms.
 #pragma once
 
 #include <netdb.h>
@@ -27,24 +27,23 @@ struct Address {
   bool operator==(const Address&) const = default;
 };
 
-// The operating system holds a socket's path in 108 bytes with a final zero.
+// The operating system limits socket paths to 108 bytes with a final zero.
 inline constexpr size_t kMaxUnixPath = 107;
 
 absl::StatusOr<Address> ParseAddress(absl::string_view text);
 std::string ToString(const Address& address);
 
-// The socket addresses of a TCP address; `flags` are getaddrinfo's.
-//   NOT_FOUND  in the system's words: the host's name has no address.
+// Returns the socket addresses of a TCP address; `flags` are getaddrinfo's.
+//   NOT_FOUND  the host name has no address (system's message)
 absl::StatusOr<std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>> LookUp(
     const Address& address, int flags);
 
-// A unix socket, "localhost", 127.0.0.0/8 or ::1. Another host name does not,
-// whatever it resolves to. What leaves the host is encrypted, or the network
-// is said to be trusted.
+// Returns whether traffic stays on this host: a unix socket, "localhost",
+// 127.0.0.0/8 or ::1. Other host names count as remote, whatever they resolve
+// to. Remote traffic must be encrypted or the network declared trusted.
 bool StaysOnThisHost(const Address& address);
 
-// INVALID_ARGUMENT for 0.0.0.0 and [::]: peers are told the address where a
-// server listens, and cannot connect to these.
+// Returns INVALID_ARGUMENT for 0.0.0.0 and [::], which peers cannot use.
 absl::Status CheckNoWildcard(const Address& address);
 
 }  // namespace gandem

@@ -25,12 +25,11 @@ namespace gandem {
 namespace {
 
 constexpr absl::Duration kKeepaliveInterval = absl::Seconds(30);
-// How long to wait for a TCP connection before the name is looked up again.
+// Timeout of a TCP connection, after which the name is looked up again.
 constexpr absl::Duration kConnectTimeout = absl::Seconds(10);
-// Between two looks for the address of a name.
+// Minimum time between two lookups of a name.
 constexpr absl::Duration kResolveInterval = absl::Seconds(2);
-// Bytes that are kept of gRPC's line about a failed handshake; chosen, real
-// lines are shorter.
+// Limit for gRPC's message about a failed handshake; chosen, above any.
 constexpr size_t kMaxRefusalBytes = 300;
 
 absl::StatusOr<std::shared_ptr<const Credentials>> CredentialsOf(
@@ -43,14 +42,14 @@ absl::StatusOr<std::shared_ptr<const Credentials>> CredentialsOf(
       "SetProcessCredentials() comes before channels and servers");
 }
 
-// gRPC only logs why it cannot listen; ask the system again.
+// gRPC only logs why it cannot listen, so this asks the system again.
 absl::Status WhyNoServer(const Address& address) {
   GANDEM_RETURN_IF_ERROR(TryToListen(address));
   return absl::UnavailableError(
       absl::StrCat("cannot listen on ", ToString(address)));
 }
 
-// gRPC reads addresses as URIs: other bytes of a path are percent-encoded.
+// Percent-encodes the path, because gRPC parses addresses as URIs.
 std::string ToGrpcTarget(const Address& address) {
   if (!address.is_unix()) return ToString(address);
   std::string target = "unix:";
@@ -67,18 +66,16 @@ std::string ToGrpcTarget(const Address& address) {
   return target;
 }
 
-// Whatever gRPC complains about comes back as a Status too; its own lines would
-// tear the progress bar apart.
+// Handles gRPC's own log lines: errors are also returned as Status, and direct
+// output would disrupt the progress bar.
 void LogOfGrpc(gpr_log_func_args* line) {
-  // gRPC says this and aborts; all else it says is about connections that are
-  // tried again.
+  // Failed assertions abort; all other lines are about retried connections.
   if (absl::StartsWith(line->message, "assertion failed")) {
     GANDEM_LOG_ERROR("grpc: {}:{}: {}", line->file, line->line, line->message);
   } else {
     GANDEM_LOG_DEBUG("grpc: {}", line->message);
   }
-  // Nothing else tells of a peer that does not speak TLS or whose certificate
-  // OpenSSL refuses.
+  // Only this log line reports a peer without TLS or with a bad certificate.
   if (line->severity == GPR_LOG_SEVERITY_ERROR &&
       absl::EndsWith(line->file, "ssl_transport_security.cc")) {
     NoteRefusal(
@@ -86,13 +83,13 @@ void LogOfGrpc(gpr_log_func_args* line) {
   }
 }
 
-// Keeps gRPC running until the process ends. When the last channel or server of
-// a process goes, gRPC stops its own threads, and in 1.51 that can take 10 s (a
-// thread that still polls) or abort (an event left in the queue that callback
-// calls share). A worker's exchange comes and goes with the run epochs.
+// Keeps gRPC running until the process ends. Otherwise gRPC 1.51 stops its
+// threads with the last channel or server, which can take 10 s (a thread still
+// polls) or abort (an event is left in the shared queue of callback calls). A
+// worker's exchange restarts in every run epoch.
 class Keeper {
  public:
-  // One callback call, so that its channel holds the shared queue for good.
+  // Makes one callback call so that its channel holds the shared queue.
   Keeper()
       : stub_(grpc::CreateChannel("unix:/nonexistent",
                                   grpc::InsecureChannelCredentials())) {
@@ -114,7 +111,7 @@ class Keeper {
 void StartGrpc() {
   static const Keeper* const keeper = [] {
     gpr_set_log_function(LogOfGrpc);
-    // Servers that do not offer it say so; gRPC knows no other way round.
+    // Enabled globally; servers that do not offer it turn it off.
     grpc::EnableDefaultHealthCheckService(true);
     return new Keeper;  // never destroyed
   }();
@@ -130,9 +127,9 @@ void Prepare(const RpcOptions& options, bool is_unix,
   const int max_bytes = static_cast<int>(options.max_message_bytes);
   builder.SetMaxSendMessageSize(max_bytes);
   builder.SetMaxReceiveMessageSize(max_bytes);
-  // Otherwise two servers could share a port, each getting half of the calls.
+  // Otherwise two servers could share a port and each get half of the calls.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // Allows the pings of CreateChannel; gRPC's own limit is one in 5 minutes.
+  // Allows the pings of CreateChannel; gRPC's default is one in 5 minutes.
   builder.AddChannelArgument(
       GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
       Milliseconds(kKeepaliveInterval / 2));
@@ -161,8 +158,7 @@ std::chrono::system_clock::time_point ToGrpcDeadline(absl::Time deadline) {
   return absl::ToChronoTime(std::max(time, absl::UnixEpoch()));
 }
 
-// Reconnects quickly, and notices a peer that went silent; gRPC's defaults are
-// for servers far away.
+// Reconnects quickly and detects a silent peer, unlike gRPC's defaults.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(
     absl::string_view address, const RpcOptions& options) {
   GANDEM_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address));
@@ -174,7 +170,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(
   arguments.SetMaxSendMessageSize(max_bytes);
   arguments.SetMaxReceiveMessageSize(max_bytes);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  // Channels to one address must not share a connection and its backoff.
+  // Prevents channels to one address from sharing a connection and its backoff.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS,
@@ -183,9 +179,8 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(
     arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE,
                      options.probes_bandwidth ? 1 : 0);
   } else {
-    // A name may lead elsewhere after a loss, as that of a pod that was made
-    // again: gRPC would ask once in 30 s only, and wait 20 s for the old
-    // address.
+    // A name may get a new address, for example of a recreated pod. By default
+    // gRPC would look it up every 30 s and wait 20 s for the old address.
     arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS,
                      Milliseconds(kResolveInterval));
     arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// gRPC channels and servers with our limits: message sizes from the config, no
-// HTTP proxy, quick reconnects, one server per port. All calls show the token
-// of the run, and servers refuse those that do not before they read a message
-// (guarded_calls.h), whatever services they offer.
+// Creates gRPC channels and servers with size limits from the config, no HTTP
+// proxy, quick reconnects and one server per port. Servers reject calls without
+// the run's token before reading a message (guarded_calls.h).
 //
 // Owner: the caller. Thread safety: channels from any thread; a server is
 // started and stopped by one thread.
@@ -24,29 +23,27 @@
 
 namespace gandem {
 
-// A deadline of MonotonicNow() for ClientContext::set_deadline and
-// Server::Shutdown, which take the wall clock's and turn it at once into one of
-// a clock that does not step; and every time before 1970 for "never".
+// Converts a MonotonicNow() deadline for ClientContext::set_deadline and
+// Server::Shutdown. They take a wall clock time, convert it to a monotonic time
+// at once, and read times before 1970 as "never".
 std::chrono::system_clock::time_point ToGrpcDeadline(absl::Time deadline);
 
 struct RpcOptions {
   int64_t max_message_bytes = int64_t{64} << 20;  // 64 KiB to 2^31 - 1
-  // How long a TCP peer may be silent before its connection is given up; at
-  // least the heartbeat timeout, because only that declares a worker dead. A
-  // unix socket needs no such guess.
+  // Silence after which a TCP connection is closed, at least the heartbeat
+  // timeout, because only heartbeats declare a worker dead.
   absl::Duration keepalive_timeout = absl::Minutes(2);  // 1 s to 1 h
-  // Whether gRPC may measure the bandwidth of a Unix socket. It sends a ping
-  // after a message, which costs as much as a small message and makes large
-  // ones faster.
+  // Lets gRPC measure a unix socket's bandwidth with pings, which make large
+  // messages faster but cost as much as small ones.
   bool probes_bandwidth = true;
-  // Null: those of the process.
+  // Null: the credentials of the process.
   std::shared_ptr<const Credentials> credentials = nullptr;
 };
 
-// Connects on first use, and again after a loss.
-//   INVALID_ARGUMENT     a bad address.
-//   FAILED_PRECONDITION  see CheckConnectAddress.
-//   INTERNAL             the process has set no credentials.
+// Returns a channel that connects on first use and reconnects after a loss.
+//   INVALID_ARGUMENT     a bad address
+//   FAILED_PRECONDITION  see CheckConnectAddress
+//   INTERNAL             the process has no credentials
 absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(
     absl::string_view address, const RpcOptions& options);
 
@@ -55,31 +52,29 @@ class RpcServer {
   struct Options {
     std::string address;
     RpcOptions rpc = {};
-    // grpc.health.v1.Health, for those who watch the process: SERVING while it
+    // Offers grpc.health.v1.Health, which reports SERVING while the process
     // answers. Its Check takes no token (guarded_calls.h).
     bool offers_health = false;
   };
 
-  // `add_services` registers what the server offers; the services must outlive
-  // it.
-  //   INVALID_ARGUMENT     a bad address.
-  //   FAILED_PRECONDITION  see CheckMayListen.
-  //   INTERNAL             the process has set no credentials.
-  //   ALREADY_EXISTS       the port or socket is in use.
-  //   the system's error   any other reason why it cannot listen.
+  // `add_services` registers services, which must outlive the server.
+  //   INVALID_ARGUMENT     a bad address
+  //   FAILED_PRECONDITION  see CheckMayListen
+  //   INTERNAL             the process has no credentials
+  //   ALREADY_EXISTS       the port or socket is in use
+  //   the system's error   the server cannot listen for another reason
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
       const Options& options,
       absl::FunctionRef<void(grpc::ServerBuilder&)> add_services);
   RpcServer(const RpcServer&) = delete;
   RpcServer& operator=(const RpcServer&) = delete;
-  // Shutdown without waiting for calls.
+  // Shuts down without waiting for calls.
   ~RpcServer();
 
-  // Address for peers, with the port that the system chose.
+  // Returns the address for peers, with the port that the system chose.
   std::string address() const { return ToString(address_); }
 
-  // Refuses new calls, cancels those that still run at `deadline` and returns
-  // when their handlers have returned.
+  // Refuses new calls, cancels calls at `deadline`, and awaits handlers.
   void Shutdown(absl::Time deadline);
 
  private:

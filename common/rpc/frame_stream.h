@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One bidirectional stream of frames over gRPC's callback interface, the same
-// for both ends: `Reactor` is grpc::ServerBidiReactor or ClientBidiReactor of
-// byte buffers. It reads one message ahead of the one that is being handled, so
-// that the socket and the copy overlap; a frame that cannot be handled yet
-// stays where it is, and gRPC's flow control makes the sender wait.
+// A bidirectional stream of frames over gRPC's callback interface, for both
+// ends: `Reactor` is grpc::ServerBidiReactor or ClientBidiReactor of byte
+// buffers. Reads one message ahead, so that receiving overlaps with handling. A
+// frame that cannot be handled yet waits, and gRPC's flow control stops the
+// sender.
 //
 // `Codec` is a struct:
 //   using Frame = ...;
@@ -12,7 +12,7 @@
 //   static absl::StatusOr<Frame> Decode(const grpc::ByteBuffer&,
 //                                       int64_t max_bytes);
 //
-// Owner: itself, from Open() until OnDone; others share it to poke it.
+// Owner: itself, from Open() until OnDone; others share it to call Poke.
 // Thread safety: Poke and Stop from any thread. The virtual functions are
 // called one at a time, without a lock.
 #pragma once
@@ -44,14 +44,13 @@ class FrameStream : public Reactor {
   FrameStream(const FrameStream&) = delete;
   FrameStream& operator=(const FrameStream&) = delete;
 
-  // Something that Receive or NextFrame looks at has changed. Before Open
-  // nothing happens: gRPC does not know the call yet, and Open looks at
-  // everything.
+  // Calls Receive and NextFrame again, because their inputs have changed. Has
+  // no effect before Open, which calls them anyway.
   void Poke() {
     if (open_.load()) strand_.Poke();
   }
 
-  // Ends the stream with `reason`; the first one counts.
+  // Ends the stream with `reason`; only the first reason counts.
   void Stop(absl::Status reason) {
     {
       absl::MutexLock lock(&mu_);
@@ -61,32 +60,31 @@ class FrameStream : public Reactor {
   }
 
  protected:
-  // From now on the stream owns itself. `self` outlives the poke, which may
-  // end the call: another thread is in OnDone then.
+  // Makes the stream own itself. `self` must outlive Poke, which may end the
+  // call while another thread runs OnDone.
   void Open(const std::shared_ptr<void>& self) {
     self_ = self;
     open_.store(true);
     Poke();
   }
-  // To be called last in OnDone.
+  // Must be the last call in OnDone.
   void Release() { auto self = std::move(self_); }
 
-  // Handles a frame; false: not now, call again after a poke. An error ends the
-  // stream.
+  // Handles a frame. False: call again after a poke. Errors end the stream.
   virtual absl::StatusOr<bool> Receive(const Frame& frame) = 0;
-  // Next frame to send, if any; called while the previous frame is being sent.
+  // Returns the next frame, if any, while the previous one is being sent.
   virtual std::optional<Frame> NextFrame() = 0;
-  virtual void Sent(const Frame&) {}  // has left
-  // The stream ends and nothing is started any more. OK: the peer ended it.
+  virtual void Sent(const Frame&) {}  // after the frame was sent
+  // Called at the end, when nothing is started any more. OK: the peer ended it.
   virtual void End(const absl::Status& reason) = 0;
-  // A server must not end a call while it is writing.
+  // Returns false for servers, which must not end a call while writing.
   virtual bool MayEndWhileWriting() const = 0;
 
  private:
   enum class Event { kNone, kDone, kFailed };
   struct Message {
     grpc::ByteBuffer bytes;
-    Frame frame;  // what they were made of
+    Frame frame;  // the frame in `bytes`
   };
 
   void OnReadDone(bool ok) override { Signal(&FrameStream::read_event_, ok); }
@@ -140,7 +138,7 @@ class FrameStream : public Reactor {
     this->StartRead(&incoming_);
   }
 
-  // Prepares one frame ahead, so that checksum and socket overlap.
+  // Prepares one frame ahead, so that its checksum overlaps with sending.
   void StartWriting() {
     if (end_.has_value()) return;
     Prepare();
@@ -159,7 +157,7 @@ class FrameStream : public Reactor {
         Message{.bytes = Codec::Encode(*frame), .frame = *std::move(frame)};
   }
 
-  // False: the first frame has to wait.
+  // Returns false if the first frame has to wait.
   bool HandleFirst() {
     if (!current_.has_value()) {
       absl::StatusOr<Frame> frame =
@@ -183,7 +181,7 @@ class FrameStream : public Reactor {
   std::shared_ptr<void> self_;
   std::atomic<bool> open_ = false;
 
-  // In the strand only.
+  // Used in the strand only.
   bool reading_ = false;
   bool writing_ = false;
   std::optional<absl::Status> end_;

@@ -29,10 +29,10 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
 
 absl::Status FromGrpcStatus(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
-  // Whoever sent it.
+  // Escapes the message, which may be from an untrusted peer.
   absl::Status result(static_cast<absl::StatusCode>(status.error_code()),
                       PrintableText(status.error_message()));
-  // A stranger's details are kept only when they are ours.
+  // Ignores details of other kinds.
   ErrorDetail detail;
   if (!status.error_details().empty() &&
       detail.ParseFromString(status.error_details())) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// absl::Status across an RPC. Codes map one to one; an ErrorDetail travels as
-// payload, so that no branch reads message text.
+// Converts absl::Status for an RPC. Codes map one to one. An ErrorDetail is
+// sent as payload, so that no code has to parse messages.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -15,8 +15,7 @@
 
 namespace gandem {
 
-// Messages longer than 2000 bytes are cut: gRPC sends them in the trailers,
-// which are limited to 8 KiB.
+// Truncates messages to 2000 bytes, because gRPC limits trailers to 8 KiB.
 grpc::Status ToGrpcStatus(const absl::Status& status);
 absl::Status FromGrpcStatus(const grpc::Status& status);
 

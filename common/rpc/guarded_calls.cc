@@ -24,7 +24,7 @@ namespace {
 using ::grpc::experimental::ClientInterceptorFactoryInterface;
 using ::grpc::experimental::ServerInterceptorFactoryInterface;
 
-// The metadata of a call that holds the token.
+// Metadata key of the token.
 constexpr char kTokenKey[] = "gandem-token";
 constexpr char kHealthCheck[] = "/grpc.health.v1.Health/Check";
 constexpr char kRefused[] =
@@ -32,8 +32,8 @@ constexpr char kRefused[] =
     "RUN_DIR/state/token of this run";
 constexpr size_t kMaxShownPath = 100;
 
-// Adds the token to the metadata of one call. gRPC has call credentials for
-// this, but not on plain connections.
+// Adds the token to the metadata of a call. gRPC's call credentials would do
+// this only on encrypted connections.
 class ShowToken : public grpc::experimental::Interceptor {
  public:
   explicit ShowToken(std::shared_ptr<const Credentials> credentials)
@@ -59,7 +59,7 @@ class ShowTokenFactory : public ClientInterceptorFactoryInterface {
 
   grpc::experimental::Interceptor* CreateClientInterceptor(
       grpc::experimental::ClientRpcInfo*) override {
-    return new ShowToken(credentials_);  // gRPC takes it
+    return new ShowToken(credentials_);  // gRPC takes ownership
   }
 
  private:
@@ -95,7 +95,7 @@ absl::string_view View(const grpc_slice& slice) {
           GRPC_SLICE_LENGTH(slice)};
 }
 
-// Looks at the metadata of each call.
+// Checks the token of each call.
 class TokenCheck {
  public:
   TokenCheck(const Address& address,
@@ -104,8 +104,8 @@ class TokenCheck {
         credentials_(std::move(credentials)),
         offers_health_(offers_health) {}
 
-  // gRPC calls Process for each call, in its filter below all services: before
-  // a handler is chosen and before a message is read. It owns `this`.
+  // Returns a processor that gRPC calls before it chooses a handler or reads a
+  // message. The processor owns `check`.
   static grpc_auth_metadata_processor Processor(
       std::unique_ptr<TokenCheck> check) {
     return {.process = Process, .destroy = Destroy, .state = check.release()};
@@ -126,7 +126,7 @@ class TokenCheck {
       if (key != kTokenKey) continue;
       has_token = true;
       if (IsToken(check->credentials_->token, View(metadata[i].value))) {
-        // Consumed: handlers do not see it.
+        // Consumed, so that handlers do not see the token.
         done(call, &metadata[i], 1, nullptr, 0, GRPC_STATUS_OK, nullptr);
         return;
       }
@@ -148,11 +148,11 @@ class TokenCheck {
   const bool offers_health_;
 };
 
-// gRPC's own credentials for plain connections take no processor of metadata in
-// C++, those of its C library do; and so there is one way for all.
+// Server credentials from gRPC's C library: the C++ credentials of plain
+// connections accept no metadata processor.
 class GuardedCredentials final : public grpc::ServerCredentials {
  public:
-  // Takes `core` and `check` over.
+  // Takes ownership of `core` and `check`.
   GuardedCredentials(grpc_server_credentials* core,
                      std::unique_ptr<TokenCheck> check)
       : core_(core) {
@@ -163,7 +163,7 @@ class GuardedCredentials final : public grpc::ServerCredentials {
   GuardedCredentials& operator=(const GuardedCredentials&) = delete;
   ~GuardedCredentials() override { grpc_server_credentials_release(core_); }
 
-  // The processor that checks the token is never replaced.
+  // Ignored, because the token check must never be replaced.
   void SetAuthMetadataProcessor(
       const std::shared_ptr<grpc::AuthMetadataProcessor>&) override {}
 
@@ -210,7 +210,7 @@ std::shared_ptr<grpc::Channel> GuardedChannel(
         grpc::SslCredentials({.pem_root_certs = own->authority_pem(),
                               .pem_private_key = own->key_pem(),
                               .pem_cert_chain = own->certificate_pem()});
-    // The certificate of a run is the same on all hosts and names none.
+    // The run's certificate is shared by all hosts and names none of them.
     if (own->are_of_run()) {
       arguments.SetSslTargetNameOverride(kRunCertificateName);
     }

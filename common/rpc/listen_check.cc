@@ -36,12 +36,12 @@ absl::Status TryUnix(const Address& address) {
   return absl::OkStatus();
 }
 
-// 0, or the error's number.
+// Returns 0 or errno.
 int TryAddress(const addrinfo& address) {
   const int fd = socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return errno;
   const absl::Cleanup close_socket = [fd] { close(fd); };
-  // As gRPC does: connections in TIME_WAIT do not count.
+  // Like gRPC, ignores connections in TIME_WAIT.
   const int yes = 1;
   const bool listens =
       setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) == 0 &&
@@ -49,7 +49,7 @@ int TryAddress(const addrinfo& address) {
   return listens ? 0 : errno;
 }
 
-// A name may stand for several addresses, of which one has to work.
+// A name may have several addresses, one of which must work.
 absl::Status TryTcp(const Address& address) {
   const auto list = LookUp(address, AI_PASSIVE);
   if (!list.ok()) {
@@ -88,7 +88,7 @@ absl::Status CheckUnixSocketAnswers(const Address& address) {
   const sockaddr_un name = UnixSocketAddress(address);
   if (connect(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) ==
           0 ||
-      errno == EAGAIN) {  // EAGAIN: its backlog is full
+      errno == EAGAIN) {  // its backlog is full
     return absl::OkStatus();
   }
   return absl::ErrnoToStatus(

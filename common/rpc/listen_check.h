@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a server could listen on an address. Nothing listens there when these
-// return.
+// Checks whether a server could listen on an address, without listening.
 //
 // Thread safety: any thread.
-// Errors: INVALID_ARGUMENT for an address that makes no sense, ALREADY_EXISTS
-// for one that another process listens on, else the system's. All name it.
+// Errors: INVALID_ARGUMENT for an invalid address, ALREADY_EXISTS if another
+// process listens, else the system's. All name the address.
 #pragma once
 
 #include <string>
@@ -17,30 +16,31 @@
 
 namespace gandem {
 
-// Whether a server with these credentials is allowed to; asks nobody.
-//   FAILED_PRECONDITION  other hosts reach the address, and the traffic would
-//                        not be encrypted; or see Certificates::CheckServes.
-//   INVALID_ARGUMENT     see CheckNoWildcard.
+// Checks whether these credentials allow listening; does not use the network.
+//   FAILED_PRECONDITION  other hosts can reach the address and the traffic
+//                        would not be encrypted; or see
+//                        Certificates::CheckServes
+//   INVALID_ARGUMENT     see CheckNoWildcard
 absl::Status CheckMayListen(const Address& address,
                             const Credentials& credentials);
 
-// For processes that have to know before they are ready to serve.
-//   FAILED_PRECONDITION  see CheckMayListen.
+// Checks an address early, before the process is ready to serve.
+//   FAILED_PRECONDITION  see CheckMayListen
 absl::Status CheckCanListen(absl::string_view address,
                             const Credentials& credentials);
 
-// gRPC takes over a path that another server listens on. A path that nobody
-// listens on is left from a killed process and may be taken.
+// Refuses a path on which another server listens, because gRPC would take it
+// over. A path left by a killed process is free.
 absl::Status CheckUnixSocketIsFree(const Address& address);
 
-// OK: somebody listens there, and this process may connect.
+// Returns OK if a server listens on the path and this process may connect.
 absl::Status CheckUnixSocketAnswers(const Address& address);
 
-// Message about an address that cannot be used.
+// Returns the message for an address that cannot be used.
 std::string CannotListen(const Address& address);
 absl::Status AddressInUse(const Address& address);
 
-// Listens and stops at once.
+// Listens on the address and stops at once.
 absl::Status TryToListen(const Address& address);
 
 }  // namespace gandem

@@ -15,7 +15,7 @@ namespace {
 
 void DeleteSharedBytes(void* bytes) { delete static_cast<SharedBytes*>(bytes); }
 
-// A slice that keeps the bytes alive. gRPC only reads what it sends.
+// Returns a slice that keeps the bytes alive. gRPC does not write to it.
 grpc::Slice ShareSlice(const SharedBytes& bytes) {
   return grpc::Slice(const_cast<std::byte*>(bytes.data()), bytes.size(),
                      &DeleteSharedBytes, new SharedBytes(bytes));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shared bytes as gRPC's messages and back, without a copy.
+// Converts shared bytes to gRPC messages and back without a copy.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -17,21 +17,20 @@
 
 namespace gandem {
 
-// `head`, then `payload`, whose memory the message shares.
+// Returns a message of `head` and `payload`; shares the memory of `payload`.
 grpc::ByteBuffer JoinSlices(const std::string& head,
                             const SharedBytes& payload);
 
-// The pieces in which gRPC received a message, in order.
-//   INVALID_ARGUMENT  it cannot be unpacked.
+// Returns the received pieces of a message in order.
+//   INVALID_ARGUMENT  the message cannot be unpacked
 absl::StatusOr<std::vector<SharedBytes>> ShareSlices(
     const grpc::ByteBuffer& buffer);
 
-// Damages a message in tests: passes this failpoint, which may flip a bit of
-// it.
+// Passes the failpoint and flips a bit of the message if it is armed.
 void DamageMessage(absl::string_view failpoint, grpc::ByteBuffer& message);
 
-// Does that to all that is sent in a call of `method`, for either end of it;
-// null for calls that are none of the control plane's. gRPC takes it.
+// Returns an interceptor that applies `damage` to all sent messages of a call,
+// or null if `method` is not of the control plane. gRPC takes ownership.
 grpc::experimental::Interceptor* NewControlDamage(
     absl::string_view method, void (*damage)(grpc::ByteBuffer& message));
 

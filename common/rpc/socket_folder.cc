@@ -22,10 +22,10 @@ namespace {
 
 constexpr size_t kMaxName = 32;
 constexpr absl::string_view kPrefix = "gandem-sockets-";
-constexpr absl::string_view kSuffix = "XXXXXX";  // mkdtemp fills it in
+constexpr absl::string_view kSuffix = "XXXXXX";  // filled in by mkdtemp
 // Maximum number of folders that one call removes, to limit its time.
 constexpr int kMaxRemovals = 32;
-// Others may take a folder for abandoned in the moment before it is locked.
+// Retries because another process may remove a folder before it is locked.
 constexpr int kMostTries = 100;
 
 // Folder in which socket folders are created.
@@ -38,21 +38,21 @@ std::string Parent() {
   return is_usable ? parent : "/tmp";
 }
 
-// Other users cannot have changed what is in a folder that passes the test.
+// Returns whether only this user can change the folder's contents.
 bool IsPrivate(const std::string& folder) {
   struct stat info = {};
   return lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) &&
          info.st_uid == geteuid() && (info.st_mode & 077) == 0;
 }
 
-// A descriptor that holds the folder's lock; -1 with errno: another one does
-// (EWOULDBLOCK), the folder is gone (ENOENT), or it has no locks.
+// Returns a descriptor that holds the folder's lock, or -1 with errno:
+// EWOULDBLOCK if it is locked, ENOENT if it is gone, else no lock support.
 int TryLock(const std::string& folder) {
   const int fd =
       open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return -1;
   int error = flock(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
-  // Not of a folder that was removed, and made again, meanwhile.
+  // Checks that the folder was not removed and recreated meanwhile.
   if (error == 0 && !IsOpenAs(fd, folder)) error = ENOENT;
   if (error == 0) return fd;
   close(fd);
@@ -84,7 +84,7 @@ absl::StatusOr<LockedFolder> Make() {
           FileError(errno, "cannot make a folder for sockets", path), parent);
     }
     const int lock = TryLock(path);
-    // Others have removed it, or are about to.
+    // Another process has removed it or is about to.
     if (lock < 0 && (errno == EWOULDBLOCK || errno == ENOENT)) continue;
     return LockedFolder{std::move(path), lock};
   }
@@ -122,7 +122,7 @@ absl::StatusOr<std::unique_ptr<SocketFolder>> SocketFolder::Create() {
 SocketFolder::~SocketFolder() {
   RemoveAll(path_).IgnoreError();
   if (lock_ >= 0) close(lock_);
-  // Processes of the same run may have been killed meanwhile.
+  // Other processes of the run may have been killed meanwhile.
   RemoveAbandoned();
 }
 

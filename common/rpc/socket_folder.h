@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A folder for this process's unix sockets. Their paths are limited to 107
-// bytes, so they do not stand in the run folder but in
-// $TMPDIR/gandem-sockets-XXXXXX, or in /tmp where $TMPDIR is too long. Only the
-// same user can connect: its mode is 0700.
+// A folder for this process's unix sockets. Socket paths are limited to 107
+// bytes, so the folder is $TMPDIR/gandem-sockets-XXXXXX (in /tmp if $TMPDIR is
+// too long) instead of the run folder. Its mode 0700 admits only the same user.
 //
-// The process holds a lock (flock) on the folder. A process that is killed
-// leaves its folder behind without one: whoever creates the next folder there,
-// or gives up one, removes folders of the same user whose lock is free.
+// The process holds a lock (flock) on the folder. A killed process leaves an
+// unlocked folder; processes of the same user remove such folders when they
+// create or remove their own.
 //
-// Owner: the process that listens; the folder goes with the object.
+// Owner: the process that listens; the destructor removes the folder.
 // Thread safety: one thread.
 #pragma once
 
@@ -24,17 +23,16 @@ namespace gandem {
 
 class SocketFolder {
  public:
-  // The system's error when no folder can be made.
+  // Returns the system's error if no folder can be created.
   static absl::StatusOr<std::unique_ptr<SocketFolder>> Create();
-  // Removes abandoned folders as Create() does, for a process without a folder
-  // of its own.
+  // Removes abandoned folders, for a process without its own folder.
   static void RemoveAbandoned();
   SocketFolder(const SocketFolder&) = delete;
   SocketFolder& operator=(const SocketFolder&) = delete;
   ~SocketFolder();
 
   const std::string& path() const { return path_; }
-  // "unix:<path>/<name>"; `name` has at most 32 bytes.
+  // Returns "unix:<path>/<name>"; `name` has at most 32 bytes.
   std::string AddressOf(absl::string_view name) const;
 
  private:

@@ -110,8 +110,8 @@ absl::Status UnaryCalls::NoteDamage(Damage damage,
 }
 
 absl::Status UnaryCalls::Begin(grpc::ClientContext& context) {
-  // A call that fails at once while nobody listens would leave gRPC without a
-  // thread that notices the new connection, but for a poll every 5 seconds.
+  // Without this, a call that fails before the server listens would leave gRPC
+  // to notice the connection by a poll every 5 seconds.
   context.set_wait_for_ready(true);
   absl::MutexLock lock(&mu_);
   if (is_cancelled_) return cancelled_;

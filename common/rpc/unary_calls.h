@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls with one message each way: with a deadline, and the answer or a Status.
+// Unary calls with a deadline, and optionally checksums.
 //
-// Calls for which a flipped bit could do harm unnoticed are checked. The
-// metadata of the call holds a CRC32C of the request; trailing metadata holds
-// one of the answer, reply or error. TCP's own checksum is weak and memory has
-// none; TLS has a better one. The checksum covers the content of a message:
-// gRPC parses the bytes, and a bit without meaning may differ. A message
-// without a checksum is accepted, since one flipped bit hits either the message
-// or its checksum.
+// Checked calls detect flipped bits, which TCP's weak checksum and memory may
+// miss. Metadata contains a CRC32C of the request, and trailing metadata one of
+// the reply or error. The checksum covers the parsed content of a message,
+// because gRPC parses the bytes first. A message without a checksum is
+// accepted, since one flipped bit damages either the message or its checksum.
 //
 // Owner: a client. Thread safety: any thread.
-// Errors of a call: the server's, as FromGrpcStatus has them, UNAVAILABLE,
-// DEADLINE_EXCEEDED, and those below.
+// Errors of a call: the server's (see FromGrpcStatus), UNAVAILABLE,
+// DEADLINE_EXCEEDED, and the errors below.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -38,12 +36,12 @@
 
 namespace gandem {
 
-// As generated stubs have them: &Control::Stub::Status.
+// Method of a generated stub, for example &Control::Stub::Status.
 template <typename Stub, typename Request, typename Reply>
 using UnaryMethod = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&,
                                            Reply*);
 
-// One that `context` says more about.
+// Makes a call with the options of `context`.
 template <typename Stub, typename Request, typename Reply>
 absl::StatusOr<Reply> CallIn(grpc::ClientContext& context, Stub& stub,
                              UnaryMethod<Stub, Request, Reply> method,
@@ -55,7 +53,7 @@ absl::StatusOr<Reply> CallIn(grpc::ClientContext& context, Stub& stub,
   return reply;
 }
 
-// Fails at once where nobody listens; says why nobody at `address` answers.
+// Fails at once if nobody listens at `address`, and says why.
 template <typename Stub, typename Request, typename Reply>
 absl::StatusOr<Reply> CallOnce(Stub& stub,
                                UnaryMethod<Stub, Request, Reply> method,
@@ -69,24 +67,23 @@ absl::StatusOr<Reply> CallOnce(Stub& stub,
   return WithReason(reply.status(), address, credentials);
 }
 
-// The bytes of `message` that the checksums are of: the same for equal
-// messages, whereas SerializeAsString() writes the entries of a map in any
-// order.
+// Returns the bytes under the checksum. They are equal for equal messages,
+// unlike SerializeAsString() with its arbitrary order of map entries.
 std::string CheckedBytes(const google::protobuf::MessageLite& message);
 
-// Before the call starts.
+// Adds the checksum of the request before the call starts.
 void SayChecksum(absl::string_view request, grpc::ClientContext& call);
-//   DATA_LOSS  the request is not what its caller has sent.
+//   DATA_LOSS  the request differs from the one that was sent
 absl::Status CheckRequest(absl::string_view request,
                           const grpc::ServerContextBase& call);
 
-// Before the call ends, of `reply` or of an error.
+// Adds the checksum of `reply` or of an error before the call ends.
 void SayAnswer(const grpc::Status& status, absl::string_view reply,
                grpc::ServerContextBase& call);
 
 enum class Damage {
   kNone,
-  kPossible,  // of what gRPC itself looks at: worth another try
+  kPossible,  // perhaps in gRPC's own data: retry
   kRequest,
   kReply,
 };
@@ -94,10 +91,10 @@ enum class Damage {
 Damage JudgeAnswer(const grpc::Status& status, absl::string_view reply,
                    const grpc::ClientContext& call);
 
-// Error of a call with this damage.
+// Returns the error of a call with this damage.
 absl::Status DamagedCall(Damage damage);
 
-// A server's answer: what `handle` says to a request that is whole.
+// Checks the request, calls `handle` and adds the checksum of the answer.
 template <typename Request, typename Reply, typename Handle>
 grpc::Status AnswerChecked(grpc::ServerContextBase& call,
                            const Request& request, const Handle& handle,
@@ -111,12 +108,11 @@ grpc::Status AnswerChecked(grpc::ServerContextBase& call,
   return status;
 }
 
-// A server's stub, with a connection that can be left for a new one.
+// A stub of a server that can switch to a new connection.
 // Thread safety: any thread.
 template <typename Service>
 class ReconnectingStub {
  public:
-  // `channel` leads to `address`.
   ReconnectingStub(absl::string_view address,
                    const std::shared_ptr<grpc::Channel>& channel)
       : address_(address), stub_(Service::NewStub(channel)) {}
@@ -126,10 +122,10 @@ class ReconnectingStub {
     return stub_;
   }
 
-  // For the calls from now on (see MayBeDamage).
+  // Uses a new connection for later calls (see MayBeDamage).
   void Reconnect() ABSL_LOCKS_EXCLUDED(mu_) {
     const auto channel = CreateChannel(address_, RpcOptions());
-    if (!channel.ok()) return;  // the one there was is as good
+    if (!channel.ok()) return;  // keep the old connection
     absl::MutexLock lock(&mu_);
     stub_ = Service::NewStub(*channel);
   }
@@ -140,16 +136,13 @@ class ReconnectingStub {
   std::shared_ptr<typename Service::Stub> stub_ ABSL_GUARDED_BY(mu_);
 };
 
-// Calls that wait for a server, and that another thread can end:
-//   UNAVAILABLE  also: the server cancelled the call, or Cancel(false).
-//   CANCELLED    after Cancel(true), and only then; says what the constructor
-//                was given.
-//   DATA_LOSS    of CheckedCall: damaged on its way, and again when it was sent
-//                once more.
+// Calls that wait for a server and can be cancelled by another thread:
+//   UNAVAILABLE  also: the server cancelled the call, or Cancel(false)
+//   CANCELLED    only after Cancel(true); the message is `why_cancelled`
+//   DATA_LOSS    CheckedCall: damaged twice, at the first try and the retry
 class UnaryCalls {
  public:
-  // `on_damage` hears of each request (`is_outgoing`) or answer that was
-  // damaged; it may be empty.
+  // Calls `on_damage`, if set, for each damaged request or answer.
   explicit UnaryCalls(absl::string_view why_cancelled,
                       std::function<void(bool is_outgoing)> on_damage = {})
       : cancelled_(absl::CancelledError(why_cancelled)),
@@ -166,8 +159,8 @@ class UnaryCalls {
     return reply;
   }
 
-  // The same, checked and sent again once, of a service that answers with
-  // AnswerChecked. A request that comes twice does no more than once.
+  // Makes a checked call and retries it once, for servers that use
+  // AnswerChecked. The server must ignore a repeated request.
   template <typename Service, typename Request, typename Reply>
   absl::StatusOr<Reply> CheckedCall(
       ReconnectingStub<Service>& stub,
@@ -183,7 +176,7 @@ class UnaryCalls {
           (stub.Get().get()->*method)(&context, request, &reply);
       const Damage damage = JudgeAnswer(answer, CheckedBytes(reply), context);
       const absl::Status status = End(context, NoteDamage(damage, answer));
-      // A wrong length makes a peer wait for what never comes.
+      // A damaged length makes the peer wait for bytes until the deadline.
       if (damage != Damage::kNone || absl::IsDeadlineExceeded(status)) {
         stub.Reconnect();
       }
@@ -193,14 +186,14 @@ class UnaryCalls {
     }
   }
 
-  // Ends the calls of now, and with `for_good` all later ones.
+  // Cancels the current calls, and with `for_good` all later ones.
   void Cancel(bool for_good);
 
-  // False: Cancel(true) came before `time`.
+  // Returns false if Cancel(true) was called before `time`.
   bool WaitUntil(absl::Time time);
 
  private:
-  // How the call ended.
+  // Reports damage and returns the result of the call.
   absl::Status NoteDamage(Damage damage, const grpc::Status& answer) const;
   absl::Status Begin(grpc::ClientContext& context);
   absl::Status End(grpc::ClientContext& context, const absl::Status& status);

@@ -24,7 +24,7 @@ namespace {
 
 enum class Speaks { kPlain, kTls, kNothing };
 
-// How long a connection, and what is sent and read on it, may take.
+// Limits connecting, sending and receiving on `fd`.
 void SetTimeout(int fd, absl::Time deadline) {
   const timeval left = absl::ToTimeval(
       std::max(deadline - MonotonicNow(), absl::Milliseconds(1)));
@@ -32,8 +32,8 @@ void SetTimeout(int fd, absl::Time deadline) {
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &left, sizeof(left));
 }
 
-// A server with TLS shows its certificate; one without sends the settings of
-// HTTP/2, which OpenSSL takes for a wrong version of TLS.
+// A TLS server shows its certificate. A plain server sends HTTP/2 settings,
+// which OpenSSL reports as a wrong version of TLS.
 Speaks LanguageOf(int fd) {
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(
       SSL_CTX_new(TLS_client_method()), &SSL_CTX_free);

@@ -14,16 +14,16 @@
 namespace gandem {
 namespace {
 
-// Longer than any run, so that nobody has to renew certificates in one.
+// Longer than any run, so that certificates need no renewal.
 constexpr absl::Duration kRunValidity = absl::Hours(24 * 365 * 20);
-// The clocks of two hosts may differ by less.
+// Upper limit for clock differences between hosts.
 constexpr absl::Duration kClockDifference = absl::Hours(24);
 
 absl::Status OpensslFailed(absl::string_view what) {
   return absl::InternalError(absl::StrCat(what, ": ", OpensslError()));
 }
 
-// 127 bits, so that no two are ever the same, and none is negative.
+// 127 bits: unique, and never negative.
 bool SetRandomSerial(X509* certificate) {
   BIGNUM* const number = BN_new();
   const absl::Cleanup free_number = [number] { BN_free(number); };
@@ -91,7 +91,7 @@ absl::StatusOr<CertificateAndKey> MakeCertificate(
   X509* const signer = issuer == nullptr ? made : issuer->certificate.get();
   EVP_PKEY* const signing_key =
       issuer == nullptr ? pair.key.get() : issuer->key.get();
-  // The key comes first: an extension holds its digest.
+  // The key is set first, because an extension contains its digest.
   if (X509_set_version(made, X509_VERSION_3) != 1 || !SetRandomSerial(made) ||
       !SetSubject(made, common_name) || !SetValidity(made, validity) ||
       X509_set_pubkey(made, pair.key.get()) != 1 ||

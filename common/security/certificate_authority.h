@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes certificates, of elliptic curve P-256.
+// Makes certificates with elliptic curve P-256.
 //
 // Owner: the process that starts a run. Thread safety: pure functions.
-// Errors: INTERNAL says what OpenSSL could not do.
+// Errors: INTERNAL names the failed OpenSSL operation.
 #pragma once
 
 #include <string>
@@ -25,29 +25,28 @@ struct CertificateAndKey {
   KeyPtr key;
 };
 
-// An extension of X.509 version 3; `value` is OpenSSL's notation.
+// Extension of X.509 version 3; `value` is in OpenSSL's notation.
 struct CertificateExtension {
   int nid;
   std::string value;
 };
 
-// Extensions of a certificate that signs others, and of one that a server or a
-// client shows.
+// Extensions of an authority's certificate and of one for peers.
 std::vector<CertificateExtension> AuthorityExtensions();
 std::vector<CertificateExtension> PeerExtensions();
 
-// A new certificate signed by `issuer`, or by itself if that is null.
+// Makes a certificate signed by `issuer`, or self-signed if `issuer` is null.
 absl::StatusOr<CertificateAndKey> MakeCertificate(
     const std::string& common_name, Validity validity,
     const std::vector<CertificateExtension>& extensions,
     const CertificateAndKey* issuer);
 
-// The name that a run's certificate has in place of hosts.
+// Subject of a run's certificate, in place of host names.
 inline constexpr char kRunCertificateName[] = "gandem-run";
 
-// The text of a run's certificates, as Certificates::LoadOfRun reads it: one
-// certificate for all hosts, its key, and the new authority that has signed it.
-// The authority's own key is kept nowhere, so that it signs nothing else.
+// Returns a run's certificates as text for Certificates::LoadOfRun: one
+// certificate for all hosts, its key, and a new authority that signed it. The
+// authority's key is discarded, so it can sign nothing else.
 absl::StatusOr<std::string> NewRunCertificates(absl::Time now);
 
 }  // namespace gandem

@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t kMaxPemBytes = 64 << 10;
 constexpr char kPemBegin[] = "-----BEGIN CERTIFICATE-----";
 
-// Names and addresses stand in the extension for them, never in the subject.
+// Host names and addresses count in their extension, never in the subject.
 bool IsForHost(X509* certificate, const std::string& host) {
   return X509_check_ip_asc(certificate, host.c_str(), 0) == 1 ||
          X509_check_host(
@@ -29,7 +29,7 @@ bool IsForHost(X509* certificate, const std::string& host) {
              nullptr) == 1;
 }
 
-// OpenSSL's reasons in our words, where ours say more.
+// Returns clearer texts than OpenSSL's, if there are any.
 std::string WhyRefused(int error, X509* certificate) {
   switch (error) {
     case X509_V_ERR_CERT_HAS_EXPIRED:
@@ -49,7 +49,7 @@ std::string WhyRefused(int error, X509* certificate) {
   }
 }
 
-// Why its signature or its time is not good; empty: it is good.
+// Returns why signature or time is invalid; empty: valid.
 std::string WhyNotGood(X509* certificate, X509* authority) {
   X509_STORE* const store = X509_STORE_new();
   const absl::Cleanup free_store = [store] { X509_STORE_free(store); };

@@ -24,7 +24,7 @@ struct TheCredentials {
 };
 
 TheCredentials& Holder() {
-  static TheCredentials* const holder = new TheCredentials;  // for good
+  static TheCredentials* const holder = new TheCredentials;  // never destroyed
   return *holder;
 }
 

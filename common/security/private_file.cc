@@ -30,7 +30,7 @@ absl::Status WriteAndSync(int fd, absl::string_view contents,
   return absl::OkStatus();
 }
 
-// A file with a name that nobody else has; mkostemp() gives it mode 0600.
+// Writes a file with a unique name. mkostemp() sets mode 0600.
 absl::StatusOr<std::string> WriteTemporary(const std::string& path,
                                            absl::string_view contents) {
   const FileWait wait(path, FileWait::kSyncPatience);
@@ -46,9 +46,8 @@ absl::StatusOr<std::string> WriteTemporary(const std::string& path,
 
 }  // namespace
 
-// A name that is linked appears with all of its contents, and only if there was
-// none. Few file systems have no links (FAT, some of user space): there the
-// last of two writers wins, as with any rename.
+// link() makes a complete file appear, and fails if the name exists. Without
+// links (FAT, some in user space) the last of two writers wins.
 absl::Status CreatePrivateFile(const std::string& path,
                                absl::string_view contents) {
   GANDEM_ASSIGN_OR_RETURN(const std::string temporary,
@@ -68,7 +67,7 @@ absl::Status CreatePrivateFile(const std::string& path,
 absl::StatusOr<std::string> ReadPrivateFile(const std::string& path,
                                             int64_t max_bytes) {
   const FileWait wait(path);
-  // A FIFO must not be waited for.
+  // Does not block on a FIFO.
   const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return FileError(errno, "cannot open", path);
   const absl::Cleanup close_file = [fd] { close(fd); };

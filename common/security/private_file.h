@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files that hold a secret: nobody but their owner may read them.
+// Files with a secret, readable only by their owner.
 //
-// Owner: who writes the secret. Thread safety: any thread.
+// Owner: the writer of the secret. Thread safety: any thread.
 // Errors: those of common/files/file.h, with the path in the message.
 #pragma once
 
@@ -15,14 +15,14 @@
 
 namespace gandem {
 
-// Mode 0600, whole or not at all, and there after a crash. Never replaces:
-//   ALREADY_EXISTS  somebody else was first.
+// Creates a file atomically and durably with mode 0600. Never replaces one.
+//   ALREADY_EXISTS  another process created it first
 absl::Status CreatePrivateFile(const std::string& path,
                                absl::string_view contents);
 
-//   FAILED_PRECONDITION  it is no regular file, or its mode lets others read or
-//                        change it; says what to do.
-//   INVALID_ARGUMENT     it has more than `max_bytes`.
+//   FAILED_PRECONDITION  not a regular file, or others may read or change it;
+//                        says what to do
+//   INVALID_ARGUMENT     larger than `max_bytes`
 absl::StatusOr<std::string> ReadPrivateFile(const std::string& path,
                                             int64_t max_bytes);
 

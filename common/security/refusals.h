@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Refused connections and calls of this process. They are counted, and logged
-// in at most one line a second, because a refused client may retry as fast as
-// it likes.
+// Counts refused connections and calls of this process, and logs at most one
+// line a second, because refused clients may retry quickly.
 //
-// Owner: the process. Thread safety: any thread, except RefusalPace: one thread
-// at a time.
+// Owner: the process. Thread safety: any thread; RefusalPace: one thread.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +17,11 @@
 
 namespace gandem {
 
-// A line a second.
+// Limits log lines to one a second.
 class RefusalPace {
  public:
-  // How many were left out since the last line; nothing: this one is left out,
-  // too. `now` is MonotonicNow()'s.
+  // Returns the number of lines left out since the last line, or nothing if
+  // this line is left out. `now` comes from MonotonicNow().
   std::optional<int64_t> Pass(absl::Time now);
 
  private:
@@ -33,8 +31,8 @@ class RefusalPace {
 
 class Refusals {
  public:
-  // Returns what to log now, if anything: `what`, and how many were left out
-  // since the last line. `now` is MonotonicNow()'s.
+  // Returns the log line to write now, if any: `what`, and the number of
+  // refusals left out since the last line. `now` comes from MonotonicNow().
   std::optional<std::string> Add(absl::string_view what, absl::Time now);
   int64_t count() const;
 
@@ -44,7 +42,6 @@ class Refusals {
   RefusalPace pace_ ABSL_GUARDED_BY(mu_);
 };
 
-// Counts and logs a refusal of this process.
 void NoteRefusal(absl::string_view what);
 int64_t NumRefusals();
 

@@ -37,7 +37,7 @@ std::string TextIn(BIO* bio) {
   return std::string(data, static_cast<size_t>(size));
 }
 
-// Callback that supplies no password, so that OpenSSL never prompts for one.
+// Supplies no password, so that OpenSSL never prompts.
 int NoPassword(char*, int, int, void*) { return -1; }
 
 absl::Time FromAsn1(const ASN1_TIME* time) {

@@ -25,8 +25,8 @@ struct X509Deleter {
 using X509Ptr = std::unique_ptr<X509, X509Deleter>;
 using KeyPtr = std::unique_ptr<EVP_PKEY, X509Deleter>;
 
-//   INVALID_ARGUMENT  it is none, or a key with a password; `name` is for the
-//                     message.
+//   INVALID_ARGUMENT  not a certificate or key, or a key with a password; the
+//                     message contains `name`
 absl::StatusOr<X509Ptr> ParseCertificate(absl::string_view pem,
                                          absl::string_view name);
 absl::StatusOr<KeyPtr> ParseKey(absl::string_view pem, absl::string_view name);
@@ -34,12 +34,12 @@ absl::StatusOr<KeyPtr> ParseKey(absl::string_view pem, absl::string_view name);
 std::string ToPem(X509* certificate);
 std::string ToPem(EVP_PKEY* key);
 
-// The hosts that it is for, as "DNS:alpha, IP Address:10.0.0.1"; "no host".
+// Returns the hosts, "DNS:alpha, IP Address:10.0.0.1"; or "no host".
 std::string HostsOf(X509* certificate);
 absl::Time NotBefore(X509* certificate);
 absl::Time NotAfter(X509* certificate);
 
-// OpenSSL's description of the last failure in this thread.
+// Returns OpenSSL's description of the last failure in this thread.
 std::string OpensslError();
 
 }  // namespace gandem

@@ -11,12 +11,11 @@
 namespace gandem {
 
 void SayWithoutWaiting(absl::string_view text) {
-  // Uses no shared lock or buffer and no pipe without a reader: any of these
-  // may be stuck.
+  // Avoids shared locks, buffers and pipes without a reader, which may block.
   pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
   if (poll(&room, 1, /*timeout=*/0) != 1) return;
   const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
-  static_cast<void>(written);  // nobody can be told
+  static_cast<void>(written);  // no channel is left for an error
 }
 
 ExitDeadline::~ExitDeadline() {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The latest moment at which the process ends, whatever its threads wait for: a
-// disk that does not answer holds them as long as it likes.
+// Latest time at which the process exits, even if threads are blocked, for
+// example by a disk that does not answer.
 //
-// Owner: the command; it goes after whatever may be held up. Thread safety: any
-// thread.
+// Owner: the command, after all that may block. Thread safety: any thread.
 #pragma once
 
 #include <string>
@@ -17,7 +16,7 @@
 
 namespace gandem {
 
-// Writes to standard error, or drops `text` where that would wait.
+// Writes to standard error, or drops `text` if the write would block.
 void SayWithoutWaiting(absl::string_view text);
 
 class ExitDeadline {
@@ -27,9 +26,9 @@ class ExitDeadline {
   ExitDeadline& operator=(const ExitDeadline&) = delete;
   ~ExitDeadline();
 
-  // If this object is still there after `time`, the process writes `last_words`
-  // and a newline to standard error and ends with `exit_code`. Of several calls
-  // the one that ends it first counts.
+  // Makes the process exit with `exit_code` if this object still exists after
+  // `time`, after writing `last_words` and a newline to standard error. The
+  // earliest deadline of several calls wins.
   void Set(absl::Duration time, int exit_code, std::string last_words);
 
  private:
@@ -41,7 +40,7 @@ class ExitDeadline {
   absl::Time deadline_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();
   int exit_code_ ABSL_GUARDED_BY(mu_) = 0;
   std::string last_words_ ABSL_GUARDED_BY(mu_);
-  Thread thread_;  // last: joins before the rest goes
+  Thread thread_;  // last: joined before the other members are destroyed
 };
 
 }  // namespace gandem

@@ -15,8 +15,8 @@
 namespace gandem {
 namespace {
 
-// Looks at a call in the limit; counted, so that a process that did not run
-// does not seem to have waited.
+// Checks of a call up to the limit. Checks are counted instead of time, so that
+// a suspended process does not seem to have waited.
 constexpr int kLooks = 20;
 constexpr int kLooksOfNotice = kLooks / 2;
 

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ends a command whose file system does not answer, because the thread that
-// waits cannot: the call (file_wait.h) never returns.
+// Ends a command whose file system does not answer. The waiting thread cannot
+// do so, because its call (file_wait.h) never returns.
 //
 //   const FilePatience patience("gandem status");
 //
-// While it exists, a call of the thread that made it that lasts for half of the
-// limit is named on standard error, again and again:
+// While the object exists, file system calls of its thread that last for half
+// of the limit are reported on standard error repeatedly:
 //
 //   gandem status: waiting for /mnt/runs/a since 5 s
 //
-// At the limit the process ends with the exit code of DEADLINE_EXCEEDED, 75. A
-// process that was stopped (SIGSTOP) did not wait meanwhile.
+// At the limit the process exits with the exit code of DEADLINE_EXCEEDED, 75.
+// Time in which the process was stopped (SIGSTOP) does not count.
 //
-// Owner: the command. Thread safety: made and destroyed by one thread.
+// Owner: the command. Thread safety: created and destroyed by one thread.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +30,10 @@ namespace gandem {
 
 class FilePatience : private FileWait::Watcher {
  public:
-  // As long as a look at data.source may take.
+  // Equal to the time limit for a check of data.source.
   static constexpr absl::Duration kLimit = absl::Seconds(10);
 
-  // `command` begins the messages.
+  // Messages begin with `command`.
   explicit FilePatience(std::string command, absl::Duration limit = kLimit);
   FilePatience(const FilePatience&) = delete;
   FilePatience& operator=(const FilePatience&) = delete;
@@ -43,7 +43,7 @@ class FilePatience : private FileWait::Watcher {
   void Begin(absl::string_view path, int patience) override;
   void End() override;
   void Run();
-  // Speaks, or ends the process, after so many looks at one call.
+  // Prints a message or ends the process after `looks` checks of one call.
   void Judge(int looks) const ABSL_SHARED_LOCKS_REQUIRED(mu_);
 
   const std::string command_;
@@ -53,10 +53,10 @@ class FilePatience : private FileWait::Watcher {
   absl::Mutex mu_;
   bool is_gone_ ABSL_GUARDED_BY(mu_) = false;
   int64_t num_calls_ ABSL_GUARDED_BY(mu_) = 0;
-  bool is_waiting_ ABSL_GUARDED_BY(mu_) = false;  // in the last of these calls
+  bool is_waiting_ ABSL_GUARDED_BY(mu_) = false;  // in the last call
   std::string path_ ABSL_GUARDED_BY(mu_);
   int patience_ ABSL_GUARDED_BY(mu_) = 1;
-  Thread thread_;  // last: joins before the rest goes
+  Thread thread_;  // last: joined before the other members are destroyed
 };
 
 }  // namespace gandem

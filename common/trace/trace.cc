@@ -16,7 +16,7 @@
 namespace gandem {
 namespace {
 
-// Asked once in a thread: the system call would cost more than the event.
+// Queried once per thread, because the system call costs more than an event.
 struct ThreadIdentity {
   int64_t number = gettid();
   std::array<char, 16> name = {};
@@ -57,7 +57,7 @@ const char* TraceName(absl::string_view text) {
     if (absl::ascii_isprint(c) && c != '"' && c != '\\') name.push_back(c);
   }
   absl::MutexLock lock(&mu);
-  // A node of a set stays where it is.
+  // Pointers to the nodes of a set stay valid.
   const auto found = names->find(name);
   if (found != names->end()) return found->c_str();
   if (names->size() >= kMaxNames) return "other";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Records activities of this process for a timeline (docs/fleets.md):
+// Records spans and counters of this process for a timeline (docs/fleets.md):
 //
 //   {
 //     const TraceSpan span("backward");
@@ -11,7 +11,7 @@
 // names are literals that need no escaping in JSON, or come from TraceName.
 //
 // Owner: the process. Thread safety: any thread.
-// Errors: none; events that do not fit are dropped and counted
+// Errors: none; events beyond the buffer are dropped and counted
 // (trace_buffer.h).
 #pragma once
 
@@ -31,11 +31,10 @@ struct TraceArgument {
   int64_t value = 0;
 };
 
-// Line in which a span is drawn: that of the calling thread, or a separate one,
-// because the span overlaps others of the thread.
+// Timeline row of a span; separate ones for overlapping spans.
 enum class TraceTrack : int64_t {
   kThisThread = 0,
-  // No thread of Linux has such a number.
+  // Above all thread numbers of Linux.
   kGeneratorRounds = 10'000'001,
   kDiscriminatorRounds = 10'000'002,
 };
@@ -44,7 +43,7 @@ namespace internal {
 extern std::atomic<bool> is_tracing;
 // Fence of this thread (SpanFence); null: none.
 inline constinit thread_local const std::function<void()>* span_fence = nullptr;
-// Lives forever: a thread may still record when the writer goes.
+// Never destroyed: threads may still record when the writer ends.
 TraceBuffer& TheTraceBuffer();
 }  // namespace internal
 
@@ -52,8 +51,8 @@ inline bool IsTracing() {
   return internal::is_tracing.load(std::memory_order_relaxed);
 }
 
-// A name for a text that is made at run time; what would need escaping is left
-// out. It lives forever, so there are at most 4096: further ones are "other".
+// Returns a name that lives forever for a text made at run time, without
+// characters that need escaping. After 4096 names, returns "other".
 const char* TraceName(absl::string_view text);
 
 void RecordSpan(const char* name, absl::Time begin, absl::Time end,
@@ -62,7 +61,7 @@ void RecordSpan(const char* name, absl::Time begin, absl::Time end,
 void RecordInstant(const char* name, TraceArgument argument = {});
 void RecordCounter(const char* name, int64_t value);
 
-// From its construction to its end.
+// Records the time between its construction and destruction.
 class TraceSpan {
  public:
   explicit TraceSpan(const char* name, TraceArgument argument = {})
@@ -83,9 +82,9 @@ class TraceSpan {
   absl::Time begin_ = {};
 };
 
-// While it lives, a span of the thread that made it ends when `fence` has
-// returned: what a span only starts, as on a GPU, is done by then. `fence` does
-// not throw and outlives it; one at a time in a thread.
+// While it exists, a span of its thread ends only when `fence` has returned, so
+// that a span includes work that it starts on a GPU. `fence` must not throw and
+// must outlive this object. At most one per thread.
 class SpanFence {
  public:
   explicit SpanFence(const std::function<void()>* fence) {

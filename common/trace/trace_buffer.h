@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Events of a timeline on their way from the threads that they happen in to the
-// one that writes them (trace_writer.h). Full, it drops and counts: recording
-// never waits.
+// Queue of timeline events from the recording threads to the writing one
+// (trace_writer.h). A full buffer drops and counts events instead of waiting.
 //
 // Owner: outlives all its callers.
-// Thread safety: Add from any thread, the rest from one.
+// Thread safety: Add from any thread, all others from one thread.
 #pragma once
 
 #include <array>
@@ -25,13 +24,13 @@ struct TraceEvent {
   enum class Kind { kSpan, kInstant, kCounter };
 
   Kind kind = Kind::kSpan;
-  // A literal that needs no escaping in JSON, as is `argument`.
+  // A literal that needs no escaping in JSON, like `argument`.
   const char* name = "";
   // Nanoseconds since the Unix epoch.
   int64_t begin_ns = 0;
   int64_t end_ns = 0;  // spans
   int64_t thread = 0;  // the system's number, or a track of trace.h
-  // The system's; the thread may be gone when the event is written.
+  // Copied because the thread may have ended when the event is written.
   std::array<char, 16> thread_name = {};
   const char* argument = nullptr;
   int64_t value = 0;  // of the argument, or of the counter
@@ -41,11 +40,11 @@ class TraceBuffer {
  public:
   struct Batch {
     std::vector<TraceEvent> events = {};  // in the order of Add
-    int64_t dropped = 0;                  // since the batch before
+    int64_t dropped = 0;                  // since the previous batch
     bool is_last = false;
   };
 
-  // Empties it; from now on it takes up to `max_events`.
+  // Empties the buffer and starts accepting up to `max_events`.
   void Open(size_t max_events) {
     absl::MutexLock lock(&mu_);
     is_open_ = true;
@@ -54,7 +53,7 @@ class TraceBuffer {
     dropped_ = 0;
   }
 
-  // Does nothing while it is closed.
+  // Does nothing while the buffer is closed.
   void Add(const TraceEvent& event) {
     absl::MutexLock lock(&mu_);
     if (!is_open_) return;
@@ -65,9 +64,8 @@ class TraceBuffer {
     }
   }
 
-  // Waits until it is half full, closed, or the deadline. `space` is an empty
-  // vector whose memory is used again: lists are exchanged, so that nobody
-  // copies events under the lock.
+  // Waits until the buffer is half full or closed, or for the deadline. Reuses
+  // the memory of `space` (empty) to avoid copies under the lock.
   Batch Take(std::vector<TraceEvent> space, absl::Time deadline) {
     absl::MutexLock lock(&mu_);
     AwaitUntil(&mu_, absl::Condition(this, &TraceBuffer::IsUrgent), deadline);
@@ -76,7 +74,7 @@ class TraceBuffer {
             .is_last = !is_open_};
   }
 
-  // Take hands out what is left.
+  // Stops accepting events. Take returns the rest.
   void Close() {
     absl::MutexLock lock(&mu_);
     is_open_ = false;

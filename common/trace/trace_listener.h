@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Receives the spans of trace.h in the same process, for a caller that sums
-// them up, instead of a TraceWriter's file.
+// Receives the spans of trace.h in this process instead of in a file.
 //
 // Owner: the process; one at a time, and without a TraceWriter. Thread safety:
-// one thread; other threads may record at the same time.
+// one thread; other threads may record meanwhile.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +19,7 @@ namespace gandem {
 
 class TraceListener {
  public:
-  // Recording begins. Of more than `max_events` between two calls of Take the
-  // last ones are dropped.
+  // Starts recording, of at most `max_events` between two calls of Take.
   explicit TraceListener(size_t max_events = size_t{1} << 16) {
     internal::TheTraceBuffer().Open(max_events);
     internal::is_tracing = true;
@@ -33,14 +31,13 @@ class TraceListener {
     internal::TheTraceBuffer().Close();
   }
 
-  // Since the last call, in the order in which they ended. Never waits.
+  // Returns the events since the last call by their ends. Never waits.
   std::vector<TraceEvent> Take() {
     TraceBuffer::Batch batch =
         internal::TheTraceBuffer().Take({}, absl::InfinitePast());
     dropped_ += batch.dropped;
     return std::move(batch.events);
   }
-  // Events dropped in all calls so far.
   int64_t dropped() const { return dropped_; }
 
  private:

@@ -20,7 +20,7 @@
 namespace gandem {
 namespace {
 
-// For the last event and the bracket.
+// For the last event and the closing bracket.
 constexpr int64_t kReservedBytes = 1024;
 
 std::string ThreadName(const TraceEvent& event) {
@@ -31,7 +31,7 @@ std::string ThreadName(const TraceEvent& event) {
   return event.thread_name.data();
 }
 
-// Rounding down both ends of a span keeps what is nested nested.
+// Rounding both ends down keeps nested spans nested.
 int64_t Microseconds(int64_t nanoseconds) { return nanoseconds / 1000; }
 
 }  // namespace
@@ -41,7 +41,7 @@ absl::StatusOr<std::unique_ptr<TraceWriter>> TraceWriter::Start(
   GANDEM_CHECK(!IsTracing());
   GANDEM_RETURN_IF_ERROR(CreateDirectories(options.folder));
   std::string path = absl::StrCat(options.folder, "/", options.name, ".json");
-  // A worker that was started again leaves the last timelines alone.
+  // A restarted worker keeps the previous timelines.
   GANDEM_RETURN_IF_ERROR(RotateFile(path, kKeptTraces - 1));
   GANDEM_ASSIGN_OR_RETURN(FileWriter file, FileWriter::Create(path));
   internal::TheTraceBuffer().Open(options.max_buffered);
@@ -61,7 +61,7 @@ TraceWriter::~TraceWriter() {
   internal::TheTraceBuffer().Close();
 }
 
-// A failure ends the recording, never the training.
+// A failure ends the recording, not the training.
 void TraceWriter::Run() {
   AppendName("process_name", 0, options_.name);
   TraceBuffer::Batch batch;
@@ -103,14 +103,13 @@ absl::Status TraceWriter::Write(const TraceBuffer::Batch& batch) {
   return Flush();
 }
 
-// Always leaves room for the end, so that the file stays valid JSON.
+// Leaves room for the end of the file, which keeps the JSON valid.
 bool TraceWriter::HasRoom() const {
   return written_ + static_cast<int64_t>(text_.size()) + kReservedBytes <=
          options_.max_bytes;
 }
 
-// Formatted by hand: names are literals of ours that need no escaping, and
-// there are many events.
+// Formatted by hand for speed: names are literals that need no escaping.
 void TraceWriter::AppendEvent(const TraceEvent& event) {
   if (named_threads_.insert(event.thread).second) {
     AppendName("thread_name", event.thread, ThreadName(event));

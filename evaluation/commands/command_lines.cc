@@ -345,8 +345,8 @@ void AddEvaluateCommand(CLI::App& app, int& exit_code) {
                       ".npz as in pytorch-fid, or .safetensors");
   AddMetricOptions(*command, request);
   AddOptional(*command, "--workers", request.workers,
-              "Processes that share the images; the figures do not depend on "
-              "it [one per core, at most 16, at most one per 250 images]");
+              "Threads that share the images; metrics do not depend on it [one "
+              "per core, at most 16, at most one per 250 images]");
   command
       ->add_option("--feature_cache_gib", request.feature_cache_gib,
                    "Size limit in GiB of the feature cache in "

@@ -14,11 +14,12 @@
 
 namespace gandem {
 
-// Names are the network's, but for the raw weight of a layer with spectral
-// norm, which is weight_orig there. PyTorch's evaluation uses the stored
-// vectors u and v; ours iterates them once more on copies (models.md 6.2). So
-// `network` does that here, for good, and PyTorch's images are those of
-// ForwardMode::kEvaluate before. Keys of dropout masks are left out.
+// Tensor names are those of the network, except that the raw weight of a layer
+// with spectral norm is named weight_orig, as in PyTorch. PyTorch evaluates
+// with the stored vectors u and v; gandem iterates them once more on copies
+// (models.md 6.2). So this function iterates the vectors of `network` once, for
+// good, and PyTorch makes the images that ForwardMode::kEvaluate made before.
+// Keys of dropout masks are left out.
 std::vector<NamedTensor> ExportState(Generator& network);
 
 }  // namespace gandem

@@ -20,7 +20,7 @@ namespace {
 
 constexpr absl::string_view kMark = "<!-- Written by gandem export. -->";
 
-// Names as hubs know them: "fid", "kid".
+// Name of the metric on model hubs: "fid", "kid".
 std::string HubName(const std::string& metric) {
   return absl::AsciiStrToLower(metric.substr(0, metric.find('(')));
 }
@@ -63,7 +63,7 @@ void AddMetrics(const ModelCardFacts& facts, std::string& text) {
   absl::StrAppend(&text, "\n## Evaluation\n\n");
   if (facts.cards.empty()) {
     absl::StrAppend(&text,
-                    "This checkpoint has not been judged (`gandem "
+                    "This checkpoint has not been evaluated (`gandem "
                     "evaluate`).\n");
     return;
   }
@@ -111,7 +111,7 @@ std::string ModelCardText(const ModelCardFacts& facts) {
       TORCH_VERSION);
   absl::StrAppend(&text, "\n## Use\n\n```python\n", facts.usage, "```\n");
   AddMetrics(facts, text);
-  // No text of the recipe ends the block that it is in.
+  // Backticks in the recipe must not end its code block.
   absl::StrAppend(&text, "\n## Recipe\n\n`gandem train` with\n\n```protobuf\n",
                   absl::StrReplaceAll(facts.recipe, {{"```", "'''"}}), "```\n");
   return text;

@@ -16,27 +16,27 @@
 namespace gandem {
 
 struct ModelCardFacts {
-  std::string family = {};  // of the network, as in the recipe
+  std::string family = {};  // name in the recipe, "dcgan"
   std::string file = {};    // name of the exported file
-  // How Python loads it; several lines of code.
+  // Lines of Python that load the file.
   std::string usage = {};
-  bool is_average = true;   // of the weights; else the last step's
-  bool translates = false;  // makes images of images
+  bool is_average = true;   // false: weights of the last step
+  bool translates = false;  // takes images as input
   int64_t step = 0;         // rounds completed
-  int64_t rounds = 0;       // of the whole run
-  int64_t real_images = 0;  // that the discriminator has seen
-  int64_t noise_dim = 0;    // 0: none
-  int64_t num_classes = 0;  // 0: none
+  int64_t rounds = 0;       // rounds of the whole run
+  int64_t real_images = 0;  // seen by the discriminator
+  int64_t noise_dim = 0;    // 0: takes no noise
+  int64_t num_classes = 0;  // 0: takes no labels
   int64_t num_parameters = 0;
   ImageShape image = {};
-  std::string recipe = {};             // text
-  std::vector<MetricCard> cards = {};  // of this checkpoint
-  std::string grid = {};               // name of the file; empty: none
+  std::string recipe = {};
+  std::vector<MetricCard> cards = {};  // cards of this checkpoint
+  std::string grid = {};               // name of the image file, or empty
 };
 
 std::string ModelCardText(const ModelCardFacts& facts);
 
-// Whether a file with this text is such a card, and not somebody's own.
+// Whether gandem wrote `text`, rather than the user.
 bool IsModelCard(const std::string& text);
 
 }  // namespace gandem

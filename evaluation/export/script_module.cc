@@ -22,13 +22,13 @@ namespace gandem {
 namespace {
 
 constexpr int64_t kTracedImages = 2;
-// Any others: a number that was recorded would show.
+// Other batch sizes reveal a batch size that was recorded as a constant.
 constexpr std::initializer_list<int64_t> kCheckedImages = {1, 3, 5};
-// The same operations in the same order: nothing but the choice of a kernel for
-// another number of images may differ.
+// The operations and their order are the same. Only the kernel that PyTorch
+// chooses for another batch size may differ.
 constexpr double kScriptTolerance = 1e-5;
 
-// The names of forward's arguments with where they are.
+// Names and tensors of forward's arguments, without undefined and empty ones.
 std::vector<std::pair<std::string, at::Tensor*>> PartsOf(
     GeneratorInputs& inputs) {
   std::vector<std::pair<std::string, at::Tensor*>> parts = {
@@ -47,13 +47,13 @@ torch::jit::Stack StackOf(GeneratorInputs& inputs) {
   return stack;
 }
 
-// The same tensors by the same names. Classes are named by their path, which is
-// unique.
+// Copies the tree of modules with its tensors and names. A class gets the path
+// of its module as its name, because class names must be unique.
 torch::jit::Module MirrorOf(
     const torch::nn::Module& network, const std::string& name,
     const std::shared_ptr<torch::jit::CompilationUnit>& unit) {
   torch::jit::Module mirror{c10::QualifiedName(name), unit};
-  // What Python's train() and eval() set; a recorded pass does not ask.
+  // Python's train() and eval() set it; a recorded pass does not read it.
   mirror.register_attribute("training", c10::BoolType::get(), false);
   for (const auto& item : network.named_parameters(/*recurse=*/false)) {
     mirror.register_parameter(item.key(), item.value(), /*is_buffer=*/false);
@@ -69,8 +69,8 @@ torch::jit::Module MirrorOf(
   return mirror;
 }
 
-// What a generator is given for its family's sake and does not read (labels of
-// a single class) is no argument. The first input is the module.
+// Removes inputs that the recorded pass does not read, such as labels of a
+// single class. Input 0 is the module.
 void DropUnused(torch::jit::Graph& graph, std::vector<std::string>& arguments) {
   for (size_t i = arguments.size(); i-- > 0;) {
     if (graph.inputs()[i + 1]->hasUses()) continue;
@@ -104,8 +104,8 @@ void AddForward(Generator& network, GeneratorInputs inputs,
   module.type()->addMethod(forward);
 }
 
-// Undefined: an operation fails, because the recorded one is for another number
-// of images.
+// Returns an undefined tensor if an operation fails because it was recorded for
+// another number of images.
 at::Tensor ImagesOf(torch::jit::Module& module, torch::jit::Stack inputs) {
   try {
     return module.forward(std::move(inputs)).toTensor();
@@ -136,11 +136,11 @@ absl::Status Compare(Generator& network, torch::jit::Module& module,
       at::allclose(images_NCHW, expected, /*rtol=*/0, kScriptTolerance);
   if (same) return absl::OkStatus();
   return absl::InternalError(absl::StrCat(
-      "the recorded network makes other images of a batch of ",
-      expected.size(0), " than the run's (recorded with ", kTracedImages,
-      "): it reads the number of images from a shape as a plain number "
-      "(models/network.h), or draws random ones. Nothing was written; -o "
-      "FILE.safetensors works"));
+      "the recorded network makes other images than the run's for a batch of ",
+      expected.size(0), " (it was recorded with ", kTracedImages,
+      "): its code reads the batch size from a shape as a plain number "
+      "(models/network.h), or draws random numbers. Nothing was written; use "
+      "-o FILE.safetensors instead"));
 }
 
 }  // namespace

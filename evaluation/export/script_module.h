@@ -3,9 +3,9 @@
 // A generator as a TorchScript file, which plain `torch.jit.load` reads without
 // gandem: LibTorch's tracer records an evaluation pass (ForwardMode::kEvaluate)
 // together with the parameters and buffers that it reads, under the names of
-// the network's modules. Inputs are those that the pass reads of noise [N, Z],
-// labels int64 [N] and images [N, C, H, W], in this order and with these names;
-// the output is images [N, C, H, W] in (-1, 1). N may be any number.
+// the network's modules. Inputs are noise [N, Z], labels int64 [N] and images
+// [N, C, H, W] in this order, as far as the pass reads them. The output is
+// images [N, C, H, W] in (-1, 1). N may be any number.
 //
 // Owner: the caller. Thread safety: one compute thread.
 // Errors: Status; Torch exceptions.
@@ -20,24 +20,24 @@
 
 namespace gandem {
 
-// What a generator is given: undefined is what it does not take.
+// Inputs of a generator. A tensor that it does not take is undefined.
 struct GeneratorInputs {
   at::Tensor noise_NZ = {};
   Condition condition = {};
 };
 
-// The first `count` of a sequence of inputs that never changes.
+// Returns the first `count` elements of a fixed sequence of inputs.
 using GeneratorInputsOf =
     absl::FunctionRef<absl::StatusOr<GeneratorInputs>(int64_t count)>;
 
 struct ScriptModule {
-  std::string bytes;                   // of the file
+  std::string bytes;                   // content of the file
   std::vector<std::string> arguments;  // names of forward's inputs
 };
 
-// Records a pass over two images, reads the file's bytes back and compares its
-// images of one, three and five with the network's.
-//   INTERNAL  they differ: the recorded pass holds for two images only.
+// Records a pass over two images, reads it back, and compares its output for 1,
+// 3 and 5 images with that of the network.
+//   INTERNAL  the outputs differ: the recorded pass is for two images only.
 absl::StatusOr<ScriptModule> MakeScriptModule(Generator& network,
                                               GeneratorInputsOf inputs_of);
 

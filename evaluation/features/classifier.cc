@@ -26,7 +26,8 @@ constexpr int64_t kVersion = 1;
 
 constexpr int64_t kFirstWidth = 32;
 constexpr int64_t kMaxWidth = 128;
-// Streams that no GAN's initialization uses (models/registry/initialize.h).
+// First stream that no GAN's initialization uses
+// (models/registry/initialize.h).
 constexpr uint64_t kFirstTensor = uint64_t{2} << 32;
 
 using ClassifierHeader = std::array<int64_t, 5>;
@@ -35,7 +36,7 @@ at::Tensor ClassifierMaxPool(at::Tensor input_NCHW) {
   return at::max_pool2d(input_NCHW, /*kernel_size=*/2);
 }
 
-// Kernels with the channels last are about twice as fast here.
+// Convolutions with the channels last are about twice as fast here.
 void PutChannelsLast(torch::nn::Module& network) {
   for (at::Tensor& parameter : network.parameters()) {
     if (parameter.dim() != 4) continue;
@@ -43,7 +44,8 @@ void PutChannelsLast(torch::nn::Module& network) {
   }
 }
 
-// N(0, 2 / fan in) for weights; the rest stays as the layers made it.
+// Draws weights from N(0, 2 / fan in); other parameters keep the values of
+// their layers.
 void Initialize(torch::nn::Module& network, uint64_t seed) {
   const torch::NoGradGuard no_grad;
   uint64_t tensor = kFirstTensor;
@@ -59,8 +61,8 @@ void Initialize(torch::nn::Module& network, uint64_t seed) {
   }
 }
 
-// The header comes first, because the layers depend on it; it is a file's, so
-// its numbers are checked before anything is made of them.
+// The layers depend on the header. Its numbers come from a file, so they are
+// checked before a layer is made.
 absl::StatusOr<std::shared_ptr<Classifier>> UnpackClassifier(
     std::vector<NamedTensor> tensors) {
   ClassifierHeader header = {};
@@ -75,7 +77,7 @@ absl::StatusOr<std::shared_ptr<Classifier>> UnpackClassifier(
   const auto& [version, channels, height, width, num_classes] = header;
   if (version != kVersion) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "a classifier of version ", version, ", this gandem reads version ",
+        "the classifier has version ", version, ", but gandem reads version ",
         kVersion, ": train it again with `gandem train-features`"));
   }
   Faults faults(kHeader);
@@ -93,16 +95,17 @@ absl::StatusOr<std::shared_ptr<Classifier>> UnpackClassifier(
   return classifier;
 }
 
-// No resizing: features of images that were would not be those it learned.
+// Images are not resized: the classifier has learned no features of resized
+// images.
 absl::Status CheckClassifierShape(const Classifier& classifier,
                                   ImageShape given) {
   const ImageShape shape = classifier.shape();
   if (given == shape) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "this classifier was trained on images of ", shape.channels, " x ",
-      shape.height, " x ", shape.width, " and cannot judge those of ",
+      shape.height, " x ", shape.width, " and cannot take images of ",
       given.channels, " x ", given.height, " x ", given.width,
-      ": train one on the same images with `gandem train-features`"));
+      ": train one on such images with `gandem train-features`"));
 }
 
 class ClassifierExtractor : public FeatureExtractor {
@@ -133,8 +136,8 @@ class ClassifierExtractor : public FeatureExtractor {
 Classifier::Classifier(ImageShape shape, int64_t num_classes, uint64_t seed)
     : shape_(shape), num_classes_(num_classes) {
   body_ = register_module("body", std::make_shared<Sequence>());
-  // Most of the work is where the image is large: there the kernel moves in
-  // steps of two pixels, later pooling halves the image.
+  // The image is largest in the first layer, which saves time with a stride of
+  // 2; later layers pool.
   body_->Add(std::make_shared<Conv2d>(ConvOptions{.in_channels = shape.channels,
                                                   .out_channels = kFirstWidth,
                                                   .kernel = 5,
@@ -173,8 +176,8 @@ Classifier::Classifier(ImageShape shape, int64_t num_classes, uint64_t seed)
 }
 
 Features Classifier::Classify(const at::Tensor& images_NCHW, ForwardMode mode) {
-  // In float32: up to 6e-8 from what pipeline/ makes of bytes, and what stored
-  // classifiers were trained on.
+  // Stored classifiers were trained with this float32 scaling, which differs
+  // from that of pipeline/ by up to 6e-8.
   const at::Tensor input_NCHW = images_NCHW.to(at::kFloat).div_(127.5).sub_(1);
   const at::Tensor maps_NCHW = body_->forward(input_NCHW, mode);
   Features output;

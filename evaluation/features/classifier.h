@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small convolutional classifier, whose last hidden layer gives features
-// where no Inception is at hand: convolutions with batch norm and ReLU that
-// halve the image until it has less than 8 pixels a side, then a layer of 128
-// hidden units (the features) and one of classes.
+// A small convolutional classifier whose last hidden layer gives features where
+// no Inception is at hand: convolutions with batch norm and ReLU that halve the
+// image until a side has fewer than 8 pixels, then a layer of 128 hidden units
+// (the features) and one of classes.
 //
-// Images must have the shape that it was trained on.
+// Images must have the shape that the classifier was trained on.
 //
-// Its file is safetensors: the network's state under "classifier.", and
+// The file is safetensors: the network's state under "classifier.", and
 // "gandem.classifier", int64 [version, channels, height, width, classes].
 //
-// Owner: whoever trains or evaluates. Thread safety: one compute thread.
+// Owner: the caller. Thread safety: one compute thread.
 // Errors: Torch exceptions; Status where files are read.
 #pragma once
 
@@ -37,9 +37,9 @@ class Classifier : public torch::nn::Module {
   static constexpr int64_t kMaxSize = 1024;
   static constexpr int64_t kMaxClasses = 10000;
 
-  // `shape` and `num_classes` are within the bounds above. The first values
-  // are He et al.'s (2015, "Delving deep into rectifiers", equation 10), drawn
-  // from Philox streams of `seed`.
+  // `shape` and `num_classes` are within the bounds above. `seed` draws the
+  // initial values of He et al. (2015, "Delving deep into rectifiers", equation
+  // 10) from Philox streams.
   Classifier(ImageShape shape, int64_t num_classes, uint64_t seed);
 
   ImageShape shape() const { return shape_; }
@@ -56,16 +56,15 @@ class Classifier : public torch::nn::Module {
   std::shared_ptr<Layer> output_;
 };
 
-// The tensors of the file.
 std::vector<NamedTensor> PackClassifier(const Classifier& classifier);
 
-// Whether these are the tensors of a classifier's file.
+// Whether `tensors` come from PackClassifier.
 bool HoldsClassifier(const std::vector<NamedTensor>& tensors);
 
-// Features of it: its hidden layer. `tensors` are those of the file whose hash
-// is `sha256`.
-//   INVALID_ARGUMENT  they are no classifier, of another version, do not fit
-//                     together, or it is one for other images.
+// Makes an extractor that returns the classifier's hidden layer. `tensors` come
+// from the file whose hash is `sha256`.
+//   INVALID_ARGUMENT  the tensors are no classifier or do not fit together;
+//                     another version; images of another shape.
 absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeClassifierExtractor(
     std::vector<NamedTensor> tensors, const std::string& sha256,
     const ExtractorOptions& options);

@@ -22,8 +22,8 @@ namespace {
 
 constexpr absl::Duration kExtractionProgressInterval = absl::Milliseconds(500);
 
-// In chunks of one size whatever the slices are, so that memory is bounded and
-// bits do not depend on who computes which slice.
+// Chunks of one size in every slice bound the memory, and keep the bits
+// independent of the worker that computes the slice.
 absl::StatusOr<Features> ExtractSlice(ImageSet& source,
                                       FeatureExtractor& extractor,
                                       IndexRange slice) {
@@ -52,7 +52,7 @@ struct Slice {
   IndexRange range = {};
 };
 
-// The slices that are missing, for any number of threads.
+// Queue of the missing slices, shared by all worker threads.
 class SliceQueue {
  public:
   explicit SliceQueue(const std::vector<ExtractWork>& work) {
@@ -67,7 +67,7 @@ class SliceQueue {
 
   int size() const { return static_cast<int>(slices_.size()); }
 
-  // The next slice; null: there is none, or a thread has failed.
+  // Returns the next slice; null if none is left or a thread has failed.
   const Slice* Take() {
     const absl::MutexLock lock(&mu_);
     if (!failure_.ok() || next_ == slices_.size()) return nullptr;
@@ -83,7 +83,7 @@ class SliceQueue {
     ++left_;
   }
 
-  // Waits until so many threads have left. Returns the first failure.
+  // Waits until `threads` threads have left. Returns the first failure.
   absl::Status Wait(int threads, const ExtractOptions& options) {
     const auto all_left = [this, threads]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
       return left_ == threads;
@@ -114,7 +114,7 @@ class SliceQueue {
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
 };
 
-// The images and the network of one thread.
+// One thread with its own images and network.
 class SliceWorker {
  public:
   SliceWorker(const ExtractOptions& options, SliceQueue& queue)
@@ -134,7 +134,7 @@ class SliceWorker {
  private:
   absl::Status Compute(const Slice& slice) {
     const FeatureStore& store = *slice.work->store;
-    // Another job may have computed it meanwhile.
+    // Another job may have computed the slice meanwhile.
     if (store.Has(slice.range)) return absl::OkStatus();
     if (opened_ != slice.work) GANDEM_RETURN_IF_ERROR(Open(*slice.work));
     GANDEM_ASSIGN_OR_RETURN(const Features features,
@@ -144,7 +144,7 @@ class SliceWorker {
     return absl::OkStatus();
   }
 
-  // Both sides have one network, unless their images' sizes differ.
+  // Both sides share one network, unless their images' sizes differ.
   absl::Status Open(const ExtractWork& work) {
     GANDEM_ASSIGN_OR_RETURN(source_, OpenImageSet(work.images));
     opened_ = &work;
@@ -165,7 +165,7 @@ class SliceWorker {
 
   const ExtractOptions& options_;
   SliceQueue& queue_;
-  const ExtractWork* opened_ = nullptr;  // whose images source_ has
+  const ExtractWork* opened_ = nullptr;  // source_ holds its images
   std::unique_ptr<ImageSet> source_;
   std::unique_ptr<FeatureExtractor> extractor_;
   ImageShape shape_;
@@ -175,7 +175,7 @@ class SliceWorker {
 
 int DefaultWorkers(int64_t num_images) {
   constexpr int64_t kImagesOfOne = 250;
-  // Each holds a network of its own in memory.
+  // Each worker has its own network in memory.
   constexpr int64_t kMost = 16;
   const int64_t cores = UsableCores();
   return static_cast<int>(std::clamp(num_images / kImagesOfOne, int64_t{1},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// "features: 512/60000 images | 83 images/s | 11m57s left", now and then.
+// Reports progress: "features: 512/60000 images | 83 images/s | 11m57s left".
 //
 // Owner: an evaluation. Thread safety: one thread.
 #pragma once
@@ -18,13 +18,14 @@ class ExtractionProgress {
   ExtractionProgress(int64_t num_images,
                      std::function<void(const std::string&)> say);
 
-  // `present` features are there at `now`, those of earlier jobs included.
+  // `present` images have features at `now`, including those of earlier jobs.
   void Add(int64_t present, absl::Time now);
 
  private:
   const int64_t num_images_;
   const std::function<void(const std::string&)> say_;
-  // Images that were there before say nothing about the speed.
+  // `present` of the first call: features of earlier jobs do not count for the
+  // speed.
   int64_t first_ = -1;
   absl::Time first_time_;
   absl::Time last_said_;

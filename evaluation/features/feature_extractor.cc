@@ -50,7 +50,7 @@ absl::Status CheckImages(const FeatureNet& net, const at::Tensor& images) {
   return absl::OkStatus();
 }
 
-// As float64 [rows, columns] on the CPU.
+// Returns `output` as float64 [rows, columns] on the CPU.
 absl::StatusOr<at::Tensor> CheckOutput(absl::string_view what,
                                        const FeatureNet& net,
                                        const at::Tensor& output, int64_t rows,
@@ -58,8 +58,8 @@ absl::StatusOr<at::Tensor> CheckOutput(absl::string_view what,
   if (!output.defined() || !output.is_floating_point() || output.dim() != 2 ||
       output.size(0) != rows || output.size(1) != columns) {
     return absl::FailedPreconditionError(absl::StrCat(
-        net.name, " was to return ", what, " [", rows, ", ", columns,
-        "] of floating-point numbers and returned ",
+        net.name, " must return ", what, " [", rows, ", ", columns,
+        "] of floating-point numbers, but returned ",
         output.defined() ? ExtractorShapeText(output) : "nothing"));
   }
   const at::Tensor result = output.to(at::kCPU, at::kDouble).contiguous();
@@ -68,19 +68,18 @@ absl::StatusOr<at::Tensor> CheckOutput(absl::string_view what,
     return absl::DataLossError(absl::StrCat(
         net.name, " returned NaN or infinite ", what, " for ",
         bad_N.sum().item<int64_t>(), " of ", rows,
-        " images that it saw "
-        "together, first for ",
+        " images of a batch, first for ",
         name_of(bad_N.nonzero()[0].item<int64_t>()),
         absl::StartsWith(net.compute, PrecisionText(at::kHalf))
             ? ": its values are too large for float16? bfloat16 and float32 "
               "hold them"
-            : ": is the network's file damaged, or does it want other "
-              "images?"));
+            : ": is the network's file damaged, or does it expect "
+              "other images?"));
   }
   return result;
 }
 
-// The header of a safetensors file comes after its size, 8 bytes.
+// A safetensors file holds the size of its header (8 bytes), then the header.
 bool IsSafetensors(absl::string_view prefix) {
   return prefix.size() > 8 && prefix[8] == '{';
 }
@@ -99,7 +98,7 @@ absl::Status CheckOwnInput(absl::string_view what,
       "weights of the FID Inception"));
 }
 
-// A family that a user may name in every build, and the extra that brings it.
+// A family name that every build accepts, and the extra that implements it.
 struct KnownFamily {
   absl::string_view name;
   absl::string_view extra;
@@ -108,7 +107,8 @@ constexpr KnownFamily kKnownFamilies[] = {{kClipFamily, "vit_features"},
                                           {kDinov2Family, "vit_features"},
                                           {kLpipsFamily, "lpips"}};
 
-// The family that the user asks for, else the one whose first layer is there.
+// Returns the family that the user asks for, or else the one whose first layer
+// is among `tensors`.
 absl::StatusOr<std::optional<WeightsFamily>> WantedFamily(
     const ExtractorOptions& options, const std::vector<NamedTensor>& tensors) {
   for (const WeightsFamily& family : ExtraWeightsFamilies()) {
@@ -125,7 +125,7 @@ absl::StatusOr<std::optional<WeightsFamily>> WantedFamily(
   return std::nullopt;
 }
 
-// By the first bytes, not by the name: published files have all kinds of names.
+// The first bytes tell the kind; names of published files do not.
 absl::StatusOr<std::unique_ptr<FeatureExtractor>> Open(
     const std::string& path, const ExtractorOptions& options) {
   GANDEM_ASSIGN_OR_RETURN(const std::string prefix, ReadPrefix(path, 16));
@@ -135,7 +135,7 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> Open(
     if (is_script && !options.family.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
           options.family,
-          ":FILE wants weights, and this is a TorchScript program: save its "
+          ":FILE needs weights, but this is a TorchScript program: save its "
           "state_dict() as .safetensors"));
     }
     if (is_script) {
@@ -165,8 +165,8 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> Open(
   GANDEM_RETURN_IF_ERROR(CheckOwnInput("a classifier", options));
   if (options.image_shape.height == 0) {
     return absl::InvalidArgumentError(
-        "a classifier takes images of one size, and these are of several: "
-        "--resize brings them to that of the reference");
+        "a classifier takes images of one size, but these have several sizes: "
+        "--resize gives them the size of the reference's images");
   }
   return MakeClassifierExtractor(std::move(tensors), sha256, options);
 }
@@ -285,10 +285,10 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> OpenFeatureExtractor(
   if ((channels != 1 && channels != 3) ||
       (!several && (height < 1 || width < 1))) {
     return absl::InvalidArgumentError(
-        absl::StrCat("features need gray or RGB images, not such of ", channels,
-                     " x ", height, " x ", width));
+        absl::StrCat("features need gray or RGB images, not ", channels, " x ",
+                     height, " x ", width));
   }
-  // Float32 is float32: by default a GPU's convolutions round their factors.
+  // By default a GPU's convolutions round float32 factors to TF32.
   if (options.compute.device.is_cuda()) {
     at::globalContext().setAllowTF32CuDNN(false);
     at::globalContext().setAllowTF32CuBLAS(false);

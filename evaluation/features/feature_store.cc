@@ -22,13 +22,13 @@ namespace {
 constexpr char kFeatures[] = "features";
 constexpr char kLogits[] = "logits";
 
-// Most networks compute in float32: half the bytes, and nothing is lost.
+// Most networks compute in float32, which takes half the bytes without loss.
 at::Tensor Narrowed(const at::Tensor& values) {
   const at::Tensor narrow = values.to(at::kFloat);
   return narrow.to(at::kDouble).equal(values) ? narrow : values;
 }
 
-// Checks the shape: the file may be of another program, or of another network.
+// Checks the shape: the file may come from another program or network.
 absl::StatusOr<at::Tensor> Widened(const std::vector<NamedTensor>& tensors,
                                    absl::string_view name, int64_t rows,
                                    int64_t columns) {
@@ -41,7 +41,7 @@ absl::StatusOr<at::Tensor> Widened(const std::vector<NamedTensor>& tensors,
         absl::StrCat("it has no ", name, " [", rows, ", ", columns, "]"));
   }
   const auto dtype = found->dtype == DType::kF32 ? at::kFloat : at::kDouble;
-  // from_blob() wants no constness; to() copies, or clone() does.
+  // from_blob() takes a mutable pointer, although to() only copies.
   void* const data =
       const_cast<void*>(static_cast<const void*>(found->bytes.data()));
   return torch::from_blob(data, {rows, columns}, dtype)
@@ -63,8 +63,8 @@ absl::StatusOr<Features> ReadSlice(const std::string& path, IndexRange slice,
   return features;
 }
 
-// Copies `part` into its rows of `all`, which are float32 as long as that loses
-// nothing.
+// Copies `part` into `all` from row `first` on. `all` stays float32 until a
+// value needs float64.
 void PutRows(const at::Tensor& part, int64_t first, at::Tensor& all) {
   const auto rows = [&] { return all.narrow(0, first, part.size(0)); };
   rows().copy_(part);
@@ -86,8 +86,8 @@ std::vector<IndexRange> SlicesOf(int64_t num_images) {
   return slices;
 }
 
-// The name says which images: slices of jobs over more images can be used again
-// where they are the same.
+// The name holds the range of images, so that jobs over different numbers of
+// images share their equal slices.
 std::string FeatureStore::PathOf(IndexRange slice) const {
   return absl::StrFormat("%s/features-%09d-%d.safetensors", folder_,
                          slice.first, slice.count);
@@ -127,9 +127,9 @@ absl::StatusOr<Features> FeatureStore::Read(IndexRange slice,
   if (!absl::IsDataLoss(features.status())) return features;
   GANDEM_RETURN_IF_ERROR(RemoveAll(PathOf(slice)));
   return absl::DataLossError(absl::StrCat(
-      "'", PathOf(slice), "' was damaged and is removed (",
+      "'", PathOf(slice), "' was damaged and has been removed (",
       features.status().message(),
-      "): run the same command again, it computes only this slice"));
+      "): run the same command again, which computes only this slice"));
 }
 
 absl::StatusOr<Features> ReadAllFeatures(const FeatureStore& store,

@@ -16,21 +16,21 @@
 namespace gandem {
 namespace {
 
-// pt_inception-2015-12-05-6726825d.pth of pytorch-fid, which torch-fidelity
-// publishes too.
+// Hash of pt_inception-2015-12-05-6726825d.pth, which pytorch-fid and
+// torch-fidelity publish.
 constexpr char kWeightsHash[] =
     "6726825d0af5f729cebd5821db510b11b1cfad8faad88a03f1befd49fb9129b2";
-// inception-2015-12-05.pt of StyleGAN2-ADA and later.
+// Hash of inception-2015-12-05.pt of StyleGAN2-ADA and later.
 constexpr char kTorchScriptHash[] =
     "f58cb9b6ec323ed63459aa4fb441fe750cfe39fafad6da5cb504a16f19e958f4";
 
-// Images at a time. More would leave the CPU's caches: the first layers make
-// 3 MB of each image.
+// Images per pass. The first layers make 3 MB of each image, so more images
+// would not fit into the CPU's caches.
 constexpr int64_t kPiece = 8;
 
 class InceptionExtractor : public FeatureExtractor {
  public:
-  // Ends at the layer that has net.feature_dim numbers.
+  // net.feature_dim selects the layer.
   InceptionExtractor(InceptionV3 network, InputResize resize, FeatureNet net,
                      const FeatureCompute& compute)
       : FeatureExtractor(std::move(net), compute),
@@ -79,7 +79,7 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeInceptionExtractor(
     const ExtractorOptions& options) {
   if (!InceptionV3::HoldsWeights(tensors)) {
     return absl::InvalidArgumentError(
-        "neither weights of the FID Inception, by the names of pytorch-fid and "
+        "neither weights of the FID Inception with the names of pytorch-fid or "
         "torch-fidelity (Conv2d_1a_3x3.conv.weight ...), nor a classifier of "
         "`gandem train-features`, nor weights of CLIP or DINOv2");
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Features of the FID Inception (inception_v3.h): its last average pool, 2048
-// numbers, or an earlier layer, of which the card's network is another one; and
-// its logits without bias, as the Inception Score wants them.
-// inception_input.h has how its input is made.
+// Features of the FID Inception (inception_v3.h): the 2048 numbers of its last
+// average pool, or an earlier layer, which is a network of its own in metric
+// cards. Logits have no bias, as in the Inception Score. inception_input.h
+// describes the input.
 //
 // Owner, thread safety: see feature_extractor.h.
 #pragma once
@@ -20,17 +20,17 @@
 
 namespace gandem {
 
-// `tensors` are those of the file whose hash is `sha256`.
-//   INVALID_ARGUMENT  they are not the weights of a FID Inception; lists those
-//                     that are missing or misshapen. Or dims of no layer.
+// `tensors` come from the file whose hash is `sha256`.
+//   INVALID_ARGUMENT  the tensors are no weights of a FID Inception (lists
+//                     missing and misshapen ones), or no layer has the dims.
 absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeInceptionExtractor(
     std::vector<NamedTensor> tensors, const std::string& sha256,
     const ExtractorOptions& options);
 
-// INVALID_ARGUMENT  the network has no such layer; lists those it has.
+// INVALID_ARGUMENT  the network has no such layer; lists its layers.
 absl::Status CheckInceptionDims(int64_t dims);
 
-// Whether the published file of weights or of TorchScript has this hash.
+// Whether this is the hash of the published weights or TorchScript file.
 bool IsPublishedInception(const std::string& sha256);
 
 }  // namespace gandem

@@ -21,7 +21,7 @@ struct InputTap {
   float weight;
 };
 
-// In float32 throughout, as TensorFlow and PyTorch compute it.
+// Computes in float32, as TensorFlow and PyTorch do.
 std::vector<InputTap> MakeInputTaps(int64_t size, InputResize resize) {
   const float scale =
       static_cast<float>(size) / static_cast<float>(kInceptionSize);
@@ -39,13 +39,13 @@ std::vector<InputTap> MakeInputTaps(int64_t size, InputResize resize) {
   return taps;
 }
 
-// From byte to the network's range: (value - shift) * scale.
+// Maps a byte to the network's range: (value - shift) * scale.
 struct Range {
   float shift;
   float scale;
 };
 
-// Each resize goes with the range of the program that has it.
+// Each resize has the range of the program that it comes from.
 Range RangeOf(InputResize resize) {
   return resize == InputResize::kPytorchFid
              ? Range{.shift = 127.5f, .scale = 1.0f / 127.5f}
@@ -64,7 +64,7 @@ class BilinearInput {
         columns_(MakeInputTaps(width_, resize)),
         range_(RangeOf(resize)) {}
 
-  // One image: CHW bytes to HWC floats.
+  // Converts an image from CHW bytes to HWC floats.
   void Apply(const uint8_t* in, float* out) const {
     for (const InputTap& row : rows_) {
       for (const InputTap& column : columns_) {
@@ -91,7 +91,7 @@ class BilinearInput {
   const Range range_;
 };
 
-// Pillow's bicubic for floats. In float64, since its sums are.
+// Pillow's bicubic resize for floats, which sums in float64.
 at::Tensor ResizeAsPillow(const at::Tensor& images_NCHW) {
   const Range range = RangeOf(InputResize::kClean);
   return at::_upsample_bicubic2d_aa(images_NCHW.to(at::kDouble),

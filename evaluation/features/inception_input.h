@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The input of the FID Inception: 299 x 299 floats, made of 8-bit images of any
-// size. How is part of what a figure means (Parmar, Zhang and Zhu 2022, "On
-// aliased resizing", section 3), and programs differ:
+// size. The resize affects the metric (Parmar, Zhang and Zhu 2022, "On aliased
+// resizing", section 3), and programs differ:
 //
 //   kTf1         pixel i is at i * in / out, bilinear without smoothing; then
 //                (x - 128) / 128. TensorFlow 1 and with it the FID of the
@@ -31,7 +31,7 @@ enum class InputResize { kTf1, kPytorchFid, kClean };
 //   INVALID_ARGUMENT  another name; lists them.
 absl::StatusOr<InputResize> ParseInputResize(absl::string_view name);
 
-// For metric cards and statistics files.
+// Description for metric cards and statistics files.
 std::string InputResizeText(InputResize resize);
 
 // images_NCHW: uint8, contiguous, 1 or 3 channels; one channel stands for

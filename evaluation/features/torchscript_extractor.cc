@@ -25,7 +25,7 @@ namespace {
 constexpr char kReturnFeatures[] = "return_features";
 constexpr char kNoOutputBias[] = "no_output_bias";
 
-// Probabilities below it, 0 first of all, count as much.
+// Smaller probabilities, in particular 0, are raised to this one.
 constexpr double kSmallestProbability = 1e-30;
 
 bool Takes(const torch::jit::Module& module, const char* argument) {
@@ -36,8 +36,8 @@ bool Takes(const torch::jit::Module& module, const char* argument) {
       .has_value();
 }
 
-// What a script's code throws, without LibTorch's frames and the file's lines:
-// behind the last "RuntimeError: " where there is one.
+// Shortens the message of a script's exception to the text after the last
+// "Error: ", without LibTorch's frames and the file's lines.
 std::string ReasonOf(absl::string_view text) {
   text = text.substr(0, text.find("Exception raised from"));
   constexpr absl::string_view kError = "Error: ";
@@ -47,7 +47,7 @@ std::string ReasonOf(absl::string_view text) {
   return std::string(text.substr(0, text.find('\n')));
 }
 
-// CatchTorch would log the frames; what is left to it is lack of memory.
+// CatchTorch would log the frames, so only lack of memory is left to it.
 template <typename Body>
 std::invoke_result_t<Body> CatchScript(Body body) {
   try {
@@ -63,7 +63,7 @@ std::invoke_result_t<Body> CatchScript(Body body) {
   }
 }
 
-// With at most one of the flags that published modules take.
+// Calls forward, with `flag` set to true if it is given.
 c10::IValue Call(torch::jit::Module& module, const at::Tensor& images_NCHW,
                  std::optional<const char*> flag) {
   torch::jit::Kwargs flags;
@@ -71,8 +71,8 @@ c10::IValue Call(torch::jit::Module& module, const at::Tensor& images_NCHW,
   return module.forward({images_NCHW}, flags);
 }
 
-// The weight of a linear layer `output` that takes `feature_dim` numbers; some
-// exports make buffers of parameters.
+// Returns the weight of a linear layer `output` that takes `feature_dim`
+// numbers. Some exports make buffers of parameters.
 at::Tensor FindOutputWeight(const torch::jit::Module& module,
                             int64_t feature_dim) {
   at::Tensor weight;
@@ -107,7 +107,7 @@ class TorchScriptExtractor : public FeatureExtractor {
     takes_bias_ = takes_features_ && Takes(module_, kNoOutputBias);
   }
 
-  // Learns what the module returns.
+  // Runs the module once to learn the shapes that it returns.
   absl::Status TryOut(const at::Tensor& image_NCHW) {
     GANDEM_ASSIGN_OR_RETURN(Features first, Forward(image_NCHW));
     if (first.features_ND.dim() != 2 || first.features_ND.size(0) != 1) {
@@ -132,8 +132,7 @@ class TorchScriptExtractor : public FeatureExtractor {
 
  protected:
   absl::StatusOr<Features> Forward(const at::Tensor& images_NCHW) override {
-    // One graph for the first call and all others, so equal images give equal
-    // bits.
+    // All calls run one graph, so equal images give equal bits.
     const torch::jit::GraphOptimizerEnabledGuard same_graph(false);
     const at::Tensor images =
         images_NCHW.to(compute().device).expand({-1, 3, -1, -1}).contiguous();
@@ -168,7 +167,7 @@ class TorchScriptExtractor : public FeatureExtractor {
     if (!features_and_logits[0].isTensor() ||
         !features_and_logits[1].isTensor()) {
       return absl::InvalidArgumentError(
-          "its forward returns a tuple of other things than tensors");
+          "its forward returns a tuple whose elements are not tensors");
     }
     return Features{.features_ND = features_and_logits[0].toTensor(),
                     .logits_NK = features_and_logits[1].toTensor()};
@@ -184,7 +183,8 @@ class TorchScriptExtractor : public FeatureExtractor {
 
 namespace {
 
-// Of images of several sizes: a network that takes these takes any.
+// Shapes to try for images of several sizes: a network that takes both takes
+// any.
 std::vector<ImageShape> SeveralShapes(const ExtractorOptions& options) {
   const int64_t channels = options.image_shape.channels;
   return {{.channels = channels, .height = 96, .width = 80},

@@ -4,12 +4,12 @@
 // three channels and returns features [N, D], or a tuple of features and logits
 // [N, K].
 //
-// Two of its arguments are given by name where it has them, as the file
-// inception-2015-12-05.pt of StyleGAN2-ADA does: `return_features = True` asks
-// for features, and a second call with `no_output_bias = True` for class
-// probabilities, whose logarithm serves as logits. Where such a module has a
-// linear layer `output` that makes these probabilities of the features, which
-// is tried out when the file is opened, the second call is spared.
+// Two arguments are passed by name if forward has them, as in the file
+// inception-2015-12-05.pt of StyleGAN2-ADA: `return_features = True` asks for
+// features, and a second call with `no_output_bias = True` for class
+// probabilities, whose logarithm serves as logits. The second call is skipped
+// if the module has a linear layer `output` that makes these probabilities of
+// the features, which is tested when the file is opened.
 //
 // Owner, thread safety: see feature_extractor.h.
 #pragma once

@@ -37,12 +37,12 @@ namespace {
 
 constexpr int64_t kClassifierBatch = 128;
 constexpr double kPeakRate = 3e-3;
-constexpr double kWarmup = 0.1;                // part of the steps
+constexpr double kWarmup = 0.1;                // fraction of the steps
 constexpr char kTestTensor[] = "gandem.test";  // int64 [right, images]
 constexpr absl::Duration kTrainingProgressInterval = absl::Seconds(5);
 constexpr int64_t kMaxDatasetBytes = int64_t{4} << 30;
 
-// A labeled dataset in memory, as a classifier is trained on it.
+// A labeled dataset in memory.
 struct LabeledImages {
   at::Tensor images_NCHW;  // uint8
   at::Tensor labels_N;     // int64
@@ -68,7 +68,7 @@ struct LabeledSplit {
 absl::Status CheckLabel(int64_t label, int64_t image) {
   if (label >= 0 && label < Classifier::kMaxClasses) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "a classifier needs labels of [0, ", Classifier::kMaxClasses, "), image ",
+      "a classifier needs labels in [0, ", Classifier::kMaxClasses, "); image ",
       image, " has ",
       label == kNoLabel ? "none: set data.idx_labels" : absl::StrCat(label)));
 }
@@ -98,8 +98,8 @@ absl::StatusOr<LabeledImages> ReadLabeled(const DataConfig& data) {
   return all;
 }
 
-// Images to test on are fitted as dataset.data says; without any every tenth
-// image of it is held out.
+// Test images are fitted as dataset.data says. If there are none, every tenth
+// image of `dataset` is held out.
 absl::StatusOr<LabeledSplit> ReadLabeledSplit(const NamedDataset& dataset) {
   LabeledSplit split;
   GANDEM_ASSIGN_OR_RETURN(split.train, ReadLabeled(dataset.data));
@@ -119,10 +119,10 @@ absl::StatusOr<LabeledSplit> ReadLabeledSplit(const NamedDataset& dataset) {
   split.num_classes = split.train.labels_N.max().item<int64_t>() + 1;
   if (split.num_classes < 2 || split.test.size() == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "a classifier needs images of two classes or more and one to test on; "
+        "a classifier needs images of two classes or more, and a test image; "
         "there are ",
-        split.train.size(), " of ", split.num_classes, " classes, and ",
-        split.test.size(), " to test on"));
+        split.train.size(), " images of ", split.num_classes, " classes, and ",
+        split.test.size(), " test images"));
   }
   return split;
 }
@@ -159,7 +159,6 @@ std::string CacheKey(const TrainFeaturesRequest& request,
   return hash.Finish();
 }
 
-// Of step `step` of `steps`.
 double LearningRate(int64_t step, int64_t steps) {
   const double done =
       static_cast<double>(step + 1) / static_cast<double>(steps + 1);
@@ -168,7 +167,7 @@ double LearningRate(int64_t step, int64_t steps) {
   return kPeakRate * 0.5 * (1 + std::cos(std::numbers::pi * phase));
 }
 
-// The keyed order of a training: every image once in an epoch.
+// Images of a batch in the keyed order, which has every image once per epoch.
 at::Tensor BatchIndices(const DataOrder& order, int64_t step) {
   at::Tensor indices = torch::empty({kClassifierBatch}, torch::kLong);
   int64_t* out = indices.mutable_data_ptr<int64_t>();
@@ -221,7 +220,7 @@ int64_t CountRight(Classifier& classifier, const LabeledImages& images) {
   return right;
 }
 
-// What a file of the cache says about itself.
+// Fills `report` from the cached file report.path.
 absl::Status DescribeTraining(TrainFeaturesReport& report, ImageShape shape) {
   GANDEM_ASSIGN_OR_RETURN(const std::string sha256, Sha256OfFile(report.path));
   GANDEM_ASSIGN_OR_RETURN(std::vector<NamedTensor> tensors,
@@ -239,7 +238,8 @@ absl::Status DescribeTraining(TrainFeaturesReport& report, ImageShape shape) {
   return absl::OkStatus();
 }
 
-// Of two processes that train the same at a time the first one's file stays.
+// If two processes train the same classifier at once, the first one's file
+// stays.
 absl::Status WriteOnce(const Classifier& classifier, int64_t num_right,
                        int64_t num_images, const std::string& path) {
   std::vector<NamedTensor> tensors = PackClassifier(classifier);
@@ -254,8 +254,8 @@ absl::Status WriteOnce(const Classifier& classifier, int64_t num_right,
   return FsyncDirectory(ParentOf(path));
 }
 
-// Also what was just trained is read back from its file, so that both ways give
-// the same report.
+// A new classifier is read back from its file, too, so that both ways give the
+// same report.
 absl::StatusOr<TrainFeaturesReport> TrainOrFind(
     const TrainFeaturesRequest& request) {
   const absl::Time start = MonotonicNow();

@@ -5,9 +5,9 @@
 // and with it the same features.
 //
 //   Adam, batches of 128, cross-entropy, a learning rate that rises for a tenth
-//   of the steps and falls to 0 along a cosine; order and first values are
-//   keyed draws. For a number of threads the result is a pure function of the
-//   request and the images.
+//   of the steps and falls to 0 along a cosine; order and initial values are
+//   keyed draws. For a given number of threads, the result is a pure function
+//   of the request and the images.
 //
 // Owner: the caller. Thread safety: one compute thread.
 // Errors: Status only.
@@ -24,20 +24,20 @@
 namespace gandem {
 
 struct TrainFeaturesRequest {
-  // Without images to test on, every tenth of the others is held out.
+  // Without test images, every tenth image is held out.
   NamedDataset dataset;
   std::string cache_dir = {};  // empty: DefaultFeatureCache()
   int64_t epochs = 5;          // 1 to 1000
   uint64_t seed = 1;
   int threads = 1;  // 1 to 1024
-  // Called now and then with a line for the user.
+  // Called regularly with a line for the user.
   std::function<void(const std::string&)> progress = {};
 };
 
 struct TrainFeaturesReport {
   std::string path;     // for OpenFeatureExtractor
-  std::string name;     // of the network
-  bool cached = false;  // it was there already: nothing was trained
+  std::string name;     // name of the network
+  bool cached = false;  // found in the cache, so nothing was trained
   double test_accuracy = 0;
   int64_t num_test_images = 0;
   absl::Duration elapsed;

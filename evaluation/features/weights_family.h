@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Networks of extras (extras/README.md) that a user's weights make:
-// `--features clip:FILE`, or FILE alone where its layers tell the network.
+// Feature networks of extras (extras/README.md), made of a user's weights:
+// `--features clip:FILE`, or FILE alone if its layers tell the network.
 //
 // Owner: values. Thread safety: one compute thread.
 #pragma once
@@ -22,7 +22,7 @@ struct WeightsFamily {
   absl::string_view what;  // in messages, "a vision transformer"
   // Whether the first layers of the network are among the tensors.
   bool (*holds)(const std::vector<NamedTensor>& tensors);
-  // `sha256`: of the file.
+  // `sha256` is the hash of the file.
   absl::StatusOr<std::unique_ptr<FeatureExtractor>> (*make)(
       std::vector<NamedTensor> tensors, const std::string& sha256,
       const ExtractorOptions& options);

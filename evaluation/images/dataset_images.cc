@@ -19,7 +19,7 @@
 namespace gandem {
 namespace {
 
-// As the usual files are named; "t10k" is MNIST's test set.
+// Guesses the split from the file's name; "t10k" is MNIST's test set.
 std::string SplitOf(absl::string_view path) {
   const std::string name =
       absl::AsciiStrToLower(path.substr(path.find_last_of('/') + 1));
@@ -35,7 +35,7 @@ std::string FitText(const DataConfig& config) {
   const std::string text =
       absl::StrCat(absl::AsciiStrToLower(Fit_Name(config.fit())), " to ",
                    config.image_size(), " x ", config.image_size());
-  // As images are judged, a random crop is one in the middle.
+  // Evaluation takes the center in place of a random crop.
   const bool all = config.crop() == DataConfig::NONE;
   if (config.fit() == PAD || (all && config.resize() == DataConfig::AREA)) {
     return text;
@@ -87,7 +87,6 @@ class DatasetImages : public ImageSet {
   }
 
  private:
-  // Never change after construction.
   const std::shared_ptr<const Dataset> dataset_;
   const DataConfig fitted_;
 };

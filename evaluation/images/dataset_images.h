@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stored images: those that a run trains on, or any others that a DataConfig
-// names.
+// Stored images that a DataConfig names, such as those of a run.
 //
 // Owner, thread safety, errors: see image_set.h.
 #pragma once
@@ -14,7 +13,7 @@
 
 namespace gandem {
 
-// Fitted as the config says. Errors of OpenDataset.
+// The images are fitted as the config says. Errors of OpenDataset.
 absl::StatusOr<std::unique_ptr<ImageSet>> OpenDatasetImages(
     const DataConfig& config);
 

@@ -25,7 +25,7 @@ constexpr int64_t kMaxSize = 1 << 14;
 
 at::Tensor ResizeByArea(const at::Tensor& bytes_NCHW, const ImageShape& from,
                         const ImageShape& to) {
-  // The resampler is for values of [-1, 1].
+  // The resampler takes values of [-1, 1].
   const at::Tensor images_NCHW = bytes_NCHW / 255;
   const Resampler resampler(from, to);
   const auto from_size = static_cast<size_t>(from.NumValues());
@@ -67,7 +67,7 @@ const NamedKernel* FindKernel(absl::string_view name) {
   return std::ranges::find(kKernels, name, &NamedKernel::name);
 }
 
-// What is not changed is that of the other set.
+// Forwards everything to another set; subclasses override their changes.
 class DerivedImages : public ImageSet {
  public:
   explicit DerivedImages(std::unique_ptr<ImageSet> inner)
@@ -82,7 +82,8 @@ class DerivedImages : public ImageSet {
  protected:
   ImageSet& inner() const { return *inner_; }
 
-  // The other set's card, with a hash of `what`, its hash, and `more`.
+  // Returns the other set's card with a hash of `what`, its old hash and
+  // `more`.
   absl::StatusOr<ImagesCard> DescribeAs(const std::string& what,
                                         const std::string& more) const {
     GANDEM_ASSIGN_OR_RETURN(ImagesCard card, inner_->Describe());
@@ -270,7 +271,7 @@ absl::StatusOr<std::unique_ptr<ImageSet>> PairsOf(
     std::unique_ptr<ImageSet> inner) {
   if (inner->shape().height == 0) {
     return absl::InvalidArgumentError(
-        "the images are of several sizes, and pairs are of one");
+        "the images are of several sizes, but a pair needs images of one size");
   }
   if (inner->size() < 2) {
     return absl::InvalidArgumentError("a pair needs two images");

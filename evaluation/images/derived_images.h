@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Image sets that are made of another one: some of its images, its images in
-// another size, or in pairs.
+// Image sets derived from another one: a random subset, images of another size,
+// or pairs.
 //
 // Owner, thread safety, errors: see image_set.h.
 #pragma once
@@ -16,17 +16,17 @@
 
 namespace gandem {
 
-// Some images, drawn without replacement: a folder may be sorted by class, so
-// its first images are no sample of it. Which ones is a function of (seed,
-// count, size of the set) alone; they keep their order, so that archives are
-// read from front to back.
+// Draws images without replacement, since the first images of a folder sorted
+// by class are no fair sample. The choice is a function of (seed, count, size
+// of the set) alone. Images keep their order, so that archives are read from
+// front to back.
 //   INVALID_ARGUMENT  the count is not in [1, size of the set].
 absl::StatusOr<std::unique_ptr<ImageSet>> SubsetOf(
     std::unique_ptr<ImageSet> inner, const ImagesSpec::Subset& subset);
 
-// The images in another size, as bytes again. Which kernel does it changes what
-// a metric sees (Parmar, Zhang and Zhu 2022, "On aliased resizing"), so it has
-// a name that goes into the metric card:
+// Resizes images to bytes of another size. The kernel changes what a metric
+// sees (Parmar, Zhang and Zhu 2022, "On aliased resizing"), so its name goes
+// into the metric card:
 //
 //   area      pipeline/resampler.h: mean over the source's area where it
 //             shrinks, bilinear where it grows
@@ -40,11 +40,11 @@ absl::StatusOr<std::unique_ptr<ImageSet>> ResizeImages(
 // INVALID_ARGUMENT  there is no such kernel; lists them.
 absl::Status CheckResizeKernel(absl::string_view kernel);
 
-// The images two by two, each in one pair at most: element i has the channels
-// of one image and then those of another. Which two is drawn at random, since
-// images beside each other may be of one class; it is a function of the set's
-// size alone, or for a generator, whose images are drawn already, 2 i and
-// 2 i + 1. shape() is that of one image.
+// Pairs of images, each image in at most one pair: element i has the channels
+// of one image and then those of another. Pairs are drawn at random, since
+// neighbors may be of one class, as a function of the set's size alone. The
+// images of a generator are random already: pair i is 2 i and 2 i + 1. shape()
+// is that of one image.
 //   INVALID_ARGUMENT  the images are of several sizes, or there is only one.
 absl::StatusOr<std::unique_ptr<ImageSet>> PairsOf(
     std::unique_ptr<ImageSet> inner);

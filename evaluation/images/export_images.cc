@@ -33,7 +33,7 @@ std::string PngName(int64_t index) {
   return absl::StrFormat("%06d.png", index);
 }
 
-// Calls `use(index of the first, images_NHWC)` batch by batch.
+// Calls `use(index of the first image, images_NHWC)` for each batch.
 absl::Status ForEachBatch(
     ImageSet& images, int64_t count,
     const std::function<absl::Status(int64_t, const at::Tensor&)>& use) {
@@ -77,7 +77,7 @@ absl::Status ExportFolder(ImageSet& images, int64_t count,
   GANDEM_RETURN_IF_ERROR(CreateDirectories(folder));
   GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> names,
                           ListDirectory(folder));
-  // Old images among the new ones would be judged with them.
+  // An evaluation of the folder would include old images.
   for (const std::string& name : names) {
     if (!absl::EndsWith(name, ".png")) continue;
     return absl::InvalidArgumentError(

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes images for other people's evaluators, one batch in memory:
+// Writes images for other evaluation programs, with one batch in memory:
 //
 //   FOLDER/    000000.png, 000001.png ...
 //   FILE.tar   the same as an archive
 //   FILE.npz   arr_0, uint8 [N, height, width, channels], as guided-diffusion's
-//              evaluator wants it
+//              evaluator expects it
 //
 // Owner: the caller. Thread safety: one compute thread.
-// Errors: those of the images, and of writing files. A file that is not
-// complete has the name FILE.tmp.
+// Errors: those of the images, and of writing files. An incomplete file has the
+// name FILE.tmp.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace gandem {
 // is a folder.
 bool IsExportPath(const std::string& path);
 
-// The first `count` images, in batches of kChunkRows: the bytes that
+// Writes the first `count` images, in batches of kChunkRows, as the bytes that
 // `gandem evaluate` sees.
 //   INVALID_ARGUMENT  no export path, or a folder that holds PNG files already.
 absl::Status ExportImages(ImageSet& images, int64_t count,

@@ -70,7 +70,6 @@ class FileImages : public ImageSet {
     std::vector<at::Tensor> images;
     for (int64_t i = range.first; i < range.end(); ++i) {
       GANDEM_ASSIGN_OR_RETURN(PixelImage image, Decode(i));
-      // from_blob() wants no constness; clone() copies.
       images.push_back(
           torch::from_blob(image.pixels.data(),
                            {1, image.height, image.width, image.channels},
@@ -82,7 +81,7 @@ class FileImages : public ImageSet {
   }
 
  private:
-  // With shape_.channels, in its own size.
+  // Decodes an image to shape_.channels channels, in its own size.
   absl::StatusOr<PixelImage> Decode(int64_t index) const {
     GANDEM_ASSIGN_OR_RETURN(const std::string stored, source_->Fetch(index));
     GANDEM_ASSIGN_OR_RETURN(DecodedImage image,
@@ -93,13 +92,13 @@ class FileImages : public ImageSet {
     if (!fits || shape.channels > shape_.channels) {
       return absl::InvalidArgumentError(absl::StrCat(
           "'", source_->NameOf(index), "' is ", ShapeText(shape),
-          ", and when the evaluation began all images were ", ShapeText(shape_),
-          ": do not change them meanwhile, and start it again"));
+          ", but all images were ", ShapeText(shape_),
+          " when the evaluation began: start it again, and do not change the "
+          "images meanwhile"));
     }
     return WithChannels(std::move(image.pixels), shape_.channels);
   }
 
-  // Never change after construction.
   const std::unique_ptr<const ImageStore> source_;
   const ImageShape shape_;
 };
@@ -112,14 +111,14 @@ absl::StatusOr<std::unique_ptr<ImageSet>> OpenFileImages(
   if (source->tensors().has_value()) {
     return absl::InvalidArgumentError(
         absl::StrCat(source->kind(),
-                     " holds numbers that are no pixels, and metrics judge "
-                     "images: decode them to image files first"));
+                     " holds no pixels, and metrics need images: decode it to "
+                     "image files first"));
   }
   if (!known.has_value()) {
     GANDEM_ASSIGN_OR_RETURN(known, LookAtAll(*source));
   }
   auto images = std::make_unique<FileImages>(std::move(source), *known);
-  // The first image tells of a folder of what no program reads.
+  // Reading one image finds a kind of image that gandem cannot read.
   GANDEM_RETURN_IF_ERROR(images->ReadEach({.first = 0, .count = 1}));
   return images;
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Images of any kind that docs/data.md lists, as the programs that compute
-// metrics read them: Pillow's Image.open(file).convert("RGB"), each in its own
-// size. Where all of them are gray they keep their one channel, which stands
-// for three equal ones.
+// Images of any kind in docs/data.md, read as other evaluation programs read
+// them: Pillow's Image.open(file).convert("RGB"), each in its own size. If all
+// images are gray, they keep one channel, which stands for three equal ones.
 //
 // Owner, thread safety, errors: see image_set.h.
 #pragma once
@@ -18,11 +17,11 @@
 
 namespace gandem {
 
-// Looks at the headers of all files, so that nothing is found out in the middle
-// of an evaluation, unless `known` is the shape() of such a look. Errors of
+// Reads the headers of all files, so that bad files fail before an evaluation
+// starts; `known`, the shape() of an earlier call, saves that. Errors of
 // OpenSource, and
 //   NOT_FOUND         there is no such file or folder.
-//   INVALID_ARGUMENT  there are no images, or of a kind that is not read
+//   INVALID_ARGUMENT  no images, or images of a kind that gandem does not read
 //                     (ImageReading::kPlain).
 //   DATA_LOSS         the first image cannot be decoded.
 absl::StatusOr<std::unique_ptr<ImageSet>> OpenFileImages(

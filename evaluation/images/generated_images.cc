@@ -18,7 +18,7 @@
 namespace gandem {
 namespace {
 
-// Path lengths are of images of about that size, as in StyleGAN's code.
+// Path lengths compare images of about this size, as in StyleGAN's code.
 constexpr int64_t kPathPixels = 256;
 
 NoiseOptions NoiseOf(const ImagesSpec::Generated& spec) {
@@ -44,12 +44,12 @@ class GeneratedImages : public ImageSet {
   GeneratedImages(const ImagesSpec::Generated& spec, LoadedGenerator generator)
       : spec_(spec), generator_(std::move(generator)) {}
 
-  // One image tells the shape, and whether the device works.
+  // Makes one image to learn the shape and to test the device.
   absl::Status TryOut() {
     const torch::NoGradGuard no_grad;
     if (spec_.has_path_epsilon() && generator_.pairs) {
       return absl::InvalidArgumentError(
-          "this generator translates images: there is no way between two "
+          "this generator translates images, so there is no path between two "
           "noises to measure");
     }
     GANDEM_ASSIGN_OR_RETURN(at::Tensor image,
@@ -150,7 +150,7 @@ class GeneratedImages : public ImageSet {
   }
 
  private:
-  // In the generator's type, on its device.
+  // Returns images in the generator's type, on its device.
   absl::StatusOr<at::Tensor> Make(const at::Tensor& noise_NZ,
                                   IndexRange range) {
     const Compute& compute = generator_.compute;
@@ -163,7 +163,7 @@ class GeneratedImages : public ImageSet {
       return absl::DataLossError(absl::StrCat(
           spec_.checkpoint(),
           ": the generator makes NaN or infinite pixels: its training has "
-          "diverged; judge an older checkpoint (--checkpoint)"));
+          "diverged; evaluate an older checkpoint (--checkpoint)"));
     }
     return images_NCHW;
   }

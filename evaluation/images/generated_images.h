@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Images of the averaged generator of a checkpoint. Image i is made of the
-// noise stream (seed, kSample, 0, i) and of its label or the input that it
-// translates (load_generator.h), as in the grids of `gandem sample`.
+// noise stream (seed, kSample, 0, i) and of its label or the input to translate
+// (load_generator.h), as in the grids of `gandem sample`.
 //
-// With spec.path_epsilon element i is two images, of two points of the way
-// between two noises (PathNoise) and one label: what a perceptual path length
-// compares. Of 512 pixels a side and more, they are averaged down to 256 or a
-// little more, as in StyleGAN's code.
+// With spec.path_epsilon, element i is two images of one label, from two points
+// on the path between two noises (PathNoise), for a perceptual path length.
+// Images of 512 pixels a side or more are averaged down to 256 or a little
+// more, as in StyleGAN's code.
 //
 // Owner, thread safety, errors: see image_set.h.
 #pragma once
@@ -22,11 +22,10 @@
 
 namespace gandem {
 
-// How far apart the two noises of a path are; a perceptual path length is per
-// unit of it.
+// Distance of the two points on a path, as a fraction of the path.
 inline constexpr double kPathEpsilon = 1e-4;
 
-// How images of `spec` are made.
+// Writes the options of sampling into `spec`.
 void SetSampling(const NoiseOptions& noise, const StandingOptions& standing,
                  ImagesSpec::Generated& spec);
 
@@ -34,10 +33,9 @@ void SetSampling(const NoiseOptions& noise, const StandingOptions& standing,
 //   INVALID_ARGUMENT  the truncation is negative, so small that noise is not
 //                     found in reasonable time, or not a number; another
 //                     option is out of range; there is no such device or
-//                     class; standing statistics without batch norm; a path
-//                     of a generator that translates images; a psi of one
-//                     that has no mean style; random noise inputs of one that
-//                     has none.
+//                     class; standing statistics without batch norm; paths of
+//                     a generator that translates images; a psi without a
+//                     mean style; random noise inputs without noise inputs.
 absl::StatusOr<std::unique_ptr<ImageSet>> OpenGeneratedImages(
     const ImagesSpec::Generated& spec);
 

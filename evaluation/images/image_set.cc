@@ -33,8 +33,8 @@ absl::StatusOr<at::Tensor> ImageSet::Read(IndexRange range) {
   GANDEM_RETURN_IF_ERROR(CheckImageRange(range, size()));
   if (shape().height == 0) {
     return absl::InvalidArgumentError(
-        "the images are of several sizes, and those of one size are expected: "
-        "--resize brings them to that of the reference");
+        "the images are of several sizes, but one size is needed: --resize "
+        "gives them the size of the reference's images");
   }
   return CatchTorchOr([&] {
     const torch::NoGradGuard no_grad;
@@ -99,7 +99,7 @@ absl::StatusOr<std::unique_ptr<ImageSet>> OpenInStoredSize(
     case ImagesSpec::KIND_NOT_SET:
       break;
   }
-  return absl::InvalidArgumentError("the images' spec is of no kind");
+  return absl::InvalidArgumentError("the images' spec has no kind");
 }
 
 }  // namespace

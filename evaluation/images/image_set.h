@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Images by index, as the bytes that features are made of: those of a generator
-// (generated_images.h), of a dataset (dataset_images.h) or of files
-// (file_images.h); some of them, in another size, or in pairs if so wished
-// (derived_images.h). Image i never depends on how many are read, or on who
-// reads.
+// Images by index, as the bytes that features are made of: from a generator
+// (generated_images.h), a dataset (dataset_images.h) or files (file_images.h),
+// and on request a subset, resized or in pairs (derived_images.h). Image i
+// depends neither on the range nor on the thread that reads it.
 //
 //   ASSIGN(auto source, OpenImageSet(spec));
 //   ASSIGN(at::Tensor images_NCHW, source->Read({.first = 64, .count = 64}));
@@ -31,41 +30,41 @@ class ImageSet {
  public:
   virtual ~ImageSet() = default;
 
-  // INT64_MAX: as many as are wanted.
+  // INT64_MAX: the set is endless.
   virtual int64_t size() const = 0;
-  // Height and width are 0 where the images are of several sizes.
+  // Height and width are 0 if the images have several sizes.
   virtual ImageShape shape() const = 0;
 
-  // uint8 [range.count, channels, height, width] on the CPU, contiguous. Pairs
-  // have twice the channels, and those of a generator's path are float32 in
-  // [-1, 1].
+  // Returns uint8 [range.count, channels, height, width] on the CPU,
+  // contiguous. Pairs have twice the channels; pairs of a generator's path are
+  // float32 in [-1, 1].
   //   OUT_OF_RANGE  the range is empty or does not lie within [0, size()).
   //   DATA_LOSS     an image cannot be read, or holds NaN; names it.
-  //   INVALID_ARGUMENT  they are of several sizes.
+  //   INVALID_ARGUMENT  the images have several sizes.
   absl::StatusOr<at::Tensor> Read(IndexRange range);
-  // The same, uint8 [1, channels, height, width] each.
+  // Returns one tensor per image, uint8 [1, channels, height, width].
   absl::StatusOr<std::vector<at::Tensor>> ReadEach(IndexRange range);
-  // What an image is called, for messages: its file where there is one.
+  // Name of an image in messages: its file, if it has one.
   virtual std::string NameOf(int64_t index) const;
 
-  // What a metric card says of the images, but for their number and name.
-  // Reads everything that they are made of to hash it.
+  // Description for a metric card, without its number of images and name. Reads
+  // all source data to hash it.
   virtual absl::StatusOr<ImagesCard> Describe() const = 0;
 
  protected:
-  // The range is valid. May throw.
+  // `range` is valid. May throw.
   virtual absl::StatusOr<at::Tensor> ReadImages(IndexRange range) = 0;
   virtual absl::StatusOr<std::vector<at::Tensor>> ReadEachImage(
       IndexRange range);
-  // ReadImages of a set that has its images by ReadEachImage.
+  // Implements ReadImages by ReadEachImage.
   absl::StatusOr<at::Tensor> ReadOneByOne(IndexRange range);
 };
 
 // Errors of the three kinds of source, and
-//   INVALID_ARGUMENT  the spec is of no kind.
+//   INVALID_ARGUMENT  the spec has no kind.
 absl::StatusOr<std::unique_ptr<ImageSet>> OpenImageSet(const ImagesSpec& spec);
 
-// [-1, 1] to bytes as PNG files get them (common/files/png.h), on the CPU.
+// Converts [-1, 1] to bytes as in PNG files (common/files/png.h), on the CPU.
 at::Tensor QuantizeImages(const at::Tensor& images_NCHW);
 
 inline constexpr char kQuantization[] = "(x + 1) / 2 * 255 + 0.5, truncated";

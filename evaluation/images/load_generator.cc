@@ -125,7 +125,7 @@ absl::Status CheckClass(int64_t num_classes,
   if (!only_class.has_value()) return absl::OkStatus();
   if (num_classes == 0) {
     return absl::InvalidArgumentError(
-        "the run's generator is not told a class: it was trained with "
+        "the run's generator takes no class: it was trained with "
         "data.num_classes=0");
   }
   if (*only_class >= 0 && *only_class < num_classes) return absl::OkStatus();
@@ -163,9 +163,9 @@ absl::Status UseTruncation(double psi, LoadedGenerator& generator) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      "--truncation_psi moves styles towards their mean, and the run's "
-      "generator makes images without styles: it is for stylegan2. "
-      "--truncation and --noise_scale are for all generators of noise");
+      "--truncation_psi moves the styles of stylegan2 towards their mean, and "
+      "the run's generator has no styles. --truncation and --noise_scale work "
+      "with every generator that takes noise");
 }
 
 absl::Status UseNoiseInputs(bool random, uint64_t seed,

@@ -63,7 +63,7 @@ void PixelAccumulator::Add(std::span<const float> image) {
   difference_sum_ += NeighborDifferences(pixels, shape_);
   std::vector<float> coarse(coarse_.NumValues());
   resampler_.Apply(pixels, coarse);
-  // Bytes are finite numbers, of which there are as many each time.
+  // Add cannot fail: bytes are finite and the shape is always the same.
   GANDEM_CHECK(
       moments_.Add(at::from_blob(coarse.data(), {1, coarse_.NumValues()}))
           .ok());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A few numbers about a set of images and the distance of two such sets:
+// A few numbers about a set of images and the distance of two such sets, for
 // `gandem sample --check` (docs/reference/sample_check.md has the formulas,
-// typical values and what they do not see).
+// typical values and limits).
 //
 // Owner: values. Thread safety: one thread at a time.
 // Errors: INVALID_ARGUMENT says which set cannot be compared and why.
@@ -21,11 +21,11 @@ namespace gandem {
 
 // All pixel values are bytes divided by 255, as a PNG would hold them.
 struct PixelStatistics {
-  static constexpr int64_t kCoarseSize = 8;  // at most, in pixels
+  static constexpr int64_t kCoarseSize = 8;  // largest side in pixels
   static constexpr int kBins = 16;
 
   ImageShape shape;
-  // Of the images averaged to kCoarseSize x kCoarseSize.
+  // Moments of the images, averaged to kCoarseSize x kCoarseSize.
   Moments coarse = {};
   // Fraction of all pixel values in each sixteenth of [0, 1].
   std::array<double, kBins> histogram = {};
@@ -38,7 +38,7 @@ class PixelAccumulator {
  public:
   explicit PixelAccumulator(ImageShape shape);
 
-  // CHW in [-1, 1]; quantized first.
+  // `image` is CHW in [-1, 1]; it is quantized first.
   void Add(std::span<const float> image);
 
   //   FAILED_PRECONDITION  fewer than 2 images.
@@ -54,7 +54,7 @@ class PixelAccumulator {
 };
 
 // Each part is 0 for equal statistics and about 1 for images that have nothing
-// of the real ones.
+// in common with the real ones.
 struct SampleDistance {
   // Frechet distance of the coarse images' Gaussians, divided by the total
   // variance of the real ones. A single repeated image has at least 1.

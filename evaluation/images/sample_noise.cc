@@ -11,14 +11,14 @@
 namespace gandem {
 namespace {
 
-// Below it the two ends are the same direction and the circle is a line.
+// Below this sine of their angle, the path between two ends is a line.
 constexpr double kMinSine = 1e-6;
 
 // At the lower bound one value takes more than a hundred draws on average.
 constexpr double kMinTruncation = 0.01;
 constexpr double kMaxTruncation = 7;
 constexpr double kMaxScale = 10;
-// Below 0 lie images that are the opposite of those above.
+// Negative values make the opposite of the images of positive ones.
 constexpr double kMaxPsi = 2;
 
 at::Tensor Slerp(const at::Tensor& a, const at::Tensor& b, double t) {

@@ -19,7 +19,8 @@ struct Batch {
   Condition condition;
 };
 
-// Labels at most: images that are translated are added to it.
+// Draws noise, and labels for a run with classes; images to translate are added
+// later.
 Batch DrawBatch(const StandingOptions& options, int64_t min_batch,
                 uint64_t seed, uint64_t step, int64_t noise_dim,
                 int64_t num_classes) {
@@ -42,7 +43,7 @@ Batch DrawBatch(const StandingOptions& options, int64_t min_batch,
   return batch;
 }
 
-// False: it has none.
+// Returns false if there is no batch norm.
 bool ResetBatchNorm(Generator& network) {
   bool has_batch_norm = false;
   for (const auto& module : network.modules()) {
@@ -81,7 +82,7 @@ absl::Status UseStandingStatistics(const StandingOptions& options,
   if (own == nullptr && !ResetBatchNorm(network)) {
     return absl::InvalidArgumentError(
         "standing_steps: the generator has no batch norm of gandem's own "
-        "networks, so no statistics; leave it out");
+        "networks, so there is nothing to gather; leave it out");
   }
   const torch::NoGradGuard no_grad;
   const Compute& compute = generator.compute;

@@ -20,18 +20,18 @@
 namespace gandem {
 namespace {
 
-// Distances of all pairs: 10,000 images a side take a minute on one core with
+// Distances of all pairs of 10,000 images a side take a minute on one core with
 // an Inception's features.
 constexpr int64_t kMaxPrecisionRecallImages = 10000;
 
-// Below it, papers do not compute an FID: the covariance of an Inception's
-// features has no full rank.
+// Papers compute FID with at least as many images: with fewer, the covariance
+// of an Inception's features has no full rank.
 constexpr int64_t kFewImages = 2048;
 
 struct NamedMetric {
   absl::string_view name;
   bool MetricSet::*member;
-  absl::string_view extra = "";  // that computes it; "": the core
+  absl::string_view extra = "";  // "": in the core
 };
 constexpr NamedMetric kMetrics[] = {
     {"fid", &MetricSet::frechet},
@@ -43,8 +43,8 @@ constexpr NamedMetric kMetrics[] = {
     {"lpips", &MetricSet::diversity, "lpips"},
     {"ppl", &MetricSet::path_length, "lpips"}};
 
-// At most as many rows as there is time for, evenly spaced: a folder may be
-// sorted by class.
+// Returns at most kMaxPrecisionRecallImages rows, evenly spaced because a
+// folder may be sorted by class.
 at::Tensor EvenRows(const at::Tensor& values) {
   const int64_t rows = values.size(0);
   const int64_t count = std::min(rows, kMaxPrecisionRecallImages);
@@ -64,7 +64,7 @@ absl::StatusOr<Metric> DistanceMetric(const FeatureNet& net,
   metric.set_num_images(images.count);
   metric.set_num_reference_images(num_reference);
   for (const ExtraMetric& extra : ExtraMetrics()) {
-    // Of two numbers that are not known there is nothing to say.
+    // Without either number, the bias is unknown.
     if (extra.predicted_bias == nullptr ||
         (images.count == 0 && num_reference == 0)) {
       continue;
@@ -75,7 +75,7 @@ absl::StatusOr<Metric> DistanceMetric(const FeatureNet& net,
   return metric;
 }
 
-// One evaluation: everything that its metrics share.
+// State that the metrics of one evaluation share.
 class Computation {
  public:
   Computation(const FeatureNet& net, const MetricOptions& options,
@@ -92,7 +92,7 @@ class Computation {
           CheckVariance(kReferenceSide, net_.name, reference_.features_ND));
     }
     GANDEM_ASSIGN_OR_RETURN(images_, ReadSide(images, metrics.inception_score));
-    // A distance of two images may be the same for all pairs.
+    // Distances of pairs need not vary.
     if (!metrics.takes_pairs()) {
       GANDEM_RETURN_IF_ERROR(
           CheckVariance(kJudgedSide, net_.name, images_.features_ND));
@@ -100,8 +100,7 @@ class Computation {
     return absl::OkStatus();
   }
 
-  // `reference_moments` are those of the reference where a metric needs them;
-  // they are decomposed once.
+  // `reference_moments` is set if a metric needs it; it is decomposed once.
   absl::Status AddAll(const std::optional<Moments>& reference_moments) {
     const MetricSet& metrics = options_.metrics;
     std::optional<FrechetReference> decomposed;
@@ -213,7 +212,7 @@ class Computation {
 
   const FeatureNet& net_;
   const MetricOptions& options_;
-  const std::vector<ExtraMetric> extras_;  // those that are wanted
+  const std::vector<ExtraMetric> extras_;  // requested ones
   Features images_;
   Features reference_;
   std::vector<Metric> metrics_;
@@ -240,8 +239,8 @@ absl::StatusOr<MetricSet> ParseMetrics(absl::string_view text) {
                            .path_length = metrics.path_length}) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--metric ", text,
-        ": lpips and ppl each look at pairs of their own, and go by "
-        "themselves: one command for each"));
+        ": lpips and ppl need pairs of images of their own, so they cannot be "
+        "combined with other metrics: run one command for each"));
   }
   return metrics;
 }
@@ -283,11 +282,11 @@ absl::Status CheckNumImages(const MetricOptions& options, int64_t num_images,
                          absl::string_view what, int64_t least) {
     if (!wanted) return;
     for (const auto& [count, side] :
-         {std::pair(num_images, "images to judge"),
-          std::pair(num_reference, "images of the reference")}) {
+         {std::pair(num_images, "images to evaluate"),
+          std::pair(num_reference, "reference images")}) {
       if (count == 0 || count >= least) continue;
       faults.Add(absl::StrCat(metric, what, " needs ", least,
-                              ", and there are ", count, " ", side));
+                              " or more, but there are ", count, " ", side));
     }
   };
   check(metrics.frechet, "fid", "", 2);
@@ -306,8 +305,9 @@ absl::Status CheckNumImages(const MetricOptions& options, int64_t num_images,
         1 + std::max(neighbors.neighbors, neighbors.density_neighbors));
   if (metrics.inception_score && num_images < options.splits) {
     faults.Add(absl::StrCat("is in ", options.splits,
-                            " parts (--splits) needs as many, and there are ",
-                            num_images, " images to judge"));
+                            " splits (--splits) needs as many images or more, "
+                            "but there are ",
+                            num_images, " images to evaluate"));
   }
   return faults.ToStatus();
 }
@@ -315,20 +315,20 @@ absl::Status CheckNumImages(const MetricOptions& options, int64_t num_images,
 absl::Status CheckNetwork(const MetricSet& metrics, const FeatureNet& net) {
   if (metrics.clip_discrepancy && net.family != kClipFamily) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "cmmd is defined by features of CLIP, and ", net.name,
-        " is none: name one with --features clip:FILE, the weights of its "
+        "cmmd needs features of CLIP, and ", net.name,
+        " is another network: give --features clip:FILE, the weights of CLIP's "
         "ViT-L/14 of 336 pixels, or leave out `cmmd`"));
   }
   const bool compares_pairs = net.family == kLpipsFamily;
   if (metrics.takes_pairs() != compares_pairs) {
     return absl::InvalidArgumentError(
         compares_pairs
-            ? "the weights are of LPIPS, which lpips and ppl are made of: "
+            ? "the weights are of LPIPS, which only lpips and ppl use: give "
               "--metric lpips, or other --features"
-            : absl::StrCat(MetricSetText(metrics), " is defined by LPIPS, and ",
+            : absl::StrCat(MetricSetText(metrics), " needs LPIPS, and ",
                            net.name,
-                           " is none: name its weights with --features "
-                           "lpips:FILE"));
+                           " is another network: give LPIPS weights with "
+                           "--features lpips:FILE"));
   }
   if (!metrics.inception_score || net.num_classes > 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -375,15 +375,14 @@ absl::StatusOr<Metric> DistanceOfMoments(const FeatureNet& net,
 
 void WarnOfFewImages(MetricCard& card) {
   for (const auto& [images, what] :
-       {std::pair(&card.images(), "what is judged"),
+       {std::pair(&card.images(), "the evaluated set"),
         std::pair(&card.reference(), kReferenceSide)}) {
     const int64_t count = images->num_images();
     if (count == 0 || count >= kFewImages) continue;
     card.add_warnings(absl::StrCat(
-        what, " has only ", count, " images, below ", kFewImages,
-        ": a part of "
-        "the distance comes from their number; compare it with figures of as "
-        "many images only"));
+        what, " has only ", count, " images, fewer than ", kFewImages,
+        ", which adds to the distance: compare it only with distances of as "
+        "many images"));
   }
 }
 
@@ -391,9 +390,9 @@ void WarnOfEqualSides(MetricCard& card) {
   const std::string& sha256 = card.images().sha256();
   if (sha256.empty() || sha256 != card.reference().sha256()) return;
   card.add_warnings(absl::StrCat(
-      "what is judged and the reference are the same (sha256 ",
+      "the evaluated images and the reference are the same (sha256 ",
       sha256.substr(0, 12),
-      "): a distance of 0 says nothing of the images. Name another "
+      "): a distance of 0 says nothing about the images. Name another "
       "--reference"));
 }
 

@@ -27,15 +27,15 @@ absl::Status CheckEvaluateRequest(const EvaluateRequest& request) {
     faults.Add(std::string(precision.status().message()));
   } else if (*precision != at::kFloat && !request.save_statistics.empty()) {
     faults.Add(
-        "save_statistics writes what others compare with: precision float32");
+        "save_statistics writes a reference for others: use precision float32");
   }
   if (request.dims.has_value()) {
     const absl::Status dims = CheckInceptionDims(*request.dims);
     if (!dims.ok()) faults.Add(std::string(dims.message()));
     if (request.features.empty()) {
       faults.Add(
-          "dims are of a layer of the FID Inception: --features FILE "
-          "names its weights");
+          "dims selects a layer of the FID Inception: give its weights with "
+          "--features FILE");
     }
   }
   const NetworkFile network = ParseNetworkFile(request.features);
@@ -58,8 +58,8 @@ absl::Status CheckEvaluateRequest(const EvaluateRequest& request) {
     }
     if (!request.save_statistics.empty()) {
       faults.Add(absl::StrCat("metric ", request.metrics,
-                              " has no features of images whose statistics "
-                              "could be saved: no save_statistics"));
+                              " computes no features of single images, so "
+                              "there are no statistics for save_statistics"));
     }
   }
   if (request.num.has_value()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `gandem evaluate` is asked for.
+// A request of `gandem evaluate`.
 //
 // Owner: values. Thread safety: pure functions. Errors: Status only.
 #pragma once
@@ -21,47 +21,47 @@ namespace gandem {
 struct EvaluateRequest {
   static constexpr int64_t kMaxImages = 10'000'000;
   static constexpr int kMaxWorkers = 1024;
-  static constexpr char kKeepSizes[] = "none";  // of `resize`
+  static constexpr char kKeepSizes[] = "none";  // value of `resize`
 
   SubjectRequest subject;
   std::string metrics = "fid";
-  // Generated images: 50,000 if not given; of files: all.
+  // Number of images. Default: 50,000 generated images, or all files.
   std::optional<int64_t> num = {};
   std::string reference = {};
-  // With `num`: the first images of files, by name, rather than drawn ones.
+  // With `num`: take the first files by name instead of a random subset.
   bool first = false;
-  // Kernel (derived_images.h) that brings images to the size of the
-  // reference's; "none": all keep their sizes; empty: other sizes are refused.
+  // Kernel (derived_images.h) that resizes images to the reference's size;
+  // "none": images keep their sizes; empty: other sizes are refused.
   std::string resize = {};
   std::string input_resize = {};     // inception_input.h; empty: tf1
-  std::optional<int64_t> dims = {};  // CheckInceptionDims; not set: 2048
+  std::optional<int64_t> dims = {};  // CheckInceptionDims; default: 2048
   std::string features = {};         // ParseNetworkFile; empty: a classifier
   std::string precision = {};        // ParsePrecision
-  std::string output = {};           // empty: the subject's
-  std::string save_statistics = {};  // of the judged images, for others
+  std::string output = {};           // empty: Subject::output
+  std::string save_statistics = {};  // file for the images' statistics
   int64_t splits = 10;
   int64_t halvings = 20;  // for the sd of the distance; 0: none
-  // Disk for features that the next evaluation uses again; 0: none are kept.
+  // Disk space for features that later evaluations reuse; 0: none are kept.
   int64_t feature_cache_gib = 8;
   KernelDistanceOptions kernel = {};
-  // Of precision and recall, and of density and coverage; not set: those of
-  // their papers (precision_recall.h).
+  // Neighbors for precision, recall, density and coverage. Default: those of
+  // the papers (precision_recall.h).
   std::optional<int64_t> neighbors = {};
-  std::optional<int> workers = {};  // by cores and images if not given
-  // Lines for the user, now and then.
+  std::optional<int> workers = {};  // default: by cores and images
+  // Called regularly with a line for the user.
   std::function<void(const std::string&)> say = {};
 };
 
-// What is wrong with the request by itself, before any file is looked at:
-//   INVALID_ARGUMENT     lists options out of range.
+// Checks the request before any file is read.
+//   INVALID_ARGUMENT  lists options out of range.
 absl::Status CheckEvaluateRequest(const EvaluateRequest& request);
 
-// Not set: the request does not say it.
+// Returns nullopt if the request names no resize.
 //   INVALID_ARGUMENT  another name; lists them.
 absl::StatusOr<std::optional<InputResize>> InputResizeOf(
     const EvaluateRequest& request);
 
-// What the metrics of a checked request are computed with.
+// Options of the metrics, from a checked request.
 MetricOptions MetricOptionsOf(const EvaluateRequest& request,
                               const MetricSet& metrics);
 

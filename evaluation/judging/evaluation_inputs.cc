@@ -23,7 +23,7 @@ namespace {
 
 constexpr char kConfigName[] = "/config.textproto";
 
-// Without final slashes: the last part names things.
+// Removes final slashes, because the last part names things.
 std::string Trimmed(absl::string_view path) {
   while (path.size() > 1 && absl::ConsumeSuffix(&path, "/")) {
   }
@@ -42,8 +42,8 @@ bool IsCheckpoint(const std::string& path) {
   return PathExists(absl::StrCat(path, "/", kManifestName));
 }
 
-// A checkpoint that an evaluation which was killed had kept, and that the
-// training has pruned since.
+// Finds a checkpoint that a killed evaluation kept and that training has pruned
+// since.
 std::optional<std::string> FindKept(const std::string& output, int64_t step) {
   const std::string work = output + "/work";
   const auto names = ListDirectory(work);
@@ -72,8 +72,8 @@ absl::StatusOr<FoundCheckpoint> CheckpointOfRun(const std::string& run_dir,
   return found;
 }
 
-// The run that a checkpoint lies in: RUN/checkpoints/step-N, or one that was
-// kept below RUN/evaluation. Empty: it lies elsewhere.
+// Returns the run of a checkpoint: RUN/checkpoints/step-N, or one kept below
+// RUN/evaluation. Empty: the checkpoint lies elsewhere.
 std::string RunOf(const std::string& checkpoint) {
   std::string folder = checkpoint;
   for (int level = 0; level < 4; ++level) {
@@ -110,8 +110,8 @@ absl::StatusOr<Subject> SubjectOfCheckpoint(const SubjectRequest& request,
   return subject;
 }
 
-// Statistics rather than images: ours, or an .npz with one of the two sets of
-// arrays.
+// Whether the file has statistics instead of images: ours, a pickle, or an .npz
+// with one of the two sets of arrays.
 bool HoldsStatistics(const std::string& path) {
   if (absl::EndsWith(path, ".safetensors") || absl::EndsWith(path, ".pkl")) {
     return true;
@@ -121,7 +121,7 @@ bool HoldsStatistics(const std::string& path) {
   return reader.ok() && (reader->Has("mu") || reader->Has("raw_mean"));
 }
 
-// Of several shards, "data-{000000..000009}.tar", none has the name.
+// A pattern of several shards, "data-{000000..000009}.tar", names no file.
 bool IsMissing(const std::string& source) {
   return !IsUrl(source) && !absl::StrContains(source, "{") &&
          !PathExists(source);
@@ -165,8 +165,8 @@ absl::StatusOr<Subject> FindSubject(const SubjectRequest& request) {
   if (absl::StartsWith(name, "step-") && absl::EndsWith(name, ".tmp")) {
     return absl::FailedPreconditionError(absl::StrCat(
         source,
-        " is a checkpoint that is being written: wait until it has lost its "
-        ".tmp, or name the run to judge its newest complete one"));
+        " is a checkpoint that is being written: wait until its name has no "
+        ".tmp, or name the run to evaluate its newest complete one"));
   }
   if (IsRun(source)) {
     GANDEM_ASSIGN_OR_RETURN(
@@ -176,8 +176,8 @@ absl::StatusOr<Subject> FindSubject(const SubjectRequest& request) {
                             SubjectOfCheckpoint(request, found.path, source));
     for (const std::string& skipped : found.skipped_with_reason) {
       subject.skipped.push_back(
-          absl::StrCat("a newer checkpoint is damaged, and that of step ",
-                       found.step, " is judged: ", skipped));
+          absl::StrCat("a newer checkpoint is damaged, so that of step ",
+                       found.step, " is evaluated: ", skipped));
     }
     return subject;
   }
@@ -195,9 +195,8 @@ absl::StatusOr<Reference> FindReference(const std::string& text,
   if (text.empty()) {
     if (!subject.images.has_generated()) {
       return absl::InvalidArgumentError(
-          "what no run has made needs a --reference: other images (a folder, "
-          "an "
-          "archive, Parquet ...), a recipe, or a statistics file");
+          "a source that no run has made needs a --reference: other images (a "
+          "folder, an archive, Parquet ...), a recipe, or a statistics file");
     }
     const std::string config =
         subject.images.generated().checkpoint() + kConfigName;
@@ -220,7 +219,7 @@ absl::StatusOr<Reference> FindReference(const std::string& text,
     *reference.images.emplace().mutable_dataset() = dataset->data;
     return reference;
   }
-  // The recipe's own fault is what a user wants to read.
+  // For a recipe, its own fault is the useful message.
   if (absl::EndsWith(text, ".textproto")) return dataset.status();
   reference.images.emplace().set_files(text);
   return reference;
@@ -231,16 +230,16 @@ absl::StatusOr<std::string> FindNetwork(
     const std::function<void(const std::string&)>& say) {
   if (!path.empty()) return path;
   std::string dataset;
-  // Resized images have the size of the reference's.
+  // Resized images have the size of the reference's images.
   if (subject.images.has_generated() && !subject.images.has_resize()) {
     dataset = subject.images.generated().checkpoint() + kConfigName;
   } else if (reference.images.has_value() && reference.images->has_dataset()) {
     dataset = reference.name;
   } else {
     return absl::InvalidArgumentError(
-        "which network? Name one with --features: a TorchScript file, weights "
-        "of the FID Inception, of CLIP or of DINOv2, or what `gandem "
-        "train-features` has made");
+        "no feature network: name one with --features: a TorchScript file, "
+        "weights of the FID Inception, of CLIP or of DINOv2, or a file of "
+        "`gandem train-features`");
   }
   TrainFeaturesRequest request;
   GANDEM_ASSIGN_OR_RETURN(request.dataset, FindDataset(dataset));

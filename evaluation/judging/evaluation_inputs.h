@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From what a user writes to what an evaluation reads: a run, a checkpoint or
-// files to judge, a reference to judge them by, a network to see them with.
+// Finds the inputs of an evaluation that a user names: a run, a checkpoint or
+// files to evaluate, a reference, and a feature network.
 //
 // Owner: values. Thread safety: one compute thread.
-// Errors: NOT_FOUND, INVALID_ARGUMENT, FAILED_PRECONDITION: each says what
+// Errors: NOT_FOUND, INVALID_ARGUMENT, FAILED_PRECONDITION: messages say what
 // would be accepted.
 #pragma once
 
@@ -22,30 +22,30 @@
 
 namespace gandem {
 
-// What is judged.
+// The source to evaluate, as the user names it.
 struct SubjectRequest {
   // Run folder, checkpoint folder, images, or a statistics file.
   std::string source;
   std::optional<int64_t> checkpoint = {};  // step; runs only
-  std::optional<uint64_t> seed = {};       // none: that of the run
+  std::optional<uint64_t> seed = {};       // default: the run's
   NoiseOptions noise = {};
   StandingOptions standing = {};
-  // Of the generator and of the network of features.
+  // Device of the generator and of the feature network.
   std::string device = {};
 };
 
 struct Subject {
-  ImagesSpec images;  // none where there are statistics
+  ImagesSpec images;  // none if there are statistics
   std::optional<FeatureStatistics> statistics = {};
-  // Where cards and the work go unless the user says otherwise.
+  // Default folder of cards and work files.
   std::string output;
-  // The folder of the run; empty: the images belong to no run.
+  // The run's folder for TensorBoard; empty: no run made the images.
   std::string tensorboard;
-  // What identifies the weights, from the manifest; empty for files.
+  // The checkpoint's manifest, which identifies the weights; empty for files.
   std::string manifest;
-  std::string stem;  // of the card's name: "step-000000500"
-  std::string name;  // of the run, the checkpoint or the files
-  // Newer checkpoints that are damaged, and why: another step is judged.
+  std::string stem;  // of the card's file: "step-000000500"
+  std::string name;  // the run, the checkpoint or the files
+  // Messages about newer, damaged checkpoints that were skipped.
   std::vector<std::string> skipped = {};
 };
 
@@ -55,7 +55,7 @@ struct Subject {
 //   and those of ReadStatistics.
 absl::StatusOr<Subject> FindSubject(const SubjectRequest& request);
 
-// What it is compared with: images, or statistics of some.
+// Reference images, or statistics of them.
 struct Reference {
   std::optional<ImagesSpec> images;
   std::optional<FeatureStatistics> statistics;
@@ -64,14 +64,14 @@ struct Reference {
 
 // `text` is a statistics file, a dataset (a recipe, or a folder of IDX files)
 // or images; empty: the images that the subject was trained on.
-//   INVALID_ARGUMENT  it is empty and the subject was not trained by gandem.
+//   INVALID_ARGUMENT  `text` is empty, and gandem did not train the subject.
 absl::StatusOr<Reference> FindReference(const std::string& text,
                                         const Subject& subject);
 
-// The file of the features' network. `path` empty: the classifier of the
-// dataset that the subject was trained on, else (or where the subject's images
-// are resized) that of the reference; trained
-// first where the cache has none, with lines for the user to `say`.
+// Returns the file of the feature network: `path` or, if it is empty, the
+// classifier of the subject's training dataset. Without one, or if the
+// subject's images are resized, the classifier is that of the reference. It is
+// trained first if the cache has none, with lines for the user to `say`.
 absl::StatusOr<std::string> FindNetwork(
     const std::string& path, const Subject& subject, const Reference& reference,
     const std::function<void(const std::string&)>& say);

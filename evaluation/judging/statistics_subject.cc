@@ -25,7 +25,7 @@ std::string FirstOf(const std::string& a, const std::string& b) {
   return a.empty() ? b : a;
 }
 
-// What the file does not say.
+// Assumptions about what the file does not record, as warnings.
 std::vector<std::string> AssumptionsOf(const std::string& name,
                                        const FeatureStatistics& statistics,
                                        const FeatureNet& net) {
@@ -48,8 +48,8 @@ std::vector<std::string> AssumptionsOf(const std::string& name,
   if (statistics.moments.count == 0) {
     assumed.push_back(absl::StrCat(
         name,
-        " does not say of how many images it is: predicted_bias leaves out "
-        "what their number adds"));
+        " does not say how many images it was made of, so predicted_bias "
+        "leaves out their effect"));
   }
   return assumed;
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A statistics file as what is judged: only a Frechet distance can be computed
-// of it, and where the reference is a statistics file, too, no network is
-// needed.
+// Evaluation of a statistics file instead of images: only a Frechet distance
+// can be computed, without a network if the reference is statistics, too.
 //
 // Owner: values. Thread safety: one compute thread. Errors: Status only.
 #pragma once
@@ -23,25 +22,24 @@
 
 namespace gandem {
 
-// Whether the request is for what can be had of statistics.
-//   INVALID_ARGUMENT  lists what needs images.
+// Checks that statistics are enough for the request.
+//   INVALID_ARGUMENT  lists the options that need images.
 absl::Status CheckStatisticsRequest(const EvaluateRequest& request,
                                     const MetricSet& metrics);
 
-// The same of the statistics file `name` as a reference.
+// Checks that the statistics file `name` is enough as a reference.
 absl::Status CheckReferenceStatistics(const std::string& name,
                                       const MetricSet& metrics);
 
-// The network of the features of two statistics files, by what either says of
-// it; without name and hash where neither does. `input_resize` is of the
-// request.
+// The network that either of two statistics files names; without a hash if
+// neither names one. `input_resize` is of the request.
 FeatureNet NetOfStatistics(const FeatureStatistics& images,
                            const FeatureStatistics& reference,
                            std::optional<InputResize> input_resize);
 
-// Whether the statistics of the file `name` may be compared with features of
-// `net`. Returns what had to be assumed, as warnings.
-//   INVALID_ARGUMENT  they are of another network or resize.
+// Checks that statistics of the file `name` are comparable with features of
+// `net`. Returns warnings about assumptions.
+//   INVALID_ARGUMENT  the statistics are of another network or resize.
 absl::StatusOr<std::vector<std::string>> CheckStatisticsOf(
     const std::string& name, const FeatureStatistics& statistics,
     const FeatureNet& net);

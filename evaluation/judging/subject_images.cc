@@ -22,7 +22,7 @@ std::string SizeText(const ImagesCard& images) {
       images.channels() == 1 ? " gray" : " RGB");
 }
 
-// The size of the reference's images, where the subject's have another one.
+// Resizes images to the size of the reference's images, if they differ.
 absl::Status AddResize(const EvaluateRequest& request,
                        const Reference& reference, const ImageShape& from,
                        ImagesSpec& images) {
@@ -49,15 +49,16 @@ absl::Status AddResize(const EvaluateRequest& request,
   return absl::OkStatus();
 }
 
-// All of them are drawn, so that a number of them needs no subset.
+// Pairs are random already, so the first `num` of them need no subset.
 absl::StatusOr<std::unique_ptr<ImageSet>> OpenPairs(
     const MetricSet& metrics, const EvaluateRequest& request,
     Subject& subject) {
   if (metrics.path_length && !subject.images.has_generated()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("ppl is of the ways between a generator's images, and ",
+        absl::StrCat("ppl measures paths between a generator's images, and ",
                      request.subject.source,
-                     " is none: name a run or a checkpoint, or ask for lpips"));
+                     " is no generator: name a run or a checkpoint, or use "
+                     "--metric lpips"));
   }
   if (metrics.path_length) {
     subject.images.mutable_generated()->set_path_epsilon(kPathEpsilon);
@@ -93,13 +94,13 @@ absl::StatusOr<std::unique_ptr<ImageSet>> OpenSubjectImages(
     GANDEM_RETURN_IF_ERROR(
         AddResize(request, reference, source->shape(), subject.images));
   }
-  // Of files the first ones may all be of one class.
+  // The first files may all be of one class.
   if (!subject.images.has_generated() && count < source->size() &&
       !request.first) {
     subject.images.mutable_subset()->set_count(count);
     if (request.say) {
       request.say(absl::StrCat(
-          "judging ", count, " of ", source->size(),
+          "evaluating ", count, " of ", source->size(),
           " images, drawn at random and the same ones each time (--first takes "
           "the first by name)"));
     }
@@ -119,7 +120,7 @@ absl::StatusOr<int64_t> NumToJudge(const EvaluateRequest& request,
   return absl::InvalidArgumentError(
       absl::StrCat(request.subject.source, " holds ", size,
                    subject.images.pairs() ? " pairs" : " images", "; --num ",
-                   count, " cannot be had"));
+                   count, " must be from 2 to that number"));
 }
 
 absl::Status CheckSizes(const EvaluateRequest& request,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The images that an evaluation judges: which of them, and how large.
+// Choice and size of the images to evaluate.
 //
 // Owner: the caller. Thread safety: one compute thread. Errors: Status only.
 #pragma once
@@ -16,27 +16,27 @@
 
 namespace gandem {
 
-// Writes the shape of `images`, which are those of `spec`, into it, so that no
-// other process has to look at the headers of all files.
+// Writes the shape of `images`, which `spec` opened, into `spec`, so that
+// workers need not read the headers of all files again.
 void KeepShape(const ImageSet& images, ImagesSpec& spec);
 
-// Opens subject.images, and writes into them what the request changes: the size
-// of the reference's images, that some are drawn, or that pairs are.
-//   INVALID_ARGUMENT  a size to resize to where the reference has none; more
-//                     images, or pairs, than there are, or fewer than two; a
-//                     path of what no generator makes.
+// Opens subject.images after the request has changed them: a resize to the size
+// of the reference's images, a random subset, or pairs.
+//   INVALID_ARGUMENT  a resize although the reference has no one size; more
+//                     images, or pairs, than there are, or fewer than two;
+//                     path lengths without a generator.
 absl::StatusOr<std::unique_ptr<ImageSet>> OpenSubjectImages(
     const EvaluateRequest& request, const Reference& reference,
     Subject& subject);
 
-// How many of what OpenSubjectImages has opened. INVALID_ARGUMENT as there.
+// Number of images, or pairs, to evaluate. Errors of OpenSubjectImages.
 absl::StatusOr<int64_t> NumToJudge(const EvaluateRequest& request,
                                    const Subject& subject,
                                    const ImageSet& images);
 
-// Whether images and reference, which have these cards, have one size.
-//   INVALID_ARGUMENT  they have not, and the request leaves no resize to the
-//                     network.
+// Checks that images and reference, with these cards, have one size.
+//   INVALID_ARGUMENT  the sizes differ, and the request does not leave resizing
+//                     to the network.
 absl::Status CheckSizes(const EvaluateRequest& request,
                         const ImagesCard& images, const ImagesCard& reference);
 

@@ -36,7 +36,7 @@ struct KeptFolder {
   int64_t bytes = 0;
 };
 
-// Files that vanish meanwhile count nothing: other jobs trim, too.
+// Ignores files that vanish meanwhile: other jobs trim, too.
 KeptFolder Measure(const std::string& path) {
   std::error_code error;
   KeptFolder folder = {.used = fs::last_write_time(path + kUsed, error),
@@ -48,7 +48,7 @@ KeptFolder Measure(const std::string& path) {
   return folder;
 }
 
-// False: a job has it.
+// Returns false if a job holds the folder.
 absl::StatusOr<bool> RemoveUnlessHeld(const std::string& path) {
   const std::string lock = path + kUsed;
   const int fd = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
@@ -80,7 +80,7 @@ absl::StatusOr<HeldFolder> HeldFolder::Hold(const std::string& parent,
       return HeldFolder(std::move(path), fd);
     }
     close(fd);
-    // Another job is removing it.
+    // Another job is removing the folder.
     if (!locked) absl::SleepFor(kPollRemoval);
   }
   return absl::UnavailableError(absl::StrCat(

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Folders that several jobs share and that no job removes while another one
-// uses it: features that the next evaluation uses again, and the checkpoint
-// that an evaluation has kept from being pruned.
+// uses them: cached features, and the checkpoint that an evaluation keeps from
+// being pruned.
 //
 //   PARENT/KEY/...    what the job keeps there
-//   PARENT/KEY/used   its lock, which a job shares with others on the same
-//                     folder; last written when it was last used
+//   PARENT/KEY/used   lock file, which the folder's jobs share; its time is
+//                     that of the folder's last use
 //
-// Owner: the job. The lock goes with the process, however it ends.
+// Owner: the job. The lock ends with the process.
 // Thread safety: one thread. Errors: those of common/files/file.h.
 #pragma once
 
@@ -29,23 +29,23 @@ class HeldFolder {
                                          const std::string& key);
   HeldFolder(HeldFolder&& other) noexcept;
   HeldFolder& operator=(HeldFolder&& other) noexcept;
-  // Lets go of the folder; what it holds stays.
+  // Releases the folder, which stays.
   ~HeldFolder();
 
   const std::string& path() const { return path_; }
 
-  // Lets go of the folder and removes it, unless another job holds it.
+  // Releases the folder and removes it, unless another job holds it.
   absl::Status Remove();
 
  private:
   HeldFolder(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
 
   std::string path_;
-  int fd_;  // of the lock; -1: moved from, or let go
+  int fd_;  // lock; -1: moved from or released
 };
 
-// Removes the folders of `parent` that were not used for longest until the
-// others have `max_bytes` or fewer together. Those that are held stay.
+// Removes the least recently used folders of `parent` until the others have at
+// most `max_bytes` together. Held folders stay.
 absl::Status TrimFolders(const std::string& parent, int64_t max_bytes);
 
 }  // namespace gandem

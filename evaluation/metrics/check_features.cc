@@ -19,25 +19,26 @@ std::string DescribeFeatures(const at::Tensor& tensor) {
                       tensor.device().str());
 }
 
-// Of the squared length of the features: 16 units in the last place of float32.
+// Largest variance that counts as none, as a fraction of the features' squared
+// length: 16 units in the last place of float32.
 constexpr double kZeroVariance = 1e-12;
 
-// `variance` and `square` are sums over the dimensions, the latter of a square
-// that tells how large the features are.
+// `variance` and `square`, the squared length of the features, are sums over
+// the dimensions.
 absl::Status CheckSums(absl::string_view side, absl::string_view network,
                        double variance, double square) {
   if (variance > kZeroVariance * square) return absl::OkStatus();
   if (!std::isfinite(variance) || !std::isfinite(square)) {
     return absl::DataLossError(absl::StrCat(
         side, ": the features of ", network,
-        " have NaN or infinity. Is the network's file damaged, or does it want "
-        "other images? Name another one with --features"));
+        " have NaN or infinity. Is the network's file damaged, or does it "
+        "expect other images? Name another one with --features"));
   }
   return absl::DataLossError(absl::StrCat(
       side, ": ", network,
-      " gives all images the same features, so no figure of them says "
-      "anything. Look at the images: where they differ, the network's file is "
-      "damaged or wants other images, and --features names another one"));
+      " gives all images the same features, so no metric of them means "
+      "anything. Look at the images: if they differ, the network's file is "
+      "damaged or expects other images; name another one with --features"));
 }
 
 }  // namespace
@@ -53,8 +54,8 @@ absl::Status CheckFeatures(absl::string_view what, const at::Tensor& tensor,
         what, " are ", DescribeFeatures(tensor),
         ", expected Float or Double [N, D] on cpu with N >= ", min_rows));
   }
-  // The sum of finite numbers may be infinite, but that of others never is
-  // finite: one cheap look is enough almost always.
+  // A finite sum proves that all numbers are finite; an infinite one does not
+  // prove the opposite.
   if (std::isfinite(tensor.sum().item<double>())) return absl::OkStatus();
   const at::Tensor bad_N = tensor.isfinite().all(1).logical_not();
   if (!bad_N.any().item<bool>()) return absl::OkStatus();

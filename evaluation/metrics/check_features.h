@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every metric asks of the features that it gets: float32 or float64. All
-// compute in float64, a part of the rows at a time, so features that float32
-// holds give the same bits in either type.
+// Checks of the features that a metric takes: float32 or float64. All metrics
+// compute in float64, some rows at a time, so values that float32 holds give
+// the same bits in either type.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -17,21 +17,21 @@
 
 namespace gandem {
 
-// `what` names them in messages: "generated features".
-//   INVALID_ARGUMENT  not such features [N, D] on the CPU with N >= min_rows
-//                     and D >= 1; says what it is.
+// `what` names the tensor in messages: "generated features".
+//   INVALID_ARGUMENT  not float32 or float64 [N, D] on the CPU with N >=
+//                     min_rows and D >= 1; describes the tensor.
 //   DATA_LOSS         NaN or infinity; names the first row that has one.
 absl::Status CheckFeatures(absl::string_view what, const at::Tensor& tensor,
                            int64_t min_rows);
 
-// Both, and that they have the same D.
+// Checks both tensors, and that their D is the same.
 absl::Status CheckFeaturePair(const at::Tensor& reference_ND,
                               const at::Tensor& generated_MD, int64_t min_rows);
 
-// Whether features vary by more than float32 rounds: a network that gives all
-// images the same features makes every distance 0. `side` and `network` are
+// Checks that features vary by more than float32 rounds: a network that gives
+// all images the same features makes every distance 0. `side` and `network` are
 // their names in messages.
-//   DATA_LOSS  they do not, or have NaN or infinity.
+//   DATA_LOSS  the features do not vary, or have NaN or infinity.
 absl::Status CheckVariance(absl::string_view side, absl::string_view network,
                            const at::Tensor& features_ND);
 absl::Status CheckVariance(absl::string_view side, absl::string_view network,

@@ -38,8 +38,6 @@ FeatureMoments::FeatureMoments(int64_t dim) : dim_(dim) {
   chunk_scatter_DD_ = torch::empty({0}, at::kDouble);
 }
 
-// Each chunk is centered by its own mean before it is squared, so large means
-// cost no digits.
 absl::Status FeatureMoments::Add(const at::Tensor& features_ND) {
   GANDEM_RETURN_IF_ERROR(CheckFeatures("features", features_ND, 1));
   if (features_ND.size(1) != dim_) {
@@ -65,7 +63,8 @@ absl::Status FeatureMoments::Add(const at::Tensor& features_ND) {
   return absl::OkStatus();
 }
 
-// Symmetric to the bit: matrix products are so only up to rounding.
+// The covariance is made exactly symmetric; matrix products are so only up to
+// rounding.
 absl::StatusOr<Moments> FeatureMoments::Finish() const {
   if (count_ < 2) {
     return absl::FailedPreconditionError(absl::StrCat(

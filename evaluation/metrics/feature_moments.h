@@ -25,17 +25,17 @@
 
 namespace gandem {
 
-// How many rows make a chunk wherever the bits matter: rows 0 to 63, 64 to
-// 127, and so on by index.
+// Rows of a chunk, by index, wherever bits matter: 0 to 63, 64 to 127, and so
+// on.
 inline constexpr int64_t kChunkRows = 64;
 
 struct Moments {
-  int64_t count = 0;  // rows; 0: not known (a file that does not say)
+  int64_t count = 0;  // rows; 0: unknown (a file without it)
   at::Tensor mean_D;
   at::Tensor covariance_DD;  // divided by count - 1; exactly symmetric
   // (row - mean) / sqrt(count - 1): its transpose times itself is the
-  // covariance. Where count <= D, of which the covariance alone would lose
-  // half of the digits; else undefined.
+  // covariance. Defined if count <= D, where the covariance alone would lose
+  // half of the digits.
   at::Tensor root_ND;
 
   int64_t dim() const { return mean_D.numel(); }
@@ -47,7 +47,7 @@ class FeatureMoments {
   FeatureMoments(FeatureMoments&&) = default;
   FeatureMoments& operator=(FeatureMoments&&) = default;
 
-  // One chunk: float32 or float64, on the CPU, 1 row or more.
+  // Adds a chunk: float32 or float64, on the CPU, 1 row or more.
   //   INVALID_ARGUMENT  another shape or type.
   //   DATA_LOSS         NaN or infinity; names the row.
   absl::Status Add(const at::Tensor& features_ND);
@@ -62,13 +62,13 @@ class FeatureMoments {
   at::Tensor scatter_DD_;
   // All rows, while there are at most dim_.
   std::vector<at::Tensor> rows_;
-  at::Tensor chunk_scatter_DD_;  // memory that every Add() uses again
+  at::Tensor chunk_scatter_DD_;  // scratch memory of Add()
 };
 
-// Of all rows, in chunks of kChunkRows.
+// Moments of all rows, in chunks of kChunkRows.
 absl::StatusOr<Moments> MomentsOf(const at::Tensor& features_ND);
-// Of the rows with these numbers, int64: the bits of MomentsOf of a copy of
-// them, without the copy.
+// Moments of the rows with these int64 numbers: the bits of MomentsOf for a
+// copy of the rows, without the copy.
 absl::StatusOr<Moments> MomentsOfRows(const at::Tensor& features_ND,
                                       const at::Tensor& rows_N);
 

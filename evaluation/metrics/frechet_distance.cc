@@ -13,19 +13,19 @@
 namespace gandem {
 namespace {
 
-// How far below 0 rounding may push an eigenvalue, of the largest one.
+// Rounding may push an eigenvalue below 0 by this fraction of the largest.
 constexpr double kNegativeTolerance = 1e-6;
 
-// An upper bound from what is known exactly: rows, and dimensions that never
-// change (a unit that is always off).
+// Upper bound of the rank from the number of rows and of dimensions that vary
+// at all (a unit may always be off).
 int64_t RankBound(const Moments& moments) {
   const int64_t active =
       (moments.covariance_DD.diagonal() > 0).sum().item<int64_t>();
   return moments.count == 0 ? active : std::min(active, moments.count - 1);
 }
 
-// More rows than dimensions, or a file that does not say how many: the
-// covariance may have full rank.
+// Whether the covariance may have full rank: more rows than dimensions, or an
+// unknown number.
 bool HasAllRows(const Moments& moments) {
   return moments.count == 0 || moments.count > moments.dim();
 }
@@ -47,8 +47,8 @@ absl::Status CheckMoments(const Moments& moments) {
   return absl::OkStatus();
 }
 
-// The `rank` largest of ascending eigenvalues, none below 0.
-//   DATA_LOSS  one is too negative for rounding.
+// Returns the `rank` largest of ascending eigenvalues, at least 0.
+//   DATA_LOSS  an eigenvalue is too negative for rounding.
 absl::StatusOr<at::Tensor> Largest(const at::Tensor& values, int64_t rank) {
   const double smallest = values[0].item<double>();
   const double largest = values[-1].item<double>();
@@ -60,8 +60,8 @@ absl::StatusOr<at::Tensor> Largest(const at::Tensor& values, int64_t rank) {
   return values.slice(0, values.numel() - rank).clamp_min(0);
 }
 
-// Rows whose transpose times themselves is the covariance, mutually
-// orthogonal; their squared lengths are its eigenvalues.
+// Returns orthogonal rows whose transpose times themselves is the covariance;
+// their squared lengths are its eigenvalues.
 absl::StatusOr<at::Tensor> EigenRoot(const Moments& moments) {
   const auto [values, vectors] = at::linalg_eigh(moments.covariance_DD);
   const int64_t rank = RankBound(moments);
@@ -102,7 +102,7 @@ absl::StatusOr<double> FrechetReference::DistanceTo(
   if (HasAllRows(moments_) && HasAllRows(other)) {
     const at::Tensor product_RR =
         root_RD_.mm(other.covariance_DD).mm(root_RD_.t());
-    // The others are exactly 0; their rounding would give roots of 1e-8.
+    // Other values are exactly 0; their rounding would give roots of 1e-8.
     const int64_t rank = std::min(root_RD_.size(0), RankBound(other));
     if (rank > 0) {
       GANDEM_ASSIGN_OR_RETURN(const at::Tensor values,

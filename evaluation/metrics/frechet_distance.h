@@ -6,14 +6,14 @@
 //
 //   |mean_a - mean_b|^2 + tr A + tr B - 2 tr (A B)^(1/2)
 //
-// The last term without the square root of a product, which is not symmetric
-// and, near singularity, gets complex. With A = R'R it is
+// The last term needs no square root of A B, which is not symmetric and becomes
+// complex near singularity. With A = R'R it is
 //   the sum of the roots of the eigenvalues of R B R'  (symmetric), or
 //   the nuclear norm of R S', where B = S'S.
 // The first takes one decomposition per distance. The second loses no digits
 // of small values to a root, and is used where a covariance has no full rank
-// because its set has no more rows than dimensions; R are then the centered
-// rows themselves.
+// because its set has no more rows than dimensions; R is then the centered
+// rows.
 //
 // Owner: values. Thread safety: any thread, after construction.
 // Errors: Status; Torch exceptions.
@@ -29,19 +29,19 @@
 
 namespace gandem {
 
-// Decomposed once, so that distances to it cost less.
+// A reference that is decomposed once, so that distances to it cost less.
 class FrechetReference {
  public:
   //   INVALID_ARGUMENT  shapes that do not fit; a count of 1.
   //   DATA_LOSS         NaN or infinity; a covariance that is not one.
   static absl::StatusOr<FrechetReference> Create(Moments reference);
 
-  // 0 or more: what rounding makes negative is 0.
+  // Returns 0 or more: negative rounding errors become 0.
   //   INVALID_ARGUMENT  another dimension, or as above.
   //   DATA_LOSS         as above.
   absl::StatusOr<double> DistanceTo(const Moments& other) const;
 
-  // The covariance's, but for those that are 0 because of its rank.
+  // Eigenvalues of the covariance, without those that its rank makes 0.
   const std::vector<double>& eigenvalues() const { return eigenvalues_; }
 
  private:

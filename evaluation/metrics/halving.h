@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How much a metric varies from sample to sample.
+// Estimate of how much a metric varies between samples.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -21,17 +21,18 @@ struct HalvingOptions {
   uint64_t seed = 0;
 };
 
-// Standard deviation of `statistic` of num_rows independent rows, from random
-// halvings keyed by (seed, halving): the halves, whose row numbers (int64) it
-// gets, share no row, so half of the mean of their squared differences is
-// without bias the variance of num_rows / 2 rows; half of that again is the
-// result's square (McCarthy 1969, "Pseudo-replication: half samples").
+// Standard deviation of `statistic` for num_rows independent rows, from random
+// halvings keyed by (seed, halving). `statistic` gets the row numbers (int64)
+// of a half. Halves share no row, so half of the mean of their squared
+// differences is an unbiased variance for num_rows / 2 rows, and half of that
+// is the variance for num_rows (McCarthy 1969, "Pseudo-replication: half
+// samples").
 //
 // A distance's variance is a / n + b / n^2, and twice as many rows halve the
-// first part and quarter the second: where a distance is nothing but bias
-// (a = 0) the result is up to 2^(1/2) times too large, and with fewer rows than
-// dimensions 1.7 times; else it is about right. A bootstrap, whose repeated
-// rows add bias of their own, has 3^(1/2) and 2.4 there.
+// first part and quarter the second. So for a distance that is only bias (a =
+// 0), the result is up to 2^(1/2) times too large, and 1.7 times with fewer
+// rows than dimensions; otherwise it is about right. For a bootstrap, whose
+// repeated rows add bias of their own, it is 3^(1/2) and 2.4 times.
 //   INVALID_ARGUMENT  fewer than kMinHalvingRows rows, no halvings.
 //   ...               the first error of `statistic`.
 absl::StatusOr<double> HalvingSd(

@@ -18,7 +18,7 @@ absl::Status CheckArguments(const at::Tensor& logits_NK, int64_t num_splits) {
   return CheckFeatures("logits", logits_NK, num_splits);
 }
 
-// Score of the rows in the order of their numbers, one split at a time.
+// Scores the rows in the order of `rows_N`, one split at a time.
 MeanAndSd ScoreOfRows(const at::Tensor& logits_NK, const at::Tensor& rows_N,
                       int64_t num_splits) {
   const int64_t num_rows = rows_N.size(0);

@@ -4,7 +4,7 @@
 // techniques for training GANs", NeurIPS 2016, section 4. The rows are put in
 // a keyed order (a folder may be sorted by class) and split; the score is the
 // mean over the splits, sd their standard deviation (divided by their number,
-// as everybody reports it).
+// as is usual).
 //
 // Thread safety: pure functions. Errors: Status; Torch exceptions.
 #pragma once
@@ -24,11 +24,10 @@ struct MeanAndSd {
 
 struct InceptionScoreOptions {
   int64_t num_splits = 10;
-  uint64_t seed = 0;  // of the order
+  uint64_t seed = 0;  // for the order
 };
 
-// From logits, float32 or float64 [N, K]; a constant added to a row changes
-// nothing.
+// `logits_NK` is float32 or float64; a constant added to a row changes nothing.
 //   INVALID_ARGUMENT  not such a tensor, or fewer rows than splits.
 //   DATA_LOSS         NaN or infinity; names the row.
 absl::StatusOr<MeanAndSd> InceptionScore(

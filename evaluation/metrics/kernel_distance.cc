@@ -23,14 +23,14 @@ double MeanOfPairs(const at::Tensor& x_ND, int64_t degree) {
   return (kernel_NN.sum() - kernel_NN.trace()).item<double>() / (n * (n - 1));
 }
 
-// May be below 0 where the sets are alike: that is what unbiased means.
+// An unbiased estimate may be below 0 if the sets are alike.
 double UnbiasedDiscrepancy(const at::Tensor& x_ND, const at::Tensor& y_MD,
                            int64_t degree) {
   return MeanOfPairs(x_ND, degree) + MeanOfPairs(y_MD, degree) -
          2 * PolynomialKernel(x_ND, y_MD, degree).mean().item<double>();
 }
 
-// `side` 0 or 1: so that both sets get their own choice.
+// `side`, 0 or 1, gives each set a choice of its own.
 at::Tensor ChooseRows(int64_t num_rows, int64_t side,
                       const KernelDistanceOptions& options) {
   const int64_t size = options.subset_rows;
@@ -45,7 +45,6 @@ at::Tensor ChooseRows(int64_t num_rows, int64_t side,
   return rows_SR;
 }
 
-// Says which row is wrong, and of which set.
 absl::Status CheckRows(absl::string_view what, const at::Tensor& rows_SR,
                        int64_t num_rows) {
   if (!rows_SR.defined() || rows_SR.scalar_type() != at::kLong ||

@@ -21,12 +21,12 @@ namespace gandem {
 
 struct KernelDistanceOptions {
   int64_t num_subsets = 100;
-  int64_t subset_rows = 1000;  // >= 2, of both sets
-  int64_t degree = 3;          // >= 1, of the kernel
-  uint64_t seed = 0;  // of the choice, which is keyed by (seed, subset, place)
+  int64_t subset_rows = 1000;  // >= 2, for each set
+  int64_t degree = 3;          // >= 1
+  uint64_t seed = 0;           // rows are keyed by (seed, subset, place)
 };
 
-// sd is that of the subsets, divided by their number.
+// sd is the standard deviation over the subsets (divided by their number).
 //   INVALID_ARGUMENT  not features [N, D], other dimensions, or fewer rows than
 //                     a subset has.
 //   DATA_LOSS         NaN or infinity; names the row.
@@ -34,7 +34,7 @@ absl::StatusOr<MeanAndSd> KernelDistance(
     const at::Tensor& reference_ND, const at::Tensor& generated_MD,
     const KernelDistanceOptions& options = {});
 
-// The distance over subsets that are given: int64 [num_subsets, rows] each.
+// The distance over given subsets: int64 [num_subsets, rows] each.
 //   INVALID_ARGUMENT  also an index out of range.
 absl::StatusOr<MeanAndSd> KernelDistanceOfSubsets(
     const at::Tensor& reference_ND, const at::Tensor& generated_MD,

@@ -15,9 +15,9 @@ namespace {
 
 constexpr int64_t kBlockDistances = int64_t{1} << 22;  // 32 MiB
 
-// Distances that differ by less than this part of the squared lengths are the
-// same one: which of two equal distances comes out larger depends on the place
-// of the rows in a matrix product.
+// Squared distances that differ by less than this fraction of the squared
+// lengths count as equal: rounding in a matrix product depends on the place of
+// the rows.
 constexpr double kRounding = 1e-12;
 
 // Rows with their squared lengths.
@@ -29,8 +29,7 @@ struct Rows {
   int64_t size() const { return x_ND.size(0); }
 };
 
-// Squared distances of rows [begin, end) of `a` to all of `b`, by matrix
-// products.
+// Visits the squared distances of rows [begin, end) of `a` to all of `b`.
 void ForEachBlock(const Rows& a, const Rows& b,
                   absl::FunctionRef<void(int64_t begin, int64_t end,
                                          const at::Tensor& squared_NM)>
@@ -89,7 +88,7 @@ absl::StatusOr<PrecisionRecall> ComputePrecisionRecall(
   GANDEM_RETURN_IF_ERROR(CheckFeaturePair(
       reference_ND, generated_MD,
       std::max(options.neighbors, options.density_neighbors) + 1));
-  // Smaller numbers, so fewer digits cancel.
+  // Centered rows are smaller, so fewer digits cancel.
   const at::Tensor exact_ND = reference_ND.to(at::kDouble);
   const at::Tensor center_D = exact_ND.mean(0);
   const Rows reference(exact_ND - center_D);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fidelity and diversity apart. A row's ball reaches to its k-th nearest
-// neighbor in its own set, itself not counted.
+// Separate measures of fidelity and diversity. A row's ball reaches to its k-th
+// nearest neighbor in its own set, without the row itself.
 //
 //   precision  generated rows that lie in the ball of a reference row
 //   recall     reference rows that lie in the ball of a generated row
@@ -11,7 +11,7 @@
 //   coverage   reference rows whose ball holds a generated row
 //     (Naeem et al., "Reliable fidelity and diversity metrics for generative
 //     models", ICML 2020, equations 4 and 5; k = 5)
-// All are means over rows. Only density can be above 1; of two equal sets all
+// All are means over rows. Only density can be above 1; for two equal sets all
 // are 1. The sets may have different numbers of rows.
 //
 // Distances come in blocks of rows, so memory does not grow with N M.
@@ -28,8 +28,8 @@
 namespace gandem {
 
 struct PrecisionRecallOptions {
-  int64_t neighbors = 3;          // of precision and recall
-  int64_t density_neighbors = 5;  // of density and coverage
+  int64_t neighbors = 3;          // for precision and recall
+  int64_t density_neighbors = 5;  // for density and coverage
 };
 
 struct PrecisionRecall {

@@ -53,7 +53,7 @@ absl::StatusOr<at::Tensor> ToTensor(const NamedTensor& tensor) {
                                             DTypeName(tensor.dtype),
                                             ", expected F64, F32 or I64"));
   }
-  // from_blob wants a mutable pointer; the copy only reads it.
+  // from_blob takes a mutable pointer; the copy only reads it.
   return at::from_blob(const_cast<std::byte*>(tensor.bytes.data()),
                        tensor.shape, type)
       .to(at::kDouble, /*non_blocking=*/false, /*copy=*/true);
@@ -61,7 +61,7 @@ absl::StatusOr<at::Tensor> ToTensor(const NamedTensor& tensor) {
 
 using Arrays = std::map<std::string, at::Tensor>;
 
-// Checks what a file of others claims to be: shapes, finite numbers, symmetry.
+// Checks data of other programs: shapes, finite numbers, symmetry.
 absl::StatusOr<Moments> MakeMoments(const at::Tensor& mean,
                                     const at::Tensor& covariance,
                                     int64_t count) {
@@ -88,26 +88,26 @@ absl::StatusOr<Moments> MakeMoments(const at::Tensor& mean,
                  .root_ND = {}};
 }
 
-// A scalar that is a number of images.
+// Reads a scalar that is a number of images.
 absl::StatusOr<int64_t> ToCount(const at::Tensor& tensor, int64_t smallest) {
   const double value = tensor.numel() == 1 ? tensor.item<double>() : -1;
   if (!(value >= static_cast<double>(smallest) && value < 1e15) ||
       value != std::floor(value) || value == 1) {
     return absl::DataLossError(absl::StrCat("a count of ", value,
-                                            " images is none; expected ",
+                                            " images is not valid; expected ",
                                             smallest, " or more"));
   }
   return static_cast<int64_t>(value);
 }
 
-// Of StyleGAN's sums of x and of x x', not yet divided by anything.
+// Converts StyleGAN's sums of x and of x x'.
 absl::StatusOr<Moments> FromSums(const Arrays& arrays) {
   GANDEM_ASSIGN_OR_RETURN(const int64_t count,
                           ToCount(arrays.at("num_items"), 2));
   const auto n = static_cast<double>(count);
   const at::Tensor mean = arrays.at("raw_mean") / n;
   const at::Tensor& sums = arrays.at("raw_cov");
-  // Checked before the difference, which would not be defined.
+  // The subtraction needs matching shapes.
   GANDEM_RETURN_IF_ERROR(MakeMoments(mean, sums, count));
   return MakeMoments(mean, (sums - mean.outer(mean) * n) / (n - 1), count);
 }
@@ -135,7 +135,7 @@ absl::Status WriteOurs(const std::string& path,
       .status();
 }
 
-// A header follows its 8-byte size, and is a JSON object.
+// The header follows its 8-byte size and is a JSON object.
 bool LooksLikeSafetensors(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   char begin[9] = {};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Moments of a reference set, so that it has to be seen only once.
+// Files with the moments of a reference set, so that it is seen only once.
 //
-//   kSafetensors  ours: mean, covariance, count, and where they come from
+//   kSafetensors  gandem's own: mean, covariance, count and their origin
 //   kPytorchFid   .npz with mu and sigma, as pytorch-fid, TTUR, EDM and
 //                 guided-diffusion read and write; without a count
 //   only read     .npz with raw_mean, raw_cov (sums of x and x x') and
@@ -25,7 +25,7 @@ enum class StatisticsFormat { kSafetensors, kPytorchFid };
 
 struct FeatureStatistics {
   Moments moments;
-  // Empty where the file does not say: both kinds of .npz.
+  // Empty if the file does not record them: both kinds of .npz.
   std::string net_name = {};
   std::string net_sha256 = {};
   std::string resize = {};
@@ -34,20 +34,21 @@ struct FeatureStatistics {
   std::string reference_hash = {};
 };
 
-// Creates or replaces; a crash leaves the old or the new file.
+// Creates or replaces the file; a crash leaves the old or the new one.
 absl::Status WriteStatistics(const std::string& path,
                              const FeatureStatistics& statistics,
                              StatisticsFormat format);
 
-// By the ending of the path. INVALID_ARGUMENT: neither .npz nor .safetensors.
+// Tells the format by the ending. INVALID_ARGUMENT: neither .npz nor
+// .safetensors.
 absl::StatusOr<StatisticsFormat> StatisticsFormatOf(const std::string& path);
 
-// Whether WriteStatistics can write there, before hours go into what it writes.
-//   INVALID_ARGUMENT  the ending; a folder.
+// Checks that WriteStatistics can write there, before hours go into statistics.
+//   INVALID_ARGUMENT  another ending; a folder.
 //   and those of creating a file beside it.
 absl::Status CheckStatisticsPath(const std::string& path);
 
-// Tells the format by the content. root_ND is never there.
+// Tells the format by the content. root_ND is undefined.
 //   INVALID_ARGUMENT  neither safetensors nor .npz (a StyleGAN .pkl, say), or
 //                     without the arrays of one of the three.
 //   DATA_LOSS         damaged; shapes that do not fit; NaN or infinity.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a network that sees images makes of them.
+// Output of a network that sees images.
 //
 // Owner: values. Thread safety: any thread.
 #pragma once
@@ -9,12 +9,12 @@
 
 namespace gandem {
 
-// From a network as it gave them; from a FeatureExtractor float64, contiguous,
+// A network returns any type; a FeatureExtractor returns float64, contiguous,
 // on the CPU.
 struct Features {
   at::Tensor features_ND = {};
-  // Undefined where there are no classes. Up to a constant of each row, and
-  // without the bias of the last layer where that is an Inception's.
+  // Undefined without classes. Correct up to a constant per row; without the
+  // bias of the last layer for an Inception.
   at::Tensor logits_NK = {};
 };
 

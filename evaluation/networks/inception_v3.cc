@@ -28,8 +28,8 @@ struct ConvolutionShape {
 };
 using Shapes = std::vector<ConvolutionShape>;
 
-// Blocks by the letters of torchvision: A at 35 x 35, C at 17 x 17 with
-// factored 7 x 7 kernels, E at 8 x 8.
+// Blocks have torchvision's letters: A at 35 x 35, C at 17 x 17 with factored 7
+// x 7 kernels, E at 8 x 8.
 void AddA(Shapes& shapes, const std::string& block, int64_t in, int64_t pool) {
   shapes.insert(shapes.end(), {
                                   {block + ".branch1x1", 64, in, 1, 1},
@@ -103,7 +103,7 @@ Shapes AllShapes() {
   return shapes;
 }
 
-// What pytorch-fid's own module calls the layers of torchvision's, by prefix.
+// Prefixes of pytorch-fid's own module and of the same layers in torchvision.
 constexpr std::pair<absl::string_view, absl::string_view> kBlockNames[] = {
     {"blocks.0.0.", "Conv2d_1a_3x3."}, {"blocks.0.1.", "Conv2d_2a_3x3."},
     {"blocks.0.2.", "Conv2d_2b_3x3."}, {"blocks.1.0.", "Conv2d_3b_1x1."},
@@ -126,7 +126,7 @@ at::Tensor InceptionV3MaxPool(const at::Tensor& x) {
   return at::max_pool2d(x, /*kernel_size=*/3, /*stride=*/2);
 }
 
-// Mean of 3 x 3 without what lies outside.
+// Mean of 3 x 3 pixels without padding.
 at::Tensor AveragePool(const at::Tensor& x) {
   return at::avg_pool2d(x, /*kernel_size=*/3, /*stride=*/1, /*padding=*/1,
                         /*ceil_mode=*/false, /*count_include_pad=*/false);
@@ -141,7 +141,7 @@ bool InceptionV3::HoldsWeights(const std::vector<NamedTensor>& tensors) {
 }
 
 // Batch norm's running statistics never change here, so they become part of
-// weight and bias, in float64 before the one rounding.
+// weight and bias, in float64 to round only once.
 absl::Status InceptionV3::LoadConvolution(const std::string& name,
                                           const std::vector<int64_t>& shape,
                                           const TensorReader& reader) {
@@ -169,7 +169,7 @@ namespace {
 void ToFloat(NamedTensor& tensor) {
   if (tensor.dtype == DType::kF32) return;
   const std::optional<at::Tensor> values = FloatValuesOf(tensor);
-  // The reader says what is wrong with another type.
+  // TensorReader reports other types.
   if (!values.has_value()) return;
   tensor.dtype = DType::kF32;
   tensor.bytes = SharedBytes::Copy(std::as_bytes(std::span(
@@ -313,7 +313,7 @@ at::Tensor InceptionV3::Layer(const at::Tensor& images_NCHW,
 Features InceptionV3::Forward(const at::Tensor& images_NCHW,
                               int64_t dims) const {
   const torch::NoGradGuard no_grad;
-  // The mean in float32 whatever the layer has.
+  // The mean is float32 whatever the layer's type.
   Features output = {
       .features_ND =
           Layer(images_NCHW, dims).mean({2, 3}, /*keepdim=*/false, at::kFloat)};

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Inception v3 (Szegedy et al. 2016, "Rethinking the Inception architecture")
-// as TensorFlow's graph inception-2015-12-05 has it, which FID is defined by
-// (Heusel et al. 2017). It differs from the paper and from torchvision: 1008
-// classes, averages that leave out padding, and a maximum in place of the
-// average in the last block's pool branch.
+// as in TensorFlow's graph inception-2015-12-05, which defines FID (Heusel et
+// al. 2017). It differs from the paper and from torchvision: 1008 classes,
+// averages that leave out padding, and a maximum in place of the average in the
+// last block's pool branch.
 //
-// Weights are those of pytorch-fid and torch-fidelity, by torchvision's names
-// or those of pytorch-fid's own module (blocks.0.0.conv.weight ...). Batch norm
-// is folded into the convolutions when they are loaded.
+// Weights are those of pytorch-fid and torch-fidelity, with the names of
+// torchvision or of pytorch-fid's own module (blocks.0.0.conv.weight ...).
+// Batch norm is folded into the convolutions when they are loaded.
 //
 // Owner: the extractor. Thread safety: one compute thread.
 // Errors: Torch exceptions; Status where weights are loaded.
@@ -31,17 +31,17 @@ namespace gandem {
 class InceptionV3 {
  public:
   static constexpr int64_t kFeatureDim = 2048;
-  // Of the layers that Forward can end at: after the first maximum, after the
-  // second one, after the last block at 17 x 17, and the last (pytorch-fid's
-  // --dims).
+  // Dimensions of the layers that Forward can end at: after the first maximum,
+  // after the second one, after the last block at 17 x 17, and the last
+  // (pytorch-fid's --dims).
   static constexpr int64_t kLayerDims[] = {64, 192, 768, kFeatureDim};
   static constexpr int64_t kNumClasses = 1008;
 
-  // Whether there is the first convolution's weight.
+  // Whether the first convolution's weight is among `tensors`.
   static bool HoldsWeights(const std::vector<NamedTensor>& tensors);
 
-  // fc.weight may be missing: then there are no logits. fc.bias is not used.
-  // Weights of half or double precision are made single.
+  // Without fc.weight there are no logits; fc.bias is not used. Half and double
+  // precision become single.
   //   INVALID_ARGUMENT  lists the tensors that are missing or misshapen.
   static absl::StatusOr<InceptionV3> Load(std::vector<NamedTensor> tensors,
                                           at::Device device = at::kCPU);
@@ -49,9 +49,9 @@ class InceptionV3 {
   bool has_logits() const { return output_weight_.defined(); }
 
   // images_NCHW: float32 [N, 3, 299, 299], as ResizeForInception makes them, on
-  // the weights' device. Returns, in float32, what comes after the last average
-  // pool, and logits without bias; undefined: no fc.weight. With `dims`, one of
-  // kLayerDims, that layer's mean over the pixels; only the last one has
+  // the weights' device. Returns float32: the last average pool, and logits
+  // without bias (undefined without fc.weight). `dims`, one of kLayerDims,
+  // selects a layer; earlier ones are averaged over their pixels and have no
   // logits.
   Features Forward(const at::Tensor& images_NCHW,
                    int64_t dims = kFeatureDim) const;
@@ -67,11 +67,11 @@ class InceptionV3 {
                                const std::vector<int64_t>& shape,
                                const class TensorReader& reader);
 
-  // Convolution and ReLU; sides stay (kSame), or the kernel stays inside.
+  // Convolution and ReLU. Same keeps height and width; Valid does not pad.
   at::Tensor Same(const at::Tensor& x, const std::string& name) const;
   at::Tensor Valid(const at::Tensor& x, const std::string& name,
                    int64_t stride) const;
-  // The blocks that begin with the image, up to the layer with `dims`.
+  // Runs the blocks from the image up to the layer with `dims`.
   at::Tensor Layer(const at::Tensor& images_NCHW, int64_t dims) const;
   at::Tensor BlockA(const at::Tensor& x, const std::string& block) const;
   at::Tensor BlockB(const at::Tensor& x, const std::string& block) const;

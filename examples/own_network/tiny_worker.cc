@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A worker program with networks of its own, for images of 16 pixels. Nothing
-// but LibTorch's layers; docs/library.md says what gandem asks of them.
+// A worker program with its own networks for images of 16 pixels, made of
+// LibTorch's layers. docs/library.md has gandem's requirements on them.
 #include <torch/nn.h>
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace nn = torch::nn;
 
 constexpr int64_t kNoise = 16;
 
-// Channels at 8 pixels, as the config's `options` say.
+// Channels at 8 pixels, from the config's `options`.
 int64_t WidthOf(const gandem::NetworkShape& shape) {
   TORCH_CHECK(shape.height == 16 && shape.width == 16,
               "tiny is for images of 16 x 16, not ", shape.height, " x ",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// train_tiny RUN_DIR [NETWORKS]: trains 20 rounds with the networks of
-// tiny_worker, and judges them.
+// train_tiny RUN_DIR [NETWORKS]: trains the networks of tiny_worker for 20
+// rounds, and evaluates them.
 #include <cstdio>
 
 #include "gandem/scaling_manager.h"

@@ -136,7 +136,7 @@ void ClientStream::Begin(grpc::GenericStub& stub,
   stub.PrepareBidiStreamingCall(&context_,
                                 absl::StrCat("/gandem.Exchange/", method_),
                                 grpc::StubOptions(), this);
-  // Held until End(): pokes start reads and writes from any thread.
+  // Removed in End(): pokes start reads and writes from any thread.
   AddHold();
   StartCall();
   Open(self);

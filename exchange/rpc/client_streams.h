@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The generator's side of the three streams of proto/exchange.proto, and the
-// state that the streams share with the connecting thread and the compute
-// thread. ClientCore has many functions because these three parties share its
-// lock; each calls its own group.
+// Generator's side of the three streams of proto/exchange.proto, and
+// ClientCore, the state shared by the streams, the connecting thread and the
+// compute thread. Each of these parties uses its own group of functions.
 //
-// Owner: a stream owns itself until it is done; ClientCore is shared.
+// Owner: a stream owns itself until its end; ClientCore is shared.
 // Thread safety: any thread.
 #pragma once
 
@@ -39,36 +38,35 @@ class ClientCore {
   const ExchangeOptions& options() const { return options_; }
   GeneratorInbox& inbox() { return inbox_; }
 
-  // For the compute thread; errors as in exchange.h.
+  // For the compute thread. Errors: those of exchange.h.
   absl::Status Put(const ImageBatch& batch, absl::Time deadline);
   void WantFinish();
   absl::Status WaitForFinish(absl::Time deadline);
 
-  // For the streams. Returns frames for the images stream in order.
+  // For the streams. NextImagesFrame returns frames in order.
   void BeginSession();
   std::optional<FrameBody> NextImagesFrame();
   absl::Status AcknowledgeImages(const AckFrame& ack);
   void AcknowledgeFinish();
   void NoteFinishConfirmed();
-  // The discriminator has answered on this connection.
+  // Records that the discriminator has answered on this connection.
   void NoteProgress();
 
   // For the connecting thread. `ended`: number of streams that have ended in
-  // this session; the first reason is kept.
+  // this session. The first reason is kept.
   void StreamEnded(absl::Status reason);
   void WaitForStreams(size_t ended);
   absl::Status session_status() const;
   bool has_progressed() const;
   bool IsFinished() const;
 
-  // Sticky; wakes all waiters. Streams must be cancelled separately.
+  // Wakes all waiters, for good. Streams must be cancelled separately.
   void Fail(absl::Status reason);
   bool WaitForFailure(absl::Time deadline) const;
 
  private:
-  // The final handshake: FINISHED to the discriminator, FINISHED back, ACK.
-  // Without the ACK the discriminator might exit before this side knows that it
-  // may.
+  // The final handshake: FINISHED to the discriminator, FINISHED back, ACK. The
+  // ACK keeps the discriminator until this side knows that it may exit.
   enum class Finish {
     kUnwanted,
     kWanted,
@@ -78,7 +76,6 @@ class ClientCore {
     kDone
   };
 
-  // Never changes after construction.
   const ExchangeOptions options_;
   GeneratorInbox inbox_;
 
@@ -96,7 +93,7 @@ class ClientStream
           grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
           ExchangeCodec> {
  public:
-  // `method`: the stream's name in the service. `server` must send all frames.
+  // `method`: the stream's name. `server`: required sender of all frames.
   ClientStream(const char* method, std::shared_ptr<ClientCore> core,
                const FrameSender& server)
       : FrameStream(core->options().max_message_bytes),
@@ -104,7 +101,7 @@ class ClientStream
         core_(std::move(core)),
         server_(server) {}
 
-  // Starts the call; its end calls core.StreamEnded().
+  // Starts the call, whose end calls core.StreamEnded().
   void Begin(grpc::GenericStub& stub, std::shared_ptr<ClientStream> self);
   void Cancel();
 
@@ -130,7 +127,7 @@ class ClientStream
   absl::Status failure_;     // written before the call's hold is removed
 };
 
-// The streams that the run's feedback mode needs; not started yet.
+// Returns the unstarted streams for the run's feedback mode.
 using ClientStreams = std::vector<std::shared_ptr<ClientStream>>;
 ClientStreams MakeClientStreams(const std::shared_ptr<ClientCore>& core,
                                 const FrameSender& server);

@@ -29,13 +29,13 @@ namespace {
 constexpr absl::Duration kHelloTimeout = absl::Seconds(10);
 constexpr absl::Duration kFirstBackoff = absl::Milliseconds(20);
 constexpr absl::Duration kLastBackoff = absl::Seconds(2);
-// Damaged messages in a row that are sent again; one more is an error.
+// Consecutive damaged messages that are resent; one more is an error.
 constexpr int kMostDamaged = 1;
 
-// gRPC reports broken connections with several of these codes.
+// gRPC reports broken connections with several codes.
 bool IsWorthRetrying(const absl::Status& status) {
   switch (status.code()) {
-    case absl::StatusCode::kOk:  // the server ended it in order
+    case absl::StatusCode::kOk:  // ended in order by the server
     case absl::StatusCode::kUnavailable:
     case absl::StatusCode::kAborted:
     case absl::StatusCode::kDeadlineExceeded:
@@ -54,15 +54,15 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> NewChannel(
                        {.max_message_bytes = options.max_message_bytes});
 }
 
-// The same error as the discriminator's refusal of an old epoch.
+// Returns the error of a discriminator that refuses an old epoch.
 absl::Status Superseded(absl::string_view message) {
   ErrorDetail detail;
   detail.set_reason("superseded");
   return WithErrorDetail(absl::FailedPreconditionError(message), detail);
 }
 
-// Converts an error that a retry cannot cure. ABORTED for an old epoch or
-// incarnation: the worker may have a place in the next epoch.
+// Converts an error that a retry cannot cure. Returns ABORTED for an old epoch
+// or incarnation, because the worker may join the next epoch.
 absl::Status FinalError(const absl::Status& status) {
   const std::optional<ErrorDetail> detail = GetErrorDetail(status);
   const bool is_superseded =
@@ -119,12 +119,11 @@ class ExchangeClient : public GeneratorExchange {
   }
 
  private:
-  // Makes the streams check again for messages to send and for room.
+  // Makes the streams check for messages to send and for room.
   void Poke() {
     for (const auto& stream : streams()) stream->Poke();
   }
 
-  // The body of the thread.
   void KeepConnected() {
     absl::Duration backoff = kFirstBackoff;
     bool lost = false;
@@ -157,7 +156,7 @@ class ExchangeClient : public GeneratorExchange {
     }
   }
 
-  // Runs one connection from Hello to its end; returns why it ended.
+  // Runs one connection from Hello to its end. Returns why it ended.
   absl::Status Connect(bool& lost) {
     // Uses a new channel; see MayBeDamage.
     GANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel,
@@ -180,8 +179,8 @@ class ExchangeClient : public GeneratorExchange {
     grpc::GenericStub stub(channel);
     for (const auto& stream : streams) stream->Begin(stub, stream);
     SetStreams(streams);
-    Poke();  // for messages that were added before SetStreams
-    // If one stream ends, all end. Close() may have missed the new streams.
+    Poke();  // sends messages added before SetStreams
+    // The end of one stream ends all. Close() may have missed the new streams.
     if (!core_->WaitForFailure(absl::InfinitePast())) core_->WaitForStreams(1);
     SetStreams({});
     for (const auto& stream : streams) stream->Cancel();
@@ -189,7 +188,6 @@ class ExchangeClient : public GeneratorExchange {
     return core_->session_status();
   }
 
-  // Returns the identity in the discriminator's Hello.
   absl::StatusOr<FrameSender> Greet(Exchange::Stub& stub) {
     const ExchangeOptions& options = core_->options();
     HelloRequest request;
@@ -228,7 +226,6 @@ class ExchangeClient : public GeneratorExchange {
     streams_ = std::move(streams);
   }
 
-  // Never changes after construction.
   const std::string address_;
   const std::function<void()> on_damage_;                     // may be empty
   const std::function<void(const absl::Status&)> on_answer_;  // may be empty

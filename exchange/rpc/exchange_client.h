@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The generator's end over the network. A thread keeps the connection and sends
-// lost messages again on the next one, without a time limit, because only the
+// Generator's end over the network. A thread maintains the connection and
+// resends lost messages on the next one, without a time limit, because only the
 // coordinator declares a worker dead. Errors that a flipped bit may have caused
 // (MayBeDamage) are retried once on a new connection. Errors that a retry
 // cannot cure (a refused configuration or epoch) are sticky.
 //
 // Owner: the generator's run epoch. The destructor closes the connection and
-// returns when its thread and all of its gRPC handlers have ended.
-// Thread safety: as GeneratorExchange.
-// Errors: see exchange.h, and
-//   ABORTED  the run has continued without this process: there is a newer run
-//            epoch, or another incarnation of one of the two workers. Register
-//            again.
-// Up to one round of images is stored here before PutImages waits. Do not call
+// waits for its thread and all gRPC handlers.
+// Thread safety: that of GeneratorExchange.
+// Errors: those of exchange.h, and
+//   ABORTED  the run has continued without this process: a newer run epoch, or
+//            another incarnation of one of the two workers. Register again.
+// Stores up to one round of images before PutImages waits. Do not call
 // PutImages after Finish.
 #pragma once
 
@@ -31,16 +30,14 @@ namespace gandem {
 struct ExchangeClientOptions {
   std::string address;  // of the discriminator's ExchangeServer
   ExchangeOptions exchange = {};
-  // Called from a client thread for each message that arrived damaged at either
-  // end; may be empty.
+  // Called from any thread for each message damaged at either end.
   std::function<void()> on_damage = {};
-  // Called from a client thread with OK when the discriminator has answered on
-  // a new connection, and with the failure that ends the exchange; may be
-  // empty.
+  // Called from any thread with OK for the discriminator's first answer on a
+  // connection, and with the failure that ends the exchange.
   std::function<void(const absl::Status&)> on_answer = {};
 };
 
-// Connects in the background. Errors: CreateChannel's.
+// Connects in the background. Errors: those of CreateChannel.
 absl::StatusOr<std::unique_ptr<GeneratorExchange>> CreateExchangeClient(
     const ExchangeClientOptions& options);
 

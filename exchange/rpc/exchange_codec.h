@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Frames as gRPC byte buffers, for FrameStream. Sending shares the payload's
-// memory; receiving copies it once, because gRPC delivers it in pieces.
+// Converts frames to gRPC byte buffers, for FrameStream. Sending shares the
+// payload's memory; receiving copies it once, because gRPC delivers pieces.
 //
 // Thread safety: pure functions. Errors: see wire_codec.h.
 #pragma once
@@ -20,14 +20,13 @@
 
 namespace gandem {
 
-// The sender fields of this end's frames.
 inline FrameSender SenderOf(const ExchangeOptions& options) {
   return {.run_epoch = options.run_epoch,
           .incarnation = options.incarnation,
           .rank = options.rank};
 }
 
-// The expected crc32c of a HelloRequest or HelloReply.
+// Returns the expected crc32c of a HelloRequest or HelloReply.
 template <typename Hello>
 uint32_t Crc32cOf(Hello hello) {
   hello.clear_crc32c();

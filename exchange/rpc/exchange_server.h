@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The discriminator's end over the network: serves proto/exchange.proto for a
-// DiscriminatorEnd. gRPC's threads only move bytes.
+// Discriminator's end over the network: serves proto/exchange.proto for a
+// DiscriminatorEnd. The threads of gRPC only move bytes.
 //
 // Owner: the discriminator's run epoch; destroyed before the DiscriminatorEnd.
 // Thread safety: any thread.
@@ -24,17 +24,16 @@ class ExchangeServer {
     ExchangeOptions exchange = {};
   };
 
-  // Serves when it returns. Becomes the listener of `end`, which must outlive
-  // it. Errors: as RpcServer::Start.
+  // Starts serving and registers as the listener of `end`, which must outlive
+  // the server. Errors: those of RpcServer::Start.
   static absl::StatusOr<std::unique_ptr<ExchangeServer>> Start(
       const Options& options, DiscriminatorEnd* end);
   ExchangeServer(const ExchangeServer&) = delete;
   ExchangeServer& operator=(const ExchangeServer&) = delete;
-  // Ends all streams and returns when no handler is running. The generators get
-  // UNAVAILABLE and reconnect.
+  // Ends all streams and waits for handlers. Generators reconnect.
   ~ExchangeServer();
 
-  // The address for generators, with the port that the system chose.
+  // Returns the address for generators, with the port chosen by the system.
   std::string address() const;
 
  private:

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The generators that have greeted, and the checks of config, run epoch and
-// incarnation for every call and frame (design.md section 8). A Hello of
-// another incarnation supersedes the rank's earlier process for good. Refusals
-// do not reveal the accepted values.
+// Known generators, and checks of config, run epoch and incarnation for all
+// calls and frames (design.md section 8). A new incarnation's Hello supersedes
+// the rank's earlier process. Refusals do not reveal the accepted values.
 //
 // Owner: ExchangeServer. Thread safety: any thread.
 // Errors:
-//   INVALID_ARGUMENT     there is no such rank.
+//   INVALID_ARGUMENT     no such rank
 //   FAILED_PRECONDITION  another config, an old run epoch, a superseded
 //                        incarnation, or no Hello yet; ErrorDetail names the
-//                        reason.
-//   UNAVAILABLE          a newer run epoch: this server is about to stop.
+//                        reason
+//   UNAVAILABLE          a newer run epoch: this server is about to stop
 #pragma once
 
 #include <cstdint>
@@ -32,13 +31,13 @@ class PeerTable {
   explicit PeerTable(const ExchangeOptions& options);
 
   absl::Status Greet(const Peer& peer, uint64_t config_hash);
-  // OK if the peer has greeted and was not superseded since.
+  // Returns OK if the peer has greeted and is not superseded.
   absl::Status Check(const Peer& peer) const;
 
  private:
   absl::Status CheckRunEpoch(const Peer& peer) const;
 
-  const ExchangeOptions options_;  // never changes after construction
+  const ExchangeOptions options_;
 
   mutable absl::Mutex mu_;
   // By rank: incarnations in order of greeting. Only the last may send frames.

@@ -15,7 +15,7 @@
 
 namespace gandem {
 
-// Checks each frame's sender; subclasses handle the frames of their kind.
+// Checks each frame's sender; subclasses handle the frames.
 class ServerStream : public FrameStream<ServerReactor, ExchangeCodec> {
  public:
   ServerStream(StreamKind kind, std::shared_ptr<ServerContext> context,
@@ -30,8 +30,7 @@ class ServerStream : public FrameStream<ServerReactor, ExchangeCodec> {
     Open(self);
   }
 
-  // A newer stream took over. The peer of this stream may have died, and a
-  // write to it may hang.
+  // Ends a stream with a successor. A write to a dead peer may hang.
   void Supersede() {
     Stop(absl::AbortedError("a newer stream of this generator took over"));
     absl::MutexLock lock(&call_mu_);
@@ -39,7 +38,7 @@ class ServerStream : public FrameStream<ServerReactor, ExchangeCodec> {
   }
 
  protected:
-  // Handles frames after OPEN, from rank().
+  // Handles a frame after OPEN, sent by rank().
   virtual absl::StatusOr<bool> Handle(const FrameBody& body) = 0;
   virtual absl::Status Opened(const OpenFrame&) { return absl::OkStatus(); }
   virtual std::optional<FrameBody> Next() = 0;
@@ -67,7 +66,7 @@ class ServerStream : public FrameStream<ServerReactor, ExchangeCodec> {
                        " in a stream of generator ", *rank_));
     }
     absl::StatusOr<bool> handled = Handle(frame.body);
-    // Hides why this end was closed; the generator reconnects.
+    // Hides the reason for closing this end; the generator reconnects.
     if (!handled.ok() && !discriminator().status().ok()) return Closing();
     return handled;
   }

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The server's side of the three streams of proto/exchange.proto, for a
-// DiscriminatorEnd.
+// Discriminator's side of the three streams of proto/exchange.proto.
 //
-// Owner: each stream owns itself; ExchangeServer's shutdown waits for all of
-// them.
-// Thread safety: any thread.
+// Owner: each stream owns itself; ExchangeServer's shutdown waits for all
+// streams. Thread safety: any thread.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -40,13 +38,13 @@ class ServerContext {
 
   void Add(std::shared_ptr<ServerStream> stream);
   void Remove(ServerStream* stream);
-  // Each generator has one stream of a kind: ends the previous one.
+  // Ends the previous stream of this kind and generator.
   void Replace(StreamKind kind, int rank, ServerStream* stream);
-  // Wakes all streams: input or output of any may have changed.
+  // Wakes all streams after a change of any input or output.
   void PokeAll();
 
  private:
-  const ExchangeOptions options_;  // never changes after construction
+  const ExchangeOptions options_;
   DiscriminatorEnd* const discriminator_;
   PeerTable peers_;
 
@@ -57,7 +55,6 @@ class ServerContext {
       ABSL_GUARDED_BY(mu_);
 };
 
-// Starts serving a call.
 ServerReactor* ServeStream(StreamKind kind,
                            std::shared_ptr<ServerContext> context,
                            grpc::CallbackServerContext* call);

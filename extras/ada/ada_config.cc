@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is wrong with a recipe that uses ADA.
+// Checks of a recipe that uses ADA.
 #include "absl/strings/str_cat.h"
 #include "common/config/config_extra.h"
 
 namespace gandem {
 namespace {
 
-// Do logits of real images above 0 and below mean that the discriminator is
-// right and wrong?
+// Whether a positive logit on a real image means that the discriminator is
+// right.
 bool SignsTellRight(Loss loss) {
   return loss == NON_SATURATING || loss == SATURATING || loss == HINGE;
 }
@@ -18,23 +18,23 @@ void CheckAda(const RunConfig& config, Faults& faults) {
   if (augmentation.color() || augmentation.translation() > 0 ||
       augmentation.cutout() > 0) {
     faults.Add(
-        "augmentation.ada stands in place of color, translation and cutout: "
+        "augmentation.ada replaces color, translation and cutout: "
         "set augmentation.color=false, augmentation.translation=0 and "
         "augmentation.cutout=0, or leave augmentation.ada out");
   }
   if (augmentation.ada().adaptive() && !SignsTellRight(config.loss())) {
     faults.Add(absl::StrCat(
-        "augmentation.ada moves p by the sign of the logits on real images, "
-        "which loss ",
+        "augmentation.ada changes p by the sign of the logits on real images, "
+        "which has no meaning for loss ",
         Loss_Name(config.loss()),
-        " does not aim at: set augmentation.ada.adaptive=false and "
+        ": set augmentation.ada.adaptive=false and "
         "augmentation.ada.p, or a loss of NON_SATURATING, SATURATING or "
         "HINGE"));
   }
   const int64_t channels = config.data().channels();
   if (channels != 0 && channels != 1 && channels != 3) {
     faults.Add(absl::StrCat(
-        "augmentation.ada knows gray (1 channel) and color (3), but "
+        "augmentation.ada supports gray (1 channel) and color (3), but "
         "data.channels is ",
         channels, ": leave augmentation.ada out"));
   }
@@ -42,7 +42,6 @@ void CheckAda(const RunConfig& config, Faults& faults) {
 
 }  // namespace
 
-// An element of ConfigExtras.
 ConfigExtra AdaConfigExtra() { return {.name = "ada", .check_run = &CheckAda}; }
 
 }  // namespace gandem

@@ -14,35 +14,35 @@ namespace {
 
 using std::numbers::pi;
 
-// Standard deviations, of log2 where a factor is drawn, and ranges: table 3 and
+// Ranges and standard deviations (for factors: of their log2) from table 3 and
 // appendix B of the paper.
-constexpr double kLargestShift = 0.125;  // of the side
+constexpr double kLargestShift = 0.125;  // fraction of the side
 constexpr double kScaleDeviation = 0.2;
 constexpr double kStretchDeviation = 0.2;
-constexpr double kShiftDeviation = 0.125;  // of the side
+constexpr double kShiftDeviation = 0.125;  // fraction of the side
 constexpr double kBrightnessDeviation = 0.2;
 constexpr double kContrastDeviation = 0.5;
 constexpr double kSaturationDeviation = 1;
 
-// The low-pass filter of the symlet of 6 vanishing moments (Daubechies 1992);
-// its squares sum to 1.
+// Low-pass filter of the symlet with 6 vanishing moments (Daubechies 1992). Its
+// squares sum to 1.
 constexpr int64_t kTaps = 12;
 constexpr std::array<double, kTaps> kSymlet = {
     0.015404109327027373, 0.0034907120842174702, -0.11799011114819057,
     -0.048311742585633,   0.4910559419267466,    0.787641141030194,
     0.3379294217276218,   -0.07263752278646252,  -0.021060292512300564,
     0.04472490177066578,  0.0017677118642428036, -0.007800708325034148};
-// Pixels of an image that a filter of the doubled one reaches to a side.
+// Reach, in pixels of the original image, of a filter on the doubled image.
 constexpr int64_t kReach = kTaps / 4;
 
-// One image's row of draws. An augmentation takes its numbers whether it is
-// applied or not, so that the others' stay where they are.
+// One image's row of draws. Every augmentation takes its numbers even if it is
+// not applied, so that the positions of the other numbers do not change.
 class Draws {
  public:
   explicit Draws(const double* next) : next_(next) {}
 
   double Uniform() { return *next_++; }
-  // From -1 to 1.
+  // Uniform in [-1, 1).
   double Symmetric() { return Uniform() * 2 - 1; }
   bool Hits(double probability) { return Uniform() < probability; }
   // Two standard normal numbers (Box-Muller).
@@ -51,7 +51,6 @@ class Draws {
     const double angle = 2 * pi * Uniform();
     return {radius * std::cos(angle), radius * std::sin(angle)};
   }
-  // exp2 of a normal number.
   double Factor(double deviation) {
     return std::exp2(Normals()[0] * deviation);
   }
@@ -62,7 +61,8 @@ class Draws {
 
 // --- Blitting and geometry ---
 
-// x becomes xx * x + xy * y + x0, and y alike; pixels from the middle.
+// Affine map: x becomes xx * x + xy * y + x0, and y likewise. The origin is the
+// middle of the image.
 struct Plane {
   double xx = 1, xy = 0, x0 = 0;
   double yx = 0, yy = 1, y0 = 0;
@@ -70,7 +70,7 @@ struct Plane {
   bool operator==(const Plane&) const = default;
 };
 
-// What does `second` first and `first` to that.
+// The composition that applies `second` first, then `first`.
 Plane operator*(const Plane& first, const Plane& second) {
   return {.xx = first.xx * second.xx + first.xy * second.yx,
           .xy = first.xx * second.xy + first.xy * second.yy,
@@ -87,7 +87,7 @@ Plane Rotation(double angle) {
   const double sine = std::sin(angle);
   return {.xx = cosine, .xy = -sine, .yx = sine, .yy = cosine};
 }
-// Without what is left of cos(pi / 2).
+// Exact, unlike Rotation(): cos(pi / 2) is not 0 in floating point.
 Plane QuarterTurns(int64_t turns) {
   constexpr std::array<double, 4> kCosines = {1, 0, -1, 0};
   const double cosine = kCosines[turns % 4];
@@ -95,9 +95,9 @@ Plane QuarterTurns(int64_t turns) {
   return {.xx = cosine, .xy = -sine, .yx = sine, .yy = cosine};
 }
 
-// Where a pixel of the augmented image comes from: the inverses of what is done
-// to the image, so that the last one of the product is the first one done to a
-// place in the augmented image.
+// Maps a pixel of the augmented image to its source. It is the product of the
+// inverse transforms; the last factor applies first to a pixel of the augmented
+// image.
 Plane DrawPlane(Draws& draws, double p, double width, double height) {
   Plane source;
   const auto apply = [&](double probability, const Plane& inverse) {
@@ -112,7 +112,7 @@ Plane DrawPlane(Draws& draws, double p, double width, double height) {
   apply(p, Shift(-columns, -rows));
   const double scale = draws.Factor(kScaleDeviation);
   apply(p, Scaling(1 / scale, 1 / scale));
-  // One of two turns, or both, with probability p.
+  // At least one of the two rotations happens with probability p.
   const double turns = 1 - std::sqrt(1 - p);
   apply(turns, Rotation(draws.Symmetric() * pi));
   const double stretch = draws.Factor(kStretchDeviation);
@@ -124,7 +124,7 @@ Plane DrawPlane(Draws& draws, double p, double width, double height) {
   return source;
 }
 
-// Pixels that have to be known beyond each edge.
+// Pixels needed beyond each edge.
 struct Margin {
   int64_t left = 0, right = 0, top = 0, bottom = 0;
 };
@@ -139,7 +139,7 @@ int64_t MarginOf(double farthest, int64_t side) {
 Margin MarginAround(const Plane& source, int64_t width, int64_t height) {
   const double x = static_cast<double>(width - 1) / 2;
   const double y = static_cast<double>(height - 1) / 2;
-  // The corners lie symmetrically around the middle, which goes to (x0, y0).
+  // The corners are symmetric around the middle, which maps to (x0, y0).
   const double far_x = std::abs(source.xx) * x + std::abs(source.xy) * y;
   const double far_y = std::abs(source.yx) * x + std::abs(source.yy) * y;
   return {.left = MarginOf(far_x - source.x0, width),
@@ -148,14 +148,14 @@ Margin MarginAround(const Plane& source, int64_t width, int64_t height) {
           .bottom = MarginOf(far_y + source.y0, height)};
 }
 
-// [1, 1, taps, 1], of sum 1.
+// Shape [1, 1, taps, 1]; the taps sum to 1.
 at::Tensor Filter(const at::Tensor& like) {
   const at::Tensor taps = torch::tensor(
       std::vector<double>(kSymlet.begin(), kSymlet.end()), torch::kFloat64);
   return (taps / taps.sum()).to(like.options()).view({1, 1, kTaps, 1});
 }
 
-// To twice the height and width. `image_C1HW`: channels are the batch.
+// Doubles height and width. `image_C1HW` has the channels as its batch.
 at::Tensor Doubled(const at::Tensor& image_C1HW, const at::Tensor& filter) {
   const at::Tensor tall = at::conv_transpose2d(image_C1HW, filter * 2, {},
                                                {2, 1}, {kTaps / 2 - 1, 0});
@@ -163,7 +163,7 @@ at::Tensor Doubled(const at::Tensor& image_C1HW, const at::Tensor& filter) {
                               {0, kTaps / 2 - 1});
 }
 
-// Back to half of it, without the kReach pixels that are lost at each edge.
+// Halves height and width, and loses kReach pixels at each edge.
 at::Tensor Halved(const at::Tensor& image_C1HW, const at::Tensor& filter) {
   const at::Tensor used = image_C1HW.narrow(2, 1, image_C1HW.size(2) - 2)
                               .narrow(3, 1, image_C1HW.size(3) - 2);
@@ -171,7 +171,7 @@ at::Tensor Halved(const at::Tensor& image_C1HW, const at::Tensor& filter) {
                     filter.transpose(2, 3), {}, {1, 2});
 }
 
-// `image_C1HW` at the places `source`.
+// Samples `image_C1HW` at the positions that `source` maps pixels to.
 at::Tensor Moved(const at::Tensor& image_C1HW, const Plane& source) {
   const int64_t height = image_C1HW.size(2);
   const int64_t width = image_C1HW.size(3);
@@ -183,14 +183,14 @@ at::Tensor Moved(const at::Tensor& image_C1HW, const Plane& source) {
       filter);
   const double out_height = static_cast<double>(2 * (height + 2 * kReach));
   const double out_width = static_cast<double>(2 * (width + 2 * kReach));
-  // Pixels of the doubled image are half as far apart, and it begins at the
-  // first pixel's place, half a doubled pixel before its middle.
+  // Pixels of the doubled image are half as far apart. The doubled image begins
+  // half a doubled pixel before the middle of the first pixel.
   const Plane doubled =
       Shift(-0.5, -0.5) * Scaling(2, 2) *
       Shift(static_cast<double>(margin.left - margin.right) / 2,
             static_cast<double>(margin.top - margin.bottom) / 2) *
       source * Scaling(0.5, 0.5) * Shift(0.5, 0.5);
-  // Torch counts from -1 to 1 over an image.
+  // Torch's grid coordinates span -1 to 1 over an image.
   const Plane torchs = Scaling(2 / static_cast<double>(large.size(3)),
                                2 / static_cast<double>(large.size(2))) *
                        doubled * Scaling(out_width / 2, out_height / 2);
@@ -212,13 +212,13 @@ at::Tensor Moved(const at::Tensor& image_C1HW, const Plane& source) {
 
 // --- Color ---
 
-// Of a color in [-1, 1]^3: its factors and, last, what is added.
+// Affine map of colors in [-1, 1]^3: three factors and an offset per row.
 using Recoloring = std::array<std::array<double, 4>, 3>;
 
 constexpr Recoloring kSameColors = {{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}}};
 
-// `same` of each color, `next` of the one after it and `last` of the one before
-// it: all turns and mirrors of colors that keep gray gray.
+// Weighs each color by `same`, the next one by `next` and the previous one by
+// `last`. All rotations and reflections that keep gray have this form.
 Recoloring Mixed(double same, double next, double last,
                  const Recoloring& before) {
   Recoloring mixed = {};
@@ -240,12 +240,12 @@ Recoloring DrawColors(Draws& draws, double p, bool is_gray) {
   const double contrast = draws.Factor(kContrastDeviation);
   if (draws.Hits(p)) colors = Mixed(contrast, 0, 0, colors);
   const bool flips = draws.Uniform() >= 0.5;
-  // Mirrored at the plane of no luma.
+  // A luma flip mirrors colors at the plane of zero luma.
   if (draws.Hits(p) && flips) {
     colors = Mixed(1.0 / 3, -2.0 / 3, -2.0 / 3, colors);
   }
   const double hue = draws.Symmetric() * pi;
-  if (draws.Hits(p) && !is_gray) {  // turned around the line of gray
+  if (draws.Hits(p) && !is_gray) {  // rotation around the gray axis
     const double third = (1 - std::cos(hue)) / 3;
     const double sine = std::sin(hue) / std::numbers::sqrt3;
     colors = Mixed(third + std::cos(hue), third - sine, third + sine, colors);
@@ -258,7 +258,8 @@ Recoloring DrawColors(Draws& draws, double p, bool is_gray) {
   return colors;
 }
 
-// Luma stands for three equal colors and is the mean of what they become.
+// Factor and offset for luma: it stands for three equal colors, and the result
+// is the mean of the mapped colors.
 std::array<double, 2> OfLuma(const Recoloring& colors) {
   std::array<double, 2> luma = {};
   for (const auto& row : colors) {

@@ -8,11 +8,11 @@
 //   geometry  scale, rotation before and after a stretch, shift
 //   color     brightness, contrast, luma flip, hue, saturation
 //
-// The first two are one affine transform of each image, read between pixels of
-// an image that is twice as large (symlet filters of 12 taps on the way up and
-// down) and that goes on as its reflection at the edges; color is one 4x4
-// matrix. Images come one by one, so that an image has the same bits in any
-// batch. What no augmentation has hit keeps its bits.
+// Blitting and geometry are one affine transform of each image. It samples an
+// image of twice the size (symlet filters of 12 taps up and down), which is
+// reflected at the edges. Color is one 4x4 matrix. Images are transformed one
+// by one, so an image has the same bits in any batch. An image that no
+// augmentation hits keeps its bits.
 //
 // Thread safety: pure functions. Errors: Torch exceptions.
 #pragma once
@@ -23,12 +23,11 @@
 
 namespace gandem {
 
-// What an image takes of its stream: uniform numbers, in the order of
-// ada_pipeline.cc.
+// Uniform numbers that each image takes from its stream.
 constexpr int64_t kAdaDraws = 33;
 
-// Of 1 channel (luma: without hue and saturation) or 3. The gradient passes
-// through.
+// Augments images of 3 channels, or of 1 (luma, without hue and saturation).
+// Differentiable.
 at::Tensor AdaAugment(const at::Tensor& images_NCHW, double p,
                       const at::Tensor& draws_NK);
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr char kBuffer[] = "ada_images";
 
-// What r_t is over the target by, in signs.
+// Excess of r_t over the target, as a sum of signs.
 double Excess(int64_t signs, int64_t logits, double target) {
   return static_cast<double>(signs) - target * static_cast<double>(logits);
 }
@@ -59,7 +59,7 @@ void AdaProbability::Add(const at::Tensor& logits) {
 void AdaProbability::EndStep(int64_t step, FleetGather* fleet) {
   if (!options_.adaptive) return;
   if (fleet != nullptr) {
-    // Whole numbers, which doubles hold exactly.
+    // Both are integers, which doubles hold exactly.
     const at::Tensor sums_2 =
         fleet
             ->Gather(torch::tensor({static_cast<double>(step_signs_),
@@ -100,7 +100,6 @@ TensorsByName AdaProbability::State() const {
   return {{"ada_counts", counts_4_}};
 }
 
-// The element of ExtraAda.
 AdaFunctions AdaExtra() {
   return {
       .add_buffer = &RegisterAdaBuffer,

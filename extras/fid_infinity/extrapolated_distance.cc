@@ -13,7 +13,7 @@ namespace gandem {
 namespace {
 
 constexpr int64_t kPoints = 15;
-constexpr int64_t kSmallestPart = 10;  // one in so many images
+constexpr int64_t kSmallestPart = 10;  // the smallest subset is a tenth
 
 absl::Status CheckSubset(const at::Tensor& rows_N, int64_t num_rows) {
   if (!rows_N.defined() || rows_N.scalar_type() != at::kLong ||
@@ -29,7 +29,7 @@ absl::Status CheckSubset(const at::Tensor& rows_N, int64_t num_rows) {
       " of a subset to extrapolate from is not in [0, ", num_rows - 1, "]"));
 }
 
-// The value at 0 of the line that fits best.
+// Value at x = 0 of the least-squares line.
 absl::StatusOr<double> LineAtZero(const std::vector<double>& x,
                                   const std::vector<double>& y) {
   const auto count = static_cast<double>(x.size());

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A Frechet distance without the part that comes from the number of generated
-// images: distances of subsets of N images lie on a line in 1/N, and its value
-// at 1/N = 0 is the estimate (Chong and Forsyth, "Effectively unbiased FID and
-// Inception score and where to find them", CVPR 2020). As in their code: 15
-// sizes, evenly spaced from the smallest one to all images, each subset drawn
-// without replacement, ordinary least squares.
+// A Frechet distance without the bias of a finite number of generated images.
+// Distances of subsets of N images lie on a line in 1/N, and the estimate is
+// its value at 1/N = 0 (Chong and Forsyth, "Effectively unbiased FID and
+// Inception score and where to find them", CVPR 2020). Their code also uses 15
+// evenly spaced sizes, subsets drawn without replacement, and ordinary least
+// squares.
 //
-// The smallest subset is a tenth of the images, 5,000 of 50,000 as theirs. What
-// the number of the reference's images adds stays in it.
+// The smallest subset is a tenth of the images, as in their code (5,000 of
+// 50,000). The bias of a finite number of reference images remains.
 //
 // Thread safety: pure functions. Errors: Status; Torch exceptions.
 #pragma once
@@ -23,14 +23,14 @@
 
 namespace gandem {
 
-// Fewer images give subsets that differ by too little from each other.
+// Chosen: with fewer images, the subset sizes are too close to each other.
 inline constexpr int64_t kLeastToExtrapolate = 150;
 
 // 15 ascending sizes from num_images / 10 to num_images, which is
 // kLeastToExtrapolate or more.
 std::vector<int64_t> ExtrapolationSizes(int64_t num_images);
 
-// May be below 0 where the distance is small: it is the end of a fitted line.
+// The result may be negative for a small distance, because it is extrapolated.
 // Subsets are keyed by (seed, subset, place).
 //   INVALID_ARGUMENT  not features [N, D], another D than the reference's, or
 //                     fewer rows than kLeastToExtrapolate.
@@ -39,7 +39,7 @@ absl::StatusOr<double> ExtrapolatedDistance(const FrechetReference& reference,
                                             const at::Tensor& features_ND,
                                             uint64_t seed = 0);
 
-// The same of subsets that are given, each int64 [rows], of two sizes or more.
+// The same for given subsets: each is int64 [rows], with at least two sizes.
 absl::StatusOr<double> ExtrapolatedDistanceOfSubsets(
     const FrechetReference& reference, const at::Tensor& features_ND,
     const std::vector<at::Tensor>& subsets);

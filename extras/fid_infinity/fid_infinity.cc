@@ -27,19 +27,21 @@ absl::StatusOr<Metric> Extrapolated(const MetricInput& input) {
 std::string TooFewToExtrapolate(int64_t num_images) {
   if (num_images >= kLeastToExtrapolate) return "";
   return absl::StrCat("fid_infinity needs ", kLeastToExtrapolate,
-                      " images to draw its subsets from, and there are ",
-                      num_images, " images to judge");
+                      " images to draw its subsets from, but there are only ",
+                      num_images);
 }
 
-// The line holds only for subsets of more images than features have numbers.
+// Distances are linear in 1/N only for subsets of more images than the features
+// have dimensions.
 void WarnOfShortLine(int64_t num_images, int64_t feature_dim,
                      MetricCard& card) {
   const int64_t smallest = ExtrapolationSizes(num_images).front();
   if (smallest >= feature_dim) return;
   card.add_warnings(absl::StrFormat(
-      "fid_infinity begins with subsets of %d images, and features have %d "
-      "numbers: below that distances lie on no line in 1/N; judge %d images or "
-      "more",
+      "fid_infinity begins with subsets of %d images, but features have %d "
+      "dimensions: distances of smaller subsets are not linear in 1/N; "
+      "evaluate "
+      "%d images or more",
       smallest, feature_dim, 10 * feature_dim));
 }
 

@@ -14,21 +14,21 @@
 namespace gandem {
 namespace {
 
-// The integrals' variable is y with s = exp(2 y) / l_max^2. The integrands
-// fall like exp(3 y) to the left and, from the smallest eigenvalue on, like
-// exp(-3 y) to the right.
+// The integration variable is y, where s = exp(2 y) / l_max^2. The integrands
+// fall like exp(3 y) to the left, and like exp(-3 y) to the right of the
+// smallest eigenvalue.
 constexpr double kStep = 0.02;
 constexpr double kLeft = -14;
 constexpr double kBeyondSmallest = 14;
 
-// Independent rows of a sample: its mean takes one. Infinite for 0.
+// Degrees of freedom of n rows: the mean takes one. Infinite for n = 0.
 double DegreesOfFreedom(int64_t n) {
   GANDEM_CHECK(n == 0 || n >= 2);
   return n == 0 ? std::numeric_limits<double>::infinity()
                 : static_cast<double>(n - 1);
 }
 
-// P(s) of the header at root_s = s^(1/2).
+// P(s) of sampling_bias.h, where root_s = s^(1/2).
 double EffectiveDimensions(std::span<const double> eigenvalues, double root_s) {
   double sum = 0;
   for (const double value : eigenvalues) {
@@ -38,15 +38,15 @@ double EffectiveDimensions(std::span<const double> eigenvalues, double root_s) {
   return sum;
 }
 
-// The same of the Gaussian behind a sample of dof + 1 rows with these
-// eigenvalues, for growing root_s: the t of the header by Newton's method, from
-// the last one on.
+// P(s) of the Gaussian behind a sample of dof + 1 rows with these eigenvalues.
+// Newton's method finds t of sampling_bias.h and starts at the previous t, so
+// call At() with growing root_s.
 class SampledDimensions {
  public:
   SampledDimensions(std::span<const double> eigenvalues, double dof)
       : eigenvalues_(eigenvalues), dof_(dof) {}
 
-  // Nothing: rounding hides what such small eigenvalues add.
+  // Empty once rounding errors hide the contribution of the eigenvalues.
   std::optional<double> At(double root_s) {
     constexpr int kMaxIterations = 60;
     constexpr double kEnough = 1e-10;
@@ -79,8 +79,8 @@ class SampledDimensions {
   double last_root_s_ = 0;
 };
 
-// 2 (tr C - E tr (A B)^(1/2)) without its last term, of a Gaussian with these
-// eigenvalues, or of that behind a sample of dof + 1 rows with them.
+// 2 (tr C - E tr (A B)^(1/2)) without the term of the real Wishart. A finite
+// `dof` means that the eigenvalues are those of a sample of dof + 1 rows.
 double CovarianceBias(std::span<const double> eigenvalues, double trace,
                       double dof_n, double dof_m, double dof) {
   const double largest = *std::ranges::max_element(eigenvalues);
@@ -88,15 +88,15 @@ double CovarianceBias(std::span<const double> eigenvalues, double trace,
   const double right = std::log(largest / smallest) + kBeyondSmallest;
   SampledDimensions sampled(eigenvalues, dof);
   double before = 0;
-  double kept = 0;  // the header's integral
-  double lost = 0;  // of 1 - (...)^(1/2): the same without a difference
+  double kept = 0;  // the integral in sampling_bias.h
+  double lost = 0;  // the integral of 1 - (...)^(1/2): avoids cancellation
   for (double y = kLeft; y < right; y += kStep) {
     const double root_s = std::exp(y) / largest;
     const std::optional<double> now =
         std::isinf(dof) ? EffectiveDimensions(eigenvalues, root_s)
                         : sampled.At(root_s);
     const double middle = (now.value_or(before) + before) / 2;
-    // From here on there is nothing to keep.
+    // The integrand of `kept` is 0 from here on.
     if (!now.has_value() || *now < before || middle >= dof_n ||
         middle >= dof_m) {
       return 2 * trace - 4 / std::numbers::pi * kept;
@@ -112,8 +112,7 @@ double CovarianceBias(std::span<const double> eigenvalues, double trace,
 
 }  // namespace
 
-// The sum of the header, term by term: means, the real Wishart's term and the
-// integral.
+// The terms are those of the means, of the real Wishart, and the integral.
 double PredictedSamplingBias(std::span<const double> eigenvalues, int64_t n,
                              int64_t m, int64_t rows) {
   std::vector<double> positive;

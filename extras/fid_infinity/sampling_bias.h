@@ -20,13 +20,14 @@
 // term, (1/(n-1) + 1/(m-1)) tr C / 4, is added. The sum is exact to second
 // order for many rows and to D -> infinity for few.
 //
-// Eigenvalues of a sample of r + 1 rows are too far apart. What the sample does
-// to T(u) = sum of u l / (1 + u l), whose real part is P(s) at u = i s^(1/2),
-// is known (Silverstein 1995, equation 1.1, and Silverstein and Choi 1995), and
-// can be undone: T(t (1 - T_sample(t) / r)) =
-// T_sample(t). So t solves t (1 - T_sample(t) / r) = i s^(1/2) and P(s) is the
-// real part of T_sample(t). Im t > 0 where P(s) < r: all that the integral
-// needs where m = r + 1. tests/oracles/sampling_goldens.py measures it.
+// Eigenvalues of a sample of r + 1 rows are spread too far. The real part of
+// T(u) = sum of u l / (1 + u l) at u = i s^(1/2) is P(s). Sampling changes T as
+// follows (Silverstein 1995, equation 1.1, and Silverstein and Choi 1995):
+//   T(t (1 - T_sample(t) / r)) = T_sample(t).
+// So P(s) is the real part of T_sample(t) for the t that solves
+//   t (1 - T_sample(t) / r) = i s^(1/2).
+// Im t > 0 where P(s) < r, which covers the integral if m = r + 1.
+// tests/oracles/sampling_goldens.py measures it.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -36,9 +37,9 @@
 
 namespace gandem {
 
-// `eigenvalues` of C, >= 0, D of them or only those that are not 0; with
-// `rows`, those of the covariance of so many rows. n, m, rows >= 2, or 0 for
-// the Gaussian itself instead of a sample.
+// `eigenvalues` are those of C, or, if `rows` is not 0, those of the covariance
+// of a sample of that many rows. They are >= 0, and zeros may be left out. n, m
+// and rows are >= 2, or 0 for the Gaussian itself instead of a sample.
 double PredictedSamplingBias(std::span<const double> eigenvalues, int64_t n,
                              int64_t m, int64_t rows = 0);
 

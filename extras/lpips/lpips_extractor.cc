@@ -13,10 +13,10 @@
 namespace gandem {
 namespace {
 
-// Pairs at a time, so that the activations of a large one stay small.
+// Pairs per forward pass; limits the memory of activations.
 constexpr int64_t kLpipsPiece = 8;
 
-// float32 RGB in [-1, 1]. Of bytes by the authors' formula.
+// float32 RGB in [-1, 1]. Bytes are converted by the authors' formula.
 at::Tensor LpipsInput(const at::Tensor& images_NCHW) {
   const at::Tensor values = images_NCHW.scalar_type() == at::kByte
                                 ? images_NCHW.to(at::kFloat) / 127.5 - 1
@@ -59,14 +59,14 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeLpipsExtractor(
   const auto& [channels, height, width] = options.image_shape;
   if (height == 0) {
     return absl::InvalidArgumentError(
-        "LPIPS compares images of one size, and these are of several");
+        "LPIPS needs images of one size, but these have several sizes");
   }
   if (std::min(height, width) < network.least_pixels()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "LPIPS with ", network.trunk(), " needs images of ",
-        network.least_pixels(), " pixels a side or more, and these have ",
+        network.least_pixels(), " pixels a side or more, but these have ",
         height, " x ", width,
-        network.trunk() == "vgg" ? "" : "; that with vgg takes smaller ones"));
+        network.trunk() == "vgg" ? "" : "; LPIPS with vgg takes smaller ones"));
   }
   FeatureNet net;
   net.name = network.trunk();

@@ -21,7 +21,7 @@
 namespace gandem {
 namespace {
 
-// Of the authors' code, beside the length that activations are divided by.
+// The authors' code adds this to the norm that activations are divided by.
 constexpr double kLpipsEpsilon = 1e-10;
 
 struct ConvolutionSpec {
@@ -29,11 +29,11 @@ struct ConvolutionSpec {
   int64_t kernel = 3;
   int64_t stride = 1;
   int64_t padding = 1;
-  bool pools = false;     // before it
-  bool compared = false;  // after its rectifier
+  bool pools = false;     // pooling precedes the convolution
+  bool compared = false;  // the rectified output is compared
 };
 
-// torchvision's networks as the package cuts them.
+// torchvision's networks with the layer names of the lpips package.
 constexpr ConvolutionSpec kAlexNet[] = {
     {.name = "net.slice1.0",
      .kernel = 11,
@@ -65,7 +65,7 @@ constexpr ConvolutionSpec kVgg16[] = {
 
 struct TrunkSpec {
   absl::string_view name;
-  absl::string_view tell;  // a layer that the other has not
+  absl::string_view tell;  // a layer that only this network has
   int64_t pool;
   int64_t least_pixels;
   std::span<const ConvolutionSpec> layers;
@@ -81,7 +81,7 @@ bool HasTensor(const std::vector<NamedTensor>& tensors,
   return std::ranges::find(tensors, name, &NamedTensor::name) != tensors.end();
 }
 
-// Takes tensors one by one and remembers all that is wrong.
+// Takes tensors one by one and collects all faults.
 class LpipsLoader {
  public:
   LpipsLoader(std::vector<NamedTensor> tensors, at::Device device)
@@ -92,8 +92,8 @@ class LpipsLoader {
     }
   }
 
-  // float32; undefined where it is missing or wrong. An axis of -1 has any
-  // size.
+  // Returns float32, or an undefined tensor if it is missing or wrong. A size
+  // of -1 matches any size.
   at::Tensor Take(const std::string& name, const std::vector<int64_t>& shape) {
     const auto found = tensors_.find(name);
     if (found == tensors_.end()) {
@@ -140,11 +140,11 @@ absl::StatusOr<LpipsNetwork> LpipsNetwork::Load(
   if (!Holds(tensors) || trunk == std::end(kTrunks)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "not the weights of LPIPS: ",
-        Holds(tensors) ? "of its trunks AlexNet (net.slice2.3.weight) and "
-                         "VGG16 (net.slice2.5.weight) none is there"
+        Holds(tensors) ? "neither AlexNet (net.slice2.3.weight) nor "
+                         "VGG16 (net.slice2.5.weight) is there"
                        : absl::StrCat("there is no tensor ", kFirstLinear),
         "; torch.save(lpips.LPIPS(net=\"alex\").state_dict(), FILE) writes "
-        "what is wanted"));
+        "such a file"));
   }
   LpipsNetwork network;
   network.trunk_ = std::string(trunk->name);
@@ -162,7 +162,7 @@ absl::StatusOr<LpipsNetwork> LpipsNetwork::Load(
     layer.compared = spec.compared;
     layer.weight = loader.Take(absl::StrCat(spec.name, ".weight"),
                                {-1, channels, spec.kernel, spec.kernel});
-    // Where it is not known, its tensor is among the faults.
+    // If the size is unknown, the tensor is already among the faults.
     channels = layer.weight.defined() ? layer.weight.size(0) : -1;
     layer.bias = loader.Take(absl::StrCat(spec.name, ".bias"), {channels});
     if (!spec.compared) continue;
@@ -196,7 +196,7 @@ at::Tensor LpipsNetwork::Distances(const at::Tensor& a_NCHW,
                                    const at::Tensor& b_NCHW) const {
   const std::vector<at::Tensor> of_a = Activations(a_NCHW);
   const std::vector<at::Tensor> of_b = Activations(b_NCHW);
-  // Whatever precision the trunk has: differences are small.
+  // Differences are small, so they need full precision.
   const FullPrecision compare;
   at::Tensor sum_N = torch::zeros({a_NCHW.size(0)}, a_NCHW.options());
   for (size_t i = 0; i < linears_.size(); ++i) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LPIPS, how different two images look: Zhang et al. 2018, "The unreasonable
-// effectiveness of deep features as a perceptual metric", equation 1, with the
-// weights of its authors' `lpips` package. Activations of five layers of an
-// AlexNet or a VGG16 get length 1 at each place; their squared differences are
-// weighed by channel, averaged over the places and summed.
+// LPIPS measures how different two images look (Zhang et al. 2018, "The
+// unreasonable effectiveness of deep features as a perceptual metric", equation
+// 1), with the weights of its authors' `lpips` package. Activations of five
+// layers of an AlexNet or a VGG16 are normalized at each pixel. Their squared
+// differences are weighted by channel, averaged over the pixels and summed over
+// the layers.
 //
 // Owner: values; the weights never change. Thread safety: const members may run
-// at once. Errors: Status; Distances() may throw Torch's.
+// concurrently. Errors: Status; Distances() may throw Torch exceptions.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -24,21 +25,21 @@ namespace gandem {
 
 class LpipsNetwork {
  public:
-  // Does the file have LPIPS's linear layers?
+  // Whether the tensors contain LPIPS's linear layers.
   static bool Holds(const std::vector<NamedTensor>& tensors);
 
-  // The state dict of lpips.LPIPS(net="alex") or "vgg".
+  // Loads the state dict of lpips.LPIPS(net="alex") or "vgg".
   //   INVALID_ARGUMENT  lists the tensors that are missing or misshapen.
   static absl::StatusOr<LpipsNetwork> Load(std::vector<NamedTensor> tensors,
                                            at::Device device = at::kCPU);
 
   // "alex" or "vgg"
   const std::string& trunk() const { return trunk_; }
-  // Both sides of an image must have that many pixels.
+  // Minimum height and width of an image, in pixels.
   int64_t least_pixels() const { return least_pixels_; }
 
-  // float32 [N], from two of float32 [N, 3, height, width] in [-1, 1], on the
-  // weights' device.
+  // Returns float32 [N]. The images are on the weights' device: float32
+  // [N, 3, height, width] in [-1, 1].
   at::Tensor Distances(const at::Tensor& a_NCHW,
                        const at::Tensor& b_NCHW) const;
 
@@ -48,21 +49,21 @@ class LpipsNetwork {
     at::Tensor bias;
     int64_t stride = 1;
     int64_t padding = 1;
-    bool pools = false;     // before it
-    bool compared = false;  // what it gives
+    bool pools = false;     // pooling precedes the convolution
+    bool compared = false;  // the rectified output is compared
   };
 
   LpipsNetwork() = default;
-  // Of the compared layers, with length 1 at each place.
+  // Normalized activations of the compared layers.
   std::vector<at::Tensor> Activations(const at::Tensor& images_NCHW) const;
 
   std::string trunk_;
-  int64_t pool_ = 2;  // side of its squares; they are 2 apart
+  int64_t pool_ = 2;  // side of a pooling window; the stride is 2
   int64_t least_pixels_ = 1;
   at::Tensor shift_;
   at::Tensor scale_;
   std::vector<Layer> layers_;
-  std::vector<at::Tensor> linears_;  // of those that are compared
+  std::vector<at::Tensor> linears_;  // one per compared layer
 };
 
 }  // namespace gandem

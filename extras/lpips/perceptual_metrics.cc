@@ -34,7 +34,7 @@ absl::StatusOr<PathLength> PerceptualPathLength(
   GANDEM_RETURN_IF_ERROR(CheckDistances(distances_N1));
   const at::Tensor sorted_N1 =
       std::get<0>((distances_N1 / (kPathEpsilon * kPathEpsilon)).sort(0));
-  // numpy.percentile with "lower" and with "higher".
+  // As numpy.percentile with method="lower" and method="higher".
   const double last = static_cast<double>(sorted_N1.size(0) - 1);
   const auto first_kept = static_cast<int64_t>(std::floor(0.01 * last));
   const auto last_kept = static_cast<int64_t>(std::ceil(0.99 * last));

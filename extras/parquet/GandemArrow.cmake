@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# gandem::parquet: Apache Arrow's C++ libraries from the PyPI wheel pyarrow, for
-# data_worker alone: they export symbols of OpenSSL and protobuf.
+# gandem::parquet: Apache Arrow's C++ libraries from the PyPI wheel pyarrow.
+# Only data_worker uses them, because they export symbols of OpenSSL and
+# protobuf.
 
 set(GANDEM_ARROW "" CACHE PATH
     "Folder pyarrow/ of its wheel (has libarrow.so.*); scripts/bootstrap.sh sets it")
@@ -8,7 +9,7 @@ if(NOT GANDEM_ARROW)
   # The link that scripts/bootstrap.sh leaves behind.
   set(GANDEM_ARROW ${GANDEM_CACHE}/arrow)
 endif()
-# A wheel has one file of each, whose name ends in the version.
+# A wheel has one file of each library; its name ends in the version.
 foreach(_name arrow parquet)
   file(GLOB _found ${GANDEM_ARROW}/lib${_name}.so.*)
   if(NOT _found OR NOT EXISTS ${GANDEM_ARROW}/include/${_name})

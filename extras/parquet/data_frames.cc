@@ -14,7 +14,7 @@ namespace {
 constexpr uint32_t kFrameMagic = 0x31575747;  // "GWW1"
 constexpr uint32_t kShardMagic = 0x3253574f;
 constexpr uint32_t kImagesMagic = 0x3149574f;
-// More than any list of classes or row groups, less than would fill a machine.
+// Chosen: more than any list of classes or row groups, and small in memory.
 constexpr int64_t kMaxListed = int64_t{1} << 22;
 
 absl::Status Nonsense(absl::string_view what) {
@@ -22,7 +22,7 @@ absl::Status Nonsense(absl::string_view what) {
       absl::StrCat("data_worker answered nonsense: ", what));
 }
 
-// Both ends are on one host, so numbers have its byte order.
+// Both ends are on one host, so numbers are in native byte order.
 template <typename T>
 void AppendNumber(T value, std::string& bytes) {
   bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
@@ -33,8 +33,8 @@ void AppendText(absl::string_view text, std::string& bytes) {
   bytes.append(text.data(), text.size());
 }
 
-// Takes values off the front of bytes that may end anywhere. Once something is
-// wrong all that follows is empty; status() says so in the end.
+// Reads values from the front of bytes that may be cut off anywhere. After the
+// first error all values are empty, and ok() is false.
 class ByteTaker {
  public:
   explicit ByteTaker(absl::string_view bytes) : bytes_(bytes) {}
@@ -48,7 +48,7 @@ class ByteTaker {
     }
     return value;
   }
-  // A number of things that take at least `least_bytes` each.
+  // Reads a number of elements that take at least `least_bytes` each.
   int64_t Count(int64_t most, int64_t least_bytes) {
     const auto count = Number<int64_t>();
     if (count < 0 || count > most || count > std::ssize(bytes_) / least_bytes) {
@@ -91,10 +91,10 @@ int64_t MostPayload(FrameKind kind) {
     case FrameKind::kReadAt:
       return 0;
   }
-  return -1;  // no kind of ours
+  return -1;  // unknown kind
 }
 
-// Row groups of no rows are allowed; all rows together are bounded.
+// Empty row groups are allowed; the total number of rows is limited.
 bool RowsAreSane(const OpenedShard& shard) {
   int64_t rows = 0;
   for (const RowGroupSize& group : shard.row_groups) {
@@ -127,7 +127,7 @@ absl::StatusOr<DataFrame> DecodeDataFrame(absl::string_view bytes) {
   ByteTaker taker(bytes);
   if (bytes.size() != kDataFrameBytes ||
       taker.Number<uint32_t>() != kFrameMagic) {
-    return Nonsense("it is no frame");
+    return Nonsense("not a frame");
   }
   DataFrame frame = {.kind = static_cast<FrameKind>(taker.Number<uint32_t>())};
   for (int64_t* const number :
@@ -142,7 +142,7 @@ absl::StatusOr<DataFrame> DecodeDataFrame(absl::string_view bytes) {
   }
   if (frame.payload_bytes > most) {
     return Nonsense(absl::StrCat("a frame of ", frame.payload_bytes,
-                                 " bytes where ", most, " are the most"));
+                                 " bytes, more than ", most));
   }
   return frame;
 }
@@ -177,7 +177,7 @@ std::string EncodeOpenedShard(const OpenedShard& shard) {
 absl::StatusOr<OpenedShard> DecodeOpenedShard(absl::string_view bytes) {
   ByteTaker taker(bytes);
   if (taker.Number<uint32_t>() != kShardMagic) {
-    return Nonsense("what should be an index is none");
+    return Nonsense("a malformed index");
   }
   OpenedShard shard = {.image_column = taker.Text(),
                        .label_column = taker.Text(),
@@ -200,7 +200,7 @@ absl::StatusOr<OpenedShard> DecodeOpenedShard(absl::string_view bytes) {
     shard.paths.push_back(taker.Text());
   }
   if (!taker.ok()) return Nonsense("an index that is cut off");
-  if (!taker.rest().empty()) return Nonsense("an index with bytes behind it");
+  if (!taker.rest().empty()) return Nonsense("an index with trailing bytes");
   if (!shard.unused_labels.empty() && !shard.labels.empty()) {
     return Nonsense("labels that are not used");
   }
@@ -229,7 +229,7 @@ absl::StatusOr<std::vector<absl::string_view>> DecodeImages(
     absl::string_view bytes, int64_t rows) {
   ByteTaker taker(bytes);
   if (taker.Number<uint32_t>() != kImagesMagic) {
-    return Nonsense("what should be images are none");
+    return Nonsense("a malformed image index");
   }
   const int64_t count = taker.Count(kMaxRowsOfShard, 8);
   if (!taker.ok() || count != rows) {
@@ -247,7 +247,7 @@ absl::StatusOr<std::vector<absl::string_view>> DecodeImages(
     images.push_back(data.substr(0, static_cast<size_t>(size)));
     data.remove_prefix(static_cast<size_t>(size));
   }
-  if (!data.empty()) return Nonsense("images with bytes behind them");
+  if (!data.empty()) return Nonsense("images with trailing bytes");
   return images;
 }
 

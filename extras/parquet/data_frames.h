@@ -11,11 +11,11 @@
 //                 kImages   the images of a row group follow
 //                 kFailed   first = code of a Status; its text follows
 //
-// data_worker reads files that anybody made, so what it answers is not trusted:
-// whatever is decoded here was checked.
+// data_worker reads untrusted files, so its answers are not trusted either. The
+// decoders validate every value.
 //
 // Owner: values. Thread safety: pure functions.
-// Errors: DATA_LOSS, of bytes that no data_worker of ours writes.
+// Errors: DATA_LOSS for bytes that data_worker never writes.
 #pragma once
 
 #include <cstddef>
@@ -48,30 +48,29 @@ struct DataFrame {
 };
 
 inline constexpr size_t kDataFrameBytes = 40;
-// Limit of the payload of kOpened and kImages, and of the bytes that one
-// kReadAt asks for.
+// Limit of the payload of kOpened and kImages, and of the size in a kReadAt.
 inline constexpr int64_t kMaxPayloadBytes = int64_t{1} << 30;
 inline constexpr int64_t kMaxFailureBytes = 4096;
 inline constexpr int64_t kMaxRowsOfShard = int64_t{1} << 26;
 
 std::string EncodeDataFrame(const DataFrame& frame);
-// `bytes` has kDataFrameBytes. No number is negative, and the payload is not
-// larger than its kind may have.
+// `bytes` has kDataFrameBytes. In the result no number is negative, and the
+// payload size is within the limit of its kind.
 absl::StatusOr<DataFrame> DecodeDataFrame(absl::string_view bytes);
 
 struct RowGroupSize {
   int64_t rows = 0;
-  int64_t bytes = 0;  // bytes of its images, as the file says
+  int64_t bytes = 0;  // size of the images according to the file
 };
 
 // Properties of a shard that are known before any of its images is read.
 struct OpenedShard {
   std::string image_column = {};
-  std::string label_column = {};  // "": there is none
-  // Why labels that are there are not used, so that there are none; else "".
+  std::string label_column = {};  // "" if there is none
+  // Why `labels` is empty although there is a column of labels; otherwise "".
   std::string unused_labels = {};
-  // The column of labels holds texts: class_names are those of this shard, each
-  // once, and another shard may have others.
+  // If the column of labels holds texts, class_names are the distinct texts of
+  // this shard; other shards may have different ones.
   bool labels_are_texts = false;
   std::vector<std::string> class_names = {};
   std::vector<RowGroupSize> row_groups = {};

@@ -16,7 +16,7 @@ absl::Status Unexpected(absl::string_view what) {
       absl::StrCat("data_worker answered nonsense: ", what));
 }
 
-// Code for a fault of the file, whatever data_worker sent.
+// Restricts a code from data_worker to those for a fault of the file.
 absl::StatusCode CodeOf(int64_t code) {
   for (const auto known : {absl::StatusCode::kInvalidArgument,
                            absl::StatusCode::kResourceExhausted}) {
@@ -62,7 +62,7 @@ absl::StatusOr<RowGroupImages> DataWorkerClient::Read(const ShardFile& shard,
 absl::StatusOr<std::string> DataWorkerClient::Call(const DataFrame& request,
                                                    FrameKind answer,
                                                    const ShardFile& shard) {
-  broken_ = true;  // unless it gets to an end
+  broken_ = true;  // until an answer is complete
   file_fault_ = absl::OkStatus();
   GANDEM_RETURN_IF_ERROR(socket_.Send(request));
   while (true) {

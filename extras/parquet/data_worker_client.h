@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// gandem's end of a data_worker: requests, the bytes of files that it asks back
-// for, and answers, of which nothing is believed that was not checked.
+// gandem's end of a data_worker: sends requests, supplies the bytes of files
+// that data_worker asks for, and validates the answers.
 //
 // Owner: DataWorkerPool. Thread safety: one thread at a time.
-// Errors: those of reading the file; what is wrong with it (DATA_LOSS,
-// INVALID_ARGUMENT, RESOURCE_EXHAUSTED); where broken() is true after a call,
-// what is wrong with data_worker.
+// Errors: those of reading the file; faults of the file (DATA_LOSS,
+// INVALID_ARGUMENT, RESOURCE_EXHAUSTED); if broken() is true after a call, a
+// fault of data_worker.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@
 
 namespace gandem {
 
-// A file of a data set, which data_worker knows by its number only.
+// A file of a data set. data_worker knows only its number.
 struct ShardFile {
   int64_t number = 0;
   std::shared_ptr<const RandomAccessFile> file = nullptr;
@@ -33,12 +33,11 @@ struct ShardFile {
 // The encoded images of a row group.
 class RowGroupImages {
  public:
-  // `bytes` as of DecodeImages, which says what is wrong with them.
+  // `bytes` are the payload of kImages. Errors: see DecodeImages.
   static absl::StatusOr<RowGroupImages> Create(std::string bytes, int64_t rows);
 
   absl::string_view image(int64_t row) const { return images_[row]; }
   int64_t size() const { return std::ssize(images_); }
-  // Bytes of memory that the images take.
   int64_t memory_bytes() const { return std::ssize(*bytes_); }
 
  private:
@@ -47,7 +46,7 @@ class RowGroupImages {
       : bytes_(std::move(bytes)), images_(std::move(images)) {}
 
   std::unique_ptr<const std::string> bytes_;
-  std::vector<absl::string_view> images_;  // in bytes_
+  std::vector<absl::string_view> images_;  // views into bytes_
 };
 
 class DataWorkerClient {
@@ -55,12 +54,12 @@ class DataWorkerClient {
   explicit DataWorkerClient(FrameSocket socket) : socket_(std::move(socket)) {}
 
   absl::StatusOr<OpenedShard> Open(const ShardFile& shard);
-  // `rows`: as many as Open said.
+  // `rows`: number of rows of the row group according to Open.
   absl::StatusOr<RowGroupImages> Read(const ShardFile& shard, int64_t row_group,
                                       int64_t rows);
 
-  // It is dead, hangs, or answers what no data_worker of ours does: of no more
-  // use.
+  // Whether data_worker died, hung or sent an invalid answer. It must not be
+  // used again.
   bool broken() const { return broken_; }
 
  private:
@@ -70,7 +69,7 @@ class DataWorkerClient {
 
   FrameSocket socket_;
   bool broken_ = false;
-  absl::Status file_fault_;  // of this call
+  absl::Status file_fault_;  // error of reading the file in this call
 };
 
 }  // namespace gandem

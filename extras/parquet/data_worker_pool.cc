@@ -20,16 +20,16 @@
 namespace gandem {
 namespace {
 
-constexpr int64_t kNoRowGroup = -1;  // what precedes all of them
+constexpr int64_t kNoRowGroup = -1;  // opening a shard, not reading a group
 
-// Limit on the time between the end of a socket and the end of its process.
+// Time limit for a process to end after its socket is closed.
 constexpr absl::Duration kTimeToEnd = absl::Seconds(2);
 
 }  // namespace
 
-// A running data_worker, whose standard input is the socket between us. It
-// cannot outlive us, nor the object: the kernel kills it when the thread that
-// started it ends, so that is a thread of its own.
+// A running data_worker, whose standard input is the socket. The kernel kills
+// it when the thread that started it ends, so a dedicated thread starts it.
+// Thus data_worker outlives neither gandem nor this object.
 class DataWorkerProcess {
  public:
   explicit DataWorkerProcess(std::string program)
@@ -38,7 +38,7 @@ class DataWorkerProcess {
     if (!stop_.HasBeenNotified()) stop_.Notify();
   }
 
-  // Our end of the socket. Once.
+  // Returns gandem's end of the socket. Call it once.
   absl::StatusOr<OwnedFd> Start() {
     int ends[2] = {-1, -1};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -55,8 +55,8 @@ class DataWorkerProcess {
                     "Parquet is read by data_worker, which lies beside gandem");
   }
 
-  // "was killed by signal 11 (Segmentation fault)"; waits a moment for its end,
-  // then kills it. Once.
+  // Waits up to kTimeToEnd, then kills the process. Returns a text such as "was
+  // killed by signal 11 (Segmentation fault)". Call it once.
   std::string HowItEnded() {
     may_end_alone_ = true;
     stop_.Notify();
@@ -72,21 +72,20 @@ class DataWorkerProcess {
     start_ = child.status();
     started_.Notify();
     if (!child.ok()) return;
-    stop_.WaitForNotification();  // the destructor's, at the latest
+    stop_.WaitForNotification();  // by the destructor at the latest
     if (!may_end_alone_) return;
     const auto end = child->AwaitEnd(MonotonicNow() + kTimeToEnd);
     if (end.ok()) end_ = end->description;
   }
 
   const std::string program_;
-  // Each is written before the notification that follows it here, and read
-  // after that.
+  // Each notification publishes the member that precedes it.
   absl::Status start_;
   absl::Notification started_;
   bool may_end_alone_ = false;
   absl::Notification stop_;
   std::string end_ = "did not end by itself";  // read after the thread's end
-  Thread keeper_;                              // last: it uses all of the above
+  Thread keeper_;                              // last: uses all of the above
 };
 
 namespace {
@@ -99,7 +98,6 @@ std::string PlaceText(const ShardFile& shard, int64_t row_group) {
              : absl::StrCat("row group ", row_group, " of ", name);
 }
 
-// "was killed by signal 11 (Segmentation fault)"
 std::string WhatBroke(const absl::Status& status, DataWorker& worker) {
   if (absl::IsDeadlineExceeded(status)) {
     return absl::StrCat("did not answer for ",
@@ -147,8 +145,8 @@ absl::StatusOr<RowGroupImages> DataWorkerPool::Read(const ShardFile& shard,
   return *std::move(images);
 }
 
-// Waits for others whose requests come to an end: data_worker by its patience,
-// files by deadlines of their own.
+// The wait for a free place is finite, because all requests end: data_worker
+// has kDataWorkerPatience, and reads of files have deadlines.
 absl::Status DataWorkerPool::Ask(const ShardFile& shard, int64_t row_group,
                                  Use use) {
   {
@@ -166,7 +164,7 @@ absl::Status DataWorkerPool::AskWithPlace(const ShardFile& shard,
                                           int64_t row_group, Use use) {
   std::string broke;
   for (const bool is_first : {true, false}) {
-    // An idle one may have died long ago, a new one has not.
+    // An idle worker may have died long ago, so the second try is a new one.
     GANDEM_ASSIGN_OR_RETURN(DataWorker worker,
                             is_first ? TakeIdle() : start_());
     const absl::Status used = use(*worker.client);
@@ -179,8 +177,8 @@ absl::Status DataWorkerPool::AskWithPlace(const ShardFile& shard,
     if (used.ok()) return used;
     return Annotate(used, PlaceText(shard, row_group));
   }
-  // The machine may also be out of memory, so this error adds no image to a
-  // list of images to leave out.
+  // The machine may also be out of memory, so this error does not mark an image
+  // as bad.
   return NotOfContent(absl::DataLossError(absl::StrCat(
       "data_worker ", broke, " while it read ", PlaceText(shard, row_group),
       ", and a second one before it: is the file damaged?")));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The data_workers of a data set: as many as are asked at the same time, up to
-// a limit, started when they are needed. One that dies, hangs or answers
-// nonsense is replaced, and the request made once more.
+// The data_workers of a data set: one per concurrent request, up to a limit,
+// started on demand. A worker that dies, hangs or sends an invalid answer is
+// replaced, and the request is repeated once.
 //
 // Owner: the data set. Thread safety: any thread.
 // Errors: those of DataWorkerClient, with the file's name, and
-//   DATA_LOSS  two data_workers broke at the same request; says how, and of
-//              which file and row group.
+//   DATA_LOSS  two data_workers failed at the same request; names the failure,
+//              the file and the row group.
 #pragma once
 
 #include <cstdint>
@@ -27,19 +27,19 @@
 namespace gandem {
 
 inline constexpr int kMostDataWorkers = 4;
-// How long one may compute between two signs of life. The largest row group
+// Time limit for data_worker to send something. Chosen: the largest row group
 // takes seconds.
 inline constexpr absl::Duration kDataWorkerPatience = absl::Minutes(2);
 
 class DataWorkerProcess;
 
 struct DataWorker {
-  // Ends with it. Null: a peer of a test.
+  // Kills the process when destroyed. Null if a test plays the worker.
   std::shared_ptr<DataWorkerProcess> process = nullptr;
   std::unique_ptr<DataWorkerClient> client = nullptr;
 };
 
-// Starts the program beside the running one.
+// Starts the program data_worker from the folder of the running program.
 absl::StatusOr<DataWorker> StartDataWorker();
 
 class DataWorkerPool {
@@ -56,7 +56,7 @@ class DataWorkerPool {
  private:
   using Use = absl::FunctionRef<absl::Status(DataWorkerClient& client)>;
 
-  // `row_group` is for messages.
+  // `row_group` is only for messages.
   absl::Status Ask(const ShardFile& shard, int64_t row_group, Use use);
   absl::Status AskWithPlace(const ShardFile& shard, int64_t row_group, Use use);
   bool HasPlace() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {

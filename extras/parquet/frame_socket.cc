@@ -69,8 +69,8 @@ absl::StatusOr<FrameSocket::Received> FrameSocket::Receive() {
 }
 
 absl::StatusOr<std::string> FrameSocket::ReceiveBytes(int64_t size) {
-  // Memory grows with the bytes that arrive, not with the promised size: pages
-  // that are not written yet take none.
+  // Memory grows with the bytes that arrive, not with the announced size: pages
+  // that are not yet written take none.
   constexpr size_t kPiece = size_t{4} << 20;
   const auto wanted = static_cast<size_t>(size);
   std::string bytes;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An end of the socketpair between gandem and data_worker.
+// One end of the socketpair between gandem and data_worker.
 //
-// Owner: each end its own. Thread safety: one thread at a time.
+// Owner: the process of this end. Thread safety: one thread at a time.
 // Errors: those below, and
 //   UNAVAILABLE        the other end is gone.
-//   DEADLINE_EXCEEDED  it has said nothing for as long as one waits for it.
-//   DATA_LOSS          what arrives is no frame (data_frames.h).
+//   DEADLINE_EXCEEDED  the other end was silent for too long.
+//   DATA_LOSS          the received bytes are not a frame (data_frames.h).
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@
 
 namespace gandem {
 
-// A descriptor that is closed at the end; -1: none.
+// Closes a file descriptor in its destructor. -1 if there is none.
 class OwnedFd {
  public:
   explicit OwnedFd(int fd = -1) : fd_(fd) {}
@@ -39,11 +39,11 @@ class OwnedFd {
 
 class FrameSocket {
  public:
-  // `silence`: how long one waits for each sign of life of the other end.
+  // `silence`: time limit of each wait for the other end.
   explicit FrameSocket(OwnedFd fd,
                        absl::Duration silence = absl::InfiniteDuration());
 
-  // `payload` goes along with the frame, whose payload_bytes is set to it.
+  // Sends `payload` after the frame and sets the frame's payload_bytes.
   absl::Status Send(DataFrame frame, absl::string_view payload = "");
 
   struct Received {

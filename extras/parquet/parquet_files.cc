@@ -22,8 +22,8 @@ namespace {
 
 struct NumberedName {
   std::string split;   // "train"
-  int64_t number = 0;  // of "-00003"
-  int64_t of = 0;      // of "-of-00005"
+  int64_t number = 0;  // 3 in "-00003"
+  int64_t of = 0;      // 5 in "-of-00005"
 };
 
 // train-00003-of-00005.parquet
@@ -44,8 +44,8 @@ std::optional<NumberedName> ParseNumbered(absl::string_view name) {
   return parsed;
 }
 
-// Files by their split, in the order of their names; "" for those whose names
-// say nothing.
+// Files by split, sorted by name. Files whose names contain no split are under
+// "".
 std::map<std::string, std::vector<std::string>> BySplit(
     const std::vector<std::string>& names) {
   std::map<std::string, std::vector<std::string>> splits;
@@ -70,11 +70,11 @@ absl::Status CheckComplete(const std::string& folder,
     if (!numbered.has_value()) continue;
     const bool is_last = i + 1 == std::ssize(names);
     if (numbered->number == i && (!is_last || numbered->of == i + 1)) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", folder, "' has ", names.size(), " of the ", numbered->of,
-        " shards that '", names[i],
-        "' is one of: get the others, or name those that you want, as in "
-        "name-{00000..00004}-of-00005.parquet"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", folder, "' has ", names.size(), " of the ",
+                     numbered->of, " shards of '", names[i],
+                     "': get the others, or name the files to use, as in "
+                     "name-{00000..00004}-of-00005.parquet"));
   }
   return absl::OkStatus();
 }

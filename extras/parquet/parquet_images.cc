@@ -25,7 +25,7 @@
 namespace gandem {
 namespace {
 
-// More are opened for each read.
+// Chosen limit of open files; further files are opened for each read.
 constexpr size_t kMostOpenParquets = 256;
 constexpr size_t kMaxShownPathBytes = 200;
 // Images [first, first + rows) of the data set.
@@ -34,7 +34,7 @@ struct RowGroupPlace {
   int64_t number = 0;  // in the shard
   int64_t first = 0;
   int64_t rows = 0;
-  int64_t bytes = 0;  // of the images in the file
+  int64_t bytes = 0;  // size of the images in the file
 };
 
 using RowGroupCache = SharedCache<int64_t, RowGroupImages>;
@@ -42,7 +42,7 @@ using RowGroupCache = SharedCache<int64_t, RowGroupImages>;
 // Properties of all images that are known before any image is read.
 struct ParquetIndex {
   std::vector<ShardFile> shards = {};
-  std::vector<RowGroupPlace> groups = {};  // without those of no rows
+  std::vector<RowGroupPlace> groups = {};  // without empty ones
   std::vector<int64_t> shard_firsts = {};  // the first image of each shard
   std::vector<std::string> paths = {};     // of each image, or none
 };
@@ -118,7 +118,7 @@ absl::StatusOr<std::vector<ShardFile>> OpenFiles(
   return shards;
 }
 
-// Texts become numbers by those of all shards, as they do in other sources.
+// Numbers the texts of all shards together in sorted order, like other sources.
 void NumberTexts(std::vector<OpenedShard>& shards) {
   std::vector<std::string> texts;
   for (const OpenedShard& shard : shards) {
@@ -135,8 +135,8 @@ void NumberTexts(std::vector<OpenedShard>& shards) {
   }
 }
 
-// Why the labels of two shards are not of one data set; "": they are, or the
-// other one has no rows, whose labels could be missing.
+// Why the labels of two shards do not fit together; "" if they do, or if the
+// other shard has no rows.
 std::string LabelFault(const ShardFile& file, const OpenedShard& shard,
                        const SourceInfo& info, const ParquetIndex& index) {
   const std::string& name = file.file->name();
@@ -147,14 +147,14 @@ std::string LabelFault(const ShardFile& file, const OpenedShard& shard,
   if (std::ranges::any_of(shard.labels,
                           [](int64_t label) { return label > kMaxLabel; })) {
     return absl::StrCat("'", name, "' has a label above ", kMaxLabel,
-                        ", the most: number the classes from 0 on");
+                        ", the limit: number the classes from 0 on");
   }
   if (shard.rows() == 0 || info.size == 0) return "";
   const auto differs = [&](absl::string_view what) {
     return absl::StrCat("'", index.shards.front().file->name(), "' and '", name,
                         "' ", what,
-                        ": shards of one data set are alike; name those that "
-                        "are");
+                        ": shards of one data set must agree; name only those "
+                        "that do");
   };
   if (shard.labels.empty() != info.labels.empty()) {
     return differs("do not both have labels");
@@ -225,7 +225,8 @@ absl::StatusOr<std::unique_ptr<ImageStore>> OpenParquet(
     return absl::InvalidArgumentError(absl::StrCat(
         "'", at.Shown(), "' has no rows: there is nothing to train on"));
   }
-  // The largest one is kept in any case: many images need it one by one.
+  // The cache must hold at least the largest row group, because its images are
+  // read one by one.
   for (const RowGroupPlace& group : index.groups) {
     cache_bytes = std::max(cache_bytes, group.bytes);
   }
@@ -233,7 +234,6 @@ absl::StatusOr<std::unique_ptr<ImageStore>> OpenParquet(
                                          std::move(workers), cache_bytes);
 }
 
-// An element of ExtraSourceKinds.
 SourceKind ParquetSourceKind() {
   return {.name =
               "Parquet (a file, its folder, or "

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // R3GAN, Config E of "The GAN is dead; long live the GAN!" (Huang et al. 2024),
-// in the form of the authors' code (models.md 3.14). No
-// normalization: residual branches start at 0, and what is before them is
+// in the form of the authors' code (models.md 3.14). It has no normalization:
+// the last convolution of a residual branch starts at 0, and the others are
 // scaled down with the number of blocks (Fixup, Zhang et al. 2019).
 //
 //   block: x + conv1x1(LReLU(grouped conv3x3(LReLU(conv1x1(x))))), twice as
-//   wide
-//          inside, the last convolution without bias
+//          wide inside, the last convolution without bias
 //   G: [noise, class] -> linear w * learned 4x4 features -> blocks w@4 -> up,
 //      blocks w@8 ... -> conv1x1 to the image
 //   D: conv1x1 -> blocks -> down ... -> blocks w@4 -> 4x4 convolution of each
 //      channel -> linear -> logit, or <features, class>
 //
-// A 1x1 convolution changes the width, at the smaller of both sizes. No tanh:
-// values of images are not limited.
+// A 1x1 convolution changes the width, at the smaller of both sizes. There is
+// no tanh: values of images are not limited.
 #include <cmath>
 #include <vector>
 
@@ -37,7 +36,7 @@ struct R3ganStage {
   int64_t groups = 0;
 };
 
-// From 4x4 up.
+// All stages, from 4x4 up.
 std::vector<R3ganStage> R3ganStages(const R3ganConfig& config, int64_t size) {
   std::vector<R3ganStage> stages;
   R3ganStage stage{.width = config.width(), .groups = config.groups()};
@@ -60,7 +59,7 @@ std::shared_ptr<Conv2d> R3ganPointwise(int64_t in_channels,
 
 class R3ganBlock : public Layer {
  public:
-  // `gain`: of the first two convolutions.
+  // `gain`: initial gain of the first two convolutions.
   R3ganBlock(const R3ganStage& stage, double gain)
       : main_(register_module("main", std::make_shared<Sequence>())) {
     const int64_t inner = 2 * stage.width;
@@ -92,8 +91,8 @@ class R3ganBlock : public Layer {
   const std::shared_ptr<Sequence> main_;
 };
 
-// The gain of LReLU 0.2, and of Fixup for the two convolutions of a branch that
-// do not start at 0.
+// The gain combines that of LReLU 0.2 and that of Fixup, for the two
+// convolutions of a branch that do not start at 0.
 void AddR3ganBlocks(const R3ganConfig& config, const R3ganStage& stage,
                     size_t num_stages, Sequence& main) {
   const double blocks = static_cast<double>(config.blocks() * num_stages);
@@ -103,7 +102,7 @@ void AddR3ganBlocks(const R3ganConfig& config, const R3ganStage& stage,
   }
 }
 
-// One learned map of features, of which each image scales the channels.
+// A learned map of features. Each image scales its channels.
 class R3ganBasis : public Layer {
  public:
   R3ganBasis(int64_t in_features, int64_t channels)
@@ -122,7 +121,7 @@ class R3ganBasis : public Layer {
            linear_->forward(input_NI, mode).unsqueeze(2).unsqueeze(3);
   }
 
-  // Values of N(0, 1), whatever the fan.
+  // Weights start as N(0, 1), independent of the fan.
   double init_gain() const override { return kR3ganSmallest; }
 
  private:
@@ -130,7 +129,7 @@ class R3ganBasis : public Layer {
   const std::shared_ptr<Linear> linear_;
 };
 
-// The label as a vector: a linear map of the one-hot label.
+// Linear map of the one-hot label to a vector.
 class R3ganClass : public Layer {
  public:
   R3ganClass(int64_t num_classes, int64_t dim, double init_gain)
@@ -191,7 +190,7 @@ class R3ganGenerator : public Generator {
  private:
   const int64_t noise_dim_;
   const std::shared_ptr<Sequence> main_;
-  std::shared_ptr<R3ganClass> class_;  // null: unconditional
+  std::shared_ptr<R3ganClass> class_;  // null if unconditional
   std::shared_ptr<R3ganBasis> basis_;
 };
 
@@ -242,7 +241,7 @@ class R3ganDiscriminator : public Discriminator {
  private:
   const std::shared_ptr<Sequence> main_;
   std::shared_ptr<Linear> linear_;
-  std::shared_ptr<R3ganClass> class_;  // null: unconditional
+  std::shared_ptr<R3ganClass> class_;  // null if unconditional
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is wrong with a recipe that uses R3GAN.
+// Checks of a recipe that uses R3GAN.
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -11,8 +11,8 @@
 namespace gandem {
 namespace {
 
-// Widths and groups are halved as often as the images are larger than
-// widest_until, and a group has whole channels everywhere.
+// Widths and groups are halved at each doubling of the size above widest_until.
+// Every group must keep a whole number of channels.
 void CheckR3gan(const std::string& path, const NetworkConfig& network,
                 int64_t size, Faults& faults) {
   const R3ganConfig& config = network.r3gan();
@@ -42,7 +42,6 @@ void CheckR3gan(const std::string& path, const NetworkConfig& network,
 
 }  // namespace
 
-// An element of ConfigExtras.
 ConfigExtra R3ganConfigExtra() {
   return {.name = "r3gan", .check_network = &CheckR3gan};
 }

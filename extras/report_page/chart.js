@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 'use strict';
-// Charts as SVG, and the few elements that a page is made of. All text goes in
-// as text nodes: names and recipes are foreign.
+// Draws charts as SVG and makes the page's elements. All text is inserted as
+// text nodes, because names and recipes are untrusted.
 
 const WIDTH = 640, HEIGHT = 270;
 const BOX = {left: 58, right: 626, top: 12, bottom: 228};
@@ -21,7 +21,7 @@ function svg(tag, attributes, ...children) {
               attributes, children);
 }
 
-// 12345 is 12.3k.
+// Formats 12345 as 12.3k.
 function short(value) {
   if (value === null || value === undefined || !isFinite(value)) return '-';
   const size = Math.abs(value);
@@ -31,7 +31,7 @@ function short(value) {
   return String(Number(value.toPrecision(3)));
 }
 
-// 1, 2 or 5 times a power of ten apart, about `count` of them.
+// About `count` ticks at a distance of 1, 2 or 5 times a power of ten.
 function ticksOf(low, high, count) {
   const rough = (high - low) / count;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -60,7 +60,7 @@ function scaleOf([low, high], from, to) {
   return (x) => from + (x - low) / span * (to - from);
 }
 
-// The path through the points that are there; a gap where one is not.
+// The path through all points, with gaps at missing ones.
 function pathOf(xs, ys, xOf, yOf) {
   let path = '', pen = 'M';
   xs.forEach((x, i) => {
@@ -99,7 +99,7 @@ function legendOf(items) {
       (item) => html('span', {class: `color${item.color % 8}`}, item.name)));
 }
 
-// Shows what all series have nearest to the pointer.
+// Shows the values of all series that are nearest to the pointer.
 function follow(figure, picture, series, xOf, axis) {
   const cursor = svg('line', {class: 'cursor', y1: BOX.top, y2: BOX.bottom});
   const tip = html('div', {class: 'tip', hidden: ''});
@@ -151,7 +151,7 @@ function drawSeries(s, xOf, yOf, isAlone) {
     }
     group.append(svg('circle', {class: 'dot', cx: xOf(x), cy: yOf(s.ys[i]), r: 3.5}));
     if (i !== s.best) return;
-    // Where no line can be: beyond an extreme.
+    // Beyond an extreme, where no line can cross the text.
     group.append(svg('circle', {class: 'best', cx: xOf(x), cy: yOf(s.ys[i]), r: 8}));
     if (!isAlone) return;
     group.append(
@@ -195,7 +195,7 @@ function lineChart(options) {
   return figure;
 }
 
-// Shares that add up to 1, one upon the other: layers [{name, color, ys}].
+// Stacked shares that add up to 1: layers [{name, color, ys}].
 function shareChart({title, about, axis, xs, layers}) {
   const xRange = rangeOf([0, ...xs]);
   const xOf = scaleOf(xRange, BOX.left, BOX.right);

@@ -1,8 +1,8 @@
-// The page: what the JSON in it says of the runs, run_page_data.h has the names.
+// Draws the page from the JSON in it; run_page_data.h describes its fields.
 
 const DATA = JSON.parse(document.getElementById('data').textContent);
 const RUNS = DATA.runs.map((run, color) => ({...run, color}));
-// What the address says after '#': x=images&samples=1500.
+// The part of the address after '#': x=images&samples=1500.
 const STATE = new URLSearchParams(location.hash.slice(1));
 
 function duration(seconds) {
@@ -48,7 +48,7 @@ function nameOf(run) {
   return html('span', {class: `color${run.color % 8}`}, run.name);
 }
 
-// Where the rounds that were done again begin, on the axis that is shown.
+// Positions on the axis where repeated rounds begin.
 function restartsOf() {
   return RUNS.flatMap((run) => run.epochs.slice(1).map((epoch) => {
     const columns = run.roles.discriminator;
@@ -71,7 +71,7 @@ function columnChart(title, role, column, options = {}) {
 function overview() {
   const figure = (run) => {
     const curve = run.curves[0];
-    if (!curve) return 'not judged yet';
+    if (!curve) return 'not evaluated yet';
     const best = curve.round.indexOf(curve.best_round);
     return `${curve.metric} ${short(curve.value[best])} at round ${curve.best_round}`;
   };
@@ -89,8 +89,8 @@ function samples() {
       .sort((a, b) => a - b);
   if (rounds.length === 0) {
     return section('samples', 'Samples',
-        html('p', {class: 'quiet'}, 'No grids were written yet: samples.every_rounds of ' +
-             'the recipe says when.'));
+        html('p', {class: 'quiet'}, 'No grids are written yet; samples.every_rounds of ' +
+             'the recipe sets the interval.'));
   }
   const wanted = Number(STATE.get('samples') ?? rounds[rounds.length - 1]);
   const at = Math.max(0, rounds.findLastIndex((round) => round <= wanted));
@@ -119,7 +119,7 @@ function samples() {
           html('figcaption', {}, nameOf(place.run), place.caption), place.picture))));
 }
 
-// A chart for each metric and way of judging, the curves of all runs in it.
+// A chart for each metric and setting, with the curves of all runs.
 function quality() {
   const groups = new Map();
   for (const run of RUNS) {
@@ -130,7 +130,7 @@ function quality() {
   }
   if (groups.size === 0) {
     return section('quality', 'Quality', html('p', {class: 'quiet'},
-        'No checkpoint was judged yet: gandem evaluate RUN --every_checkpoint judges all.'));
+        'No checkpoint is evaluated yet; run gandem evaluate RUN --every_checkpoint.'));
   }
   return section('quality', 'Quality', charts([...groups.values()].map((group) => {
     const {metric, about, lower_is_better} = group[0].curve;
@@ -148,7 +148,6 @@ function quality() {
   })));
 }
 
-// Of runs with augmentation.ada.
 function adaCharts() {
   const augmented = RUNS.filter((run) => run.roles.discriminator &&
                                          run.roles.discriminator.ada_p.some(isNumber));
@@ -169,7 +168,7 @@ function losses() {
     ['real', 'logit_real', false], ['generated', 'logit_generated', true],
   ].map(([what, column, dashed]) => ({
     name: `${run.name}, ${what}`, dashed,
-    // One run has two colors to spare.
+    // A single run may use a second color.
     color: RUNS.length === 1 && dashed ? 1 : run.color,
     xs: axis().of(run.roles.discriminator), ys: run.roles.discriminator[column]})));
   return section('losses', 'Losses', charts(
@@ -182,9 +181,10 @@ function losses() {
       ...adaCharts()));
 }
 
-const PARTS = [['computing', 'share_compute', 0], ['waits for images', 'share_images', 1],
-               ['for feedback', 'share_feedback', 3], ['for real images', 'share_data', 4],
-               ['for room in the cache', 'share_cache', 6],
+const PARTS = [['computation', 'share_compute', 0], ['wait for images', 'share_images', 1],
+               ['wait for feedback', 'share_feedback', 3],
+               ['wait for real images', 'share_data', 4],
+               ['wait for space in the cache', 'share_cache', 6],
                ['communication', 'share_sync', 5]];
 
 function shares() {
@@ -193,25 +193,25 @@ function shares() {
       title: `${run.name}: ${role}`, axis: axis(), xs: axis().of(columns),
       layers: PARTS.map(([name, column, color]) => ({name, color, ys: columns[column]})),
     })));
-  return section('shares', 'Where the time goes', charts(figures));
+  return section('shares', 'Use of time', charts(figures));
 }
 
 function lag() {
   return section('lag', 'Lag', charts(
       columnChart('Lag of the generator', 'generator', 'lag',
-                  {about: 'rounds by which its critic is older than the newest', from0: true}),
+                  {about: 'age of the critic in rounds', from0: true}),
       columnChart('Lag of the discriminator', 'discriminator', 'lag',
-                  {about: 'rounds by which its images are older', from0: true})));
+                  {about: 'age of the generated images in rounds', from0: true})));
 }
 
 function pipeline() {
   return section('pipeline', 'Pipeline', charts(
       columnChart('Images/s of the discriminator', 'discriminator', 'images_per_second',
                   {from0: true}),
-      columnChart('Real images that wait', 'discriminator', 'waiting_images',
-                  {about: 'made ready ahead of time', from0: true}),
+      columnChart('Prefetched real images', 'discriminator', 'waiting_images',
+                  {from0: true}),
       columnChart('Cache of generated images', 'discriminator', 'cache_fill',
-                  {about: '1: full', from0: true})));
+                  {about: 'fraction of its size', from0: true})));
 }
 
 function restarts() {
@@ -219,12 +219,12 @@ function restarts() {
     nameOf(run), epoch.run_epoch, epoch.first_round, epoch.rounds_done_again,
     duration(epoch.gap_seconds)]));
   return section('restarts', 'Restarts', rows.length === 0 ?
-      html('p', {class: 'quiet'}, 'None: every run went through in one run epoch.') :
-      table(['run', 'run epoch', 'began at round', 'rounds done again', 'without a record for'],
+      html('p', {class: 'quiet'}, 'None: every run has a single run epoch.') :
+      table(['run', 'run epoch', 'began at round', 'repeated rounds', 'time without records'],
             rows));
 }
 
-// "generator.network.dcgan.width" of each line, by what braces it is in.
+// The values of a recipe by full field name ("generator.network.dcgan.width").
 function fieldsOf(recipe) {
   const fields = new Map(), path = [];
   for (const line of recipe.split('\n')) {

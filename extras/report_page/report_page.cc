@@ -13,7 +13,7 @@
 namespace gandem {
 namespace internal {
 
-// Of GandemEmbed.cmake.
+// Defined by GandemEmbed.cmake.
 extern const std::span<const unsigned char> kReportHtml;
 extern const std::span<const unsigned char> kReportCss;
 extern const std::span<const unsigned char> kReportChartScript;
@@ -27,7 +27,7 @@ absl::string_view TextOf(std::span<const unsigned char> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// As a content security policy names an inline element.
+// Hash of an inline element for a content security policy.
 std::string PolicyHash(absl::string_view text) {
   Sha256 hash;
   hash.Update(text);
@@ -36,7 +36,8 @@ std::string PolicyHash(absl::string_view text) {
                       "'");
 }
 
-// JSON has '<' in strings only; without it nothing in them ends an element.
+// Escapes '<', which JSON has only in strings, so that no string can end the
+// script element.
 std::string JsonText(const nlohmann::ordered_json& json) {
   using Json = nlohmann::ordered_json;
   return absl::StrReplaceAll(
@@ -47,13 +48,13 @@ std::string JsonText(const nlohmann::ordered_json& json) {
 }  // namespace
 
 std::string ReportPage(const nlohmann::ordered_json& runs) {
-  // Between the tags, byte by byte: the hashes are of that.
+  // The policy hashes the exact bytes between the tags.
   const absl::string_view style = TextOf(internal::kReportCss);
   const std::string script = absl::StrCat(TextOf(internal::kReportChartScript),
                                           TextOf(internal::kReportPageScript));
   const std::string data =
       JsonText({{"version", std::string(GandemVersion())}, {"runs", runs}});
-  // All at once: what is put in is not looked at again.
+  // A single pass, so that inserted text is not replaced again.
   return absl::StrReplaceAll(TextOf(internal::kReportHtml),
                              {{"{{STYLE_HASH}}", PolicyHash(style)},
                               {"{{SCRIPT_HASH}}", PolicyHash(script)},

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The page of `gandem report --html`: one file with everything in it. The text
-// of page.html, page.css and page.js beside this file is built into the
-// program.
+// The page of `gandem report --html`: one file without external resources.
+// page.html, page.css, page.js and chart.js are embedded in the program.
 //
-// Names of runs, recipes and figures are foreign text. They are in the page as
-// JSON that ends no element, the script shows them as text only, and the
-// page's policy lets a browser run this very script, apply this very style and
-// load nothing: no network, no other script.
+// Names of runs and recipes are untrusted. The page has them as escaped JSON,
+// the script shows them only as text, and the page's policy allows only this
+// script and this style, and no network.
 //
 // Thread safety: pure functions.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The form "html" of `gandem report`.
+// The format "html" of `gandem report`.
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Runs of one name are told apart by their folders.
+// Appends the folder to names that several runs share.
 void TellApart(Json& runs) {
   std::map<std::string, int> counts;
   for (const Json& run : runs) ++counts[run["name"].get<std::string>()];

@@ -28,7 +28,7 @@ Json FiniteOrNull(double value) {
   return std::isfinite(value) ? Json(value) : Json();
 }
 
-// Six digits are more than a chart shows.
+// Rounds to six digits, more than a chart shows.
 Json Shortened(double value) {
   if (!std::isfinite(value)) return {};
   if (value == 0) return 0;
@@ -38,10 +38,9 @@ Json Shortened(double value) {
   return FiniteOrNull(std::isfinite(rounded) ? rounded : value);
 }
 
-// The mean of what is finite.
+// Mean and range of the finite values.
 class Mean {
  public:
-  // Of so many rounds.
   void Add(double value, int64_t rounds) {
     AddRange(value, rounds, value, value);
   }
@@ -65,7 +64,7 @@ class Mean {
   int64_t count_ = 0;
 };
 
-// Some rounds after each other, as one point.
+// Consecutive rounds that become one point.
 struct ColumnBucket {
   int64_t rounds_done = 0;
   int64_t images = 0;
@@ -250,7 +249,7 @@ absl::StatusOr<Json> RunPageData(const TimeReport& report,
                {"notes", Json::array()}};
   if (history.unreadable_lines() > 0) {
     data["notes"].push_back(absl::StrCat(history.unreadable_lines(),
-                                         " lines of the metrics are no "
+                                         " lines of the metrics are not "
                                          "records and were left out"));
   }
   for (const std::string& warning : report.warnings) {

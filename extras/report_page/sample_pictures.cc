@@ -16,7 +16,7 @@
 namespace gandem {
 namespace {
 
-// Names by round.
+// File names by round.
 absl::StatusOr<std::map<int64_t, std::string>> ListPictures(
     const std::string& folder) {
   std::map<int64_t, std::string> names;
@@ -61,7 +61,7 @@ absl::StatusOr<SamplePictures> ReadSamplePictures(const std::string& folder) {
     if (!png.ok() || ImageEnding(*png) != ".png") {
       result.notes.push_back(absl::StrCat(
           "left out: samples/", name, ": ",
-          png.ok() ? "no PNG file" : std::string(png.status().message())));
+          png.ok() ? "not a PNG file" : std::string(png.status().message())));
       continue;
     }
     result.pictures.push_back(

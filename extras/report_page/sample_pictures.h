@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The grids of generated images in RUN/samples, as a page holds them: PNG files
-// as data: URIs. Of many some are taken, evenly over the rounds, the first and
-// the last always, so that the page stays below some megabytes.
+// The grids of generated images in RUN/samples for a page: PNG files as data:
+// URIs. A limited number is chosen evenly over the rounds, always with the
+// first and the last, to keep the page small.
 //
 // Owner: values. Thread safety: any thread.
-// Errors: those of common/files/file.h; a file that is no PNG is left out with
-// a note.
+// Errors: those of common/files/file.h. A file that is not a PNG is left out
+// with a note.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 namespace gandem {
 
 inline constexpr int64_t kMaxPictures = 24;
-inline constexpr int64_t kMaxPictureBytes = int64_t{24} << 20;  // of all
+inline constexpr int64_t kMaxPictureBytes = int64_t{24} << 20;  // total
 
 struct SamplePicture {
   int64_t round = 0;
@@ -26,14 +26,14 @@ struct SamplePicture {
 };
 
 struct SamplePictures {
-  std::vector<SamplePicture> pictures = {};  // by round
-  std::vector<std::string> notes = {};       // what was left out, for the user
+  std::vector<SamplePicture> pictures = {};  // sorted by round
+  std::vector<std::string> notes = {};       // omissions, for the user
 };
 
-// `count` of 0 ... size - 1, evenly, both ends included where count > 1.
+// `count` evenly spaced numbers in [0, size), with both ends if count > 1.
 std::vector<int64_t> EvenlyOf(int64_t size, int64_t count);
 
-// Of `folder`/round-N.png. None where there is no such folder.
+// Reads `folder`/round-N.png. Empty if the folder does not exist.
 absl::StatusOr<SamplePictures> ReadSamplePictures(const std::string& folder);
 
 }  // namespace gandem

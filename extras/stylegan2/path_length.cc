@@ -12,7 +12,7 @@
 namespace gandem {
 namespace {
 
-constexpr double kPathMeanDecay = 0.99;  // of a step, as in StyleGAN2
+constexpr double kPathMeanDecay = 0.99;  // per step, as in StyleGAN2
 
 absl::StatusOr<at::Tensor> LengthsOf(const PathPenalty::Step& step,
                                      IndexRange range) {
@@ -43,7 +43,7 @@ absl::Status PathLengthPenalty::Backward(const Step& step) {
   return absl::OkStatus();
 }
 
-// The mean moves first, by all lengths.
+// The mean is updated with all lengths before the losses.
 absl::Status PathLengthPenalty::SeparateBackward(const Step& step) {
   std::vector<at::Tensor> measured;
   for (const IndexRange& range : step.ranges) {
@@ -81,14 +81,14 @@ at::Tensor PathLengthPenalty::Lengths(const StyledImages& made,
       torch::autograd::grad({moved}, {made.styles_NLS}, /*grad_outputs=*/{},
                             /*retain_graph=*/true, /*create_graph=*/true)
           .front();
-  // The mean over the layers: one style moves all of them.
+  // Uses the mean over the layers, because one style affects all of them.
   return slope_NLS.square().sum(2).mean(1).sqrt();
 }
 
 void PathLengthPenalty::MoveMean(double mean_length) {
   const torch::NoGradGuard no_grad;
   excess_ = 0;
-  // A step beyond the range of float16 is skipped.
+  // Ignores a step beyond the range of float16.
   if (!std::isfinite(mean_length)) return;
   mean_.mul_(kPathMeanDecay).add_((1 - kPathMeanDecay) * mean_length);
   excess_ = mean_length - mean_.item<double>();
@@ -101,8 +101,8 @@ at::Tensor PathLengthPenalty::Loss(const at::Tensor& lengths_N,
       options_.weight * static_cast<double>(options_.every_steps);
   at::Tensor squares = (lengths_N - mean_).square().sum();
   if (options_.separate) {
-    // A zero with the gradient that passes through a: each length has moved it
-    // by (1 - kPathMeanDecay) / step_images.
+    // The added value is 0, but its gradient is the one through a, which each
+    // length moved by (1 - kPathMeanDecay) / step_images.
     squares = squares - 2 * (1 - kPathMeanDecay) * excess_ *
                             (lengths_N - lengths_N.detach()).sum();
   } else {
@@ -111,10 +111,10 @@ at::Tensor PathLengthPenalty::Loss(const at::Tensor& lengths_N,
   return squares * (weight / images);
 }
 
-// Ranks' means are weighted by their shares when they become one.
+// The division by share_ makes up for the weights of the mean over ranks.
 void PathLengthPenalty::EndStep() {
   const torch::NoGradGuard no_grad;
-  // A step beyond the range of float16 is skipped.
+  // Ignores a step beyond the range of float16.
   if (std::isfinite(sum_.item<double>())) {
     mean_.mul_(kPathMeanDecay).add_(sum_, (1 - kPathMeanDecay) / share_);
   }
@@ -125,7 +125,6 @@ TensorsByName PathLengthPenalty::State() const {
   return {{std::string(kImageMeanSuffix), mean_}};
 }
 
-// The element of PathPenaltyMakers.
 PathPenaltyMaker PathLengthMaker() {
   return [](const PathLengthOptions& options, double share,
             at::Device where) -> std::unique_ptr<PathPenalty> {

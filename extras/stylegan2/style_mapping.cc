@@ -56,8 +56,8 @@ at::Tensor StyleMapping::forward(const at::Tensor& noise_NZ,
   return x;
 }
 
-// Whoever else has written the mean in between (a checkpoint, a fleet) begins a
-// step, whatever its number.
+// A new version of the mean, written by a checkpoint or a fleet, begins a new
+// step even if the step's number is the same.
 void StyleMapping::Record(const at::Tensor& style_NS, int64_t step) {
   GANDEM_CHECK(options_.has_mean);
   const torch::NoGradGuard no_grad;

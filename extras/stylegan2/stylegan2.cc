@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // StyleGAN2 ("Analyzing and improving the image quality of StyleGAN", Karras et
-// al. 2020, config F), in the form of models.md 3.15. A style, a vector made
-// of the noise, modulates all convolutions of the generator:
+// al. 2020, config F), in the form of models.md 3.15. A style (a vector
+// computed from the noise) modulates all convolutions of the generator:
 //
 //   G: learned 4x4 -> conv -> [to image]
 //      -> conv up -> conv -> [to image] ..., each 3x3 and with noise;
-//      the image is the sum of all, each upsampled to the next size
+//      the output is the sum of all [to image], each upsampled
 //   D: 1x1 -> blocks (conv, conv down, shortcut) -> 4x4: deviation of the
 //      batch -> conv -> linear -> logit, or <features, vector of the class>
 //
-// Activations are leaky ReLU times sqrt(2). No tanh: values of images are not
-// limited. In a training pass an image may have two styles (style_mapping.h).
-// The reference program keeps resampling kernels as buffers; here are none.
+// Activations are leaky ReLU times sqrt(2). There is no tanh: values of images
+// are not limited. In a training pass an image may have two styles
+// (style_mapping.h). Resampling kernels are not buffers, unlike in the
+// reference program.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -38,7 +39,7 @@ int64_t StyleChannels(const Stylegan2Config& config, int64_t size) {
   return std::min(config.channel_base() / size, config.max_channels());
 }
 
-// The learned map that all images begin with.
+// The learned input that all images share.
 class StyleBasis : public Layer {
  public:
   explicit StyleBasis(int64_t channels)
@@ -46,19 +47,18 @@ class StyleBasis : public Layer {
             "weight",
             torch::zeros({channels, kStyleSmallest, kStyleSmallest}))) {}
 
-  // Of one image; the style makes as many as there are.
+  // Returns a batch of 1; the first modulated convolution expands it.
   at::Tensor forward(const at::Tensor&, ForwardMode) override {
     return weight_.unsqueeze(0);
   }
 
-  // Values of N(0, 1), whatever the fan.
+  // Weights start as N(0, 1), independent of the fan.
   double init_gain() const override { return kStyleSmallest; }
 
  private:
   const at::Tensor weight_;
 };
 
-// A convolution, noise, and the activation.
 class StyledLayer : public torch::nn::Module {
  public:
   StyledLayer(const ModulatedConv::Options& options, int64_t size)
@@ -77,7 +77,7 @@ class StyledLayer : public torch::nn::Module {
   const std::shared_ptr<NoiseInput> noise_;
 };
 
-// All of one size.
+// All layers of one image size.
 class StyledBlock : public torch::nn::Module {
  public:
   StyledBlock(const Stylegan2Config& config, int64_t size,
@@ -102,8 +102,8 @@ class StyledBlock : public torch::nn::Module {
         register_module("torgb", std::make_shared<ModulatedConv>(options));
   }
 
-  // Its layers take the styles from `next` on; the image shares its own with
-  // the next block.
+  // The layers use the styles from `next` on. The layer to the image uses the
+  // same style as the first layer of the next block.
   void forward(at::Tensor& x, at::Tensor& images_NCHW,
                const std::vector<at::Tensor>& styles_NS, size_t& next,
                const at::Tensor& place, ForwardMode mode) {
@@ -115,7 +115,7 @@ class StyledBlock : public torch::nn::Module {
   }
 
  private:
-  std::shared_ptr<StyledLayer> up_;  // null: the first
+  std::shared_ptr<StyledLayer> up_;  // null in the first block
   std::shared_ptr<StyledLayer> conv_;
   std::shared_ptr<ModulatedConv> to_image_;
 };
@@ -175,7 +175,7 @@ class Stylegan2Generator : public Generator, public HasStyles {
   }
 
  private:
-  // One for each convolution, and the last one for the image.
+  // One style per convolution, and one for the last layer to the image.
   int64_t NumStyles() const { return 2 * std::ssize(blocks_); }
 
   at::Tensor ImagesOf(const std::vector<at::Tensor>& styles_NS,
@@ -190,8 +190,7 @@ class Stylegan2Generator : public Generator, public HasStyles {
     return images_NCHW;
   }
 
-  // The second style of an image counts for nothing in the mean, because that
-  // of the first is the same.
+  // Only the first style of an image is recorded: both have the same mean.
   std::vector<at::Tensor> StylesOf(const at::Tensor& noise_NZ,
                                    const Condition& condition,
                                    ForwardMode mode) {
@@ -220,7 +219,7 @@ class Stylegan2Generator : public Generator, public HasStyles {
   const std::shared_ptr<StyleMapping> mapping_;
   const std::shared_ptr<StyleBasis> basis_;
   std::vector<std::shared_ptr<StyledBlock>> blocks_;
-  std::shared_ptr<StyleMixing> mixing_;  // null: one style for each image
+  std::shared_ptr<StyleMixing> mixing_;  // null if images have one style
 };
 
 class JudgingBlock : public torch::nn::Module {
@@ -240,7 +239,7 @@ class JudgingBlock : public torch::nn::Module {
     skip_ = register_module("skip", std::make_shared<EqualConv>(options));
   }
 
-  // A sum of two is divided by sqrt(2), which the activation's gain is as well.
+  // Both addends are divided by sqrt(2), for `main` by its gain.
   at::Tensor forward(const at::Tensor& input_NCHW, ForwardMode mode) {
     const at::Tensor main = ScaledLeakyRelu(
         down_->forward(ScaledLeakyRelu(conv_->forward(input_NCHW, mode)), mode),
@@ -250,10 +249,10 @@ class JudgingBlock : public torch::nn::Module {
   }
 
  private:
-  const double gain_;  // of the second activation
+  const double gain_;  // gain of the second activation
   std::shared_ptr<EqualConv> conv_;
   std::shared_ptr<EqualConv> down_;
-  std::shared_ptr<EqualConv> skip_;  // null: PLAIN
+  std::shared_ptr<EqualConv> skip_;  // null for PLAIN blocks
 };
 
 std::shared_ptr<EqualLinear> JudgingLinear(int64_t in, int64_t out) {
@@ -315,7 +314,7 @@ class Stylegan2Discriminator : public Discriminator {
   std::shared_ptr<EqualConv> conv_;
   std::shared_ptr<EqualLinear> linear_;
   std::shared_ptr<EqualLinear> out_;
-  std::shared_ptr<StyleMapping> mapping_;  // null: unconditional
+  std::shared_ptr<StyleMapping> mapping_;  // null if unconditional
 };
 
 }  // namespace

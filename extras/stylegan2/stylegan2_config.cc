@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is wrong with a recipe that uses StyleGAN2.
+// Checks of a recipe that uses StyleGAN2.
 #include "absl/strings/str_cat.h"
 #include "common/config/config_extra.h"
 
@@ -19,7 +19,6 @@ void CheckStylegan2(const std::string& path, const NetworkConfig& network,
 
 }  // namespace
 
-// An element of ConfigExtras.
 ConfigExtra Stylegan2ConfigExtra() {
   return {.name = "stylegan2", .check_network = &CheckStylegan2};
 }

@@ -54,7 +54,7 @@ EqualConv::EqualConv(const Options& options)
   }
 }
 
-// A kernel of 1 sees every other pixel only, so the others need no blur.
+// A kernel of 1 uses only every other pixel, so only those need a blur.
 at::Tensor EqualConv::forward(const at::Tensor& input_NCHW, ForwardMode) {
   const at::Tensor weight = weight_ / init_gain();
   if (!options_.down) {
@@ -89,7 +89,7 @@ at::Tensor ModulatedConv::Convolve(const at::Tensor& input_NCHW) const {
     return at::conv2d(input_NCHW, weight_, /*bias=*/{}, /*stride=*/1,
                       /*padding=*/options_.kernel / 2);
   }
-  // Three of four pixels between which the kernel stands are 0: hence the 4.
+  // The factor 4 makes up for the zeros between the input's pixels.
   return 4 *
          SmoothBlur(at::conv_transpose2d(input_NCHW, weight_.transpose(0, 1),
                                          /*bias=*/{}, /*stride=*/2),
@@ -103,7 +103,7 @@ at::Tensor ModulatedConv::ForwardGiven(const at::Tensor& input_NCHW,
   if (!options_.demodulate) style_NI = style_NI / init_gain();
   const at::Tensor output = Convolve(input_NCHW * PerChannel(style_NI));
   if (!options_.demodulate) return output + PerChannel(bias_.unsqueeze(0));
-  const FullPrecision full_precision;  // squares
+  const FullPrecision full_precision;  // for squares
   const at::Tensor squares_NO =
       at::matmul(style_NI.to(weight_.scalar_type()).square(),
                  weight_.square().sum({2, 3}).t());
@@ -142,7 +142,7 @@ at::Tensor NoiseInput::ForwardGiven(const at::Tensor& input_NCHW,
 
 at::Tensor WithDeviation(const at::Tensor& input_NCHW, int64_t group) {
   const int64_t images = input_NCHW.size(0);
-  const FullPrecision full_precision;  // squares of differences
+  const FullPrecision full_precision;  // for squares of differences
   group = std::clamp<int64_t>(group, 1, std::max<int64_t>(images, 1));
   while (images % group != 0) --group;
   const at::Tensor groups =

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What StyleGAN2 is made of ("Analyzing and improving the image quality of
-// StyleGAN", Karras et al. 2020). Learning rates are equalized: weights start
-// as N(0, 1), and a layer multiplies them by 1/sqrt(fan in).
+// Layers of StyleGAN2 ("Analyzing and improving the image quality of StyleGAN",
+// Karras et al. 2020). Learning rates are equalized: weights start as N(0, 1),
+// and a layer multiplies them by 1/sqrt(fan in).
 //
 // Owner: the network that registered it. Thread safety: one compute thread.
 // Errors: Torch exceptions.
@@ -17,7 +17,7 @@ namespace gandem {
 
 // Leaky ReLU of slope 0.2, times `gain`. May overwrite its argument.
 at::Tensor ScaledLeakyRelu(at::Tensor input, double gain);
-// ... times sqrt(2), which keeps the variance.
+// The same with gain sqrt(2), which keeps the variance.
 at::Tensor ScaledLeakyRelu(at::Tensor input);
 
 class EqualLinear : public Layer {
@@ -25,8 +25,8 @@ class EqualLinear : public Layer {
   struct Options {
     int64_t in_features = 0;   // required, >= 1
     int64_t out_features = 0;  // required, >= 1
-    // Its parameters are multiplied by it and begin divided by it, so that they
-    // learn that much slower.
+    // Multiplies the parameters, whose initial values are divided by it. So
+    // they learn slower by this factor.
     double rate = 1;
     double first_bias = 0;
   };
@@ -47,9 +47,9 @@ class EqualConv : public Layer {
   struct Options {
     int64_t in_channels = 0;   // required, >= 1
     int64_t out_channels = 0;  // required, >= 1
-    int64_t kernel = 3;        // 1 or 3; the size stays
+    int64_t kernel = 3;        // 1 or 3, padded
     bool bias = true;
-    bool down = false;  // half the height and width, after a blur
+    bool down = false;  // blurs, then halves height and width
   };
   explicit EqualConv(const Options& options);
   at::Tensor forward(const at::Tensor& input_NCHW, ForwardMode mode) override;
@@ -58,25 +58,25 @@ class EqualConv : public Layer {
  private:
   const Options options_;
   const at::Tensor weight_;
-  at::Tensor bias_;  // undefined: none
+  at::Tensor bias_;  // undefined without bias
 };
 
-// A convolution of which each image scales the input channels by its style
-// (section 2.2 of the paper), and after that the output channels to a variance
-// of 1, unless it makes an image. Scales activations, not weights: the same
-// numbers, and one convolution for all images.
+// A convolution that scales its input channels by each image's style (section
+// 2.2 of the paper) and, unless it outputs the image, its output channels to a
+// variance of 1. It scales activations instead of weights, so one convolution
+// serves all images, with the same result.
 class ModulatedConv : public ConditionalLayer {
  public:
   struct Options {
     int64_t in_channels = 0;   // required, >= 1
     int64_t out_channels = 0;  // required, >= 1
     int64_t style_dim = 0;     // required, >= 1
-    int64_t kernel = 3;        // 1 or 3; the size stays
-    bool up = false;           // kernel 3: twice the height and width, blurred
+    int64_t kernel = 3;        // 1 or 3, padded
+    bool up = false;           // doubles height and width, then blurs
     bool demodulate = true;
   };
   explicit ModulatedConv(const Options& options);
-  // NCHW, NS -> NCHW; of the input, N may be 1.
+  // NCHW, NS -> NCHW. The input's N may be 1.
   at::Tensor ForwardGiven(const at::Tensor& input_NCHW,
                           const at::Tensor& style_NS,
                           ForwardMode mode) override;
@@ -91,9 +91,9 @@ class ModulatedConv : public ConditionalLayer {
   const at::Tensor bias_;
 };
 
-// Adds N(0, strength^2) to every pixel, the same to all its channels: keyed
-// draws (drawing_layer.h), or in kEvaluate the same noise for all images unless
-// set_draws_always.
+// Adds N(0, strength^2) to every pixel, equal in all its channels. The noise is
+// keyed draws (drawing_layer.h). In kEvaluate all images get the same noise,
+// unless set_draws_always.
 class NoiseInput : public DrawingLayer {
  public:
   explicit NoiseInput(int64_t size);  // height and width
@@ -108,9 +108,9 @@ class NoiseInput : public DrawingLayer {
   bool draws_always_ = false;
 };
 
-// One channel more: the deviation of groups of images, of `group` each or of
-// the largest divisor of N below it, mean over channels and pixels. Of images i
-// of a group, i modulo their number is the same.
+// Appends a channel: the standard deviation over a group of images, as the mean
+// over channels and pixels. The group size is the largest divisor of N that is
+// at most `group`; with G groups, image i is in group i modulo G.
 at::Tensor WithDeviation(const at::Tensor& input_NCHW, int64_t group);
 
 }  // namespace gandem

@@ -14,9 +14,9 @@ namespace gandem {
 namespace {
 
 constexpr double kSigma = 10;
-constexpr double kScale = 1000;  // theirs, for readers
+constexpr double kScale = 1000;  // as in their code, for readability
 
-// Of 50,000 images a side all pairs would be 20 GB.
+// Rows per block: all pairs of 50,000 images a side would take 20 GB.
 constexpr int64_t kPairRows = 1024;
 
 absl::StatusOr<at::Tensor> UnitRows(absl::string_view what,
@@ -33,7 +33,7 @@ absl::StatusOr<at::Tensor> UnitRows(absl::string_view what,
   return features_ND / length_N.unsqueeze(1);
 }
 
-// Of rows of length 1, where |a - b|^2 = 2 - 2 a.b.
+// Mean of k(x, y) over all pairs. Rows have length 1, so |a - b|^2 = 2 - 2 a.b.
 double MeanKernel(const at::Tensor& x_ND, const at::Tensor& y_MD) {
   double sum = 0;
   for (const at::Tensor& part_PD : x_ND.split(kPairRows)) {

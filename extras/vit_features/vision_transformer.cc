@@ -9,7 +9,7 @@ namespace gandem {
 namespace {
 
 constexpr int64_t kDinoSize = 224;
-// Meta's interpolate_offset, which its weights were published with.
+// Meta's interpolate_offset for its published weights.
 constexpr double kPositionOffset = 0.1;
 
 // [1 + G G, W] for a square of `grid` patches a side.

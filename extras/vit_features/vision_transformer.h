@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The vision transformer (Dosovitskiy et al. 2021, "An image is worth 16x16
-// words", equations 1 to 4) in the two forms whose features judge images:
+// words", equations 1 to 4) in two forms:
 //
 //   CLIP    (Radford et al. 2021): a norm before the first block, GELU as
 //           x sigmoid(1.702 x), the class's output through norm and projection;
-//           norms with eps 1e-5. OpenAI's weights have that GELU; others of the
-//           same names that were trained with the exact one do not fit.
+//           norms with eps 1e-5. OpenAI's weights need this GELU; weights
+//           trained with the exact GELU have the same names, but do not fit.
 //   DINOv2  (Oquab et al. 2023): each branch times a learned scale (LayerScale,
 //           Touvron et al. 2021), the exact GELU, the class's output after the
 //           norm; norms with eps 1e-6. Positions are resized to the patches of
-//           224 pixels, bicubic without smoothing at the scale
-//           (patches + 0.1) / grid, as Meta's code does.
+//           224 pixels like in Meta's code: bicubic, without smoothing, at the
+//           scale (patches + 0.1) / grid.
 //
 // Owner: the extractor. Thread safety: one compute thread.
 // Errors: Torch exceptions.
@@ -27,18 +27,18 @@ namespace gandem {
 
 class VisionTransformer {
  public:
-  // Of LoadVitWeights.
+  // `weights` come from LoadVitWeights.
   explicit VisionTransformer(VitWeights weights);
 
-  // Pixels of a side of its input: CLIP's positions say, DINOv2 has 224. No
-  // number of whole patches: 0, there is no such network.
+  // Height and width of the input: by the positions for CLIP, 224 for DINOv2. 0
+  // if that is not a whole number of patches.
   static int64_t InputSize(const VitWeights& weights);
 
   int64_t input_size() const { return InputSize(weights_); }
   int64_t feature_dim() const;
 
-  // images_NCHW: float32 [N, 3, input_size, input_size], normalized as the
-  // network wants it. Returns float32 [N, feature_dim].
+  // images_NCHW: float32 [N, 3, input_size, input_size], normalized for the
+  // network. Returns float32 [N, feature_dim].
   at::Tensor Forward(const at::Tensor& images_NCHW) const;
 
  private:
@@ -48,7 +48,7 @@ class VisionTransformer {
                   const at::Tensor& bias) const;
 
   VitWeights weights_;
-  at::Tensor positions_TW_;  // of the input's patches
+  at::Tensor positions_TW_;  // resized to the input's patches
 };
 
 }  // namespace gandem

@@ -16,12 +16,12 @@
 namespace gandem {
 namespace {
 
-// Images at a time, so that the activations of a large one stay small.
+// Images per forward pass; limits the memory of activations.
 constexpr int64_t kVitPiece = 8;
 
 constexpr int64_t kMaxVitInput = 1024;
 
-// Of values in [0, 1], as published with the weights.
+// Statistics of values in [0, 1], published with the weights.
 struct VitNormalization {
   std::array<float, 3> mean;
   std::array<float, 3> sd;
@@ -32,7 +32,7 @@ constexpr VitNormalization kClipNormalization = {
     .mean = {0.48145466f, 0.4578275f, 0.40821073f},
     .sd = {0.26862954f, 0.26130258f, 0.27577711f}};
 
-// Uint8 [C, size, size] of one uint8 [C, H, W].
+// Resizes uint8 [C, H, W] to uint8 [C, size, size].
 at::Tensor VitResized(const at::Tensor& image_CHW, int64_t size) {
   const at::Tensor image_HWC = image_CHW.permute({1, 2, 0}).contiguous();
   const auto* const bytes = image_HWC.const_data_ptr<uint8_t>();

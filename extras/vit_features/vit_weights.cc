@@ -21,8 +21,8 @@
 namespace gandem {
 namespace {
 
-// A tensor of the network with its shape, where a letter is a size that the
-// file decides; Q is three times W.
+// A tensor of the network with its shape. A letter is a size that the file
+// decides; Q is three times W.
 template <typename Owner>
 struct VitPlace {
   at::Tensor Owner::*member;
@@ -43,20 +43,19 @@ constexpr VitPlace<VitBlock> kBlockPlaces[] = {
     {&VitBlock::expand_bias, "H"},  {&VitBlock::shrink_weight, "WH"},
     {&VitBlock::shrink_bias, "W"},  {&VitBlock::scale2, "W"}};
 
-// The names that one kind of file has for the tensors above, in their order. An
-// empty name: it has no such tensor. '*' stands for "weight" and, as the next
-// tensor, for "bias". Tensors of names with '|' between are put one below the
-// other.
+// Names of the tensors above in one kind of file, in the same order. An empty
+// name means that there is no such tensor. '*' stands for two tensors, "weight"
+// and "bias". '|' separates the names of tensors that are concatenated.
 struct VitNaming {
   VitFamily family;
-  absl::string_view patch;   // its first layer
-  absl::string_view blocks;  // before a block's number
+  absl::string_view patch;   // the first layer
+  absl::string_view blocks;  // prefix of a block's number
   std::vector<absl::string_view> names;
   std::vector<absl::string_view> block_names;
   std::vector<absl::string_view> unused;  // prefixes
 };
 
-// Its transpose is Hugging Face's projection.
+// OpenAI's projection is the transpose of Hugging Face's.
 constexpr absl::string_view kTransposed = "visual.proj";
 
 // "pre_layrnorm" is Hugging Face's spelling.
@@ -118,8 +117,8 @@ const VitNaming* FindVitNaming(const std::vector<NamedTensor>& tensors) {
   return nullptr;
 }
 
-// Takes tensors one by one, learns the sizes from the first that has them, and
-// remembers all that is wrong.
+// Takes tensors one by one, learns each size from the first tensor that has it,
+// and collects all faults.
 class VitLoader {
  public:
   VitLoader(const VitNaming& naming, std::vector<NamedTensor> tensors,
@@ -135,8 +134,7 @@ class VitLoader {
     VitWeights weights;
     weights.family = naming_.family;
     LoadAll("", naming_.names, kPlaces, weights);
-    // The first number that no tensor has ends them: others are not of this
-    // network.
+    // Blocks are numbered without gaps; FindExtra reports later ones.
     while (HasPrefix(BlockPrefix(weights.blocks.size()))) {
       const std::string prefix = BlockPrefix(weights.blocks.size());
       LoadAll(prefix, naming_.block_names, kBlockPlaces,
@@ -179,7 +177,8 @@ class VitLoader {
     }
   }
 
-  // Undefined where there is none, or a part is missing or wrong.
+  // Returns an undefined tensor if there is none, or if a part is missing or
+  // wrong.
   at::Tensor Load(const std::string& prefix, absl::string_view name,
                   absl::string_view shape) {
     if (name.empty()) return {};
@@ -196,8 +195,8 @@ class VitLoader {
     return complete ? at::cat(parts) : at::Tensor();
   }
 
-  // Undefined where it is missing or wrong. Axes of size 1 before those of
-  // `shape` are left out.
+  // Returns an undefined tensor if it is missing or wrong. Removes leading axes
+  // of size 1 that `shape` does not have.
   at::Tensor Take(const std::string& name, absl::string_view shape) {
     const auto found = tensors_.find(name);
     if (found == tensors_.end()) {
@@ -224,7 +223,7 @@ class VitLoader {
     return {};
   }
 
-  // A letter that is not known yet gets this size.
+  // Assigns sizes to the letters that are not yet known.
   bool Fits(at::IntArrayRef sizes, absl::string_view shape) {
     if (sizes.size() != shape.size()) return false;
     std::map<char, int64_t> known = sizes_;
@@ -238,7 +237,7 @@ class VitLoader {
     return true;
   }
 
-  // "[384, 3, 14, 14]"; what is not known stays a letter.
+  // "[384, 3, 14, 14]"; an unknown size stays a letter.
   std::string ShapeText(absl::string_view shape) const {
     std::vector<std::string> sizes;
     for (const char letter : shape) {
@@ -256,7 +255,7 @@ class VitLoader {
         return absl::StartsWith(text, prefix);
       };
       if (std::ranges::any_of(naming_.unused, begins_it)) continue;
-      faults_.Add(absl::StrCat(name, " is no tensor of such a network"));
+      faults_.Add(absl::StrCat(name, " is not a tensor of such a network"));
     }
   }
 
@@ -265,7 +264,7 @@ class VitLoader {
     return known == sizes_.end() ? 0 : known->second;
   }
 
-  // Where a size is not known, its tensor is among the faults.
+  // If a size is unknown, its tensor is already among the faults.
   void SetSizes(VitWeights& weights) {
     weights.width = SizeOf('W');
     weights.patch = SizeOf('P');
@@ -280,14 +279,14 @@ class VitLoader {
     }
     if (weights.width % kVitHeadWidth != 0) {
       faults_.Add(absl::StrCat("the width ", weights.width,
-                               " is no multiple of ", kVitHeadWidth,
-                               ", which a head has"));
+                               " is not a multiple of ", kVitHeadWidth,
+                               ", the width of a head"));
     }
   }
 
   const VitNaming& naming_;
   const at::Device device_;
-  std::map<std::string, NamedTensor> tensors_;  // that were not taken
+  std::map<std::string, NamedTensor> tensors_;  // not taken yet
   std::map<char, int64_t> sizes_ = {{'3', 3}};
   Faults faults_{"tensors do not fit"};
 };
@@ -316,11 +315,10 @@ absl::StatusOr<VitWeights> LoadVitWeights(VitFamily family,
       "not the weights of ",
       family == VitFamily::kClip ? "CLIP's image half" : "DINOv2",
       ": there is no tensor ", absl::StrJoin(first_layers, " or "),
-      naming == nullptr
-          ? ""
-          : (family == VitFamily::kClip
-                 ? ", but those of DINOv2: name it with dinov2:FILE"
-                 : ", but those of CLIP: name it with clip:FILE")));
+      naming == nullptr ? ""
+                        : (family == VitFamily::kClip
+                               ? "; the tensors are DINOv2's: use dinov2:FILE"
+                               : "; the tensors are CLIP's: use clip:FILE")));
 }
 
 }  // namespace gandem

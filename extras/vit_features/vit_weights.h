@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weights of the two vision transformers that judge images: those of CLIP's
-// image half and of DINOv2. Sizes are read off the tensors, so that ViT-S, B
-// and L, and patches and positions of any number, are one kind of file.
+// Weights of vision transformers: CLIP's image half and DINOv2. The tensors
+// determine the sizes, so ViT-S, B and L with any number of patches and
+// positions are supported.
 //
-// Names are those of the models' own state dicts (OpenAI's and open_clip's
-// "visual.conv1.weight", Meta's "patch_embed.proj.weight") or of the Hugging
-// Face packages ("vision_model.embeddings.patch_embedding.weight",
+// Tensors have the names of the models' own state dicts (OpenAI's and
+// open_clip's "visual.conv1.weight", Meta's "patch_embed.proj.weight") or of
+// the Hugging Face packages ("vision_model.embeddings.patch_embedding.weight",
 // "embeddings.patch_embeddings.projection.weight"). Values of half, bfloat16 or
-// double precision are made single.
+// double precision are converted to single precision.
 //
 // Owner: the extractor. Thread safety: one compute thread.
 // Errors: Status; Torch exceptions.
@@ -29,10 +29,10 @@ namespace gandem {
 
 enum class VitFamily { kClip, kDinov2 };
 
-// Of an attention head, in all published ones.
+// Width of an attention head in all published networks.
 inline constexpr int64_t kVitHeadWidth = 64;
 
-// Of one block; W is the width, H the hidden width.
+// Tensors of one block. W is the width, H the hidden width.
 struct VitBlock {
   at::Tensor norm1_weight, norm1_bias;    // [W]
   at::Tensor qkv_weight, qkv_bias;        // [3 W, W]: queries, keys, values
@@ -44,12 +44,13 @@ struct VitBlock {
   at::Tensor scale2;                      // [W], DINOv2 only
 };
 
-// T = 1 + G G positions: the class, then the patches row by row. All float32.
+// All tensors are float32. There are T = 1 + G G positions: the class, then the
+// patches row by row.
 struct VitWeights {
   VitFamily family = VitFamily::kClip;
   int64_t width = 0;  // W, a multiple of kVitHeadWidth
-  int64_t patch = 0;  // P, pixels of a side
-  int64_t grid = 0;   // G, patches of a side that the positions are for
+  int64_t patch = 0;  // P, side of a patch in pixels
+  int64_t grid = 0;   // G, patches per side of the positions
 
   at::Tensor patch_weight;                        // [W, 3, P, P]
   at::Tensor patch_bias;                          // [W], DINOv2 only
@@ -61,14 +62,13 @@ struct VitWeights {
   at::Tensor projection;                        // [E, W], CLIP only
 };
 
-// By the first layer's name; none: they are of something else.
+// Family by the first layer's name, or nullopt for other tensors.
 std::optional<VitFamily> VitFamilyOf(const std::vector<NamedTensor>& tensors);
 
-// Tensors of CLIP's other half (text), of DINOv2's masked training and
-// counters may be there and are not used.
-//   INVALID_ARGUMENT  lists all tensors that are missing, misshapen or of no
-//                     floating-point type, and those that such a network does
-//                     not have.
+// Ignores the tensors of CLIP's text half and of DINOv2's masked training, and
+// counters.
+//   INVALID_ARGUMENT  lists all tensors that are missing, misshapen, unexpected
+//                     or not of a floating-point type.
 absl::StatusOr<VitWeights> LoadVitWeights(VitFamily family,
                                           std::vector<NamedTensor> tensors,
                                           at::Device device = at::kCPU);

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `gandem launch slurm` promises, on a real Slurm of three nodes; one line
-for each case. `scripts/test_slurm.sh [NAME...]` runs it.
+"""Tests `gandem launch slurm` on a real Slurm of three nodes, one line per case.
 
-A run is N_G = 1, N_D = 2 on a node for each worker, unless a case says otherwise.
-The undisturbed run is the oracle: EXACT runs have its bits, whatever happens.
+`scripts/test_slurm.sh [NAME...]` runs it. A run has N_G = 1, N_D = 2 and a node
+per worker, unless a case says otherwise. EXACT runs must have the same bits as the
+undisturbed run, whatever happens.
 """
 
 import argparse
@@ -25,11 +25,12 @@ SETS = (f"rounds={ROUNDS}", "discriminator.workers=2",
 # An interpreter that has torch.
 OWN_PYTHON = os.environ.get("GANDEM_OWN_PYTHON", "")
 LAST = f"step-{ROUNDS:09d}"
-# For as long as a case needs; ended by scancel.
+# For runs that a case ends with scancel.
 ENDLESS = "rounds=1000000"
-# Of an old worker that is back, in the coordinator's log.
+# Message in the coordinator's log about an old worker that returns.
 FENCED = "declared dead or replaced is back"
-# What BOUNDED may take to go on, and the silence that it takes for a death.
+# Limit on BOUNDED's recovery, and the silence after which a worker counts as
+# dead.
 BOUNDED_SECONDS = 5
 BOUNDED_SILENCE = 3
 
@@ -60,8 +61,9 @@ class Cases:
         if self.oracle is None:
             self.undisturbed()
         assert launch.checkpoint() == LAST, launch.checkpoint()
-        assert launch.hashes() == self.oracle, "other bits than undisturbed"
-        return "the undisturbed bits"
+        assert launch.hashes() == self.oracle, \
+            "the bits differ from those of the undisturbed run"
+        return "the bits of the undisturbed run"
 
     def lonely_node(self, launch):
         """A node that runs a discriminator but not the coordinator."""
@@ -72,8 +74,8 @@ class Cases:
         return next(node for node in nodes if node not in (None, hosts[0]))
 
     def bits_at_its_end(self, launch, sets=()):
-        """Ends an endless run, which has the bits of an undisturbed one of as
-        many rounds."""
+        """Ends an endless run. It has the bits of an undisturbed one of the same
+        number of rounds."""
         self.cluster.run("scancel", launch.job())
         self.finish(launch, code=75)
         self.cluster.wait_idle()
@@ -83,8 +85,8 @@ class Cases:
         self.finish(straight)
         assert straight.checkpoint() == last, straight.checkpoint()
         assert straight.hashes() == launch.hashes(), \
-            f"other bits than undisturbed after {last}"
-        return f"the undisturbed bits of {int(last[5:])} rounds"
+            f"the bits differ from those of an undisturbed run after {last}"
+        return f"the bits of an undisturbed run of {int(last[5:])} rounds"
 
     # The cases.
 
@@ -101,7 +103,7 @@ class Cases:
         return self.same_bits(launch)
 
     def power_loss(self):
-        """A node with a discriminator is off; Slurm would notice in 25 s."""
+        """A discriminator's node loses power; Slurm would notice after 25 s."""
         launch = self.launch("power")
         launch.wait_rounds(300)
         node = self.lonely_node(launch)
@@ -109,7 +111,7 @@ class Cases:
         self.cluster.do("off", node)
         wait_for(lambda: "new run epoch" in launch.log(), "a new run epoch")
         noticed = time.monotonic() - at
-        # No worker had completed more rounds by then.
+        # No worker has completed more rounds so far.
         launch.wait_rounds(launch.rounds() + 1)
         again = time.monotonic() - at
         self.finish(launch)
@@ -119,7 +121,7 @@ class Cases:
                 f"next new round after {again:.1f} s (EXACT)")
 
     def partition(self):
-        """The cut node's worker lives on, and is refused when it is back."""
+        """The worker of a cut-off node survives, and is refused when it returns."""
         launch = self.launch("cut", [ENDLESS])
         launch.wait_rounds(300)
         node = self.lonely_node(launch)
@@ -139,7 +141,7 @@ class Cases:
                 f"{self.bits_at_its_end(launch)}")
 
     def zombies_leave(self, launch, node):
-        """The link is back. How many seconds the worker was there, still."""
+        """Seconds until the old worker is gone after the link is restored."""
         at = time.monotonic()
         self.cluster.do("heal", node)
         wait_for(lambda: not self.cluster.workers(node, launch.dir),
@@ -151,7 +153,7 @@ class Cases:
 
     def slurmctld(self):
         launch = self.launch("slurmctld")
-        # Younger jobs are not on its disk yet.
+        # slurmctld has not yet saved younger jobs.
         wait_for(lambda: launch.rounds() >= 300, "rounds")
         self.cluster.do("slurmctld")
         self.finish(launch)
@@ -159,7 +161,7 @@ class Cases:
         return self.same_bits(launch)
 
     def scancel(self):
-        """A checkpoint of the moment, and the run goes on from it."""
+        """The run writes a checkpoint immediately, and resumes from it."""
         launch = self.launch("scancel")
         launch.wait_rounds(150)
         at = time.monotonic()
@@ -174,8 +176,8 @@ class Cases:
         return f"{made} in {took:.1f} s, then {self.same_bits(again)}"
 
     def time_limit(self):
-        """The signal comes a minute and more before the limit; requeued."""
-        # More than there is time for, on this machine.
+        """The signal comes over a minute before the limit; the job is requeued."""
+        # More rounds than fit into the limit on this machine.
         probe = self.launch("probe")
         self.finish(probe)
         rounds = int(170 * probe.rounds_per_second()) // 1000 * 1000 + 1000
@@ -205,7 +207,7 @@ class Cases:
             self.same_bits(launch) for launch in launches)
 
     def found_again(self):
-        """The same command finds the job that is at work."""
+        """The same command finds the running job."""
         launch = self.launch("again")
         launch.wait_rounds(50)
         again = self.launch("again")
@@ -215,7 +217,7 @@ class Cases:
         return self.same_bits(again)
 
     def bounded(self):
-        """Without the lost node the others go on within seconds."""
+        """The other workers continue within seconds after a node is lost."""
         took = sorted(self.seconds_without_a_node(f"bounded-{number}")
                       for number in range(3))
         text = ", ".join(f"{seconds:.1f}" for seconds in took)
@@ -224,7 +226,7 @@ class Cases:
                 f"of {BOUNDED_SILENCE} s is a death), then the rank was replaced")
 
     def seconds_without_a_node(self, name):
-        """From the loss of a node to the next round that is not its own."""
+        """Time from the loss of a node to the next round of other workers."""
         launch = self.launch(name, (
             "schedule.consistency=BOUNDED", ENDLESS,
             f"control.heartbeat_timeout_seconds={BOUNDED_SILENCE}"))
@@ -244,7 +246,7 @@ class Cases:
         return took
 
     def bad_input(self):
-        """Told at once, and nothing is left in the queue."""
+        """Bad input is reported at once, and the queue stays empty."""
         for flags, words in (
                 (("--partition", "nowhere"), "invalid partition"),
                 (("--nodes", "4"), "more than the 3 workers"),
@@ -261,7 +263,7 @@ class Cases:
         return "5 refusals, an empty queue"
 
     def not_shared(self):
-        """A node that does not see the run folder is named within seconds."""
+        """The message names a node that does not see the run folder."""
         run_dir = self.folder / "runs" / "not-shared"
         run_dir.mkdir(parents=True)
         with self.cluster.not_shared("n2", run_dir):
@@ -279,10 +281,10 @@ class Cases:
         return f"{took:.1f} s"
 
     def own_network(self):
-        """A network in Python, named from the folder that it is launched in,
-        and the job submitted again from another one."""
+        """A network in Python, with a path relative to the working folder; then
+        the job is submitted again from another folder."""
         if not OWN_PYTHON:
-            return "GANDEM_OWN_PYTHON names no interpreter with torch: not run"
+            return "skipped: GANDEM_OWN_PYTHON is not an interpreter with torch"
         home = self.folder / "mine"
         home.mkdir()
         shutil.copy(SOURCE / "tests" / "integration" / "networks" /
@@ -299,11 +301,11 @@ class Cases:
         self.cluster.run("sbatch", "--wait", launch.dir / "slurm" /
                          "job.sbatch")
         assert "resuming after round 40 of 40" in launch.log(), launch.log()
-        return "trained, and submitted again from elsewhere"
+        return "trained, and resubmitted from another folder"
 
     def shellcheck(self):
         if shutil.which("shellcheck") is None:
-            return "not installed: not looked at"
+            return "skipped: shellcheck is not installed"
         script = subprocess.run(
             [BIN / "gandem", "launch", "slurm",
              SOURCE / "recipes" / "mlp_smoke.textproto", "--run_dir", "/a",
@@ -320,21 +322,21 @@ NAMES = ("shellcheck", "bad_input", "undisturbed", "one_node", "scancel",
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME",
-                        help="cases [all]: " + ", ".join(NAMES))
+                        help="cases (default: all): " + ", ".join(NAMES))
     parser.add_argument("--keep", action="store_true",
-                        help="leave the runs' folders")
+                        help="keep the runs' folders")
     arguments = parser.parse_args()
     unknown = set(arguments.names) - set(NAMES)
     if unknown:
         parser.error(f"no case {', '.join(sorted(unknown))}")
     if why_not():
-        sys.exit(f"error: no Slurm can be started: {why_not()}")
+        sys.exit(f"error: Slurm cannot be started: {why_not()}")
     folder = pathlib.Path(tempfile.mkdtemp(prefix="gandem-slurm-"))
     try:
         cases = Cases(folder)
     except subprocess.CalledProcessError as error:
         shutil.rmtree(folder, ignore_errors=True)
-        sys.exit(f"error: no Slurm starts: {error.stdout[-2000:]}")
+        sys.exit(f"error: Slurm did not start: {error.stdout[-2000:]}")
     failed = 0
     try:
         for name in arguments.names or NAMES:

@@ -12,8 +12,8 @@ import harness
 
 
 def unshare(test, what):
-    """A command that runs its arguments in a namespace of their own. Skips the
-    test where there are none: in a chroot, in most containers."""
+    """Prefix of a command that runs its arguments in a new namespace. Skips the
+    test if that is not permitted: in a chroot and in most containers."""
     command = ["unshare", what]
     if os.geteuid() != 0:
         command += ["--user", "--map-root-user"]
@@ -26,7 +26,7 @@ def unshare(test, what):
 
 class BadConfigTest(harness.RunTest):
     def refused(self, *parts, sets=(), flags=()):
-        """The run is refused with exit code 2; the message holds all parts."""
+        """The run is refused with exit code 2 and a message with all parts."""
         run = self.train("refused", code=2, sets=sets, flags=flags)
         for part in parts:
             self.assertIn(part, run.text())
@@ -52,7 +52,7 @@ class BadConfigTest(harness.RunTest):
         generator = run.start_worker("generator")
         first = run.start_worker("discriminator", listen)
         harness.wait_for(lambda: run.rounds() >= 1, "a round")
-        # Beside the first one, whose log would be the same file.
+        # Both workers would write to the same log file.
         second = run.start_worker("discriminator", listen, under=[
             "sh", "-c", 'exec "$@" > "$0" 2>&1', self.folder / "second"])
         self.assertEqual(second.wait(), 2)
@@ -81,7 +81,7 @@ class BadConfigTest(harness.RunTest):
             self.assertIn("--listen HOST:PORT", process.text())
 
     def worker_alone(self, *flags):
-        """A worker that nobody answers."""
+        """A worker without a coordinator."""
         token = self.folder / "token"
         token.write_text("0" * 64)
         token.chmod(0o600)
@@ -128,14 +128,14 @@ class BadConfigTest(harness.RunTest):
         discriminator = run.start_worker("discriminator")
         harness.wait_for(lambda: run.rounds() > 10, "rounds")
         link.unlink()
-        # Checkpoints and sample grids of these rounds have no place.
+        # Checkpoints and sample grids of these rounds cannot be written.
         before = run.rounds()
         harness.wait_for(lambda: run.rounds() > before + 40, "rounds")
         self.assertFalse(os.path.lexists(link))
         discriminator.process.kill()
         discriminator.process.wait()
         run.start_worker("discriminator")
-        # It meets the next run epoch, and does not see its folder.
+        # The worker joins the next run epoch, but does not see the folder.
         self.assertEqual(generator.wait(), 74, generator.text())
         self.assertIn("--run_dir", generator.text())
         self.assertIsNone(run.process.poll(), run.text())
@@ -157,7 +157,7 @@ class BadConfigTest(harness.RunTest):
                               worker.text())
 
     def test_a_run_folder_that_hosts_do_not_share(self):
-        # The folder stands for a folder of the same name on another disk.
+        # Stands for a folder of the same name on another disk.
         elsewhere = self.folder / "elsewhere"
         (elsewhere / "state").mkdir(parents=True)
         run = self.start("shared", flags=["--external"])
@@ -191,7 +191,7 @@ class BadStateTest(harness.RunTest):
         run = self.start(
             "run", sets=["rounds=1000000", "control.grace_seconds=2"],
             env={"GANDEM_FAILPOINT": "hang checkpoint.before_manifest@gandem:1"})
-        # All have left their shards: the commit hangs.
+        # All workers have written their shards; the commit hangs.
         harness.wait_for(lambda: list((run.dir / "checkpoints").glob(
             "*.tmp/discriminator*")), "a checkpoint that is not complete")
         harness.wait_for(lambda: run.rounds() > 10, "rounds after it")
@@ -201,7 +201,7 @@ class BadStateTest(harness.RunTest):
         self.assertIn(f"the disk of {run.dir} may not answer", run.text())
 
     def test_disk_full_while_checkpointing(self):
-        # A file system of its own that holds the first checkpoint and no more.
+        # A file system that has space for only the first checkpoint.
         (self.folder / "run" / "checkpoints").mkdir(parents=True)
         in_namespace = unshare(self, "--mount")
         gandem = " ".join(str(part) for part in [
@@ -227,7 +227,7 @@ PLACES = [(role, rank) for role in ("generator", "discriminator")
 
 
 def put_nan(path):
-    """Into a weight of a safetensors file."""
+    """Writes NaN to a weight of a safetensors file."""
     content = bytearray(path.read_bytes())
     size, = struct.unpack_from("<Q", content)
     tensors = json.loads(content[8:8 + size])
@@ -238,10 +238,10 @@ def put_nan(path):
 
 
 class DeafFolderTest(harness.RunTest):
-    """A call into a file system whose server is gone never returns."""
+    """A call to a file system whose server is gone never returns."""
 
     def hung(self, *command, at=1):
-        """Begins a command whose so many-th call into a file system hangs."""
+        """Starts a command whose `at`-th call to a file system hangs."""
         return subprocess.Popen(
             [str(part) for part in [harness.BIN / "gandem", *command]],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -261,7 +261,7 @@ class DeafFolderTest(harness.RunTest):
         processes = [(name, self.hung(name, run.dir, *flags)) for name, flags in (
             ("status", []), ("report", []), ("logs", []),
             ("sample", ["-o", self.folder / "grid.png"]))]
-        # From the first call to one that writes into the run folder.
+        # From the first call up to one that writes to the run folder.
         processes += [("train", self.hung(*train, at=at)) for at in (1, 40)]
         for name, process in processes:
             self.assert_given_up(process, name)
@@ -299,7 +299,7 @@ class BadFleetTest(harness.RunTest):
             self.assertEqual(worker.wait(), 0, worker.text())
 
     def test_another_config_than_the_workers_have(self):
-        # They go on without gandem; the next one has another idea of the run.
+        # They continue without gandem; the next gandem has another config.
         endless = FLEET + ["rounds=1000000"]
         first = self.start("configs", flags=["--external"], sets=endless)
         workers = self.start_workers(first, PLACES)
@@ -325,7 +325,7 @@ class BadFleetTest(harness.RunTest):
                 / "discriminator-0.safetensors")
         run = self.start("nan", flags=["--external"],
                          sets=FLEET + ["rounds=40"])
-        # Or it would be refused: this is not the run folder.
+        # Otherwise gandem refuses it, because this is not the run folder.
         run.control_address()
         (elsewhere / "state").mkdir()
         for proof in (run.dir / "state").glob("folder-*"):
@@ -336,7 +336,7 @@ class BadFleetTest(harness.RunTest):
         workers |= self.start_workers(run, [damaged],
                                       flags=["--run_dir", elsewhere])
         self.assertEqual(run.wait(), 3, run.text())
-        # Its critic judges generator 1's images.
+        # Generator 1 gets feedback from this discriminator's critic.
         self.assertRegex(
             run.text(), r"the gradient of \S+ on rank 1 is not finite")
         for worker in workers.values():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BOUNDED: a stopped side does not stop the other before its bound."""
+"""BOUNDED: a stopped side stops the other one only at the bound."""
 
 
 import harness
@@ -10,9 +10,9 @@ SAMPLES = 3
 
 class BoundedTest(harness.RunTest):
     def run_beside(self, slow, role, reached):
-        """Runs until a record of `role` has reached what it can beside the
-        `slow` role, stops that one for a while, waits until both have gone on,
-        ends the run and returns the records of `role`."""
+        """Runs until `reached` is true for a record of `role`, which is ahead of
+        the `slow` role. Then stops the slow worker for a second, waits for more
+        rounds, ends the run and returns the records of `role`."""
         run = self.start(role, sets=[
             "rounds=200000", f"schedule.lag={LAG}",
             "schedule.consistency=BOUNDED",
@@ -34,13 +34,13 @@ class BoundedTest(harness.RunTest):
     def test_generator_goes_on_to_its_bound(self):
         records = self.run_beside("discriminator", "generator",
                                   lambda record: record["lag"] == LAG)
-        # As far as it may, and no further.
+        # The generator reaches its bound, but does not exceed it.
         self.assertEqual(max(r["lag"] for r in records), LAG)
 
     def test_discriminator_goes_on_from_its_cache(self):
         records = self.run_beside("generator", "discriminator",
                                   lambda record: record["images_replayed"] > 0)
-        # Images of LAG rounds before are too old.
+        # Images from LAG rounds before are too old.
         self.assertLess(max(r["lag"] for r in records), LAG)
 
 

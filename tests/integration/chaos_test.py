@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Eight of the faults of chaos/, or thirty with GANDEM_TEST_ALL=1;
-scripts/chaos.sh plays all of them."""
+"""Plays eight faults of chaos/, or thirty with GANDEM_TEST_ALL=1. scripts/chaos.sh
+plays all of them."""
 
 import os
 import re
@@ -31,8 +31,8 @@ class TableTest(unittest.TestCase):
         self.assertEqual(len(set(cases)), len(cases))
         self.assertEqual(
             {fault.point for fault in faults_of(cases)},
-            # divergence_test.py spoils the gradients; precision_test.py has
-            # choices to make; bad_input_test.py hangs calls into file systems.
+            # divergence_test.py, precision_test.py and bad_input_test.py use
+            # these points.
             {point for point in points_in_code()
              if not point.startswith(("evaluation.", "update."))
              and point not in ("coordinator.after_choice", "file.wait")})
@@ -83,7 +83,7 @@ class SummaryTest(unittest.TestCase):
         text = stage.summary([
             stage.Result(one, 2, one.faults, "", ""),
             stage.Result(two, 2, two.faults, "other bits", ""),
-            # Its second fault found its worker gone.
+            # The worker of the second fault had already ended.
             stage.Result(two, 2, two.faults[:1], "", ""),
             stage.Result(one, 0, [], "", "no disk")], 60)
         self.assertIn("4 faults in 3 runs in 60 s; 1 runs failed; "

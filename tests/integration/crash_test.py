@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SIGKILL at named points: nothing is lost, the end is the same bit for bit."""
+"""SIGKILL at named points loses nothing: the result is equal bit for bit."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ import harness
 SETS = ["rounds=30", "checkpoint.every_rounds=5", "schedule.lag=3",
         "samples.every_rounds=0"]
 
-# Name, and the pass at which the process dies.
+# Name of a point, and the pass at which the process dies.
 WORKER_POINTS = [
     ("generator.before_send", 12),
     ("generator.after_send", 12),
@@ -86,7 +86,7 @@ class CrashTest(harness.RunTest):
 
     def test_discriminator_started_again_at_its_port(self):
         # Heartbeats are rare, so the generator meets the new process before it
-        # hears that its run epoch is over.
+        # learns that its run epoch is over.
         sets = SETS + ["control.heartbeat_seconds=5"]
         reference = self.train("reference-tcp", sets=SETS)
         run = self.start("tcp", sets=sets, flags=["--external"])

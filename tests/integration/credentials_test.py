@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may take part in a run: holders of its token, and across hosts of its
-certificate, which it makes itself. Runs over mutual TLS end with the same bits;
-strangers are told why they are refused, and change nothing."""
+"""Only holders of a run's token may join it, and across hosts only holders of its
+certificate, which the run creates. Runs over mutual TLS end with the same bits.
+Strangers are refused with a reason and change nothing."""
 
 import contextlib
 import json
@@ -17,8 +17,8 @@ SETS = ["rounds=12", "samples.every_rounds=0"]
 
 
 def address_of_this_host():
-    """One that other hosts reach; without any, a name of this host that nothing
-    takes for one. What goes there is encrypted."""
+    """An address that other hosts reach, or otherwise a name of this host that does
+    not count as local. Connections to it are encrypted."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         with contextlib.suppress(OSError):
             probe.connect(("198.51.100.1", 9))  # sends nothing
@@ -41,14 +41,14 @@ def openssl(*arguments):
 
 @unittest.skipIf(shutil.which("openssl") is None, "there is no openssl")
 class OwnCertificatesTest(harness.RunTest):
-    """Certificates that the user brings."""
+    """Certificates from the user."""
 
     def setUp(self):
         super().setUp()
         self.address = address_of_this_host()
         self.folder_of_keys = self.folder / "certs"
         self.folder_of_keys.mkdir()
-        self.issue("ca")  # openssl makes an authority of it
+        self.issue("ca")  # a certificate authority
 
     def issue(self, name, *extensions, signed_by=()):
         path = self.folder_of_keys / name
@@ -99,7 +99,7 @@ class CredentialsTest(harness.RunTest):
         self.listen = ["--listen", f"{self.address}:0"]
 
     def stranger(self, run, name, *flags):
-        """A generator that comes by hand; its exit code and what it says."""
+        """Exit code and output of a generator that is started by hand."""
         worker = harness.Worker(
             [harness.BIN / "generator_worker", "--control",
              run.control_address(), "--register_timeout_seconds", "3", *flags],
@@ -135,7 +135,7 @@ class CredentialsTest(harness.RunTest):
         others = plain.dir / "state"
 
         def with_files(name, token, certificates):
-            """The token file of a folder with these two."""
+            """The token file of a folder with this token and these certificates."""
             folder = self.folder / name
             folder.mkdir()
             for text, file in ((token, "token"),
@@ -213,7 +213,7 @@ class CredentialsTest(harness.RunTest):
         for log in run.dir.glob("logs/*"):
             self.assertNotIn(token, log.read_text(errors="replace"))
 
-        # A restart keeps it, unless others may have read it.
+        # A restart keeps the token, unless others could have read it.
         sets = ["rounds=1000000"]
         file.chmod(0o644)
         refused = self.train("run", code=2, sets=sets)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A thousand damaged images and two hundred damaged shards: no process ends by
-a signal, and what cannot be read is counted and named."""
+"""A thousand damaged images and two hundred damaged shards: no process crashes,
+and unreadable images are counted and named."""
 
 import collections
 import concurrent.futures
@@ -23,7 +23,7 @@ SHARDS = 200
 
 
 def golden_files():
-    """Names and bytes of the images that tests/oracles/image_goldens.py made."""
+    """Names and bytes of the images from tests/oracles/image_goldens.py."""
     data = (harness.SOURCE / "tests/goldens/images.safetensors").read_bytes()
     size, = struct.unpack_from("<Q", data)
     found = {}
@@ -38,8 +38,8 @@ def golden_files():
 
 
 def damage(draw, data, spans=None):
-    """Bits that flip, an end that is missing, or bytes too many: what was done,
-    within what lies in one of `spans`, and what became of it."""
+    """Flips bits, truncates or appends bytes within one of `spans`. Returns a
+    description and the result."""
     how = draw.choice(("bits", "cut", "more"))
     begin, end = draw.choice(spans or [(0, len(data))])
     at = draw.randrange(begin, end)
@@ -54,8 +54,8 @@ def damage(draw, data, spans=None):
 
 
 def is_whole_png(data):
-    """By the checksums of the chunks without which there is no image. The last one,
-    IEND, may be missing or cut off."""
+    """Whether the checksums of the required chunks are right. The last chunk, IEND,
+    may be missing or truncated."""
     if data[:8] != b"\x89PNG\r\n\x1a\n":
         return False
     at, kinds = 8, []
@@ -74,7 +74,7 @@ def is_whole_png(data):
 
 
 def tar_spans(data):
-    """All bytes of an image, and what the checksum of its header is of."""
+    """All bytes of an image, and the bytes that its header's checksum covers."""
     with tarfile.open(fileobj=io.BytesIO(data)) as archive:
         return [span for member in archive for span in (
             (member.offset, member.offset + 148),
@@ -93,7 +93,7 @@ def zip_spans(data):
 
 
 def npz(draw):
-    """As numpy.savez_compressed() writes it."""
+    """A file of numpy.savez_compressed()."""
     header = ("{'descr': '|u1', 'fortran_order': False, "
               "'shape': (9, 16, 16, 3), }").ljust(117) + "\n"
     out = io.BytesIO()
@@ -113,8 +113,7 @@ def cifar(draw):
 
 class DataDamageTest(harness.RunTest):
     def unreadable(self, source, separator, total):
-        """Names of the images that `verify` reports; it also has to count
-        them."""
+        """Names of the images that `verify` reports; it must also count them."""
         code, text = harness.dataset("verify", source)
         self.assertEqual(code, 2, text[-2000:])
         *lines, last = text.splitlines()
@@ -128,8 +127,8 @@ class DataDamageTest(harness.RunTest):
         return set(names)
 
     def write_images(self):
-        """Whole images, and many more that are damaged: what has to be named,
-        and all."""
+        """Writes whole images and many more damaged ones. Returns the names that
+        must be reported, and all names."""
         draw = random.Random(14)
         whole = golden_files()
         images, sure = dict(whole), set()
@@ -155,17 +154,17 @@ class DataDamageTest(harness.RunTest):
         named = self.unreadable(folder, "/", len(images))
         self.assertEqual(sorted(sure - named), [])
         self.assertEqual(sorted(named & golden_files().keys()), [])
-        # All kinds of damage to all kinds of files: none is there by chance.
+        # All kinds of damage to all kinds of files must occur.
         kinds = collections.Counter(
             (name.split("_")[1], name.rsplit(".")[-1]) for name in named)
         for how in ("bits", "cut", "more"):
             for form in FORMS:
                 self.assertGreater(kinds[how, form], 3, kinds)
-        # The same from an archive.
+        # An archive gives the same result.
         archive = self.folder / "images.tar"
         archive.write_bytes(tar_of(images.items()))
         self.assertEqual(named, self.unreadable(archive, ":", len(images)))
-        # And the others can be read.
+        # The other images are readable.
         bad, packed = self.folder / "bad.txt", self.folder / "packed"
         self.assertEqual(
             harness.dataset("verify", folder, "--exclude", bad)[0], 0)
@@ -176,8 +175,8 @@ class DataDamageTest(harness.RunTest):
             (0, f"all {len(images) - len(named)} images can be read\n"))
 
     def shards(self):
-        """Names and bytes of some that are whole, and where damage to them is
-        sure to be found."""
+        """Names and bytes of whole shards, and the spans in which damage is always
+        detected."""
         draw = random.Random(15)
         images = [(f"{i}.png", png(draw)) for i in range(4)]
         found = []

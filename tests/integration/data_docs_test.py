@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples at the start of docs/data.md, run as they are written except for
-the server's name, for one round."""
+"""Runs the examples at the start of docs/data.md for one round, unchanged except
+for the server's name."""
 
 import io
 import json
@@ -27,7 +27,7 @@ SMALL = "".join(f" --set {field}" for field in (
 
 
 def batch_of_cifar(pixels, labels):
-    """A batch file as Python 2 and numpy pickled it."""
+    """A batch file in the format of Python 2's pickle and numpy."""
     def text(data):
         return b"U" + bytes([len(data)]) + data
 
@@ -45,7 +45,7 @@ def batch_of_cifar(pixels, labels):
 
 
 def cifar(draw):
-    """cifar-10-python.tar.gz, with few images in each file."""
+    """cifar-10-python.tar.gz with few images in each file."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz") as archive:
         for batch in range(1, 6):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sources of images that somebody made in bad faith, or that change under a
-run: what is said, and how it ends."""
+"""Malicious sources of images, and sources that change during a run: messages and
+outcomes."""
 
 import os
 import random
@@ -41,8 +41,7 @@ class DataFaultsTest(harness.RunTest):
         return folder
 
     def dataset(self, *arguments):
-        """The exit code of `gandem dataset`, what it prints, and the most
-        memory that it had."""
+        """The exit code, the output and the peak memory of `gandem dataset`."""
         output = self.folder / "output"
         with open(output, "wb") as out:
             process = subprocess.Popen(
@@ -54,8 +53,7 @@ class DataFaultsTest(harness.RunTest):
                 usage.ru_maxrss * 1024)
 
     def assert_ends_and_goes_on(self, source, lose, put_back, *said, sets=()):
-        """A run whose source is lost ends, and after that goes on as if
-        nothing had been."""
+        """A run whose source is lost ends, and later resumes with the same bits."""
         flags = ["--data", str(source)]
         sets = [*self.SETS, "data.memory_bytes=1048576", *sets]
         run = self.start("lost", flags=flags, sets=[*sets, "rounds=1000000"])

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading ahead from a server keeps to data.memory_bytes, however far ahead it
-may read."""
+"""Prefetching from a server respects data.memory_bytes at any prefetch depth."""
 
 import json
 import os
@@ -19,7 +18,7 @@ SIDE = 128
 
 
 def noise_png(draw):
-    """A PNG file of 48 KiB, as large as a photograph of its size may be."""
+    """A PNG file of 48 KiB, the size of a typical photograph."""
     rows = b"".join(b"\0" + draw.randbytes(3 * SIDE) for _ in range(SIDE))
     header = struct.pack(">IIBBBBB", SIDE, SIDE, 8, 2, 0, 0, 0)
     return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) +
@@ -54,14 +53,14 @@ class DataMemoryTest(harness.RunTest):
         return found["most_memory_bytes"]
 
     def test_keeps_to_its_memory(self):
-        # In place of the controller's choice: as much as there is.
+        # The largest depth, instead of the controller's choice.
         for flags in ((), ("--hold", "64,2,100000")):
             with self.subTest(flags):
                 self.assertLess(self.most_bytes(MEMORY_BYTES, *flags),
                                 1.1 * MEMORY_BYTES)
 
     def test_it_would_take_more(self):
-        # There is enough to read for the other test to say something.
+        # There are enough images to exceed the limit of the other test.
         self.assertGreater(
             self.most_bytes(8 * MEMORY_BYTES, "--hold", "64,2,100000"),
             1.5 * MEMORY_BYTES)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same images in a folder, a zip, a tar, shards, CIFAR's own files and tensors:
-the same run, bit for bit, also when it is stopped in the middle of an epoch."""
+"""The same images in a folder, a zip, a tar, shards, CIFAR's own files and tensors
+give the same run bit for bit, even if it is stopped in the middle of an epoch."""
 
 import io
 import random
@@ -21,7 +21,7 @@ def chunk(kind, data):
 
 
 def png(planes):
-    """RGB of red, green and blue planes, as CIFAR has them."""
+    """An RGB image from red, green and blue planes, the layout of CIFAR."""
     area = SIDE * SIDE
     rows = b""
     for y in range(SIDE):
@@ -96,7 +96,7 @@ class DataRuns(harness.RunTest):
         return path
 
     def write_tensors(self):
-        """As numpy.save() writes float32, in two shards."""
+        """Writes float32 in two shards, in the format of numpy.save()."""
         values = [struct.pack("<f", (2 * b - 255) / 255) for b in range(256)]
         half = IMAGES // 2
         (self.folder / "tensors").mkdir()
@@ -127,7 +127,7 @@ class DataTest(DataRuns):
                 self.assert_same_state(first, self.train_on(name, write()))
 
     def test_tensors_are_the_same_run(self):
-        # They are taken as they are: nothing is resized.
+        # Tensors are not resized.
         sets = [f"data.image_size={SIDE}"]
         self.assert_same_state(
             self.train_on("folder", self.write_folder(), sets=sets),
@@ -136,7 +136,7 @@ class DataTest(DataRuns):
     def test_resumes_in_the_middle_of_an_epoch(self):
         path = self.write_zip()
         whole = self.train_on("whole", path, sets=["rounds=40"])
-        # 16 images a round: 7 rounds are 2 epochs and 12 images.
+        # With 16 images per round, 7 rounds are 2 epochs and 12 images.
         self.train_on("parts", path, sets=["rounds=7"])
         resumed = self.train_on("parts", path, sets=["rounds=40"])
         self.assert_same_state(resumed, whole)
@@ -157,7 +157,7 @@ class DataTest(DataRuns):
         self.assert_same_state(first, self.train_on("packed_run", packed))
         shards = self.folder / "packed" / "shard-{000000..000002}.tar"
         self.assert_same_state(first, self.train_on("shards", shards))
-        # The order of shards is another one, and the same for all starts.
+        # The order of shards differs from that of files, but is reproducible.
         sets = ["data.order=SHARDS", "data.shuffle_window=20"]
         whole = self.train_on("whole", shards, sets=[*sets, "rounds=40"])
         self.train_on("parts", shards, sets=[*sets, "rounds=7"])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run whose numbers leave their range, or whose workers have different states, keeps
-its good checkpoints."""
+"""A run whose values overflow, or whose workers have different states, keeps its
+good checkpoints."""
 
 import array
 import json
@@ -35,7 +35,7 @@ def floats(path):
 
 class DivergenceTest(harness.RunTest):
     def assert_all_finite(self, run):
-        """The checkpoints that are left, of which a quick end may have none."""
+        """Checks the remaining checkpoints; after a quick end there may be none."""
         for path in run.dir.glob("checkpoints/step-*/*.safetensors"):
             for name, values in floats(path):
                 self.assertTrue(all(map(math.isfinite, values)),
@@ -80,8 +80,8 @@ class DivergenceTest(harness.RunTest):
         self.assert_all_finite(run)
 
     def spoil(self, name, sets=()):
-        """Starts a run in which a gradient is spoiled once, some rounds after
-        a checkpoint that is certainly there."""
+        """Starts a run in which a gradient is corrupted once, some rounds after a
+        checkpoint is certain to exist."""
         marker = self.folder / f"{name}-happened"
         self.train(name, sets=[*SPOILED, *sets, "rounds=1000"])
         run = self.start(name, sets=[*SPOILED, *sets], env={
@@ -98,7 +98,7 @@ class DivergenceTest(harness.RunTest):
         self.assertEqual(run.rounds(), whole.rounds())
         self.assertNotEqual(run.final_state(), whole.final_state())
 
-        # The same numbers where the run is interrupted after it.
+        # An interruption afterwards does not change the numbers.
         again, marker = self.spoil("again")
         harness.wait_for(lambda: "rollback 1" in again.text(), "the rollback")
         again.process.send_signal(signal.SIGTERM)
@@ -126,7 +126,7 @@ class DivergenceTest(harness.RunTest):
         checkpoints = list(run.dir.glob("checkpoints/step-*[0-9]"))
         self.assertTrue(checkpoints)
         for folder in checkpoints:
-            # The generator has nobody to be compared with.
+            # A single generator cannot be compared with another one.
             shards = [fleet_shards.read(file)[1]
                       for file in folder.glob("discriminator-*.safetensors")]
             self.assertEqual(len(shards), 3)
@@ -134,8 +134,8 @@ class DivergenceTest(harness.RunTest):
             self.assertEqual(shards, shards[:1] * 3)
 
     def test_the_worker_whose_bits_flip_again_is_named(self):
-        # Comparisons between two checkpoints find it. Several flips, because a
-        # later update may round one away.
+        # Comparisons between two checkpoints find it. There are several flips,
+        # because rounding in a later update may cancel one.
         flips = ";".join(f"corrupt update.parameters@discriminator-1:{update}"
                          for update in range(25, 120, 9))
         run = self.train("flips-again", code=70, sets=[

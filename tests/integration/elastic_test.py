@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BOUNDED: fleets go on without a worker that dies, and with it again."""
+"""BOUNDED: fleets continue without a worker that dies, and later with it again."""
 
 import os
 import signal
@@ -26,10 +26,10 @@ class ElasticTest(harness.RunTest):
             f"round {rounds} of the {role}")
 
     def lose_and_get_back(self, run, role, rank, size):
-        """Kills one worker; the others go on without it, then with it."""
+        """Kills one worker; the others continue without it, then with it."""
         before = run.processes()
         self.assertEqual(len(before), sum(size.values()), before)
-        # One role may have completed a round of it before the other.
+        # One role may complete a round of the new epoch before the other.
         epoch = max(r["run_epoch"] for each in size
                     for r in run.records(each))
         os.kill(before[role, rank], signal.SIGKILL)
@@ -41,20 +41,20 @@ class ElasticTest(harness.RunTest):
         harness.wait_for(
             lambda: f"{role} {rank} is back; its fleet goes on with {whole} of "
                     f"{whole} workers" in run.text(), "it to be back")
-        # All of it happened in the processes that were there.
+        # The other processes are still the same.
         after = run.processes()
         self.assertNotEqual(after.pop((role, rank)), before.pop((role, rank)))
         self.assertEqual(after, before)
         harness.wait_for(
             lambda: any(r["run_epoch"] > epoch + 1
                         for r in run.records(role)), "rounds with it")
-        # It may be back before the others have completed a round.
+        # It may return before the others have completed a round.
         sizes = {r["run_epoch"]: r["workers"] for r in run.records(role)}
         self.assertEqual(sizes.get(epoch + 1, less), less)
         self.assertEqual(sizes[max(sizes)], whole)
 
     def check_rounds(self, run, role, rank):
-        """None was done again, but for those that one side was ahead."""
+        """No round was repeated, except those by which one side was ahead."""
         rounds = [r.get("round", 0) for r in run.records(role)
                   if r.get("rank", 0) == rank]
         self.assertLessEqual(
@@ -73,7 +73,7 @@ class ElasticTest(harness.RunTest):
         self.assertNotIn("resuming", run.text())
         self.check_rounds(run, "generator", 1)
         self.check_rounds(run, "discriminator", 0)
-        # The checkpoint that the workers have saved is like any other.
+        # The checkpoint that the workers saved is an ordinary one.
         step = int(run.final_state()[0].split("-")[1])
         run = self.train("changing", sets=sets + [f"rounds={step + 20}"])
         self.assertEqual(run.rounds(), step + 20)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A training on one core keeps its speed while it is judged on another.
+"""Training on one core keeps its speed during an evaluation on another core.
 
-Needs two cores that nobody else uses, and two minutes: label `long`.
+Needs two idle cores and two minutes: label `long`.
 """
 
 import os
@@ -23,7 +23,7 @@ class EvaluateBesideTest(harness.RunTest):
         self.train_core, self.job_core = cores[0], cores[-1]
 
     def training_speed(self, run):
-        """Images a second that the generator trains on, for WINDOW seconds."""
+        """Images per second of the generator's training, over WINDOW seconds."""
         first = time.time()
         harness.wait_for(lambda: time.time() >= first + WINDOW, "the window")
         last = time.time()
@@ -32,7 +32,7 @@ class EvaluateBesideTest(harness.RunTest):
         return images / (last - first)
 
     def test_training_keeps_its_speed(self):
-        # Children inherit the core.
+        # Child processes inherit the core.
         os.sched_setaffinity(0, {self.train_core})
         run = self.start("run", recipe=RECIPE, flags=["--colocated"],
                          sets=["rounds=1000000", "checkpoint.every_rounds=50",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluation jobs as processes: any number of workers gives the same figures,
-kill -9 loses nothing, two jobs at a time do not disturb each other."""
+"""Evaluation jobs as processes: the number of workers does not change metrics,
+kill -9 loses nothing, and concurrent jobs do not disturb each other."""
 
 import functools
 import hashlib
@@ -17,20 +17,20 @@ import harness
 
 METRICS = ["--metric", "fid,is,kid,prdc"]
 NUM = 1100  # nine slices, the last one small
-# Computes everything itself, whatever other tests have left.
+# A cache without results of other tests.
 ALONE = ["--feature_cache_gib", 0]
 
 
 def slices(cache):
-    """Inodes of all slices of features in the cache, by folder and name. Those
-    that are being written, which lose their names, are none."""
+    """Inodes of all slices of features in the cache by folder and name, without
+    temporary files."""
     return {path.relative_to(cache): path.stat().st_ino for path in
             pathlib.Path(cache).glob(
                 "gandem/features/images/*/features-*.safetensors")}
 
 
 class Evaluations(harness.RunTest):
-    """A run, and evaluations with a cache of their own."""
+    """A run, and evaluations with a separate cache."""
 
     @classmethod
     def setUpClass(cls):
@@ -40,7 +40,7 @@ class Evaluations(harness.RunTest):
         run = harness.Run(cls.shared / "run", sets=["checkpoint.keep_last=9"])
         assert run.wait() == 0, run.text()[-4000:]
         cls.run_dir = run.dir
-        # Trains the classifier, and computes the reference's features.
+        # Trains the classifier and computes the reference's features.
         cls.card = cls.judge(cls.run_dir, *METRICS, "--num", NUM)
 
     @classmethod
@@ -48,8 +48,7 @@ class Evaluations(harness.RunTest):
         return [str(part) for part in [harness.BIN / "gandem", *arguments]]
 
     def own_cache(self):
-        """A cache with the reference's features and the network, and nothing of
-        what other tests have judged."""
+        """A cache with only the reference's features and the network."""
         own = self.folder / "cache"
         shared = pathlib.Path(self.env["XDG_CACHE_HOME"])
         features = "gandem/features"
@@ -72,7 +71,7 @@ class Evaluations(harness.RunTest):
 
     @classmethod
     def judge(cls, *arguments, env=None):
-        """The card of a job that succeeds."""
+        """The metric card of a successful job."""
         done = cls.evaluate(*arguments, env=env)
         assert done.returncode == 0, done.stderr
         path = done.stdout.splitlines()[-1].removeprefix("card: ")
@@ -81,7 +80,7 @@ class Evaluations(harness.RunTest):
 
 class EvaluateTest(Evaluations):
     def own_run(self, *steps):
-        """A run folder of this test, with some of the checkpoints."""
+        """A private run folder with some of the checkpoints."""
         own = self.folder / "run"
         for step in steps:
             name = f"checkpoints/step-{step:09}"
@@ -96,7 +95,7 @@ class EvaluateTest(Evaluations):
         self.assertEqual(first.returncode, 0, first.stderr)
         self.assertIn("checkpoints: 2, judged now: 2", first.stdout)
         self.assertEqual(first.stdout.count("<- best"), 1)
-        # By its card a checkpoint stays in the table when it is pruned.
+        # A pruned checkpoint stays in the table because of its card.
         shutil.rmtree(own / "checkpoints/step-000000010")
         again = self.evaluate(*every)
         self.assertIn("checkpoints: 1, judged now: 0", again.stdout)
@@ -121,7 +120,7 @@ class EvaluateTest(Evaluations):
         self.assertEqual(card["reference"]["split"], "train")
         self.assertEqual(len(card["reference"]["sha256"]), 64)
         self.assertEqual(len(card["features"]["sha256"]), 64)
-        self.assertIn("what is judged has only 1100 images",
+        self.assertIn("the evaluated set has only 1100 images",
                       card["warnings"][0])
         events = list(self.run_dir.glob("tensorboard/evaluation/events*"))
         self.assertTrue(any(f"evaluation/FD({net})".encode() in
@@ -144,7 +143,7 @@ class EvaluateTest(Evaluations):
                          "uniform over 10 classes")
 
     def test_images_of_another_size(self):
-        """Images of the run are 8 x 8, images of the reference 10 x 10."""
+        """The run's images are 8 x 8, the reference's 10 x 10."""
         config = self.folder / "other.textproto"
         config.write_text(harness.SMOKE.read_text().replace(
             "image_size: 8", "image_size: 10"))
@@ -156,7 +155,7 @@ class EvaluateTest(Evaluations):
             self.assertEqual(card["images"]["fit"], f"{kernel} to 10 x 10")
             self.assertEqual(card["images"]["height"], 10)
             values.add(card["metrics"][0]["value"])
-        # Shrinking alone would tell area and bicubic apart.
+        # Not all kernels differ, because the images are enlarged.
         self.assertGreaterEqual(len(values), 2)
         refused = self.evaluate(*what, "--resize", "lanczos")
         self.assertEqual(refused.returncode, 2)
@@ -186,7 +185,7 @@ class EvaluateTest(Evaluations):
             self.assertLess(card["metrics"][0]["value"],
                             1e-6 * self.card["metrics"][0]["value"])
             self.assertEqual(card["reference"]["kind"], "statistics")
-        # pytorch-fid's format does not say what made it.
+        # pytorch-fid's format does not name the network.
         warnings = " ".join(card["warnings"])
         self.assertIn("does not say which network", warnings)
         self.assertIn("does not say how its images were resized", warnings)
@@ -196,8 +195,7 @@ class EvaluateTest(Evaluations):
         self.assertIn("need the images themselves", refused.stderr)
 
     def test_two_statistics_files(self):
-        """Comparing two sets of images is the same as comparing their
-        statistics."""
+        """Comparing two sets of images equals comparing their statistics."""
         paths = []
         for step in (20, 40):
             paths.append(self.folder / f"{step}.safetensors")
@@ -217,7 +215,7 @@ class EvaluateTest(Evaluations):
         self.assertEqual(metric["name"], self.card["metrics"][0]["name"])
         self.assertEqual(metric["num_images"], 300)
         self.assertNotIn("assumed", " ".join(card.get("warnings", [])))
-        # The other way round, and against the images.
+        # Swapped, and against the images.
         swapped = self.judge(paths[1], "--reference", paths[0], "--output",
                              self.folder / "swapped")
         self.assertAlmostEqual(swapped["metrics"][0]["value"] / metric["value"],
@@ -250,7 +248,7 @@ class EvaluateTest(Evaluations):
             self.judge(*what, "--output", self.folder / "a", env=self.env)
             first = slices(cache)
             self.assertEqual(len(first), len(before) + 3)
-            # Whatever would compute a slice dies.
+            # Any worker that computes a slice dies.
             second = self.evaluate(
                 *what, "--metric", "is,prdc", "--output", self.folder / "a",
                 env=self.env, failpoint="evaluation.after_slice:1")
@@ -258,7 +256,8 @@ class EvaluateTest(Evaluations):
             self.assertNotIn("features: ", second.stderr)
             self.assertEqual(slices(cache), first)
             before = first
-        # More images: only what is missing. Other noise: other features.
+        # More images need only the missing features; other noise needs new
+        # ones.
         self.judge(self.run_dir, "--num", 400, "--output", self.folder / "a",
                    env=self.env)
         self.assertEqual(len(slices(cache)), len(before) + 2)
@@ -280,7 +279,7 @@ class EvaluateTest(Evaluations):
         self.assertEqual(coarse["features"]["compute"], "bfloat16")
         self.assertNotEqual(figure(coarse), figure(exact))
         self.assertLess(abs(figure(coarse) / figure(exact) - 1), 0.05)
-        # Nothing of the one is taken for the other.
+        # The precisions share no cached features.
         self.assertGreater(len(slices(cache)), len(before) + 3)
 
     def test_kill_loses_nothing(self):
@@ -293,7 +292,7 @@ class EvaluateTest(Evaluations):
         self.assertEqual(killed.returncode, -signal.SIGKILL, killed.stderr)
         first = slices(cache)
         self.assertEqual(len(first), len(before) + 2)
-        # The training prunes meanwhile; the job has what it needs.
+        # Training prunes the checkpoint meanwhile; the job does not need it.
         shutil.rmtree(own / "checkpoints/step-000000020")
         killed = self.evaluate(*what, env=self.env,
                                failpoint="evaluation.before_card:1")
@@ -328,8 +327,7 @@ class EvaluateTest(Evaluations):
         self.assertEqual(list(output.glob("work/*")), [])
 
     def test_two_jobs_with_relative_paths_and_one_reference(self):
-        """Folders of equal names in two places: neither computes what the
-        other one judges."""
+        """Folders with equal names in two places do not share features."""
         config = self.run_dir / "config.textproto"
         expected = {}
         for step in (20, 40):
@@ -343,7 +341,7 @@ class EvaluateTest(Evaluations):
             card = self.judge(folder / "images.tar", "--reference", config,
                               "--output", self.folder / f"alone-{step}")
             expected[step] = card["metrics"]
-        # Once as judged, once as the reference that both share.
+        # Once as generated images, once as the common reference.
         network = next(
             path for path in pathlib.Path(self.env["XDG_CACHE_HOME"]).glob(
                 "gandem/features/*.safetensors")
@@ -364,7 +362,7 @@ class EvaluateTest(Evaluations):
         values = {step: json.loads(next(self.folder.glob(
             f"at-{step}/cards/*.json")).read_text())["metrics"][0]["value"]
             for step in jobs}
-        # Its own images, and others.
+        # Checkpoint 20 has the reference's images, 40 has different ones.
         self.assertLess(values[20], 1e-6 * expected[20][0]["value"])
         self.assertGreater(values[40], 1e-3 * expected[40][0]["value"])
 
@@ -377,15 +375,15 @@ class EvaluateTest(Evaluations):
         shard.write_bytes(damaged)
         done = self.evaluate(own, "--num", 300, "--quiet")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("a newer checkpoint is damaged, and that of step 30 is "
-                      "judged", done.stderr)
+        self.assertIn("a newer checkpoint is damaged, so that of step 30 is "
+                      "evaluated", done.stderr)
         self.assertIn("step-000000040", done.stderr)
         card = json.loads(next(own.glob("evaluation/*.json")).read_text())
         self.assertEqual(card["images"]["generator"]["step"], 30)
         self.assertIn("a newer checkpoint is damaged", card["warnings"][0])
 
     def test_a_full_disk_leaves_nothing_and_goes_on(self):
-        """A file-size limit stands for it."""
+        """A limit of the file size simulates the full disk."""
         cache = self.own_cache()
         output = self.folder / "cards"
         what = [self.run_dir, "--num", 300, "--workers", 1, "--output", output]
@@ -416,7 +414,8 @@ class EvaluateTest(Evaluations):
         what = [images, "--reference", self.run_dir / "config.textproto",
                 "--num", 300, "--halvings", 0]
         said = self.evaluate(*what, "--output", self.folder / "a")
-        self.assertIn("judging 300 of 600 images, drawn at random", said.stderr)
+        self.assertIn("evaluating 300 of 600 images, drawn at random",
+                      said.stderr)
         drawn = self.judge(*what, "--output", self.folder / "a")
         again = self.judge(*what, "--output", self.folder / "b", "--workers", 2,
                            *ALONE)
@@ -474,7 +473,7 @@ class EvaluateTest(Evaluations):
         cards = {path.name: path.stat().st_mtime_ns
                  for path in own.glob("evaluation/*.textproto")}
         self.assertEqual(len(cards), 1)
-        # A new checkpoint; the old one is only looked up.
+        # Evaluates the new checkpoint, and finds the old one in the cache.
         name = "checkpoints/step-000000040"
         shutil.copytree(self.run_dir / name, own / name)
         shutil.rmtree(own / "checkpoints/step-000000010")
@@ -572,7 +571,7 @@ class EvaluateTest(Evaluations):
             ([self.run_dir, "--reference", "/no/such"], "no such file"),
             ([self.run_dir, "--cores", "999"], "core 999"),
             ([self.run_dir, "--num", 999, "--metric", "kid"],
-             "needs 1000, and there are 999 images to judge"),
+             "needs 1000 or more, but there are 999 images to evaluate"),
             ([self.run_dir, "--num", 999, "--save_statistics",
               "/no/such/folder/a.npz"], "/no/such/folder"),
             ([self.run_dir, "--num", 999, "--save_statistics", "a.txt"],
@@ -582,7 +581,7 @@ class EvaluateTest(Evaluations):
             ([self.run_dir, "--input_resize", "clean"],
              "--input_resize is for weights"),
             ([self.run_dir, "--dims", 100],
-             "dims 100 is none of 64, 192, 768, 2048; dims are of a layer"),
+             "dims 100 is none of 64, 192, 768, 2048; dims selects a layer"),
             ([self.run_dir, "--metric", "cmmd"],
              "cmmd needs features of CLIP: --features clip:FILE"),
             ([self.run_dir, "--features", "dinov2:"], "names no file"),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server of files on 127.0.0.1 for tests: HTTP with ranges, and S3 with
-signatures, which it checks on its own (AWS Signature Version 4)."""
+"""A file server on 127.0.0.1 for tests: HTTP with ranges, and S3 with an
+independent check of signatures (AWS Signature Version 4)."""
 
 import hashlib
 import hmac
@@ -17,7 +17,7 @@ KEY, SECRET, REGION = "test:key", "secret/key", "test-region-1"
 
 
 def signature(method, path, query, headers, signed, when, scope):
-    """As the server's side of the specification has it."""
+    """The signature by the server's part of the specification."""
     canonical = "\n".join([
         method, path, query,
         *(f"{name}:{' '.join(headers[name].split())}" for name in signed), "",
@@ -111,7 +111,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer(302, Location="/" + path.removeprefix("/elsewhere/"))
 
     def do_slow(self, path, query):
-        """A piece of a file at a time."""
+        """Sends a file in pieces."""
         write, self.wfile.write = self.wfile.write, None
 
         def slowly(data):
@@ -202,7 +202,7 @@ class FileServer(socketserver.ThreadingMixIn, http.server.HTTPServer):
         return f"{self.scheme}://{host}:{self.server_address[1]}/{path}"
 
     def handle_error(self, request, client_address):
-        pass  # clients that give up
+        pass  # clients may give up
 
     def close(self):
         self.stopped.set()

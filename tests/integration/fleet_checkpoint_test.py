@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real processes: checkpoints that several workers write together, and fleets
-of other sizes that go on from them."""
+"""Checkpoints that several worker processes write together, and fleets of other
+sizes that resume from them."""
 
 import array
 import json
@@ -22,7 +22,7 @@ def workers(generators, discriminators):
 
 
 def tensors_of(file):
-    """Bytes of the tensors of a safetensors file, by name."""
+    """Bytes of a safetensors file's tensors by name."""
     content = file.read_bytes()
     size, = struct.unpack("<Q", content[:8])
     found = {}
@@ -47,7 +47,7 @@ def shard_names(generators, discriminators):
 
 class FleetCheckpointTest(harness.RunTest):
     def state(self, run, role):
-        """A role's state, put together of its files."""
+        """A role's state, combined from its files."""
         state = {}
         for file in newest(run).glob(f"{role}-*.safetensors"):
             for name, tensor in tensors_of(file).items():
@@ -105,8 +105,8 @@ class FleetCheckpointTest(harness.RunTest):
         self.check_damage(expected)
 
     def check_damage(self, run):
-        """After damage to any shard the previous checkpoint is used, and the
-        reason is printed."""
+        """If any shard is damaged, gandem uses the previous checkpoint and prints
+        the reason."""
         last = newest(run)
         before = last.with_name("step-000000020")
         shard = last / "discriminator-1.safetensors"
@@ -151,7 +151,7 @@ class FleetCheckpointTest(harness.RunTest):
                             flags=["--external"])
         self.assertEqual(leaves.wait(), 2, leaves.text())
         self.assertIn("this run has no generator 1", leaves.text())
-        # Both runs write into one file.
+        # Both runs write to the same file.
         harness.wait_for(
             lambda: second.text().count("all workers are ready") == 2,
             "the new epoch")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real processes: several workers per role."""
+"""Runs with several worker processes per role."""
 
 import json
 import signal
@@ -54,7 +54,7 @@ class FleetRunTest(harness.RunTest):
             "generator.sync.batch_norm=true"]
         reference = self.train("reference", sets=sets)
         marker = self.folder / "killed.marker"
-        # The others wait for its part of their forward passes.
+        # The other ranks wait for its part of their forward passes.
         run = self.train("killed", sets=sets, env={
             "GANDEM_FAILPOINT": f"generator.after_update:17:{marker}"})
         self.assertTrue(marker.exists(), "the point was not passed")

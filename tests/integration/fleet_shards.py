@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the files of a checkpoint say of the workers that wrote them."""
+"""Checks a checkpoint's files for equal states of the workers that wrote them."""
 
 import json
 import struct
@@ -23,7 +23,7 @@ def crc32c(content):
 
 
 def read(file):
-    """Bytes of the tensors of a safetensors file, by name, and its metadata."""
+    """Bytes of a safetensors file's tensors by name, and the metadata."""
     content = file.read_bytes()
     size, = struct.unpack("<Q", content[:8])
     header = json.loads(content[8:8 + size])
@@ -36,8 +36,9 @@ def read(file):
 
 
 def fault_in(folder):
-    """Why the workers of a role did not have one state, by the checksums that each
-    took of all of it, or why the files do not hold that state; empty: they do."""
+    """Why the workers of a role had different states, by each worker's checksums
+    of the whole state, or why the files differ from that state. Empty if both
+    are fine."""
     for role in ("generator", "discriminator"):
         shards = [read(file) for file in folder.glob(f"{role}-*.safetensors")]
         checksums = shards[0][1]

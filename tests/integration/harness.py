@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts real `gandem` runs for tests and looks at what they leave behind.
+"""Starts real `gandem` runs for tests and inspects their results.
 
-Everything is bounded in time, and only processes that a test started are ever
-signalled. The environment names the build: GANDEM_BIN_DIR, GANDEM_SOURCE_DIR.
+Everything has a deadline, and only processes that a test started get signals.
+The environment names the build: GANDEM_BIN_DIR, GANDEM_SOURCE_DIR.
 """
 
 import contextlib
@@ -23,17 +23,17 @@ import unittest
 BIN = pathlib.Path(os.environ["GANDEM_BIN_DIR"])
 SOURCE = pathlib.Path(os.environ["GANDEM_SOURCE_DIR"])
 SMOKE = SOURCE / "recipes" / "mlp_smoke.textproto"
-# Seconds for anything that should take a few: on a machine that does other
-# things too, a multiple of them. Only what hangs ever takes as long.
+# Deadline in seconds for anything that should take a few seconds, with room for
+# busy machines. Only a hanging process ever takes this long.
 DEADLINE = 300
-# With evaluations beside the training, to which others' work goes first.
+# Deadline with evaluations during training, which run at low priority.
 BESIDE = 4 * DEADLINE
-# Processes inherit it, so that a test finds all that it has started.
+# Processes inherit this variable, so that a test finds all that it started.
 TOKEN = "GANDEM_TEST_RUN"
 
 
 def descendants(pid):
-    """Pids of all living processes below `pid`, zombies left out."""
+    """Pids of all living descendants of `pid`, without zombies."""
     children = {}
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
@@ -60,7 +60,7 @@ def family(token):
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
-        with contextlib.suppress(OSError):  # gone, or another user's
+        with contextlib.suppress(OSError):  # ended, or another user's
             if wanted in (entry / "environ").read_bytes().split(b"\0"):
                 found.append(int(entry.name))
     return found
@@ -75,10 +75,10 @@ def command_of(pid):
 
 
 def standing(token):
-    """State of the family's threads, for the message of a failed wait."""
+    """States of the family's threads, for the message of a failed wait."""
     lines = []
     for pid in family(token):
-        with contextlib.suppress(OSError):  # gone since
+        with contextlib.suppress(OSError):  # ended meanwhile
             command = pathlib.Path("/proc", str(pid), "cmdline").read_bytes()
             lines.append(f"{pid}: " + command.decode(errors="replace")
                          .replace("\0", " "))
@@ -91,8 +91,8 @@ def standing(token):
 
 
 def wait_for(condition, what, seconds=DEADLINE):
-    """Polls until `condition()` is true and returns its value. The one place
-    where a test waits."""
+    """Polls until `condition()` is true and returns its value. Tests wait only
+    here."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         value = condition()
@@ -103,7 +103,7 @@ def wait_for(condition, what, seconds=DEADLINE):
 
 
 def pass_time(seconds):
-    """Waits in tests in which a duration is the fault."""
+    """Waits, for tests in which a duration is the fault."""
     end = time.monotonic() + seconds
     wait_for(lambda: time.monotonic() >= end, "the end of a silence")
 
@@ -114,7 +114,7 @@ def is_running(pid):
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return False
-    # Its name may have spaces and parentheses.
+    # The name may have spaces and parentheses.
     return stat.rpartition(")")[2].split()[0] in "RSDI"
 
 
@@ -128,7 +128,7 @@ def stop_for(pid, seconds):
 
 
 def dataset(*arguments):
-    """The exit code of `gandem dataset` and what it prints."""
+    """The exit code and the output of `gandem dataset`."""
     done = subprocess.run(
         [str(part) for part in [BIN / "gandem", "dataset", *arguments]],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -140,8 +140,8 @@ _given_ports = set()
 
 
 def free_port():
-    """A TCP port of 127.0.0.1 that nobody uses, that the system gives to nobody
-    who does not ask for this very one, and that this returns only once."""
+    """An unused TCP port of 127.0.0.1 outside the range that the system assigns.
+    Never returns the same port twice."""
     below = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")
                 .read_text().split()[0])
     for port in random.sample(range(below // 2, below), below // 2):
@@ -155,7 +155,7 @@ def free_port():
 
 
 class Worker:
-    """A worker that the test starts by hand, for a run with --external."""
+    """A worker that the test starts itself, for a run with --external."""
 
     def __init__(self, command, output, env):
         self.output = output
@@ -168,7 +168,6 @@ class Worker:
         return self.output.read_text(errors="replace")
 
     def wait(self, seconds=DEADLINE):
-        """The exit code."""
         try:
             return self.process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -177,8 +176,8 @@ class Worker:
 
 
 class Run:
-    """One `gandem train` and its run folder. What it prints goes into a file, or
-    into the descriptor `out`; text() is its log then."""
+    """One `gandem train` and its run folder. Its output goes to a file, or to the
+    descriptor `out`; then text() is its log."""
 
     numbers = itertools.count()
 
@@ -214,13 +213,13 @@ class Run:
         return wait_for(find, name)
 
     def processes(self):
-        """Pids of its living workers by (role, rank)."""
+        """Pids of living workers by (role, rank)."""
         found = {}
         for pid in family(self.token):
             name = command_of(pid)
             if not name.endswith("_worker"):
                 continue
-            with contextlib.suppress(OSError, ValueError):  # gone since
+            with contextlib.suppress(OSError, ValueError):  # ended meanwhile
                 words = pathlib.Path("/proc", str(pid), "cmdline") \
                     .read_bytes().decode().split("\0")
                 rank = int(words[words.index("--rank") + 1])
@@ -234,8 +233,8 @@ class Run:
         return path.read_text().strip()
 
     def start_worker(self, role, flags=(), under=(), env=None, rank=0):
-        """With --external: what its user would start, as arguments of the
-        command `under` if there is one."""
+        """Starts a worker of a run with --external, as arguments of the command
+        `under` if there is one."""
         command = [*under, BIN / f"{role}_worker", "--control",
                    self.control_address(), "--rank", rank, "--token_file",
                    self.dir / "state" / "token", *flags]
@@ -244,7 +243,7 @@ class Run:
         return worker
 
     def wait(self, seconds=DEADLINE):
-        """Returns the exit code when the whole family has ended."""
+        """Waits until the whole family has ended. Returns the exit code."""
         try:
             self.process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -275,7 +274,7 @@ class Run:
                 os.kill(pid, signal.SIGKILL)
 
     def final_state(self):
-        """Bytes of all tensors of the newest checkpoint, by file."""
+        """Bytes of all tensors of the newest checkpoint by file."""
         newest = max((self.dir / "checkpoints").glob("step-*"))
         return newest.name, {
             file.name: file.read_bytes()
@@ -320,7 +319,7 @@ class RunTest(unittest.TestCase):
 
 
 def main():
-    """unittest's, which ends with 77 where nothing could be tried here."""
+    """Like unittest.main(), but exits with 77 if all tests were skipped."""
     result = unittest.main(exit=False).result
     if not result.wasSuccessful():
         sys.exit(1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo's recipe learns: a short run comes near the data."""
+"""The demo's recipe learns: after a short run, samples are close to the data."""
 
 import subprocess
 
@@ -7,8 +7,8 @@ import harness
 
 
 class LearnTest(harness.RunTest):
-    # docs/reference/sample_check.md: an untrained generator has 5, other real images
-    # 0.014. This run measured 0.22.
+    # This run measured 0.22; docs/reference/sample_check.md has 5 for an
+    # untrained generator and 0.014 for other real images.
     ROUNDS = 700
     THRESHOLD = "0.5"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""AUTO in real processes: measured once, kept by every resume."""
+"""AUTO in real processes: it measures once, and every resume keeps the choice."""
 
 import json
 import struct
@@ -51,7 +51,7 @@ class PrecisionTest(harness.RunTest):
             self.assertEqual(log.count("the fastest of"), 1, log)
             self.assertEqual(log.count("as chosen earlier in this run"), 1, log)
 
-        # The whole family, with kill -9.
+        # Ends the whole family with kill -9.
         whole = self.start("whole", sets=sets, env={
             "GANDEM_FAILPOINT":
                 f"stop generator.before_update@generator-0:4:{marker}-2"})

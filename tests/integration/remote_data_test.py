@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images over HTTP and from S3: the run is that of a local copy, and every way
-in which a server can fail ends with what to do about it."""
+"""Images over HTTP and from S3: the run equals that of a local copy, and a message
+explains every failure of a server."""
 
 import io
 import os
@@ -68,7 +68,7 @@ class RemoteDataTest(harness.RunTest):
         }
         self.server = self.serve(self.files)
         self.env = {
-            "HOME": str(self.folder),  # no keys of who runs the test
+            "HOME": str(self.folder),  # without the user's keys
             "AWS_ENDPOINT_URL_S3": self.server.url("").rstrip("/"),
             "AWS_REGION": file_server.REGION,
             "AWS_ACCESS_KEY_ID": file_server.KEY,
@@ -125,7 +125,7 @@ class RemoteDataTest(harness.RunTest):
         before = len(self.server.requests)
         second = self.train_on("second", source, sets=sets)
         self.assert_same_state(first, second)
-        # Each process opens the file, and reads no block of it.
+        # Each process opens the file, but reads no block.
         self.assertLessEqual(len(self.server.requests) - before, before)
 
     def test_all_kinds_of_sources(self):

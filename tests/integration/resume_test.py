@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stop and resume equals the uninterrupted run, bit for bit."""
+"""A stopped and resumed run equals the uninterrupted run bit for bit."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ class ResumeTest(harness.RunTest):
         name = f"L{lag}-{feedback}"
         sets = self.sets(lag, feedback)
         stopped = self.stop_in_mid_run(name, sets, send)
-        # Extending or shortening a run is no other run.
+        # A different number of rounds does not make it another run.
         rounds = [f"rounds={stopped + 20}"]
         resumed = self.train(name, sets=sets + rounds)
         self.assertIn(f"{stopped}", resumed.text())

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A long run in which a process dies every minute: nothing grows.
+"""Checks that nothing grows in a long run in which a process dies every minute.
 
-Memory, file descriptors and threads are those of each process from its fifth minute
-on: until then malloc's free lists grow, those of threads above all, while what is in
-use stays as it is (docs/chaos.md). The slope is that of all processes of a kind together, each around its
-own mean. scripts/soak.sh is an hour of it, soak_test.py ten minutes.
+Memory, file descriptors and threads of each process count from its fifth minute
+on. Before that, malloc's free lists grow, although the memory in use does not
+(docs/chaos.md). The slope is that of all processes of a kind, each around its own
+mean. scripts/soak.sh takes an hour, soak_test.py ten minutes.
 
-With flipped bits, every complete checkpoint has equal workers, and the last one has the
-bits of a run that nothing happened to.
+With flipped bits, the workers are equal in every complete checkpoint, and the last
+checkpoint has the bits of an undisturbed run.
 """
 
 import argparse
@@ -27,9 +27,9 @@ import time
 import fleet_shards
 import harness
 
-WARM_UP = 240  # seconds of each process that do not count
+WARM_UP = 240  # first seconds of each process, which do not count
 BETWEEN_SAMPLES = 2  # seconds
-GANDEM_DIES = 0.1  # of all deaths; its memory is to have time to grow
+GANDEM_DIES = 0.1  # fraction of all deaths; low, so that its memory may grow
 KEEP_LAST = 3
 SETS = ["rounds=1000000000", "generator.workers=2", "discriminator.workers=2",
         "checkpoint.every_rounds=500", f"checkpoint.keep_last={KEEP_LAST}",
@@ -47,7 +47,7 @@ Sample = collections.namedtuple("Sample", "seconds pid values")
 
 
 def look_at(pid):
-    """A sample of the process; None if the process has ended."""
+    """A sample of the process, or None if it has ended."""
     folder = pathlib.Path("/proc", str(pid))
     try:
         status = dict(line.split(":", 1) for line in
@@ -60,7 +60,7 @@ def look_at(pid):
 
 
 def size_of(path):
-    """Bytes of a file or of all that is in a folder; files may go meanwhile."""
+    """Bytes of a file or a folder, whose files may vanish meanwhile."""
     total = 0
     for folder, _, names in os.walk(path):
         for name in names:
@@ -72,7 +72,7 @@ def size_of(path):
 
 
 def disk(run_dir):
-    """Bytes by part of the run folder."""
+    """Bytes of each part of the run folder."""
     sizes = {part: size_of(run_dir / part)
              for part in MOST_MIB if part != "metrics"}
     sizes["metrics"] = sum(path.stat().st_size
@@ -96,8 +96,8 @@ def slope(samples, value):
 
 
 def flips(every):
-    """GANDEM_FAILPOINT: a bit of a parameter in each worker after so many updates of
-    its process, and again and again; never in two workers at once."""
+    """GANDEM_FAILPOINT that flips a bit of a parameter in each worker after every
+    `every` updates of its process, but never in two workers at once."""
     return ";".join(
         f"corrupt update.parameters@{role}-{rank}:{every * (4 * times + at + 1)}"
         for times in range(100)
@@ -137,7 +137,7 @@ class Soak:
             self.run.kill()
 
     def _wait_for_rounds(self):
-        """Until all workers are there and new rounds are done."""
+        """Waits until all workers are there and have done new rounds."""
         before = disk(self.dir)["metrics"]
         harness.wait_for(lambda: len(self.run.processes()) == 4
                          and disk(self.dir)["metrics"] > before, "new rounds")
@@ -173,7 +173,8 @@ class Soak:
             self.most[part] = max(self.most[part], size)
 
     def compare_checkpoints(self):
-        """In all that are complete, the workers of each role had equal states."""
+        """Checks that the workers of each role had equal states in all complete
+        checkpoints."""
         for folder in self.dir.glob("checkpoints/step-*[0-9]"):
             if folder.name in self.compared:
                 continue
@@ -186,15 +187,15 @@ class Soak:
             self.compared.add(folder.name)
 
     def differences(self):
-        """How often workers differed: at a checkpoint, or at a comparison in
-        between."""
+        """How often workers differed, at a checkpoint or at a comparison between
+        two checkpoints."""
         text = self.run.text()
         return (text.count(" workers differ after round")
                 + len(re.findall(r"new run epoch: \w+ \d+ DATA_LOSS: the states "
                                  "of this fleet differ", text)))
 
     def compare_with_whole(self):
-        """With the run to the same round that nothing happened to."""
+        """Compares with an undisturbed run to the same round."""
         name, files = self.run.final_state()
         whole = harness.Run(self.dir.with_name("whole"), sets=[
             *SETS, f"rounds={int(name.removeprefix('step-'))}"])
@@ -221,7 +222,7 @@ class Soak:
         os.kill(self.run.processes()[key], signal.SIGKILL)
 
     def write_samples(self, path):
-        """Writes the samples that judge() uses: which process grew when."""
+        """Writes the samples that judge() uses."""
         with open(path, "w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(["process", "pid", "seconds", *MOST_GROWTH])
@@ -231,9 +232,9 @@ class Soak:
                                      *(sample.values[v] for v in MOST_GROWTH)])
 
     def judge(self):
-        """A table in Markdown, and the values that grow too fast."""
+        """Returns a table in Markdown and the values that grow too fast."""
         faults = []
-        lines = ["| | at the end, largest | grows in a minute | may |",
+        lines = ["| | largest at the end | growth per minute | limit |",
                  "|---|---|---|---|"]
         for name, samples in sorted(self.samples.items()):
             last = samples[-1].seconds
@@ -244,14 +245,14 @@ class Soak:
                 lines.append(f"| {name}: {value} | {largest} | {growth:.2f} | "
                              f"{most} |")
                 if growth > most:
-                    faults.append(f"{name}: {value} grow by {growth:.2f} a "
-                                  f"minute, and may by {most}")
+                    faults.append(f"{name}: {value} grow by {growth:.2f} per "
+                                  f"minute; the limit is {most}")
         for part, most in MOST_MIB.items():
             mib = self.most[part] / (1 << 20)
             lines.append(f"| run folder: {part} (MiB) | {mib:.1f} | | at most "
                          f"{most} |")
             if mib > most:
-                faults.append(f"{part}: {mib:.1f} MiB, and may have {most}")
+                faults.append(f"{part}: {mib:.1f} MiB; the limit is {most}")
         for missing in {"gandem", "generator", "discriminator"} - set(
                 self.samples):
             faults.append(f"{missing}: no process lived for {WARM_UP} s")
@@ -263,19 +264,19 @@ class Soak:
 
 def main():
     parser = argparse.ArgumentParser(
-        prog="soak.sh", description="A long run in which a process dies every "
-        "minute; judges whether memory, file descriptors, threads and disk stay "
-        "as they are.")
+        prog="soak.sh", description="Runs for a long time while a process dies "
+        "every minute, and checks that memory, file descriptors, threads and "
+        "disk use do not grow.")
     parser.add_argument("minutes", nargs="?", type=float, default=60,
-                        help="how long (default: 60)")
+                        help="duration in minutes (default: 60)")
     parser.add_argument("--seed", type=int, default=1,
-                        help="who dies (default: 1)")
+                        help="seed of the random deaths (default: 1)")
     parser.add_argument("--flip_bits", type=int, default=0, metavar="UPDATES",
-                        help="flip a bit of a worker after so many updates "
+                        help="updates between flipped bits in a worker "
                         "(default: 0, never)")
     options = parser.parse_args()
     if options.minutes <= 0:
-        parser.error(f"{options.minutes} minutes are no time")
+        parser.error(f"{options.minutes} minutes are not positive")
     if not (harness.BIN / "gandem").exists():
         sys.exit(f"no programs in {harness.BIN}: run scripts/build.sh")
     folder = pathlib.Path(tempfile.mkdtemp(prefix="gandem-soak-"))
@@ -285,7 +286,7 @@ def main():
     text, faults = soak.judge()
     print(text)
     found = soak.differences()
-    print(f"Workers differed {found} times, and in none of "
+    print(f"Workers differed {found} times, but in none of "
           f"{len(soak.compared)} complete checkpoints.")
     if options.flip_bits > 0:
         soak.compare_with_whole()

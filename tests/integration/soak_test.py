@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ten minutes of soak.py; scripts/soak.sh takes an hour."""
+"""Runs soak.py for ten minutes; scripts/soak.sh takes an hour."""
 
 import pathlib
 import shutil
@@ -11,7 +11,7 @@ import soak
 
 
 def samples(pid, values):
-    """One in a minute."""
+    """One sample per minute."""
     return [soak.Sample(60 * minute, pid, {"threads": value})
             for minute, value in enumerate(values)]
 

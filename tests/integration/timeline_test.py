@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real processes: where their time goes, as metrics, timelines and a report."""
+"""The time of real processes in metrics, timelines and a report."""
 
 import collections
 import json
@@ -29,7 +29,7 @@ COMPUTE = {
 
 
 def report(*arguments, code=0):
-    """Output of `gandem report`, or its error messages."""
+    """Output or error messages of `gandem report`."""
     done = subprocess.run([harness.BIN / "gandem", "report", *arguments],
                           capture_output=True, text=True,
                           timeout=harness.DEADLINE)
@@ -38,7 +38,7 @@ def report(*arguments, code=0):
 
 
 class Timeline:
-    """A worker's trace; `end`: the bracket that a crash takes away."""
+    """A worker's trace. `end` is the closing bracket that a crash leaves out."""
 
     def __init__(self, path, end=""):
         self.events = json.loads(path.read_text() + end)
@@ -59,7 +59,7 @@ def end_of(span):
 
 class TimelineTest(harness.RunTest):
     def check_nesting(self, spans):
-        """Any two are apart, or one lies in the other."""
+        """Any two spans are disjoint or nested."""
         stack = []
         for span in sorted(spans, key=lambda s: (s["ts"], -s["dur"])):
             while stack and end_of(stack[-1]) <= span["ts"]:
@@ -105,8 +105,8 @@ class TimelineTest(harness.RunTest):
             self.assertAlmostEqual(
                 sums[name], sum(r[field] for r in records), delta=rounding,
                 msg=name)
-        # Whatever is hidden is done by the collective's thread, or waits for
-        # it; and what is sent of two halves of a sum is the whole.
+        # Hidden time is that of the collective's thread or of waiting for it,
+        # and the bytes of the two halves of a sum add up to the whole.
         busy = MICROSECOND * sum(s["dur"] for s in lanes["collective"])
         hidden = sum(r["hidden_sync_seconds"] for r in records)
         exposed = sum(r["wait_sync_seconds"] for r in records)
@@ -169,7 +169,7 @@ class TimelineTest(harness.RunTest):
                 processes.update(e["pid"] for e in timeline.events)
         self.assertEqual(len(processes), 4)
         self.check_report(run, records)
-        # The command of docs/fleets.md puts them into one file.
+        # The command of docs/fleets.md combines them in one file.
         merged = self.folder / "all.json"
         subprocess.run(
             f"sed -e '/^]/d' -e 's/^\\[/,/' {run.dir}/trace/*.json"
@@ -177,7 +177,7 @@ class TimelineTest(harness.RunTest):
         self.assertEqual({e["pid"] for e in Timeline(merged, "]").events},
                          processes)
 
-        # One worker each: nothing to communicate.
+        # Fleets of one worker have nothing to communicate.
         alone = self.train("alone", sets=[f"rounds={ROUNDS}"])
         self.assertFalse((alone.dir / "trace").exists())
         for line in (alone.dir / "metrics.jsonl").read_text().splitlines():

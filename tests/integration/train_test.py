@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real processes: two workers train, and equal one process bit for bit."""
+"""Two worker processes equal one process bit for bit."""
 
 import json
 import os
@@ -59,7 +59,7 @@ class TrainTest(harness.RunTest):
                     [harness.BIN / f"{role}_worker", "--help"], timeout=60,
                     env={**os.environ, "MALLOCSTATS": "1"},
                     check=True, text=True, capture_output=True).stderr
-                # LibTorch's libraries alone have more when they are loaded.
+                # LibTorch's libraries alone need more than 1 MiB.
                 used = re.search(r"(\d+) .* Bytes in use by application", told)
                 self.assertGreater(int(used.group(1)), 1 << 20, told)
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker whose heartbeats come but whose rounds do not: it is named and
-started again, and the end is the same bit for bit."""
+"""A worker that sends heartbeats but completes no rounds is named and restarted,
+and the result is equal bit for bit."""
 
 import os
 import signal
 
 import harness
 
-# Long enough for a busy machine: a run that goes on is never taken for stuck.
+# Long enough that a running worker on a busy machine never counts as stuck.
 SETS = ["rounds=30", "checkpoint.every_rounds=5", "samples.every_rounds=0",
         "control.progress_timeout_seconds=10"]
 
@@ -23,8 +23,8 @@ class WatchdogTest(harness.RunTest):
         return run
 
     def check(self, run, suspect, others):
-        """Checks that the logs name the stuck worker and what the others waited
-        for; the others' own logs name it, too."""
+        """Checks that the logs name the stuck worker and the reason why the others
+        wait; the others' own logs name the worker, too."""
         log = (run.dir / "logs" / "gandem.log").read_text()
         self.assertIn(f"{suspect} is taken for stuck: no worker has finished a "
                       "round for ", log)

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adaptive discriminator augmentation (Karras et al. 2020, appendix B) in float64,
-written from the paper without any code of gandem: filters as dense matrices,
-transforms as products of homogeneous matrices, images read one value at a time.
+written from the paper without any code of gandem: filters are dense matrices,
+transforms are products of homogeneous matrices, images are read value by value.
 
     python tests/oracles/ada_goldens.py tests/goldens
 
 Needs torch==2.11.0, numpy and safetensors. Writes ada.safetensors:
 
     <case>.images, .probe, .draws, .p     draws are uniform in [0, 1)
-    <case>.seen, .gradient                of sum(probe * seen) by images
+    <case>.seen, .gradient                the augmented images; the gradient of
+                                          sum(probe * seen) by images
 """
 import math
 import sys
@@ -25,11 +26,11 @@ SYMLET = torch.tensor([
 ], dtype=torch.float64)
 LOW_PASS = SYMLET / SYMLET.sum()
 TAPS = 12
-EDGE = 2 * (TAPS // 4)  # pixels around the image that the filters need
+EDGE = 2 * (TAPS // 4)  # the filters need this margin, in pixels
 
 
 def check_filter():
-    """Orthogonal to its even shifts, with 6 vanishing moments."""
+    """Checks that it is orthogonal to its even shifts and has 6 vanishing moments."""
     for shift in range(6):
         product = (SYMLET[2 * shift:] * SYMLET[:TAPS - 2 * shift]).sum()
         assert abs(product - (1 if shift == 0 else 0)) < 1e-9
@@ -38,7 +39,7 @@ def check_filter():
         assert abs((SYMLET * (-1)**n * (n - 5.5)**moment).sum()) < 1e-5
 
 
-# --- The images' parameters ---
+# --- Parameters of images ---
 
 
 def eye(size):
@@ -87,14 +88,14 @@ def half_even(x):
 
 
 def parameters(draws, p, height, width):
-    """Transform of the image's places and 4x4 matrix of its colors; hue and
-    saturation apart."""
+    """The transform of the image's places and the 4x4 matrix of its colors, with
+    hue and saturation apart."""
     s = Stream(draws)
-    place = eye(3)  # of the image's content, forwards
+    place = eye(3)  # forward transform of the image's content
 
     def maybe(matrix, probability=p):
-        # The published program multiplies inverses from the right, which is the
-        # inverse of this product.
+        # The published program multiplies inverses from the right; this product
+        # is the inverse of that.
         nonlocal place
         if s.uniform() < probability:
             place = matrix @ place
@@ -231,7 +232,7 @@ def augment(images, draws, p):
     out = []
     for image, row in zip(images, draws):
         place, color, luma = parameters(row, p, *image.shape[1:])
-        # What is not moved is not filtered either.
+        # An image that does not move is not filtered either.
         y = image if place.equal(eye(3)) else moved(image, place)
         if y.shape[0] == 3:
             y = (torch.einsum("ck,khw->chw", color[:3, :3], y)

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of `gandem evaluate` beside those of the programs that people
-compare with, on the same files and the same network of random weights:
+"""Compares the metrics of `gandem evaluate` with those of other programs, on the
+same files and the same network of random weights:
 
     python tests/oracles/agreement.py BIN [FOLDER [NUM]]
 
-BIN is the folder of gandem's programs; NUM images a side (40). What the other
-programs say is kept in FOLDER, if one is given, for the next time. Needs torch==2.11.0 with a torchvision
-that fits it, torch-fidelity==0.4.0, pytorch-fid==0.3.0, clean-fid==0.1.35,
-prdc==0.2, numpy, scipy, pillow, safetensors. Downloads nothing. The images are
-PNG, JPEG, WebP, PNG with gAMA, tRNS, a palette, alpha, 16 bits, gray among RGB,
-and, for the second comparison, of several sizes, which those programs read with
-a batch of one. A line for each figure; ends with 1 if one is farther away than
-it may be: features 1e-5, distances 1e-4, relative.
+BIN is the folder of gandem's programs, NUM the number of images per side (40).
+FOLDER, if given, keeps the results of the other programs for the next time.
+Needs torch==2.11.0 with a matching torchvision, torch-fidelity==0.4.0,
+pytorch-fid==0.3.0, clean-fid==0.1.35, prdc==0.2, numpy, scipy, pillow and
+safetensors. Downloads nothing. The images are PNG, JPEG, WebP, PNG with gAMA,
+tRNS, a palette, alpha, 16 bits, gray among RGB. In the second comparison they
+have several sizes, which those programs read with a batch of one. Prints a line
+per metric. Exits with 1 if one differs by more than its relative limit: 1e-5 for
+features, 1e-4 for distances.
 """
 import json
 import os
@@ -47,7 +48,7 @@ def picture(rng, height, width, channels, tint):
 
 
 def with_chunk(path, kind, data):
-    """A chunk right after the header of a PNG."""
+    """Inserts a chunk right after the header of a PNG."""
     png = path.read_bytes()
     chunk = (struct.pack(">I", len(data)) + kind + data +
              struct.pack(">I", zlib.crc32(kind + data)))
@@ -55,7 +56,7 @@ def with_chunk(path, kind, data):
 
 
 def deep_png(path, rgb):
-    """16 bits, which Pillow does not write in color."""
+    """A color PNG of 16 bits, which Pillow cannot write."""
     def chunk(kind, data):
         return (struct.pack(">I", len(data)) + kind + data +
                 struct.pack(">I", zlib.crc32(kind + data)))
@@ -69,7 +70,7 @@ def deep_png(path, rgb):
 
 
 def write_images(folder, seed, tint, several_sizes):
-    """NUM files of ten kinds."""
+    """Writes NUM files of ten kinds."""
     folder.mkdir(parents=True)
     rng = np.random.default_rng(seed)
     for i in range(NUM):
@@ -84,7 +85,7 @@ def write_images(folder, seed, tint, several_sizes):
             Image.fromarray(rgb).save(jpeg, quality=90)
         elif kind == 1:
             exif = Image.Exif()
-            exif[0x0112] = 6  # on its side; these programs do not turn it
+            exif[0x0112] = 6  # rotated; these programs ignore it
             Image.fromarray(rgb).save(jpeg, quality=80, exif=exif)
         elif kind == 2:
             Image.fromarray(rgb).save(stem.with_suffix(".webp"), lossless=True)
@@ -113,8 +114,8 @@ class Gandem:
         self.env = {**os.environ, "XDG_CACHE_HOME": str(work / "cache")}
 
     def run(self, *arguments):
-        """The metrics of a card by name; None: it was refused."""
-        # Through the card's file: older versions have no --json.
+        """The metrics of a card by name, or None if gandem refused."""
+        # Reads the card's file, because older versions have no --json.
         output = pathlib.Path(tempfile.mkdtemp(dir=self.work))
         done = subprocess.run(
             [str(part) for part in
@@ -135,7 +136,7 @@ class Table:
         self.wrong = 0
 
     def row(self, what, expected, actual, limit, scale=None):
-        """`scale`: what `limit` is relative to; None: the expected value."""
+        """`limit` is relative to `scale` (None: the expected value)."""
         if actual is None:
             self.wrong += 1
             print(f"  {what:44} {expected:14.8g} {'-':>14}  no figure")
@@ -149,7 +150,7 @@ class Table:
 
 
 def fidelity(network, first, second, batch):
-    """torch-fidelity's figures, by its own functions."""
+    """Metrics by torch-fidelity's own functions."""
     from torch_fidelity.datasets import ImagesPathDataset
     from torch_fidelity.metric_fid import (fid_features_to_statistics,
                                            fid_statistics_to_metric)
@@ -167,8 +168,7 @@ def fidelity(network, first, second, batch):
     statistics = [fid_features_to_statistics(features[folder])
                   for folder in (first, second)]
     figures = fid_statistics_to_metric(*statistics, verbose=False)
-    # In double precision: the small difference of large sums loses four digits
-    # in single.
+    # In single precision the small difference of large sums loses four digits.
     figures.update(kid_features_to_metric(
         features[first].double(), features[second].double(), kid_subsets=1,
         kid_subset_size=NUM, verbose=False))
@@ -186,10 +186,10 @@ def pytorch_fid(network, first, second, batch):
 
 
 def clean_fid(network, first, second):
-    """clean-fid with the same network behind its own reading and resizing."""
+    """Metrics by clean-fid: its own reading and resizing, and the same network."""
     from cleanfid import fid
 
-    def features(images):  # already 299 x 299, of [0, 255]
+    def features(images):  # 299 x 299 pixels in [0, 255]
         return network.forward_resized((images - 128) / 128)
 
     parts = [fid.get_folder_features(
@@ -219,7 +219,7 @@ class Resized(torch.nn.Module):
 
 
 def theirs(networks, first, second, batch):
-    """What all other programs say: figures by name, and features."""
+    """The metrics of all other programs by name, and their features."""
     features, figures = fidelity(networks["fidelity"], first, second, batch)
     from prdc import compute_prdc
     figures.update(compute_prdc(
@@ -232,7 +232,7 @@ def theirs(networks, first, second, batch):
 
 
 def gandem_features(gandem):
-    """What the cache holds of the features of each set of images, made so far."""
+    """The cached features of each set of images so far."""
     folders = pathlib.Path(gandem.env["XDG_CACHE_HOME"]).glob(
         "gandem/features/images/*")
     return [torch.cat([load_file(path)["features"].double()
@@ -261,7 +261,7 @@ def compare(table, gandem, make_networks, folder, several):
               actual.get("KID"), DISTANCE)
     table.row("IS", figures["inception_score_mean"], actual.get("IS"), DISTANCE)
     scale = expected["features"].abs().max().item()
-    # The other set's are far from these.
+    # The features of the other set differ by far more.
     table.row("features, largest difference", 0.0,
               min((of_set - expected["features"]).abs().max().item() / scale
                   for of_set in gandem_features(gandem)), FEATURES, 1.0)
@@ -295,7 +295,7 @@ def main(binaries, folder):
             shutil.rmtree(part / "cache", ignore_errors=True)
             compare(table, Gandem(binaries, part, file), make_networks, part,
                     several)
-    print(f"{table.wrong} figures are too far away" if table.wrong else "ok")
+    print(f"{table.wrong} metrics differ too much" if table.wrong else "ok")
     return 1 if table.wrong else 0
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SNGAN with classes, SAGAN, BigGAN and BigGAN-deep in plain PyTorch, beside the
-networks of networks.py and with the same rules. Written from the papers and
-from the descriptions of the authors' code; spectral norm is torch's own.
+"""SNGAN with classes, SAGAN, BigGAN and BigGAN-deep in plain PyTorch, by the rules
+of networks.py. Written from the papers and from descriptions of the authors'
+code; spectral norm is torch's own.
 
-Forward passes take labels; a discriminator with a contrastive head returns
-logits, embeddings and proxies, flattened and joined.
+Forward passes take labels. A discriminator with a contrastive head returns
+logits, embeddings and proxies, flattened and concatenated.
 """
 import torch
 from torch import nn
@@ -13,7 +13,7 @@ from torch.nn.utils import spectral_norm
 
 
 class Style:
-    """How the layers of a network are made."""
+    """Makes the layers of a network."""
 
     def __init__(self, use_spectral_norm, sn_eps, bn_eps=1e-4):
         self.use_spectral_norm = use_spectral_norm
@@ -119,7 +119,7 @@ class DeepGeneratorBlock(nn.Module):
 
 
 class Generator(nn.Module):
-    """noise_use: "linear", "chunks" or "everywhere"."""
+    """noise_use is "linear", "chunks" or "everywhere"."""
 
     def __init__(self, channels, noise_dim, image_channels, style, classes=0,
                  class_dim=0, noise_use="chunks", attention_size=0, deep=False,
@@ -222,8 +222,8 @@ class DeepDiscriminatorBlock(nn.Module):
 
 
 class Discriminator(nn.Module):
-    """channels: after each block; if deep, after the first convolution, too.
-    embedding_dim: of a contrastive head; 0: projection."""
+    """channels: after each block, and if deep also after the first convolution.
+    embedding_dim: dimension of a contrastive head, or 0 for projection."""
 
     def __init__(self, channels, halvings, size, image_channels, style,
                  classes=0, embedding_dim=0, rectified=False,

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of real images, from the descriptions in pipeline/data_order.h and
-pipeline/keyed_permutation.h, with lists: the frozen values of
-tests/pipeline/data_order_test.cc. python3 tests/oracles/data_order.py"""
+"""Prints the order of real images for the frozen values of
+tests/pipeline/data_order_test.cc: python3 tests/oracles/data_order.py
+
+Written with lists, from the descriptions in pipeline/data_order.h and
+pipeline/keyed_permutation.h."""
 
 import pathlib
 import sys

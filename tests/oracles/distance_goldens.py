@@ -4,13 +4,13 @@
     python tests/oracles/distance_goldens.py tests/goldens
 
 Needs numpy, scipy and safetensors. Both are written from the papers (Chong and
-Forsyth 2020; Jayasumana et al. 2024) and from what their authors' code does, with
-scipy's matrix root, numpy's covariance and numpy's fit of a line. Writes
-distances.safetensors, all in float64 or int64:
+Forsyth 2020; Jayasumana et al. 2024) and from the behavior of their authors'
+code, with scipy's matrix root, numpy's covariance and numpy's fit of a line.
+Writes distances.safetensors, all in float64 or int64:
 
     reference [300, 12], generated [400, 12]   features, not Gaussian
-    rows.<i> [size]            the subsets that are extrapolated from
-    sizes [15]                 how many rows they have
+    rows.<i> [size]            rows of each subset for the extrapolation
+    sizes [15]                 number of rows of each subset
     fid_infinity [1]
     cmmd [1]
 """

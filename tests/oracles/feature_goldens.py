@@ -3,10 +3,11 @@
 
     python tests/oracles/feature_goldens.py tests/goldens
 
-Needs torch==2.11.0 with a torchvision that fits it, numpy, safetensors,
-pytorch-fid==0.3.0, torch-fidelity==0.4.0 and clean-fid==0.1.35. Downloads nothing: weights and images are
-drawn from Philox streams, and tests/evaluation/features/inception_testing.cc draws them
-again, because 24 million numbers are no golden. Writes features.safetensors:
+Needs torch==2.11.0 with a matching torchvision, numpy, safetensors,
+pytorch-fid==0.3.0, torch-fidelity==0.4.0 and clean-fid==0.1.35. Downloads
+nothing: weights and images are drawn from Philox streams, and
+tests/evaluation/features/inception_testing.cc draws them again, because 24
+million numbers are too large for a golden. Writes features.safetensors:
 
     tf1.<case>             torch-fidelity's resized input, [N, 3, 299, 299] at
                            every ROW_STRIDE-th row and COLUMN_STRIDE-th column
@@ -15,11 +16,12 @@ again, because 24 million numbers are no golden. Writes features.safetensors:
     fidelity.features.<case>, fidelity.logits.<case>
                            torch-fidelity's 2048 and logits_unbiased
     fid.features.<case>    pytorch-fid's 2048
-    fid.<dims>.small       its earlier layers, of the first case
-    classes                the weights drawn for fc, summed over the inputs: they
-                           tell a wrong weight from a wrong network
-and state_dict_zip.pth and state_dict_stream.pth, one small state dict in both
-layouts of torch.save().
+    fid.<dims>.small       pytorch-fid's earlier layers for the first case
+    classes                the weights drawn for fc, summed over the inputs; they
+                           distinguish a wrong weight from a wrong network
+
+    Also writes state_dict_zip.pth and state_dict_stream.pth, one small state dict in
+    both layouts of torch.save().
 """
 import collections
 import sys
@@ -65,8 +67,8 @@ def uniform(tensor, low, high, shape):
 
 
 def draw(state):
-    """Values of every tensor of a FID Inception's state dict, by its place
-    among the sorted names. Bounds keep activations of all layers near 1."""
+    """Values of every tensor of a FID Inception's state dict, drawn by its place
+    among the sorted names. The bounds keep activations of all layers near 1."""
     drawn = collections.OrderedDict()
     for place, name in enumerate(sorted(state)):
         shape = tuple(state[name].shape)
@@ -79,8 +81,7 @@ def draw(state):
         elif len(shape) == 1:
             drawn[name] = uniform(place, -0.25, 0.25, shape)
         else:
-            # He's bound.
-            bound = float(np.sqrt(6.0 / np.prod(shape[1:])))
+            bound = float(np.sqrt(6.0 / np.prod(shape[1:])))  # He et al. 2015
             drawn[name] = uniform(place, -bound, bound, shape)
     return drawn
 
@@ -95,10 +96,10 @@ def make_images(shape, place):
 
 
 def draw_weights():
-    """Of all tensors of torch-fidelity's network; nothing is downloaded."""
+    """Draws all tensors of torch-fidelity's network without a download."""
     from torch_fidelity.feature_extractor_inceptionv3 import (
         FeatureExtractorInceptionV3)
-    # The names and shapes, from a network whose own weights do not matter.
+    # The network only gives the names and shapes.
     FeatureExtractorInceptionV3.load_state_dict = lambda *a, **k: None
     with tempfile.NamedTemporaryFile() as empty:
         torch.save({}, empty.name)
@@ -130,7 +131,7 @@ def thin(resized):
 
 
 def clean_resize(rgb):
-    """clean-fid's, of uint8 NCHW, to what its network sees."""
+    """Resizes uint8 NCHW like clean-fid does for its network."""
     from cleanfid.resize import build_resizer
     resize = build_resizer("clean")
     resized = np.stack([resize(image.permute(1, 2, 0).numpy()) for image in rgb])
@@ -142,8 +143,8 @@ def small_state():
     base = torch.randn(4, 6, generator=rng)
     state = collections.OrderedDict()
     state["plain.weight"] = torch.randn(3, 2, 1, 2, generator=rng)
-    state["transposed"] = base.t()      # strides other than by rows
-    state["part"] = base[1:3, 2:5]      # an offset, of the same storage
+    state["transposed"] = base.t()      # not row-major
+    state["part"] = base[1:3, 2:5]      # an offset into the same storage
     state["double"] = torch.randn(5, generator=rng, dtype=torch.float64)
     state["half"] = torch.randn(3, generator=rng).half()
     state["bfloat"] = torch.randn(3, generator=rng).bfloat16()
@@ -182,7 +183,7 @@ def main(folder):
             out[f"fid.features.{case}"] = fid(rgb.float() / 255)[0].flatten(1)
             if case == "small":
                 for layer in fid_network(weights, (0, 1, 2))(rgb.float() / 255):
-                    # As pytorch-fid's get_activations() does.
+                    # Same as in pytorch-fid's get_activations().
                     mean = F.adaptive_avg_pool2d(layer, (1, 1)).flatten(1)
                     out[f"fid.{mean.shape[1]}.small"] = mean
             print(case, "features: mean", features.mean().item(), "largest",

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of images with what Pillow reads from them, and what it resizes:
-image_goldens.py FOLDER
+"""Writes image files with the pixels that Pillow reads, and images that Pillow
+resizes: image_goldens.py FOLDER
 
-Needs pillow==11.3.0 (13 may resize the height first), numpy, safetensors. Writes FOLDER/images.safetensors:
+Needs pillow==11.3.0 (13 may resize the height first), numpy, safetensors. Writes
+FOLDER/images.safetensors:
 
   file.NAME     the bytes of a file
-  pixels.NAME   what they decode to, [height, width, 1 or 3]
-  plain.NAME    the same by Image.open(file).convert("RGB") alone
-  from.NAME     an image to be resized
-  to.KERNEL.NAME  what it becomes
+  pixels.NAME   the decoded image, [height, width, 1 or 3]
+  plain.NAME    the result of Image.open(file).convert("RGB") alone
+  from.NAME     an image before resizing
+  to.KERNEL.NAME  the resized image
 """
 import io
 import struct
@@ -47,7 +48,7 @@ def encode(image, form, **options):
 
 
 def on_black(rgba):
-    """(v * alpha + 127) // 255, on stored values."""
+    """Blends stored values onto black: (v * alpha + 127) // 255."""
     values = rgba[..., :-1].astype(np.int64) * rgba[..., -1:]
     return ((values + 127) // 255).astype(np.uint8)
 
@@ -58,13 +59,13 @@ def chunk(kind, data):
 
 
 def with_chunk(png, kind, data):
-    """A chunk right after the header."""
+    """Inserts a chunk right after the header."""
     end = 8 + 12 + 13
     return png[:end] + chunk(kind, data) + png[end:]
 
 
 def raw_png(array, depth, color_type):
-    """A PNG of packed rows, for what Pillow does not write."""
+    """A PNG of packed rows, for formats that Pillow cannot write."""
     height, width = array.shape[:2]
     rows = b""
     for row in array.reshape(height, -1):
@@ -83,7 +84,7 @@ def raw_png(array, depth, color_type):
 
 
 def exif(orientation):
-    """Exif data with nothing but an orientation."""
+    """Exif data with only an orientation."""
     tiff = (b"MM\0*" + struct.pack(">I", 8) + struct.pack(">H", 1) +
             struct.pack(">HHIHH", 0x0112, 3, 1, orientation, 0) +
             struct.pack(">I", 0))
@@ -91,7 +92,7 @@ def exif(orientation):
 
 
 def files():
-    """(name, bytes, pixels or None for what Pillow's convert gives)"""
+    """Lists (name, bytes, pixels); None stands for the result of Pillow's convert."""
     rgb = picture(21, 30, 3)
     gray = picture(21, 30, 1)
     color, flat = to_image(rgb), to_image(gray)
@@ -156,7 +157,7 @@ def decoded(data):
 
 
 def plain(data):
-    """As pytorch-fid, torch-fidelity and clean-fid read a file."""
+    """Reads a file like pytorch-fid, torch-fidelity and clean-fid."""
     return np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
 
 
@@ -168,7 +169,7 @@ def main(folder):
         out[f"file.{name}"] = np.frombuffer(data, np.uint8)
         expected = decoded(data) if pixels is None else pixels
         out[f"pixels.{name}"] = np.ascontiguousarray(expected)
-        if name != "png_gray_16":  # cut at 255: refused
+        if name != "png_gray_16":  # Pillow clips it at 255; gandem refuses it
             out[f"plain.{name}"] = np.ascontiguousarray(plain(data))
     for name, shape, size in (("down", (37, 53, 3), (16, 16)),
                               ("up", (9, 7, 3), (24, 20)),

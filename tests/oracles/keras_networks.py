@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reference report's Keras networks, and PyTorch-GAN's MLP, in PyTorch's
-own modules (see networks.py). Without dropout."""
+own modules (see networks.py), without dropout."""
 from torch import nn
 from torch.nn.utils import spectral_norm
 
@@ -8,7 +8,7 @@ from networks import Generator
 
 
 class PixelNorm(nn.LayerNorm):
-    """Layer norm over the channels of NCHW, as Keras' on axis -1."""
+    """Layer norm over the channels of NCHW, like Keras' on axis -1."""
 
     def forward(self, x):
         return super().forward(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)

@@ -8,7 +8,7 @@ Needs torch==2.11.0, numpy and safetensors. Writes losses.safetensors:
 
     <shape>.real, <shape>.generated          logits, shape in (flat, patch)
     <shape>.<loss>.discriminator             value
-    <shape>.<loss>.discriminator_real, ..._generated      its gradients
+    <shape>.<loss>.discriminator_real, ..._generated      gradients of that value
     <shape>.<loss>.generator, ..._gradient   value, gradient by generated logits
 
     class.embeddings, class.proxies, class.labels
@@ -19,8 +19,9 @@ Needs torch==2.11.0, numpy and safetensors. Writes losses.safetensors:
     penalty.<name>.value, ..._kernel, ..._weight          gradients
 
     augment.images, .probe, .draws           draws are uniform in [0, 1)
-    augment.<policy>, ..._gradient           of sum(probe * output) by images
-    consistency.draws, consistency.copy      of augment.images
+    augment.<policy>, ..._gradient           output; gradient of
+                                             sum(probe * output) by images
+    consistency.draws, consistency.copy      the augmented copy of augment.images
 """
 import sys
 
@@ -32,7 +33,6 @@ from torch.nn import functional as F
 
 
 def log_sigmoid_loss(x):
-    """-log(sigmoid(x))"""
     return -torch.log(torch.sigmoid(x))
 
 
@@ -199,7 +199,7 @@ def penalties(out, rng):
 
 
 def integer(u, count):
-    """One of `count` integers from 0, from a uniform number."""
+    """Maps a uniform number to an integer in [0, count)."""
     return min(int(u * count), count - 1)
 
 

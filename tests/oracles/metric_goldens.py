@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of two small sets of features, computed by other people's code.
+"""Metrics of two small sets of features, computed by independent code.
 
     python tests/oracles/metric_goldens.py tests/goldens
 
 Needs torch==2.11.0, numpy, scipy, safetensors, torch-fidelity==0.4.0 and
 pytorch-fid==0.3.0. Writes metrics.safetensors, all in float64 or int64:
 
-    reference [350, 20], generated [400, 20]   features; not Gaussian, with
-                                two units that are never on in both sets
+    reference [350, 20], generated [400, 20]   features; not Gaussian, and two
+                                units are always 0 in both sets
     logits [400, 10]
-    order [400]                 in which torch-fidelity looks at the logits
+    order [400]                 order in which torch-fidelity uses the logits
     reference_rows, generated_rows [12, 100]   torch-fidelity's subsets
     frechet_distance.torch_fidelity, frechet_distance.pytorch_fid
     kernel_distance [2], inception_score [2]   mean and standard deviation
-    precision_recall [2]                       of torch-fidelity
-    density_coverage [2]        by the definitions in numpy, k = 5
+    precision_recall [2]                       by torch-fidelity
+    density_coverage [2]        by the definitions, in numpy, with k = 5
 """
 import sys
 
@@ -35,7 +35,7 @@ SUBSETS, SUBSET_ROWS = 12, 100
 def make_inputs():
     rng = np.random.RandomState(7)
     mixing = rng.randn(20, 20) * 0.8**np.arange(20)
-    mixing[:, 18:] = 0  # always below zero, hence off
+    mixing[:, 18:] = 0  # always below zero, so these units are 0
     bias = np.where(np.arange(20) < 18, 0.5, -1.0)
     reference = np.maximum(rng.randn(350, 20) @ mixing + bias, 0)
     other = mixing + 0.15 * rng.randn(20, 20) * (np.arange(20) < 18)
@@ -46,7 +46,7 @@ def make_inputs():
 
 
 def choices(out):
-    """What torch-fidelity's generators choose."""
+    """The random choices of torch-fidelity's generators."""
     rng = np.random.RandomState(SEED)
     rows = {"generated": [], "reference": []}
     for _ in range(SUBSETS):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forward and backward passes of every network in float32, StyleGAN2's and those
-of IN_FLOAT64 in float64.
+"""Writes forward and backward passes of every network, in float32, or in float64
+for StyleGAN2 and the networks in IN_FLOAT64.
 
     python tests/oracles/network_goldens.py tests/goldens
 
@@ -9,16 +9,16 @@ each with, for role in (generator, discriminator) and x the role's input:
 
     <role>.input               x
     <role>.labels              for conditional networks
-    <role>.image               for networks that translate: that image
-    <role>.probe               p, of the shape of the output
+    <role>.image               the input image, for networks that translate
+    <role>.probe               p, with the shape of the output
     <role>.state.<tensor>      parameters and buffers before any pass
     <role>.train               output of a training pass
-    <role>.input_gradient      d(sum(p * output))/dx of it; discriminator only
-    <role>.gradient.<tensor>   d(sum(p * output))/d(parameter) of it
-    <role>.after.<tensor>      buffers after it
-    <role>.frozen              output of a frozen pass after it
-    <role>.evaluate            output of an evaluating pass after it
-    <role>.truncated           and of one with psi 0.5, of StyleGAN2's generator
+    <role>.input_gradient      d(sum(p * output))/dx of that pass; discriminator
+    <role>.gradient.<tensor>   d(sum(p * output))/d(parameter) of that pass
+    <role>.after.<tensor>      buffers after that pass
+    <role>.frozen              output of a frozen pass after that pass
+    <role>.evaluate            output of an evaluating pass after that pass
+    <role>.truncated           the same with psi 0.5; StyleGAN2's generator
 """
 import sys
 
@@ -84,7 +84,7 @@ CASES = {
     "pix2pix": (2, 32, 2, lambda: translation.UnetGenerator(2, 5, 1, 2),
                 lambda: translation.PatchDiscriminator(2, 1, 2)),
 }
-# Channels of the image that the networks translate.
+# Channels of the input image of networks that translate.
 TRANSLATED = {"pix2pix": 1}
 IN_FLOAT64 = {"biggan_deep_mixing", "dcgan5_28_same"}
 
@@ -126,7 +126,7 @@ def write(folder, name, channels, size, batch, make, translated=0, classes=0):
     dtype = torch.float64 if in_float64 else torch.float32
     torch.set_default_dtype(dtype)
     rng = torch.Generator().manual_seed(3)
-    # The same numbers in both types.
+    # Drawn as float32, so that both types get the same numbers.
     noise = torch.randn(batch, make[0]().noise_dim, generator=rng,
                         dtype=torch.float32).to(dtype)
     images = torch.rand(batch, channels, size, size, generator=rng,

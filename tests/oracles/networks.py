@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The networks of models/ in plain PyTorch, for the scripts beside this file.
 
-Written from the papers and from PyTorch's own modules, so that a mistake in
-models/ is not repeated here: torch.nn for all layers, torch.nn.utils'
-spectral_norm for spectral normalization. More families are in *_networks.py.
+Written from the papers with PyTorch's own modules (torch.nn for all layers,
+torch.nn.utils' spectral_norm), so that a mistake in models/ is not repeated here.
+More families are in *_networks.py.
 
-state() and load() use gandem's tensor names: those of the modules below, with
-the raw weight under spectral norm called "weight" instead of "weight_orig".
+state() and load() use gandem's tensor names: the names of the modules below,
+except that the raw weight under spectral norm is "weight", not "weight_orig".
 """
 import torch
 from torch import nn
@@ -228,7 +228,7 @@ def _is_norm(module):
 
 
 def state(network):
-    """Parameters and buffers by gandem's names, as copies."""
+    """Copies of parameters and buffers by gandem's names."""
     return {
         name.replace("weight_orig", "weight"): tensor.detach().clone()
         for name, tensor in network.state_dict().items()
@@ -243,7 +243,7 @@ def gradients(network):
 
 
 def load(network, tensors):
-    """Sets a network to what state() returned; keeps its dtype."""
+    """Sets a network to a result of state(); keeps the network's dtype."""
     with torch.no_grad():
         for name, tensor in network.state_dict().items():
             tensor.copy_(tensors[name.replace("weight_orig", "weight")])
@@ -260,9 +260,9 @@ def _twin(make, network):
 
 
 def frozen(make, network):
-    """A twin that uses batch statistics and the stored u and v and changes
-    nothing: batch norm without running statistics uses the batch even in
-    evaluation mode, and spectral norm iterates in training mode only."""
+    """A twin that uses batch statistics and the stored u and v, and changes no
+    state: batch norm without running statistics uses the batch even in
+    evaluation mode, and spectral norm iterates only in training mode."""
     twin = _twin(make, network).eval()
     for module in twin.modules():
         if _is_norm(module):
@@ -285,8 +285,9 @@ def evaluated(make, network):
 
 
 def _iterate(network):
-    """Three power iterations: u and v that are good, but not converged, as in
-    a run. Random ones would make sigma tiny, and a frozen pass huge."""
+    """Three power iterations, so that u and v are good but not converged, as in
+    a run. Random ones would make sigma tiny and the outputs of a frozen pass
+    huge."""
     with torch.no_grad():
         for module in network.modules():
             if not hasattr(module, "weight_orig"):
@@ -301,7 +302,7 @@ def _iterate(network):
 
 
 def randomize(network, seed):
-    """Weights of a size that keeps signals alive, whatever the layer."""
+    """Draws weights at a scale that keeps signals alive in every layer."""
     rng = torch.Generator().manual_seed(seed)
 
     def normal(shape):
@@ -327,7 +328,8 @@ def randomize(network, seed):
     load(network, values)
     with torch.no_grad():
         for module in network.modules():
-            # Equalized learning rates; the gain of a conditional norm is a layer.
+            # A float gain is that of equalized learning rates; the gain of a
+            # conditional norm is a layer.
             if isinstance(getattr(module, "gain", None), float):
                 module.weight /= module.gain
     _iterate(network)

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exported generators of every family beside `gandem sample`:
+"""Compares exported generators of every family with `gandem sample`:
 
     python tests/oracles/onnx_agreement.py BIN [CASE...]
 
 BIN is the folder of gandem's programs. Each case trains narrow networks for 40
 rounds, writes generator.pt and generator.onnx (gandem.Run.export), and compares
-16 images of the same noise: those of plain `torch.jit.load` with the bytes that
-`gandem sample` writes (how far a value is outside of what rounds to its byte:
-1e-5 at most), and those of onnxruntime with those of the .pt (1e-4 at most). The
-noise is drawn as docs/reference/numerics.md has it. Prints a line of a table for
-each; ends with 1 if one is farther away. Needs torch==2.11.0, onnx, onnxruntime,
-numpy, and Fashion-MNIST where recipes/mlp_smoke.textproto finds it.
+16 images of the same noise. Values from plain `torch.jit.load` must round to the
+bytes of `gandem sample`, with a tolerance of 1e-5; images from onnxruntime must
+equal those of the .pt within 1e-4. docs/reference/numerics.md describes the
+noise. Prints a row of a table per case and exits with 1 if a case differs more.
+Needs torch==2.11.0, onnx, onnxruntime, numpy, and Fashion-MNIST at the place of
+recipes/mlp_smoke.textproto.
 """
 import gzip
 import os
@@ -30,7 +30,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 NUM_IMAGES = 16
 NOISE_DIM = 16
 CLASS = 3
-INPUT = 90  # value of all pixels of images that are translated
+INPUT = 90  # value of all pixels of input images
 SAMPLE = 8  # Purpose::kSample of common/philox.h
 TOLERANCE = {"sample": 1e-5, "onnx": 1e-4}
 # Case: pixels, network, classes.
@@ -73,7 +73,7 @@ def run_program(*arguments):
 
 
 def write_inputs(path):
-    """As many images of one gray as Fashion-MNIST has, in its format."""
+    """Writes as many uniformly gray images as Fashion-MNIST has, in its format."""
     with gzip.open(path, "wb", compresslevel=1) as out:
         out.write(struct.pack(">IIII", 0x803, 60000, 28, 28))
         for _ in range(60000):
@@ -83,9 +83,9 @@ def write_inputs(path):
 def train(program, folder, case):
     pixels, network, classes = CASES[case]
     both = network.format(z=f"noise_dim: {NOISE_DIM}")
-    # Until batch norm's averages are those of its layers: else images of narrow
-    # networks hardly depend on the noise. Options of the generator alone are no
-    # harm to a discriminator.
+    # With fewer rounds, batch norm's averages are far off, and images of narrow
+    # networks hardly depend on the noise. The options of the generator do not
+    # affect the discriminator.
     sets = ["rounds=40", "checkpoint.every_rounds=40",
             "samples.every_rounds=0", "ema.decay=0",
             "generator.optimizer.adam.learning_rate=0.005",
@@ -105,7 +105,7 @@ def train(program, folder, case):
 
 
 def outside(values, stored):
-    """How far values are from the interval that rounds to the stored bytes."""
+    """Distance of values from the interval that rounds to the stored bytes."""
     low = (stored - 0.5) / 127.5 - 1
     high = (stored + 0.5) / 127.5 - 1
     low[stored == 0], high[stored == 255] = -np.inf, np.inf

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""100 steps of every optimizer in float64: by PyTorch where it has it, by NumPy
-straight from the paper where it has not (or has a variant of it).
+"""100 steps of every optimizer in float64: by PyTorch if it has the optimizer,
+otherwise by NumPy straight from the paper.
 
     python tests/oracles/optimizer_goldens.py tests/goldens
 
@@ -10,7 +10,7 @@ Needs torch==2.11.0, numpy and safetensors. Writes optimizers.safetensors:
     noise.<parameter>        [100, ...]; the gradient of step t, counted from 0,
                              is noise[t] + 0.3 * parameter
     <case>.config            the OptimizerConfig as text, its bytes as float64
-    <case>.<parameter>       after the last step
+    <case>.<parameter>       parameters after the last step
 """
 import math
 import sys
@@ -41,13 +41,13 @@ def by_torch(make, initial, noise, before_step=lambda optimizer, step: None):
 
 
 def pytorch(name, **options):
-    """A case by torch.optim.<name>, plainly one tensor after the other."""
+    """A case by torch.optim.<name>, one tensor after the other."""
     return lambda *args: by_torch(
         lambda p: getattr(torch.optim, name)(p, foreach=False, **options), *args)
 
 
 def adam_of_r3gan(steps, first, last, **options):
-    """beta2 by cosine_decay_with_warmup of the authors."""
+    """Adam with beta2 by the authors' cosine_decay_with_warmup."""
     def set_beta2(optimizer, step):
         decay = 0.5 * (1 + np.cos(np.pi * step / steps))
         beta2 = last if step > steps else first + (1 - decay) * (last - first)
@@ -60,7 +60,7 @@ def adam_of_r3gan(steps, first, last, **options):
 
 
 def adafactor_of_torch(**options):
-    """PyTorch factors the last two dimensions, we the first and the rest."""
+    """PyTorch factors the last two dimensions, gandem the first and the rest."""
     def run(initial, noise):
         def as_matrix(x, dim):
             return x if x.ndim == dim + 1 else x.reshape(*x.shape[:dim + 1], -1)
@@ -78,7 +78,7 @@ def adafactor_of_torch(**options):
 
 
 class Rule:
-    """How one parameter w moves. update() returns what is added to it."""
+    """The rule for one parameter w; update() returns the change of w."""
 
     def start(self, w):
         pass
@@ -118,7 +118,7 @@ class Adam(Rule):
 
 
 class Sgd(Rule):
-    """With L2 weight decay."""
+    """SGD with L2 weight decay."""
 
     def __init__(self, rate, decay):
         self.rate, self.decay = rate, decay
@@ -128,7 +128,7 @@ class Sgd(Rule):
 
 
 class Optimistic(Rule):
-    """Daskalakis et al. 2018, algorithm 1 at optimism 1, whatever is inside:
+    """Daskalakis et al. 2018, algorithm 1 (optimism 1), around any inner rule:
     w_t = w_{t-1} + (1 + optimism) * u_t - optimism * u_{t-1}, u_0 = 0."""
 
     def __init__(self, optimism, inner):
@@ -145,8 +145,8 @@ class Optimistic(Rule):
 
 
 class AdaBelief(Rule):
-    """Zhuang et al. 2020, algorithm 2; eps inside at every step and outside.
-    Rectified, as in adabelief-pytorch: the steps of RAdam (Liu et al. 2020)."""
+    """Zhuang et al. 2020, algorithm 2, with eps inside at every step and outside.
+    `rectified` uses the steps of RAdam (Liu et al. 2020), like adabelief-pytorch."""
 
     def __init__(self, rate, beta1, beta2, eps, eps_root, correct=True, l2=0.0,
                  decoupled=0.0, rectify=False):
@@ -156,7 +156,7 @@ class AdaBelief(Rule):
         self.m = self.s = 0.0
 
     def rectified(self, t):
-        """The step, but for the learning rate."""
+        """The step without the learning rate."""
         longest = 2 / (1 - self.beta2) - 1
         decayed = self.beta2**t
         length = longest - 2 * t * decayed / (1 - decayed)
@@ -181,7 +181,7 @@ class AdaBelief(Rule):
 
 
 class RmspropInside(Rule):
-    """Hinton 2012 with eps under the root, as TensorFlow has it."""
+    """Hinton 2012 with eps under the root, like TensorFlow."""
 
     def __init__(self, rate, alpha, eps_root):
         self.rate, self.alpha, self.eps_root, self.s = rate, alpha, eps_root, 0.0
@@ -213,7 +213,7 @@ class Lars(Rule):
 
 
 class Lamb(Rule):
-    """You et al. 2020, algorithm 2, phi the identity."""
+    """You et al. 2020, algorithm 2, with the identity as phi."""
 
     def __init__(self, rate, beta1, beta2, eps, decay, correct=True,
                  skip_vectors=False):
@@ -248,8 +248,8 @@ class Lion(Rule):
 
 class Adafactor(Rule):
     """Shazeer and Stern 2018, algorithms 4 (matrices) and 5 (vectors), with the
-    decay of section 7.2, the step sizes of section 8 and, for beta1, the
-    averaging of steps of the authors' code."""
+    decay of section 7.2, the step sizes of section 8, and beta1 averaging steps
+    like in the authors' code."""
 
     def __init__(self, rate, relative=True, scale=True, beta1=0.0, d=1.0,
                  decay=0.0, eps1=1e-30, eps2=1e-3, exponent=0.8):
@@ -279,7 +279,7 @@ class Adafactor(Rule):
         if self.beta1:
             self.m = self.beta1 * self.m + (1 - self.beta1) * step
             step = self.m
-        return -step - self.rate * self.decay * w  # as torch.optim
+        return -step - self.rate * self.decay * w  # like torch.optim
 
 
 class Lookahead(Rule):
@@ -300,7 +300,7 @@ class Lookahead(Rule):
         return self.slow - w
 
 
-# --- The cases: config of ours, and who computes it ---
+# --- Cases: gandem's config, and the function that computes it ---
 
 CASES = {
     "adam": (
@@ -452,7 +452,7 @@ def main(folder):
     out = {}
     for name, shape in SHAPES.items():
         out[f"initial.{name}"] = rng.standard_normal(shape)
-        # Of very different sizes, so that eps matters for some elements.
+        # Very different magnitudes, so that eps matters for some elements.
         scale = 10.0**rng.integers(-6, 2, shape)
         out[f"noise.{name}"] = scale * rng.standard_normal((STEPS, *shape))
     initial = [out[f"initial.{name}"] for name in SHAPES]

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""R3GAN's networks (Huang et al. 2024, Config E) in plain PyTorch, beside those
-of networks.py and with the same rules. Written from the description of the
-authors' code: resampling is a (transposed) convolution with a 4x4 kernel, as
-there, and labels are one-hot vectors.
+"""R3GAN's networks (Huang et al. 2024, Config E) in plain PyTorch, by the rules of
+networks.py. Written from the description of the authors' code: resampling is a
+(transposed) convolution with a 4x4 kernel, and labels are one-hot vectors.
 
-Widths and groups are of the stages from 4x4 up.
+Widths and groups are listed for the stages from 4x4 up.
 """
 import torch
 from torch import nn
@@ -114,7 +113,7 @@ class R3ganDiscriminator(_Conditional):
         return said[:, 0]
 
 
-# As conditional_networks.CASES.
+# In the format of conditional_networks.CASES.
 CASES = {
     "r3gan": (
         0, 32,

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generators of published code, written anew: the same modules under the same
-names, with the published constants.
+"""Generators of published code, rewritten with the same modules, names and
+constants.
 
     python tests/oracles/reference_generators.py tests/goldens
 
 Needs torch==2.11.0 and safetensors. Writes reference_names/<case>.safetensors:
 
     state.<tensor>   the class's whole state dict
-    noise, labels    what it is given; labels for conditional networks
-    images           what it makes in evaluation mode
+    noise, labels    the inputs; labels only for conditional networks
+    images           the outputs in evaluation mode
 """
 import sys
 
@@ -18,7 +18,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils import spectral_norm
 
-STUDIOGAN_EPS = 1e-4  # of batch norm; 1e-6 of spectral norm
+STUDIOGAN_EPS = 1e-4  # for batch norm; 1e-6 for spectral norm
 
 
 def _norm(channels, affine=True):
@@ -84,8 +84,8 @@ class StudioganBlock(nn.Module):
 
 
 class StudioganResnet(nn.Module):
-    """PyTorch-StudioGAN, resnet.Generator, and big_resnet.Generator where
-    `shared` is above 0. `channels`: of the first layer and of each block."""
+    """PyTorch-StudioGAN, resnet.Generator, or big_resnet.Generator if `shared` is
+    above 0. `channels` are those of the first layer and of each block."""
 
     def __init__(self, z, channels, classes=0, shared=0, spectral=False,
                  attention_after=0):
@@ -256,15 +256,15 @@ CASES = {
 
 
 def _randomize(network, generator):
-    """Nothing is 0 or 1 by default, and the vectors of spectral norm do not
-    move any more."""
+    """Replaces all default values of 0 and 1, and lets the vectors of spectral
+    norm converge."""
     with torch.no_grad():
         for name, tensor in network.state_dict().items():
             if name.endswith("running_var"):
                 tensor.uniform_(0.5, 2, generator=generator)
             elif tensor.is_floating_point():
                 tensor.normal_(0, 0.1, generator=generator)
-                if tensor.dim() > 1:  # noise has to reach the images
+                if tensor.dim() > 1:  # the noise must reach the images
                     tensor.mul_(10 / tensor[0].numel()**0.5)
                 elif name.endswith("weight") or name.endswith("sigma"):
                     tensor.add_(1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ResNets of SNGAN in all their forms, and of WGAN-GP (see networks.py)."""
+"""The ResNets of SNGAN in all forms, and of WGAN-GP (see networks.py)."""
 from torch import nn, tanh
 from torch.nn import functional as F
 from torch.nn.utils import spectral_norm
@@ -31,7 +31,7 @@ class GeneratorBlock(nn.Module):
 
 
 class DiscriminatorBlock(nn.Module):
-    """norm: "spectral", "batch", "layer" or None."""
+    """norm is "spectral", "batch", "layer" or None."""
 
     def __init__(self, a, hidden, b, down, norm, first=False, rectified=False,
                  first_bias=True, average_first=False):

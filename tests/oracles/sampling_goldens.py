@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What samples of one Gaussian measure: tests/goldens/sampling.safetensors.
+"""Measures Frechet distances of samples from one Gaussian:
 
   python tests/oracles/sampling_goldens.py tests/goldens
 
-A Monte-Carlo experiment in numpy, which knows none of our formulas: the mean and
-the spread of the Frechet distance between a sample of n rows and a fixed or new
-sample of m rows, with eigenvalues k^-power. Prints what it found; takes minutes."""
+A Monte-Carlo experiment in numpy without gandem's formulas: the mean and the
+spread of the Frechet distance between a sample of n rows and a fixed or new
+sample of m rows, with eigenvalues k^-power. Prints the results and writes
+sampling.safetensors; takes minutes."""
 
 import sys
 
@@ -16,13 +17,13 @@ from safetensors.numpy import save_file
 BIAS = [(64, 32, 32, 1.0), (64, 32, 2000, 1.0), (64, 100, 100, 1.0),
         (64, 400, 400, 1.0), (256, 100, 100, 1.0), (256, 100, 250, 0.5),
         (256, 1000, 100, 1.0)]
-# dimensions, n, m, how far the mean is away in units of the deviations
+# dimensions, n, m, distance of the means in units of the deviations
 SPREAD = [(32, 16, 200, 0.0), (32, 128, 200, 0.0), (32, 16, 200, 1.0),
           (32, 128, 200, 1.0)]
 
 
 def root(rows):
-    """Its transpose times itself is the covariance, in few rows."""
+    """A matrix R of few rows for which R^T R is the covariance."""
     rows = rows.astype(np.float64)
     centered = (rows - rows.mean(0)) / np.sqrt(len(rows) - 1)
     return np.linalg.qr(centered, mode="r")
@@ -47,7 +48,7 @@ def measure_bias(rng, out):
                   for _ in range(40 if dim < 200 else 20)]
         rows.append([dim, n, m, power, np.mean(values),
                      np.std(values, ddof=1) / np.sqrt(len(values))])
-        # Of samples of m rows, what an evaluation knows of the Gaussian.
+        # An evaluation knows the Gaussian only from a sample of m rows.
         samples = [rng.randn(m, dim) * scale for _ in range(4)]
         out[f"eigenvalues.{i}"] = np.stack([np.linalg.svd(
             root(x), compute_uv=False)[:min(dim, m - 1)]**2 for x in samples])

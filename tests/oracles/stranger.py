@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Does runs again from their folders alone, in plain PyTorch and in float64, and
-compares what they end with with their newest checkpoints:
+"""Repeats runs from their folders alone, in plain PyTorch and in float64, and
+compares the results with the newest checkpoints:
 
     gandem train recipes/mlp_smoke.textproto --run_dir runs/s \\
         --set generator.precision=FLOAT64 --set discriminator.precision=FLOAT64 \\
@@ -9,14 +9,14 @@ compares what they end with with their newest checkpoints:
     python tests/oracles/stranger.py runs/s [--limit 1e-8]
 
 Needs torch==2.11.0, numpy and safetensors. Written from
-docs/reference/numerics.md and what that links, without code of gandem: it reads
-config.textproto, draws the first values, the noise and the order of the images,
-and trains one generator and one discriminator in one loop. A run of several
-workers per role is that of one, up to the order of sums.
+docs/reference/numerics.md and the pages that it links, without code of gandem.
+Reads config.textproto, draws the initial values, the noise and the order of the
+images, and trains one generator and one discriminator in one loop. A run of
+several workers per role equals a run of one, up to the order of sums.
 
-It exits with 0 if all parameters and buffers of both networks and of the average
-are as near as the limit, with 1 if not, and with 2 if the run has something that
-is not done here. That is all but:
+Exits with 0 if all parameters and buffers of both networks and of the average
+are within the limit, with 1 if not, and with 2 if the run uses anything that is
+not supported here. Supported are:
 
     precision   FLOAT64 in both roles and on the wire
     networks    mlp, dcgan, sndcgan
@@ -45,14 +45,14 @@ import networks as nets
 from stranger_inputs import RealImages, check_draws, normals, set_first_values
 
 GENERATOR_NOISE, DISCRIMINATOR_NOISE = 1, 2  # purposes
-ROUNDING = 1e-10  # a tensor that is smaller is compared with 1
+ROUNDING = 1e-10  # the error of a smaller tensor is absolute
 
 
 # --- The run folder ---
 
 
 def parse_text(text):
-    """Text-format protobuf as dictionaries; what is repeated is a list."""
+    """Text-format protobuf as dictionaries; repeated fields become lists."""
     tokens = re.findall(r'"(?:\\.|[^"\\])*"|[{}:]|[^\s{}:"]+',
                         re.sub(r"(?m)^\s*#.*$", "", text))
     place = 0
@@ -113,15 +113,14 @@ def has_batch_norm(config, role):
 
 
 def not_done_here(config, manifest):
-    """What this script does not do, as messages."""
+    """Messages about settings that this script does not support."""
     faults = []
 
     def only(path, *accepted):
         found = config
         for part in path.split("."):
             found = found.get(part, {})
-        # The effective config has every value; {} is a message or list that
-        # nobody set.
+        # The effective config has every value; {} is an unset message or list.
         if found not in accepted:
             faults.append(f"{path} is {found!r}, not one of {accepted}")
 
@@ -158,7 +157,7 @@ def not_done_here(config, manifest):
                  "consistency_generated", "path_length",
                  "gradient_decay_steps"):
         only(f"penalties.{name}", 0)
-    only("penalties.lazy_update", "JOINED", {})  # {}: of an older run
+    only("penalties.lazy_update", "JOINED", {})  # {} in an older run
     only("augmentation.color", False)
     only("augmentation.translation", 0)
     only("augmentation.cutout", 0)
@@ -192,7 +191,6 @@ def newest_checkpoint(run_dir):
 
 
 def load_state(folder, role):
-    """All shards of a role."""
     state = {}
     for path in sorted(folder.glob(f"{role}-*.safetensors")):
         state.update(load_file(path))
@@ -203,7 +201,6 @@ def load_state(folder, role):
 
 
 def maker(config, role):
-    """Makes the role's network."""
     name, fields = family(config[role]["network"])
     size = config["data"]["image_size"]
     hidden = fields.get("hidden", [])
@@ -243,7 +240,7 @@ def mlp_generator(noise_dim, hidden, size, batch_norm):
 
 # --- Losses ---
 
-SEPARABLE = {  # of a real, of a generated image; of the generator
+SEPARABLE = {  # losses of real and generated images, and of the generator
     "NON_SATURATING": (lambda r: F.softplus(-r), F.softplus,
                        lambda g: F.softplus(-g)),
     "SATURATING": (lambda r: F.softplus(-r), F.softplus,
@@ -253,7 +250,7 @@ SEPARABLE = {  # of a real, of a generated image; of the generator
     "HINGE": (lambda r: F.relu(1 - r), lambda g: F.relu(1 + g), lambda g: -g),
     "WASSERSTEIN": (lambda r: -r, lambda g: g, lambda g: -g),
 }
-RELATIVE = {  # of logits that should be above the others
+RELATIVE = {  # the first logits should be above the second
     "RELATIVISTIC_PAIRED": lambda a, b: F.softplus(b - a),
     "RELATIVISTIC_AVERAGE":
         lambda a, b: F.softplus(b.mean() - a) + F.softplus(b - a.mean()),
@@ -261,7 +258,7 @@ RELATIVE = {  # of logits that should be above the others
 
 
 def slope_square(logits, x):
-    """Sum over images of |dD/dx|^2 / 2, by which D can be trained."""
+    """Sum over images of |dD/dx|^2 / 2, differentiable."""
     slope, = torch.autograd.grad(logits.sum(), x, create_graph=True)
     return (slope**2).sum() / 2
 
@@ -270,8 +267,7 @@ def slope_square(logits, x):
 
 
 def pieces_of(step_batch, batches, micro):
-    """Slices of the passes over a step: a batch after the other, each in
-    micro-batches of its own."""
+    """Slices of the passes of a step: the micro-batches of each batch."""
     batch = step_batch // batches
     return [slice(first, min(first + (micro or batch), begin + batch))
             for begin in range(0, step_batch, batch)
@@ -288,7 +284,7 @@ class Role:
         self.network.double()
         sync = self.config["sync"]
         self.batches = sync["interval"] if sync["mode"] == "ACCUMULATE" else 1
-        self.batch = self.config["batch_size"] * self.batches  # of a step
+        self.batch = self.config["batch_size"] * self.batches  # per step
         self.pieces = self.cut(self.batch, self.batches)
         self.optimizer = self.make_optimizer()
 
@@ -336,7 +332,7 @@ class Run:
         self.D = Role(config, "discriminator", 1 << 32)
         self.average = self.G.make().double()
         nets.load(self.average, nets.state(self.G.network))
-        # phi of the boundaries whose critics are needed
+        # phi at the boundaries whose critics are still needed
         self.critics = {0: nets.frozen(self.D.make, self.D.network)}
 
     def noise(self, purpose, step, piece):
@@ -353,13 +349,12 @@ class Run:
                 for piece in self.G.cut(self.D.batch, self.D.batches)])
 
     def generator_loss(self, logits, real_logits, images):
-        """The share of these images; real_logits: of a whole batch."""
+        """The part of these images; real_logits are those of a whole batch."""
         if self.relative:
             return self.relative(logits, real_logits).mean()
         return SEPARABLE[self.loss][2](logits).sum() / images
 
     def round(self, t):
-        """Of one round."""
         fresh = self.fresh_images(t) if self.fresh else None
         graphs = [self.G.network(self.noise(GENERATOR_NOISE, t, piece))
                   for piece in self.G.pieces]
@@ -397,14 +392,14 @@ class Run:
         return slopes
 
     def discriminator_step(self, step, images):
-        """The gradients with respect to the images, if FUSED."""
+        """Returns the gradients with respect to the images if FUSED."""
         D, n = self.D.network, self.D.batch
         real = self.real.numbers(step * n, n)
         slopes = torch.zeros_like(images)
         lazy = self.penalties["gradient_every_steps"]
         due = lazy if step % lazy == 0 else 0
         r1, r2 = due * self.penalties["r1"], due * self.penalties["r2"]
-        kept = {}  # relativistic: real logits, and what is added
+        kept = {}  # for relativistic losses: real logits and their penalty
 
         def on_real(piece):
             x = real[piece].clone().requires_grad_(r1 > 0)
@@ -461,9 +456,9 @@ class Run:
 
 
 def idle_biases(network):
-    """Those that batch norm takes away again, and the running means that they
-    are in: a gradient of rounding errors only, of which an Adam of small eps
-    makes steps."""
+    """Biases that batch norm cancels, and the running means that include them.
+    Their gradients are only rounding errors, which an Adam of small eps
+    amplifies."""
     layers = list(network.main)
     return {name for i, (layer, after) in enumerate(zip(layers, layers[1:]))
             if nets._is_norm(after) and layer.bias is not None
@@ -479,12 +474,12 @@ def distance(mine, theirs, is_idle):
 
 
 def compare(what, network, saved, prefix):
-    """The largest difference of a tensor, which it prints."""
+    """Prints and returns the largest difference of a tensor."""
     mine, idle = nets.state(network), idle_biases(network)
     theirs = {name[len(prefix):]: value for name, value in saved.items()
               if name.startswith(prefix)}
     if theirs.keys() != mine.keys():
-        print(f"{what}: tensors are named otherwise: "
+        print(f"{what}: tensor names differ: "
               f"{sorted(theirs.keys() ^ mine.keys())}")
         return math.inf
     worst, name = max((distance(mine[name], theirs[name], name in idle), name)
@@ -501,7 +496,7 @@ def check_run(run_dir, limit):
     print(f"{run_dir}, {rounds} rounds", flush=True)
     faults = not_done_here(config, manifest)
     if faults:
-        print("not done here:", *faults, sep="\n  ")
+        print("not supported here:", *faults, sep="\n  ")
         return 2
     run = Run(config)
     for t in range(rounds):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes into a run, for stranger.py: random numbers, first values and real
+"""Inputs of a run for stranger.py: random numbers, initial values and real
 images, from docs/reference/numerics.md.
 """
 import gzip
@@ -26,7 +26,7 @@ POWER_ITERATIONS = 15
 
 
 def words(seed, purpose, step, indices, count):
-    """[index, word]: Philox4x32-10 on arrays."""
+    """Philox4x32-10 on arrays: [index, word]."""
     mask, low32 = np.uint64(0xFFFFFFFF), np.uint64(32)
     indices = np.asarray(indices, dtype=np.uint64)[:, None]
     blocks = np.arange((count + 3) // 4, dtype=np.uint64)[None, :]
@@ -65,11 +65,10 @@ def check_draws():
     assert words(3 << 40 | 5, 7, 1 << 32, [4, 9], 8)[1].tolist() == expected
 
 
-# --- First values ---
+# --- Initial values ---
 
 
 def first_value(family_name, draw, shape):
-    """Of a weight, in double."""
     if family_name == "dcgan":
         return 0.02 * draw(normals)
     if family_name == "mlp":
@@ -83,7 +82,7 @@ def first_value(family_name, draw, shape):
 
 @torch.no_grad()
 def set_first_values(network, family_name, seed, first_tensor):
-    """Of a float32 network."""
+    """Sets the parameters of a float32 network."""
     number = first_tensor
 
     def draw(shape):
@@ -132,7 +131,7 @@ def set_first_values(network, family_name, seed, first_tensor):
 
 
 def area_taps(size_in, size_out):
-    """(first pixel, float32 weights) of each pixel; bilinear if it grows."""
+    """(first pixel, float32 weights) of each pixel; bilinear for enlargement."""
     taps = []
     for i in range(size_out):
         if size_in > size_out:
@@ -157,7 +156,7 @@ def area_taps(size_in, size_out):
 
 
 def resize_last_axis(values, size_out):
-    """float32 sums, ascending."""
+    """Resizes with float32 sums in ascending order."""
     out = np.zeros((*values.shape[:-1], size_out), np.float32)
     for i, (first, weights) in enumerate(area_taps(values.shape[-1],
                                                    size_out)):

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""StyleGAN2's networks (Karras et al. 2020, config F) in plain PyTorch, beside
-those of networks.py and with the same rules. Written from the paper: weights
-are modulated for each image (grouped convolutions), resampling inserts zeros
-and is a convolution with a 4x4 kernel.
+"""StyleGAN2's networks (Karras et al. 2020, config F) in plain PyTorch, by the
+rules of networks.py. Written from the paper: weights are modulated for each image
+(grouped convolutions), resampling inserts zeros and applies a 4x4 kernel.
 
-Noise of a training pass is that of images 0, 1, ... of a stream with key 0
-(common/philox.h) at `place`, evaluation has the constant noise. So are the second
-styles of images and where they begin; the mean style is that of training passes.
+The noise of a training pass, the second styles of images and their first layers
+come from images 0, 1, ... of a stream with key 0 (common/philox.h) at `place`.
+Evaluation has constant noise. Training passes update the mean style.
 """
 import math
 import pathlib
@@ -19,7 +18,7 @@ from torch.nn import functional as F
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "common"))
 import philox_reference  # noqa: E402
 
-DROPOUT = 6  # the purpose that says nothing else
+DROPOUT = 6  # the purpose of networks' own draws
 place = [DROPOUT, 0]  # purpose and step of the pass
 TAPS = torch.tensor([1., 3., 3., 1.], dtype=torch.float64) / 8
 
@@ -39,7 +38,7 @@ def normals(index, count):
 
 
 def mixing(index, probability, layers, noise_dim):
-    """The layer where the second style begins (`layers`: nowhere), and its
+    """The first layer of the second style (`layers` if there is none), and its
     noise."""
     words = list(philox_reference.words(0, *place, index, noise_dim + 2))
     mixed = ((words[1] << 32 | words[0]) >> 11) / 2**53 < probability
@@ -122,7 +121,7 @@ class Modulated(nn.Module):
         if self.demodulate:
             square = (weight**2).sum((2, 3, 4), keepdim=True)
             weight = weight / (square + 1e-8).sqrt()
-        if self.up:  # a transposed convolution, by inserted zeros
+        if self.up:  # transposed convolution through inserted zeros
             x = F.pad(with_zeros(x), (2, 1, 2, 1))
             weight = weight.flip(3, 4)
         x = F.conv2d(x.reshape(1, n * a, *x.shape[2:]),
@@ -207,7 +206,7 @@ class Stylegan2Generator(nn.Module):
         super().__init__()
         self.mixing = mixing
         self.evaluating = False
-        self.psi = 1  # of an evaluating pass
+        self.psi = 1  # truncation of an evaluating pass
         self.noise_dim = noise_dim
         self.mapping = Mapping(noise_dim, classes, style, layers)
         self.basis = Basis(widths[0])
@@ -217,7 +216,6 @@ class Stylegan2Generator(nn.Module):
                                             size, channels))
 
     def styles(self, z, labels, layers):
-        """Of each layer."""
         style = self.mapping(z, labels)
         mean = self.mapping.w_avg
         if self.evaluating:
@@ -304,7 +302,7 @@ class Stylegan2Discriminator(nn.Module):
         return x[:, 0]
 
 
-# As conditional_networks.CASES, with the number of images.
+# In the format of conditional_networks.CASES, with the number of images.
 CASES = {
     "stylegan2": (
         0, 16, 4,

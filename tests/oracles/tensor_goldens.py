@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shards of tensors as other programs write them, and what they hold.
+"""Writes shards of tensors with other programs, and the expected values.
 
     python3 tests/oracles/tensor_goldens.py tests/goldens/tensors
 
-writes
-    halves.safetensors  `latents` F16 [4, 4, 16, 16]: of all exponents and both
-                        signs, subnormal numbers among them; `labels` I64 [4];
+    halves.safetensors  `latents` F16 [4, 4, 16, 16] with all exponents and both
+                        signs, including subnormal numbers; `labels` I64 [4];
                         `expected` F32 [4096], the same numbers by numpy
     images-0.npy        float32 [3, 3, 2, 2], 0, 1/64, 2/64 ... from numpy.save
     labels-0.npy        int64 [3]: 2, 0, 1
 
-numpy 2.4 and safetensors 0.8 wrote those that are there.
+The committed files are from numpy 2.4 and safetensors 0.8.
 """
 import pathlib
 import sys
@@ -20,7 +19,7 @@ from safetensors.numpy import save_file
 
 
 def halves():
-    """4,096 finite ones: each exponent with 64 mantissas, and each sign."""
+    """4,096 finite halves: each exponent with 64 mantissas and both signs."""
     exponents = np.arange(31, dtype=np.uint16)[:, None] << 10
     mantissas = (np.arange(64, dtype=np.uint16) * 16 + 9)[None, :]
     positive = (exponents | mantissas).reshape(-1)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole training runs in float64, written from the papers and docs without any
-code of gandem: one round below, for all losses and for local SGD.
+"""Whole training runs in float64, for all losses and for local SGD, written from
+the papers and docs without any code of gandem.
 
     python tests/oracles/training_goldens.py tests/goldens
 
@@ -18,48 +18,48 @@ with lag L, theta_t the generator and phi_t the discriminator after t steps:
         buffers, a copy for counters and before START_ROUND
 
 A fused case (lag 1) has no frozen pass: the gradient of the generator loss with
-respect to x_t comes from the training pass on x_t, which stands before that on
-the real images, but for relativistic losses, which need those first.
+respect to x_t comes from the training pass on x_t. That pass precedes the one on
+the real images, except for relativistic losses, which need the real images first.
 
 With micro-batches each pass is over one micro-batch, in ascending order (all
 real ones, then all generated ones); a loss is the sum over its images divided
 by the whole batch size.
 
-Parameters whose names a case's `freeze` matches have requires_grad False, and
-those that `factors` matches (the first that does) are parameter groups with that
-times the learning rate. Their layers still run as in training: spectral norm
-iterates, batch norm records.
+Parameters whose names match a case's `freeze` have requires_grad False. The first
+match in `factors` multiplies the learning rate of a parameter. Layers of frozen
+parameters still run as in training: spectral norm iterates, batch norm records.
 
 A case with path lengths (Karras et al. 2020, equation 4) adds, in every n-th
 generator step, weight * n * mean over the first batch / shrink noises of that step
-of (|J^T y| - a)^2: J the derivative of the image by the styles of its layers, whose
-squares are averaged over the layers, y the file's `direction` / sqrt(height * width),
-a = 0.99 a + 0.01 * mean |J^T y| of such steps before this one, from 0. What a
-StyleGAN2 draws is that of purpose 1 and step t for x_t, 25 and t for path lengths.
+of (|J^T y| - a)^2. J is the derivative of the image by the styles of its layers,
+whose squares are averaged over the layers; y is the file's `direction` /
+sqrt(height * width); a is 0 at first, and each such step ends with
+a = 0.99 a + 0.01 * mean |J^T y|. StyleGAN2's draws have purpose 1 and step t for
+x_t, purpose 25 and step t for path lengths.
 
-A case with `separate` takes lazy terms in a second Adam step of their own after
-that of the step, at the parameters that it has left, as StyleGAN2's program does; r1 on
-the same real images. a then moves before the term, whose gradient passes through it. The
-rates and betas of STYLEGAN2 are that program's: times k / (k + 1), and to that power.
+A case with `separate` takes lazy terms in a second Adam step after the normal
+one, at the updated parameters, like StyleGAN2's program; r1 uses the same real
+images. There a moves before the term, and the gradient passes through a. The rates
+of STYLEGAN2 are that program's times k / (k + 1), the betas to that power.
 
 An adaptive case augments what D sees (ada_goldens.py) with probability p, from
 draws of seed 0 (common/philox.h): step t and the image's place in the batch, and
 12, 13 or 14 for real, generated and judged images. A critic has the p of its
-version. After every ADA_INTERVAL-th discriminator step p moves by the images of
-those steps / ADA_IMAGES, up if the mean sign of the logits on their real images is
-above ADA_TARGET, down if it is below, and stays in [0, 1].
+version. After every ADA_INTERVAL-th discriminator step, p moves by the number of
+images of those steps / ADA_IMAGES: up if the mean sign of the logits on their real
+images is above ADA_TARGET, down if it is below. p stays in [0, 1].
 
-With several ranks there are as many generators and discriminators, each with a
-contiguous slice of the batch, that train by themselves (local SGD, Stich 2019);
-after every SYNC_EVERY-th step of a role all of its ranks become their mean, over
-parameters and the optimizer's float state (momentum, Adam's moments), with the
-slices' sizes as weights. The last round is no such one, so that ranks differ.
+With several ranks, each rank has its own generator, discriminator and contiguous
+slice of the batch, and trains by itself (local SGD, Stich 2019). After every
+SYNC_EVERY-th step of a role, all of its ranks become their mean, over parameters
+and the optimizer's float state (momentum, Adam's moments), with the slices' sizes
+as weights. The last round is not such a step, so that the ranks differ.
 
 Writes training/<name>.safetensors for FILES below, each with
 
     initial.generator.<tensor>, initial.discriminator.<tensor>   float32
     noise      [rounds, batch, NOISE_DIM], float32
-    direction  [rounds, batch, channels, size, size], float32: with path lengths
+    direction  [rounds, batch, channels, size, size], float32, for path lengths
     real       [images, channels, size, size], float32; image j of step t is
                number (t * batch + j) mod images; local: [rounds, batch, ...]
     <case>.generator.<tensor>, <case>.average.<tensor>,
@@ -68,8 +68,8 @@ Writes training/<name>.safetensors for FILES below, each with
     <case>.loss_<part>                  [rounds], one rank only
     <case>.p                            [rounds], after each; adaptive only
 
-where <tensor> are gandem's names of parameters and buffers. Inputs are float32
-so that they are the same numbers in both precisions.
+<tensor> is gandem's name of a parameter or buffer. Inputs are float32, so that
+both precisions get the same numbers.
 """
 import dataclasses
 import fnmatch
@@ -101,11 +101,11 @@ ADA_INTERVAL = 2
 ADA_IMAGES = 50
 
 
-# --- What a step minimizes ---
+# --- Losses of a step ---
 
 
 class PerImage:
-    """A sum over images of a loss of each."""
+    """A loss that is a sum over images."""
     parts = ("real", "generated", "generator")
 
     def __init__(self, real, generated, generator):
@@ -127,7 +127,8 @@ class PerImage:
         return self.generator(critic(image)).sum() / batch
 
     def train_fused(self, D, reals, images, t):
-        """The same; also the generator's loss and its gradients of images."""
+        """Like train(); also returns the generator's loss and its gradients with
+        respect to the images."""
         batch = sum(map(len, reals))
         real = generated = generator = 0.0
         slopes = []
@@ -156,7 +157,7 @@ def non_saturating():
     return PerImage(bce(1.0), bce(0.0), bce(1.0))
 
 
-def softplus():  # non-saturating, written in another way
+def softplus():  # an equivalent form of non_saturating()
     return PerImage(lambda r: F.softplus(-r), F.softplus,
                     lambda g: F.softplus(-g))
 
@@ -174,14 +175,14 @@ def slope_square(D, x):
 
 
 class Joint:
-    """A loss of all logits of a batch, with penalties; r1 and r2 at every
-    `every`-th step only.
+    """A loss of all logits of a batch, with penalties. r1 and r2 apply only in
+    every `every`-th step.
 
-    LeCam's anchors are averages of the mean logits of the steps before, or, if
-    they move first, of this step, too; until LECAM_START they are those of the
-    last step, and the penalty begins in the step after LECAM_START. A relativistic generator step compares its image j
-    of round t with real image (t * batch + j) mod images, judged by the same
-    frozen critic.
+    LeCam's anchors are averages of the mean logits of the previous steps, and of
+    this step if they move first. Until LECAM_START they are the mean logits of
+    the last step, and the penalty begins in the step after LECAM_START. A
+    relativistic generator step compares its image j of round t with real image
+    (t * batch + j) mod images by the same frozen critic.
     """
     parts = ("discriminator", "generator")
     LOSSES = {
@@ -242,7 +243,7 @@ class Joint:
         if not self.separate or t % self.every != 0:
             return None
         x, = reals
-        # Every parameter gets a gradient, if only 0.
+        # The second term gives every parameter a gradient, if only 0.
         return (self.every * self.weights["r1"] * slope_square(D, x)
                 + 0 * D(x).sum())
 
@@ -257,7 +258,7 @@ class Joint:
 
 
 def draws(purpose, step, count):
-    """Rows of uniform numbers, one for each image."""
+    """Rows of uniform numbers, one row per image."""
     rows = []
     for index in range(count):
         w = list(philox_reference.words(0, purpose, step, index,
@@ -268,7 +269,7 @@ def draws(purpose, step, count):
 
 
 class Adaptive:
-    """A loss of each image, of augmented images."""
+    """A loss per image, on augmented images."""
 
     def __init__(self, loss):
         self.loss, self.parts = loss, loss.parts
@@ -312,7 +313,7 @@ class PathLength:
     def loss(self, G, z, direction, t):
         count = len(z) // self.shrink
         styles.place[:] = [25, t]
-        G.eval()  # the mean style stays
+        G.eval()  # does not change the mean style
         w = torch.stack(G.styles(z[:count], None, 2 * len(G.sizes)), dim=1)
         x = G.images(w.unbind(1))
         G.train()
@@ -322,13 +323,13 @@ class PathLength:
         moved = self.mean + 0.01 * (lengths.mean() - self.mean)
         mean = moved if self.separate else self.mean
         self.mean = moved.item()
-        # Every parameter gets a gradient, if only 0.
+        # The second term gives every parameter a gradient, if only 0.
         return (self.weight * self.every * ((lengths - mean)**2).mean()
                 + 0 * x.sum())
 
 
 def version(make, D):
-    """A frozen copy, with its probability if it has one."""
+    """A frozen copy, with the probability p if there is one."""
     critic = nets.frozen(make, D)
     if hasattr(D, "p"):
         critic.p = D.p
@@ -338,8 +339,8 @@ def version(make, D):
 # --- A run ---
 
 
-# eps is large because a bias before batch norm has a gradient of rounding errors
-# only, which Adam would otherwise blow up: two correct programs differ there.
+# The gradient of a bias before batch norm is only rounding errors, which Adam
+# with a small eps would amplify, so that two correct programs would differ.
 ADAM = {"generator": dict(lr=1e-3, betas=(0.5, 0.99), eps=1e-5),
         "discriminator": dict(lr=2e-3, betas=(0.0, 0.9), eps=1e-6)}
 
@@ -349,7 +350,7 @@ def adam(parameters, role):
 
 
 # Adam of the reference program before the correction for lazy terms, and the
-# number of steps from one lazy term to the next.
+# interval of lazy terms in steps.
 STYLEGAN2 = dict(lr=2e-3, betas=(0.0, 0.99), eps=1e-8)
 STYLEGAN2_EVERY = {"generator": 2, "discriminator": 3}
 
@@ -380,12 +381,12 @@ def decayed_sgd(parameters, role):
 class Case:
     objective: typing.Callable
     lag: int = 0
-    micro: int = 1000  # images of a micro-batch
+    micro: int = 1000  # images per micro-batch
     fused: bool = False
     optimizer: typing.Callable = adam
     freeze: dict = dataclasses.field(default_factory=dict)  # role: patterns
     factors: dict = dataclasses.field(default_factory=dict)  # role: {pattern: x}
-    path_length: tuple = ()  # of PathLength
+    path_length: tuple = ()  # arguments of PathLength
 
 
 def matches(name, patterns):
@@ -443,7 +444,7 @@ def synchronize(ranks, slices):
 
 
 def train(make, initial, noise, real, direction, slices, case):
-    """The ranks' networks by role, the average, and rank 0's losses."""
+    """Returns the ranks' networks by role, the average, and rank 0's losses."""
     def start(role):
         network = make[role]().double()
         nets.load(network, initial[role])
@@ -526,7 +527,7 @@ def train(make, initial, noise, real, direction, slices, case):
             torch.tensor(records, dtype=torch.float64), objectives[0])
 
 
-# --- What is trained ---
+# --- Cases ---
 
 
 @dataclasses.dataclass
@@ -538,9 +539,9 @@ class File:
     channels: int = 1
     size: int = 8
     rounds: int = 20
-    slices: list = dataclasses.field(default_factory=lambda: [4])  # the batch
+    slices: list = dataclasses.field(default_factory=lambda: [4])  # batch sizes
     num_real: tuple = (6,)
-    has_direction: bool = False  # of path lengths
+    has_direction: bool = False  # for path lengths
 
 
 def mlp(**more):
@@ -654,7 +655,7 @@ def write(path, file):
     real = torch.rand(*file.num_real, file.channels, file.size, file.size,
                       generator=rng) * 2 - 1
     if file.size == 32:
-        # Not mere noise: a ramp that differs from image to image.
+        # A ramp that differs from image to image, with noise.
         slope = torch.linspace(-0.9, 0.9, 32)
         real = 0.3 * real + 0.7 * slope * torch.linspace(
             -1, 1, len(real))[:, None, None, None]

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pix2pix's networks, recursively, as the paper's figure draws the U-Net (see
-networks.py). Without dropout. forward() takes the image that is translated as
-its second argument."""
+"""pix2pix's networks without dropout (see networks.py). The U-Net is recursive,
+like the paper's figure. forward() takes the input image as its second argument."""
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -30,7 +29,7 @@ class UnetGenerator(Generator):
             setattr(self, f"up{i}", nn.Sequential(*up))
 
     def _level(self, i, x):
-        """From the features above level i to the same after its way up."""
+        """Maps the features above level i through this level and all below."""
         below = getattr(self, f"down{i}")(x)
         if i < self.levels - 1:
             deeper = self._level(i + 1, F.leaky_relu(below, 0.2))

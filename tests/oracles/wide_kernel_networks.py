@@ -13,15 +13,15 @@ class Crop(nn.Module):
 
 
 class ImageNorm(nn.Module):
-    """Layer norm over channels and pixels, an affine pair for each channel:
-    group norm with one group, under the names weight and bias."""
+    """Layer norm over channels and pixels with an affine pair for each channel:
+    a group norm with one group, under the names weight and bias."""
 
     def __new__(cls, channels):
         return nn.GroupNorm(1, channels, eps=1e-5)
 
 
 def same_padding(size, kernel=5, stride=2):
-    """TensorFlow's SAME: rows of zeros before and after `size` rows."""
+    """TensorFlow's SAME: number of zero rows before and after `size` rows."""
     out = -(-size // stride)
     total = max((out - 1) * stride + kernel - size, 0)
     return total // 2, total - total // 2
@@ -39,8 +39,8 @@ class SameConv(nn.Conv2d):
 
 
 class SameConvTranspose(nn.ConvTranspose2d):
-    """The transpose of a SameConv of images of twice the size: what falls on
-    the zeros is cut off."""
+    """The transpose of a SameConv on images of twice the size; cuts off the rows
+    that fall on the zeros."""
 
     def __init__(self, a, b):
         super().__init__(a, b, 5, 2)

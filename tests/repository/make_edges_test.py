@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What scripts/make_edges.py makes of images: make_edges_test.py SCRIPT."""
+"""Tests the output of scripts/make_edges.py: make_edges_test.py SCRIPT."""
 import gzip
 import pathlib
 import struct

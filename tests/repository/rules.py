@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules of the tree that no compiler checks: rules.py RULE ROOT [ARGUMENT...]
 
-Prints every fault and ends with 1 if there is one. Each function below is a
-rule: it takes the tree's root (and what its comment says) and yields faults.
-rules_test.py plants a violation of each.
+Prints all faults and exits with 1 if there is one. Each rule is a function that
+takes the tree's root (and the arguments in its docstring) and yields faults.
+rules_test.py plants a violation of each rule.
 """
 import json
 import os
@@ -12,9 +12,9 @@ import re
 import subprocess
 import sys
 
-# The folders that each folder may include (docs/architecture.md has the
-# picture). Only tests/ and benchmarks/ include tests/ and benchmarks/, and
-# nothing includes extras/.
+# The folders that each folder may include (picture in docs/architecture.md).
+# Only tests/ and benchmarks/ include tests/ and benchmarks/; no folder includes
+# extras/.
 BASE = {"common", "proto"}
 BELOW_TRAINING = BASE | {"exchange", "collective", "pipeline", "models"}
 MAIN = BELOW_TRAINING | {"training"}
@@ -46,11 +46,11 @@ CORE = set(LAYERS) - {"examples"}
 ANYTHING = set(LAYERS) | {"tests", "benchmarks"}
 LAYERS["tests"] = ANYTHING
 LAYERS["benchmarks"] = ANYTHING
-# Each extra by itself; its tests may include what tests/ may.
+# Extras do not include each other; their tests may include the same as tests/.
 LAYERS["extras"] = CORE
 
-# The rooms of a folder, from the bottom up: each may include those before it,
-# those that share its line excepted. "" is the folder's own files.
+# The subfolders (rooms) of a folder, from the bottom up: each may include the
+# tuples before its own. "" stands for the folder's own files.
 ROOMS = {
     "common": [("",), ("files",), ("process",),
                ("checkpoint", "config", "security", "stalls"),
@@ -75,7 +75,7 @@ ROOMS = {
                       ("reports",), ("command_line",), ("commands",)],
 }
 
-# More than this and a folder needs rooms.
+# A folder with more files needs subfolders.
 MOST_FILES = 30
 
 TORCH_FREE = {"proto", "common", "exchange", "collective", "pipeline",
@@ -96,13 +96,13 @@ PLACES = [
     ("prometheus-cpp", r"prometheus/", r"\bprometheus::",
      r"(tests/)?control_plane/monitoring/"),
     ("spdlog", r"spdlog/", r"\bspdlog::", r"common/process/log\.(cc|h)"),
-    # Their macros clash with those of LibTorch.
+    # The macros clash with those of LibTorch.
     ("glog-style logging", r"glog/|absl/log/", r"(?!)", r"(?!)"),
 ]
 
 
 def files(root, pattern):
-    """Paths below root whose names match, build folders and the like left out."""
+    """Paths below root whose names match, without build folders and the like."""
     for folder, folders, names in os.walk(root):
         at_top = pathlib.Path(folder) == root
         folders[:] = sorted(
@@ -124,7 +124,7 @@ def without_comments(text):
 
 
 def part_of(name):
-    """The top folder of a file; of one in extras/, the extra's: extras/a."""
+    """The top folder of a file, or extras/NAME for a file of an extra."""
     parts = name.split("/")
     return "/".join(parts[:2 if parts[0] == "extras" else 1])
 
@@ -141,15 +141,15 @@ def may_include(name, header):
 
 
 def is_of_deleted_extra(root, name):
-    """Links and lists may name what an extra has: whoever deletes the extra
-    does not have to look for them."""
+    """Links and lists may name files of a deleted extra, so that deleting one
+    needs no other change."""
     part = part_of(name)
     return part.startswith("extras/") and not (root / part).is_dir()
 
 
 def includes(root):
-    """Every #include is an arrow that LAYERS draws, from a place that PLACES
-    allows; our own headers are named from the root."""
+    """LAYERS and PLACES allow every #include; paths of gandem's headers start at
+    the root."""
     for path in sources(root):
         name = path.relative_to(root).as_posix()
         folder = name.split("/")[0]
@@ -183,8 +183,7 @@ def includes(root):
 
 
 def room_order(name, header):
-    """Whether the file `name` may include `header` where both are in a folder
-    with rooms."""
+    """Whether ROOMS lets the file `name` include `header`."""
     top = name.split("/")[0]
     if top not in ROOMS or header.split("/")[0] != top:
         return True
@@ -195,8 +194,7 @@ def room_order(name, header):
 
 
 def folder_sizes(root):
-    """No folder holds more than MOST_FILES files of its own, README.md not
-    counted."""
+    """No folder holds more than MOST_FILES files, not counting README.md."""
     counts = {}
     for path in files(root, r"(?!README\.md)[^.].*"):
         counts[path.parent] = counts.get(path.parent, 0) + 1
@@ -206,8 +204,7 @@ def folder_sizes(root):
 
 
 def signs(root):
-    """Every folder at the top, and every extra, has a README.md of five to
-    fifteen lines."""
+    """Every top-level folder and every extra has a README.md of 5 to 15 lines."""
     for folder in [*sorted(root.iterdir()), *sorted(root.glob("extras/*"))]:
         if not folder.is_dir() or not any(files(folder, r"[^.].*")):
             continue
@@ -230,7 +227,7 @@ def licenses(root):
 
 
 def formatting(root):
-    """Every C++ file is as clang-format leaves it."""
+    """clang-format changes no C++ file."""
     paths = [path.as_posix() for path in sources(root)]
     done = subprocess.run(
         ["clang-format", "--dry-run", "-Werror", "--style=file", *paths],
@@ -243,8 +240,8 @@ def formatting(root):
 
 
 def documents(root):
-    """Each recipe is named in the README or docs/, and no relative link of a
-    document leads nowhere."""
+    """The README or docs/ names each recipe, and all relative links of documents
+    are valid."""
     pages = [*files(root, r".*\.md")]
     prose = "".join(page.read_text() for page in pages
                     if page == root / "README.md"
@@ -262,17 +259,15 @@ def documents(root):
                 yield f"{page.relative_to(root)}: no such file: {target}"
 
 
-# A sentence that opens so makes sense only below the line before it.
+# A sentence with such an opening makes sense only after the line before it.
 HEADLESS = ("(Of|Who|Whom|Whose|What|Those|That of|Where|Else|But for|As if|"
             "Nobody)")
-# Not rewritten yet, or full of planted faults.
-NOT_PLAIN = ("evaluation/", "extras/", "tests/evaluation/", "tests/oracles/",
-             "tests/repository/rules_test.py")
+# A file with planted faults.
+NOT_PLAIN = ("tests/repository/rules_test.py",)
 
 
 def plain_english(root):
-    """No comment, text in quotes or name of a test opens with a word that
-    leaves a sentence without its subject."""
+    """No comment, quoted text or name of a test opens with a word of HEADLESS."""
     for path in files(root, r".*\.(cc|h|proto|py|sh|cmake|textproto|js)"
                             r"|CMakeLists\.txt"):
         name = path.relative_to(root).as_posix()
@@ -293,16 +288,16 @@ def plain_english(root):
                        or re.search(r"[\w,;:%)] ?\"$", line) is not None)
 
 
-# First folders and names of files that are not ours.
+# Folders and files of other projects that comments cite.
 ELSEWHERE = {"ATen", "absl", "c10", "gan_64x64.py", "google", "grpcpp",
              "my_gan.py", "nccl.h", "torch"}
-# Stand for any file in an explanation: a.cc, b_test.cc.
+# Placeholders in explanations: a.cc, b_test.cc.
 ANY_FILE = r"[ab](_\w+)?\.\w+"
 
 
 def citations(root):
-    """No comment and no document cites a file (.md, .h, .cc, .py, .sh)
-    that is not there, or a section that a document does not have."""
+    """No comment and no document cites a missing file (.md, .h, .cc, .py, .sh) or
+    a missing section of a document."""
     tree = [p.relative_to(root).as_posix() for p in files(root, r"[^.].*")]
     known = {end for name in tree for end in endings(name)}
     for path in files(root, r".*\.(cc|h|md|proto|py|sh)"):
@@ -330,7 +325,7 @@ def endings(name):
 
 
 def cited_files(path):
-    """(file, sections) for "design.md sections 4 and 6" and the like."""
+    """(file, sections) for citations such as "design.md sections 4 and 6"."""
     text = path.read_text()
     if path.suffix == ".md":
         text = re.sub(r"```.*?```", "", text, flags=re.S)
@@ -347,8 +342,8 @@ def cited_files(path):
         yield match[1], re.findall(number, match[2] or "")
 
 
-# Folders of readers, whose every header has a fuzz target that includes it,
-# readers of files and messages in other folders, and the headers that need none.
+# Folders of readers, in which a fuzz target includes every header; readers of
+# files and messages in other folders; and headers that need no fuzz target.
 READERS = ("extras/parquet", "pipeline/formats", "pipeline/tensors",
            "common/checkpoint")
 SINGLE_READERS = (
@@ -373,15 +368,15 @@ NOT_FUZZED = {
     "common/checkpoint/checkpoint_pruner.h": "reads no format of its own",
     "common/checkpoint/safetensors_writer.h": "writes",
     "common/checkpoint/tensor_snapshot.h": "writes",
-    # Arrow reads Parquet, in a process that holds nothing of the run; what it
-    # answers is read as a stranger's (fuzz target data_frames_fuzzer).
+    # Arrow reads Parquet in a separate process; data_frames_fuzzer is the fuzz
+    # target for that process's answers.
     "extras/parquet/data_worker/arrow_status.h": "Arrow's",
     "extras/parquet/data_worker/asked_file.h": "Arrow's",
     "extras/parquet/data_worker/image_columns.h": "Arrow's",
     "extras/parquet/data_worker/parquet_shard.h": "Arrow's",
     "extras/parquet/data_worker/serve.h": "reads by data_frames.h",
-    # Targets are built without Torch. Both read by safetensors.h, text_proto.h
-    # and npz.h, which have targets, and then compare shapes.
+    # Targets are built without Torch. Both headers read through safetensors.h,
+    # text_proto.h and npz.h, which have targets, and then compare shapes.
     "evaluation/features/feature_store.h": "Torch's",
     "evaluation/metrics/statistics_file.h": "Torch's",
     "pipeline/formats/gzip.h": "zlib's; idx_fuzzer.cc reads through it",
@@ -411,9 +406,9 @@ def fuzzed(root):
 
 
 def known_tests(root, build):
-    """ARGUMENT: the build folder, of a build with extras/. ctest runs every
-    *_test.cc and *_test.py, the fuzz targets are built, and only tests that
-    need a GPU may skip."""
+    """ARGUMENT: the folder of a build with extras/. ctest runs every *_test.cc and
+    *_test.py, the fuzz targets are built, and only tests with the label gpu or
+    optional may be skipped."""
     listing = subprocess.run(
         ["ctest", "--test-dir", build, "--show-only=json-v1"],
         capture_output=True, text=True, check=True)
@@ -424,7 +419,7 @@ def known_tests(root, build):
 
 
 def unknown_tests(root, tests, sources):
-    """`sources`: a line for each test and source that it runs."""
+    """`sources` has a line for each test and each of its sources."""
     words = {word for test in tests for word in test.get("command", [])}
     names = {test["name"] for test in tests}
     test_of = {}
@@ -459,13 +454,13 @@ def skipping_tests(tests):
                       "gpu or optional may be skipped"
 
 
-# Must not: its libraries carry a part of another one.
+# Programs that must not load libprotobuf: Arrow contains parts of another one.
 WITHOUT_PROTOBUF = {"data_worker"}
 
 
 def one_protobuf(root, *programs):
-    """ARGUMENTS: programs. Each loads one libprotobuf, those of
-    WITHOUT_PROTOBUF none, and finds all libraries without LD_LIBRARY_PATH."""
+    """ARGUMENTS: programs. Each program loads exactly one libprotobuf (none for
+    WITHOUT_PROTOBUF) and finds all libraries without LD_LIBRARY_PATH."""
     clean = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
     if not programs:
         yield "no program to look at"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plants a violation of each rule in rules.py: the rule finds it."""
+"""Plants violations of each rule in rules.py, which must find them."""
 import pathlib
 import tempfile
 import unittest
@@ -10,7 +10,7 @@ LICENSE = "// SPDX-License-Identifier: Apache-2.0\n"
 
 
 class Tree(unittest.TestCase):
-    """A tree of a few files; `faults` are those of one rule."""
+    """A tree of a few files. `faults` returns the faults of one rule."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -276,7 +276,7 @@ class FuzzedTest(Tree):
     def test_reader_without_target(self):
         self.write("pipeline/formats/a.h", LICENSE)
         self.expect_fault(rules.fuzzed, "pipeline/formats/a.h", "no fuzz target")
-        # Another file's include is no target.
+        # An include in another file does not count as a target.
         include = '#include "pipeline/formats/a.h"\n'
         self.write("tests/fuzz/a.h", include)
         self.expect_fault(rules.fuzzed, "pipeline/formats/a.h")

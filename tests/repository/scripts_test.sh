@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# What scripts/ says and does when it is used wrongly: scripts_test.sh SCRIPTS
+# Checks messages and exit codes of scripts/ for wrong use: scripts_test.sh SCRIPTS
 set -u
 scripts=$1
 home=$(mktemp -d)
 trap 'rm -rf "$home"' EXIT
 failures=0
 
-# expect STATUS TEXT COMMAND...: ends so, says so (in either stream).
+# expect STATUS TEXT COMMAND...: the command exits with STATUS and prints TEXT.
 expect() {
   local status=$1 text=$2 said got=0
   shift 2
@@ -22,7 +22,7 @@ expect() {
 for script in "$scripts"/*.sh; do
   bash -n "$script" || failures=$((failures + 1))
 done
-# The batch script that the build embeds is one before it is filled in, too.
+# The template of the batch script is a valid script, too.
 deploy=$scripts/../deploy
 shellcheck --severity=warning --external-sources --source-path="$scripts" \
   "$scripts"/*.sh "$deploy"/container/*.sh "$deploy/slurm/job.sbatch" ||
@@ -35,7 +35,7 @@ expect 1 "needs a folder" "${bootstrap[@]}" --libtorch
 expect 1 "no such folder" "${bootstrap[@]}" --libtorch "$home/none"
 expect 2 "set one of them" env -u HOME "${bootstrap[@]}"
 
-# An installation that is not LibTorch, and one of another version.
+# A folder without LibTorch, and another version of LibTorch.
 mkdir -p "$home/torch"/{lib,include/ATen,include/torch/headeronly}
 expect 1 "no lib/libtorch_cpu.so" "${bootstrap[@]}" --libtorch "$home/torch"
 cp "$(realpath /lib/x86_64-linux-gnu/libz.so.1)" "$home/torch/lib/libtorch_cpu.so"
@@ -49,13 +49,13 @@ expect 1 "version 2.10" "${bootstrap[@]}" --libtorch "$home/torch"
 [[ ! -e $home/.cache/gandem/libtorch ]] ||
   { echo "FAILED: a refused LibTorch was remembered"; failures=$((failures + 1)); }
 version 2 11
-# Apache Arrow is there already: nothing is downloaded.
+# Apache Arrow is already installed, so nothing is downloaded.
 arrow=$(sed -n 's/^arrow_version=//p' "$scripts/bootstrap.sh")
 mkdir -p "$home/.cache/gandem/arrow-$arrow/pyarrow"
 expect 0 "Bootstrap complete" "${bootstrap[@]}" --libtorch "$home/torch"
 expect 0 "$home/torch" "${bootstrap[@]}"  # remembered
 
-# A cache that is a file.
+# The cache folder is a file.
 rm -rf "$home/.cache"
 touch "$home/.cache"
 expect 1 "cannot create" "${bootstrap[@]}"
@@ -67,9 +67,9 @@ expect 2 "usage:" "$scripts/test.sh" --no-such-option
 expect 2 "usage:" "$scripts/check_sanitizers.sh"
 expect 2 "usage:" "$scripts/chaos.sh" --no-such-option
 expect 2 "usage:" "$scripts/soak.sh" --no-such-option
-expect 2 "are no time" "$scripts/soak.sh" -1
+expect 2 "minutes are not positive" "$scripts/soak.sh" -1
 
-# A build folder with one target, which finds what breaks it in its second search.
+# A build folder with one target, which crashes in its second search.
 fuzz=("env" "GANDEM_BUILD_DIR=$home/build" "$scripts/fuzz.sh")
 expect 2 "SECONDS" "${fuzz[@]}" --no-such-option
 expect 2 "SECONDS" "${fuzz[@]}" --minimize
@@ -107,10 +107,10 @@ expect 1 "run scripts/fuzz.sh 60 a_fuzzer" "${fuzz[@]}" --minimize a_fuzzer
 expect 0 "1234 runs      17 edges      1 inputs  0 new" "${fuzz[@]}" 5
 expect 1 "ended with 77" "${fuzz[@]}" 5 a_fuzzer
 expect 0 '| `a_fuzzer` | 0.0 | 2468 | 17 | 1 |' "${fuzz[@]}" --table
-expect 0 "1 inputs reach something new" "${fuzz[@]}" --minimize a_fuzzer
+expect 0 "1 inputs reach new code" "${fuzz[@]}" --minimize a_fuzzer
 [[ $(cat "$home/seeds/found") == new ]] ||
   { echo "FAILED: a found input is no seed"; failures=$((failures + 1)); }
-expect 0 "0 inputs reach something new" "${fuzz[@]}" --minimize a_fuzzer
+expect 0 "0 inputs reach new code" "${fuzz[@]}" --minimize a_fuzzer
 
 echo "$failures failures"
 ((failures == 0))

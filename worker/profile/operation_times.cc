@@ -6,7 +6,7 @@
 namespace gandem {
 namespace {
 
-// UNKNOWN: a span that is no operation, or one whose meaning is the role's.
+// Returns UNKNOWN for a span that is not an operation, or depends on the role.
 OperationTime::Operation PlainOperation(absl::string_view name) {
   constexpr struct {
     absl::string_view name;
@@ -25,7 +25,7 @@ OperationTime::Operation PlainOperation(absl::string_view name) {
   return OperationTime::UNKNOWN;
 }
 
-// Operation of the span "judge", which depends on the feedback mode.
+// Returns the operation of the span "judge" by feedback mode.
 OperationTime::Operation JudgeOperation(ScheduleConfig::FeedbackMode feedback) {
   switch (feedback) {
     case ScheduleConfig::SNAPSHOT:
@@ -48,7 +48,7 @@ bool IsDiscriminatorPass(OperationTime::Operation operation) {
 OperationSeconds SumOfSpans(std::span<const TraceEvent> events,
                             ScheduleConfig::FeedbackMode feedback) {
   OperationSeconds sums;
-  // Pass whose backward pass has not come yet.
+  // Forward pass without its backward pass yet.
   OperationTime::Operation pass = OperationTime::UNKNOWN;
   for (const TraceEvent& event : events) {
     if (event.kind != TraceEvent::Kind::kSpan) continue;
@@ -56,8 +56,8 @@ OperationSeconds SumOfSpans(std::span<const TraceEvent> events,
     OperationTime::Operation operation = PlainOperation(name);
     if (name == "judge") operation = JudgeOperation(feedback);
     if (name == "backward") {
-      // Each pass has one; with both roles in turn the next may be a
-      // generator's.
+      // Each pass has one backward pass. With alternating roles, the next one
+      // may belong to the generator.
       operation = IsDiscriminatorPass(pass) ? pass : OperationTime::BACKWARD;
       pass = OperationTime::UNKNOWN;
     } else if (operation != OperationTime::UNKNOWN && name != "judge") {

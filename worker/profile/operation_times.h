@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Maps the spans of a round to operations of proto/profile.proto. The roles
-// record the spans for timelines anyway (common/trace/trace.h), so that
-// measuring adds no work to a round.
+// Maps the spans of a round to operations of proto/profile.proto. Roles record
+// spans anyway (common/trace/trace.h), so measuring adds no work.
 //
 // Owner: values. Thread safety: pure functions.
 #pragma once
@@ -18,15 +17,14 @@ namespace gandem {
 
 using OperationSeconds = std::map<OperationTime::Operation, double>;
 
-// The sums over `events`, which one role's compute thread, or that of both
-// roles in turn, recorded in the order in which they ended. A backward pass of
-// a discriminator belongs to the forward pass before it, and in FUSED feedback
-// so does what judges in between; `feedback` says how else judging counts.
+// Sums `events`, which the compute thread of one role, or of both alternating
+// roles, recorded in the order of their ends. A discriminator's backward pass
+// counts as its forward pass, and with FUSED feedback so does judging between
+// both. `feedback` selects the operation of other judging.
 OperationSeconds SumOfSpans(std::span<const TraceEvent> events,
                             ScheduleConfig::FeedbackMode feedback);
 
-// Makes all of them shorter by the same factor where they are longer than
-// `seconds` together.
+// Scales all times down by one factor if their sum exceeds `seconds`.
 void ShortenTo(double seconds, std::vector<OperationTime>& times);
 
 }  // namespace gandem

@@ -23,12 +23,11 @@
 namespace gandem {
 namespace {
 
-// Limits of the warm-up: a number of rounds, and a time.
+// Limits of the warm-up.
 constexpr size_t kMostWarmUps = 3;
 constexpr double kWarmUpSeconds = 0.3;
 constexpr double kSettledWithin = 0.05;
-// Limits of the rounds whose operations wait for GPUs: a number of repetitions,
-// and a time.
+// Limits of the rounds whose operations wait for GPUs.
 constexpr int64_t kGpuRepetitions = 5;
 constexpr absl::Duration kLongestOnGpus = absl::Seconds(5);
 
@@ -43,7 +42,7 @@ OperationTime TimeOf(OperationTime::Operation operation,
   return time;
 }
 
-// Makes a version of the discriminator in the form that judging generators get.
+// Makes a discriminator version in the form that generators receive.
 absl::StatusOr<SharedBytes> MakeCritic(const RunPlan& plan) {
   if (plan.schedule().AnswersImages()) return SharedBytes();
   NetworkPlan network = plan.discriminator.network;
@@ -131,10 +130,9 @@ absl::Status ProbeRun::BuildRoles(const RoleFactories& factories) {
 }
 
 void ProbeRun::EndRound(const RoundMetrics& metrics) {
-  // When both roles run in turn, a round ends with the discriminator's round.
+  // With alternating roles, a round ends with the discriminator's round.
   if (role_ == COLOCATED && metrics.role() != DISCRIMINATOR) return;
-  // round_seconds is not used: before the first round there was a call to
-  // answer.
+  // round_seconds would include the answer to a call in the first round.
   const absl::Time now = MonotonicNow();
   const RoundTimes times = TimesOf(metrics);
   rounds_.push_back(
@@ -142,7 +140,7 @@ void ProbeRun::EndRound(const RoundMetrics& metrics) {
                                     (times.round - times.compute())),
        .operations = SumOfSpans(trace_.Take(), config_.schedule().feedback())});
   done_ = std::ssize(rounds_) % turn_ == 0 && is_enough_();
-  round_began_ = MonotonicNow();  // what this took is no round's
+  round_began_ = MonotonicNow();  // excludes the time of this function
 }
 
 absl::Status ProbeRun::RunUntil(std::function<bool()> is_enough) {
@@ -199,7 +197,7 @@ std::vector<OperationTime> ProbeRun::Operations() const {
   }
   std::vector<OperationTime> times;
   for (const auto& [operation, seconds] : seen) {
-    // A round without it, as between two with penalties, took no time for it.
+    // A round without the operation, as between lazy penalties, counts as 0 s.
     const auto of = [operation = operation](const Round& round) {
       const auto found = round.operations.find(operation);
       return found == round.operations.end() ? 0.0 : found->second;
@@ -212,7 +210,7 @@ std::vector<OperationTime> ProbeRun::Operations() const {
 
 absl::StatusOr<std::vector<OperationTime>> ProbeRun::OperationsOnGpus(
     absl::Duration limit, double round_seconds) {
-  // A fault is that of the next operation, too.
+  // Errors are ignored here, because the next operation reports them.
   const std::function<void()> wait = [this] {
     CatchTorch([this] {
       for (const auto& [gpu, resting] : gpus_) torch::cuda::synchronize(gpu);
@@ -228,7 +226,7 @@ absl::StatusOr<std::vector<OperationTime>> ProbeRun::OperationsOnGpus(
     }));
   }
   std::vector<OperationTime> times = Operations();
-  // Without waiting, the next operation starts while the last one computes.
+  // Without waiting, operations overlap on the GPU.
   ShortenTo(round_seconds, times);
   return times;
 }
@@ -259,14 +257,14 @@ StateSize ProbeRun::StateOf(Role role) const {
 
 void ProbeRun::AddPeaks(Probe& probe) const {
   probe.set_resting_bytes(resting_bytes_);
-  // The kernel's counters are rounded: a peak may lie below what once rested.
+  // The kernel's counters are rounded: a peak may be too low.
   probe.set_peak_bytes(
       std::max<int64_t>(ResidentMemory().peak_bytes, resting_bytes_));
-  // The GPU with the largest used share is reported.
+  // Reports the GPU with the largest used share.
   double fullest = -1;
   for (const auto& [index, resting] : gpus_) {
     const at::Device gpu(at::kCUDA, index);
-    // Other processes may have left since.
+    // Other processes may have freed memory since the start.
     const int64_t peak = std::max(MemoryInUse(gpu).peak_bytes, resting);
     const int64_t total = TotalMemory(gpu);
     const double share = static_cast<double>(peak) / static_cast<double>(total);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rounds of a probe (proto/profile.proto): the real role, its loop and its
-// schedule, against an exchange whose other side needs no time
-// (stand_in_exchange.h). A colocated worker has both roles, and no stand-in.
+// Runs the rounds of a probe (proto/profile.proto): the real role, its loop and
+// its schedule, against an exchange whose other side needs no time
+// (stand_in_exchange.h). A colocated worker runs both roles without a stand-in.
 //
-// Owner: a worker in profile mode; a process has one at most, so that one
-// probe's peak of memory is not another's.
-// Thread safety: the compute thread. No TraceListener or TraceWriter beside it.
-// Errors: those of the role's factory and of its rounds; RESOURCE_EXHAUSTED
-// where memory ends.
+// Owner: a worker in profile mode; at most one per process, because peak memory
+// is counted per process. Thread safety: the compute thread, without another
+// TraceListener or TraceWriter.
+// Errors: those of the role's factory and rounds; RESOURCE_EXHAUSTED for lack
+// of memory.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -36,25 +36,25 @@ namespace gandem {
 
 class ProbeRun {
  public:
-  // `config` is valid, has a worker of each role and no AUTO.
+  // `config` must be valid, with a worker of each role and without AUTO.
   static absl::StatusOr<std::unique_ptr<ProbeRun>> Create(
       Role role, const RoleFactories& factories, const RunConfig& config);
 
-  // Rounds that do not count: at least a turn (repetitions.h). Returns what one
-  // took, in seconds, as the mean of the last turn.
+  // Runs uncounted rounds, at least one turn (repetitions.h). Returns the mean
+  // seconds per round of the last turn.
   absl::StatusOr<double> WarmUp();
 
-  // Turns until the median is known (Probe.is_settled) or `limit` is over, at
-  // least one; with `until_settled` false always as long as that. On a GPU some
-  // more, of which operations are known: each waits for the GPU.
+  // Runs at least one turn until the median is known (Probe.is_settled; only
+  // with `until_settled`) or `limit` is over. On a GPU, runs more rounds in
+  // which each operation waits for the GPU, to measure the operations.
   absl::StatusOr<Probe> Measure(absl::Duration limit, bool until_settled);
 
   bool Plays(Role role) const { return role_ == role || role_ == COLOCATED; }
-  // Bytes of what a role that it plays trains.
+  // Size of the trained state of a role that this probe runs.
   StateSize StateOf(Role role) const;
 
  private:
-  // Measurements of one round, without waits.
+  // Measurements of a round, without waits.
   struct Round {
     double seconds = 0;
     OperationSeconds operations = {};
@@ -68,16 +68,14 @@ class ProbeRun {
   // Runs rounds until `is_enough`, which is called after each turn.
   absl::Status RunUntil(std::function<bool()> is_enough);
   void EndRound(const RoundMetrics& metrics);
-  // Means of `get` over each `rounds` consecutive rounds.
+  // Returns the means of `get` over each `rounds` consecutive rounds.
   std::vector<double> Means(
       int64_t rounds, const std::function<double(const Round&)>& get) const;
-  // Interval of the median, over repetitions, of the seconds per round.
+  // Returns the interval of the median seconds per round over repetitions.
   MedianInterval RoundInterval() const;
   void AddPeaks(Probe& probe) const;
-  // Times of the operations in the last rounds.
   std::vector<OperationTime> Operations() const;
-  // Times of the operations in further rounds, in which each operation waits
-  // for the GPUs.
+  // Runs more rounds in which each operation waits for the GPUs.
   absl::StatusOr<std::vector<OperationTime>> OperationsOnGpus(
       absl::Duration limit, double round_seconds);
 
@@ -88,19 +86,18 @@ class ProbeRun {
   const int64_t repetition_;  // rounds: whole turns
   RoundGate gate_;
   TraceListener trace_;
-  // Exchanges of the role; those of a colocated worker are in ends_.
+  // Exchanges of a single role; a colocated worker uses ends_.
   std::unique_ptr<GeneratorExchange> generator_exchange_;
   std::unique_ptr<DiscriminatorExchange> discriminator_exchange_;
   std::unique_ptr<ExchangeEnds> ends_;
-  // The generator first; end before the above.
+  // The generator first. Destroyed before the members above.
   std::vector<std::unique_ptr<TrainingRole>> roles_;
   int64_t resting_bytes_ = 0;
-  // Memory in use before the first round, for each GPU that the role computes
-  // on.
+  // Memory in use before the first round, by GPU of the role.
   std::map<at::DeviceIndex, int64_t> gpus_;
 
   absl::Time round_began_;
-  std::vector<Round> rounds_;  // since the last RunUntil began
+  std::vector<Round> rounds_;  // since the start of the last RunUntil
   std::function<bool()> is_enough_;
   bool done_ = false;
 };

@@ -18,8 +18,7 @@
 namespace gandem {
 namespace {
 
-// Time limit for transfers of all sizes together; the other worker is asked at
-// the same time.
+// For transfers of all sizes; the other worker starts at the same time.
 constexpr absl::Duration kTransferLimit = absl::Seconds(60);
 
 class ProbeHandler : public MeasureHandler {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A worker that measures instead of training: it answers proto/measure.proto
-// until it is stopped. `gandem profile` starts one for each probe, as a child
-// that ends with it.
+// Worker that measures instead of training: answers proto/measure.proto until
+// stopped. `gandem profile` starts one child process per probe.
 //
 // Thread safety: the compute thread.
-// Errors: those of listening; what a probe runs into is its answer.
+// Errors: those of listening; errors of a probe are sent as its answer.
 #pragma once
 
 #include <string>
@@ -16,8 +15,8 @@
 
 namespace gandem {
 
-// Serves at `address` until SIGTERM or SIGINT, which main has blocked. The
-// process has credentials.
+// Serves at `address` until SIGTERM or SIGINT, which main must have blocked.
+// The process must have credentials.
 absl::Status RunProfileMode(Role role, const RoleFactories& factories,
                             const std::string& address);
 

@@ -11,8 +11,8 @@
 namespace gandem {
 namespace {
 
-// Values on either side that can be left out: the largest k with
-// P(Binomial(n, 1/2) < k) <= 0.025.
+// Returns the number of values that can be left out on either side: the largest
+// k with P(Binomial(n, 1/2) < k) <= 0.025.
 int64_t LeftOut(int64_t n) {
   double below = 0;                                         // P(X < k)
   double probability = std::exp2(-static_cast<double>(n));  // P(X = k)
@@ -23,8 +23,7 @@ int64_t LeftOut(int64_t n) {
   }
 }
 
-// exp2(-n) does not underflow up to this n; this many values are more than
-// enough.
+// exp2(-n) does not underflow up to this n.
 constexpr int64_t kMostValues = 1000;
 
 }  // namespace
@@ -63,7 +62,7 @@ MedianInterval MedianIntervalOf(std::vector<double> values) {
   }
   std::ranges::sort(values);
   const int64_t n = std::ssize(values);
-  // The interval is between the values number k and n + 1 - k, counted from 1.
+  // The interval lies between values number k and n + 1 - k, counted from 1.
   const int64_t out = std::max<int64_t>(1, LeftOut(n)) - 1;
   return {.median = (values[(n - 1) / 2] + values[n / 2]) / 2,
           .low = values[out],

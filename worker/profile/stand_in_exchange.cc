@@ -15,12 +15,12 @@
 namespace gandem {
 namespace {
 
-// Magnitudes of images as tanh makes them, and of gradients as small as those
-// of a mean over a batch. Neither gives denormal numbers, which are slow.
+// Typical magnitudes of tanh images, and of gradients of a batch mean. Neither
+// gives denormal numbers, which are slow.
 constexpr float kImageSize = 0.9F;
 constexpr float kGradientSize = 1e-3F;
 
-// `count` images whose values are uniform in [-size, size].
+// Makes `count` images with uniform values in [-size, size].
 SharedBytes RandomImages(const TensorFormat& format, int64_t count,
                          float size) {
   std::mt19937 random(1);
@@ -85,7 +85,7 @@ class DiscriminatorStandIn : public GeneratorExchange {
 
   absl::Status Finish(absl::Time) override { return absl::OkStatus(); }
   int64_t messages_damaged() const override { return 0; }
-  void Close(absl::Status) override {}  // nothing waits
+  void Close(absl::Status) override {}  // no call waits
 
  private:
   const ExchangeOptions options_;
@@ -153,7 +153,7 @@ class GeneratorStandIn : public DiscriminatorExchange {
   }
 
   ExchangeStats stats() const override { return {}; }
-  void Close(absl::Status) override {}  // nothing waits
+  void Close(absl::Status) override {}  // no call waits
 
  private:
   ImageBatch Images(ImageUse use, int64_t round, IndexRange range) const {
@@ -170,12 +170,11 @@ class GeneratorStandIn : public DiscriminatorExchange {
 
   const ExchangeOptions options_;
   const std::vector<IndexRange> requests_;  // of a round
-  const SharedBytes images_;                // of a round, the same in all
+  const SharedBytes images_;                // used in all rounds
   int64_t finished_rounds_;
-  // The next request.
   int64_t asking_round_;
   size_t next_ = 0;
-  CriticState critic_;  // the slot of a real exchange holds one, too
+  CriticState critic_;  // a real exchange holds one, too
 };
 
 }  // namespace

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An exchange whose other side needs no time: each end of it stands in for the
-// workers of the other role, so that a role's own speed can be measured.
-// Images, image gradients and critics are there at once, and what is handed
-// over disappears. Values are random but finite, of the format that the run
-// has.
+// Exchange whose other side needs no time, for measuring a role's own speed.
+// Images, image gradients and critics are available immediately, and data
+// handed over is dropped. Values are random but finite, in the run's format.
 //
 // Owner: the code that measures; outlives the role. Thread safety: one compute
 // thread. Errors: those of the run's options; DEADLINE_EXCEEDED for a feedback
@@ -19,14 +17,13 @@
 
 namespace gandem {
 
-// Exchange for a generator. `critic` holds the bytes of any version of the
-// discriminator, and is needed where generators judge by themselves.
+// Returns an exchange for a generator. `critic` contains the bytes of any
+// discriminator version, needed only if generators judge.
 std::unique_ptr<GeneratorExchange> StandInForDiscriminators(
     const ExchangeOptions& options, SharedBytes critic);
 
-// Exchange for a discriminator: it gives images of all rounds, from a single
-// generator, which requests feedback on the images that the schedule lets it
-// have judged.
+// Returns an exchange for a discriminator, with images of all rounds from a
+// single generator that requests feedback according to the schedule.
 std::unique_ptr<DiscriminatorExchange> StandInForGenerators(
     const ExchangeOptions& options);
 

@@ -24,10 +24,10 @@
 namespace gandem {
 namespace {
 
-// Transfers that do not count: connections, pages, caches.
+// Uncounted transfers, for connections, pages and caches.
 constexpr int64_t kTransferWarmUps = 3;
 constexpr int64_t kMostTransferBytes = int64_t{256} << 20;
-constexpr int64_t kTransferUnit = 64 * 64;  // an image
+constexpr int64_t kTransferUnit = 64 * 64;  // bytes of an image
 constexpr int kMostTransfers = 10'000;
 // Size of an answer that only confirms the images.
 constexpr size_t kEmptyAnswerBytes = 8;
@@ -41,7 +41,7 @@ double ComputeSeconds() {
   return seconds(use.ru_utime) + seconds(use.ru_stime);
 }
 
-// Times `transfer(i)`, which moves `bytes`.
+// Times `transfer(i)`, which transfers `bytes`.
 template <typename Call>
 absl::StatusOr<TransferReply::Sample> Repeat(const TransferRequest& request,
                                              int64_t bytes, Call transfer) {
@@ -63,8 +63,8 @@ absl::StatusOr<TransferReply::Sample> Repeat(const TransferRequest& request,
   return sample;
 }
 
-// Options of a run whose rounds are one batch of `bytes` bytes, and whose
-// critics are empty answers: at lag 0 the next round begins with one.
+// Returns the options of a run at lag 0 whose rounds are one batch of `bytes`
+// bytes and begin with a critic, an empty answer.
 ExchangeOptions TransferRun(int64_t bytes) {
   const TensorFormat format = {
       .encoding = Encoding::kUint8, .channels = 1, .height = 64, .width = 64};
@@ -131,7 +131,7 @@ absl::Status MeasureExchange(const TransferRequest& request,
                              absl::Time deadline, TransferReply& reply) {
   int64_t number = 0;
   for (const int64_t bytes : request.bytes()) {
-    // A run of its own each, as the sizes are.
+    // Each size needs its own exchange.
     const std::string address =
         absl::StrCat(request.addresses(0), "-", number++);
     GANDEM_ASSIGN_OR_RETURN(
@@ -165,7 +165,7 @@ absl::Status MeasureCollective(const TransferRequest& request,
                             deadline);
         }));
   }
-  // The barrier keeps each rank until the other one has read everything.
+  // The barrier keeps each rank until its peer has read everything.
   return ring->Wait(ring->Barrier(), deadline);
 }
 

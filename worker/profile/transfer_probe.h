@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Real transfers between two processes of a host: through the exchange's
-// service or a ring of two, checksums included. Both processes are asked for
-// the same at the same time.
+// Measures real transfers between two processes of a host, by the exchange or a
+// ring of two, with checksums. Both get the request at the same time.
 //
-// Thread safety: any thread. Errors: INVALID_ARGUMENT for what cannot be
-// transferred so; those of the exchange and of the collective;
-// DEADLINE_EXCEEDED when the other process does not come.
+// Thread safety: any thread. Errors: INVALID_ARGUMENT for an impossible
+// request; those of the exchange and of the collective; DEADLINE_EXCEEDED if
+// the other process does not take part.
 #pragma once
 
 #include "absl/status/status.h"
@@ -16,7 +15,7 @@
 
 namespace gandem {
 
-// Checks that the request is possible; MeasureTransfer does the same check.
+// Checks that the request is possible. MeasureTransfer checks it, too.
 absl::Status CheckTransfer(const TransferRequest& request);
 
 absl::StatusOr<TransferReply> MeasureTransfer(const TransferRequest& request,

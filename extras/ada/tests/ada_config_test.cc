@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is refused of `augmentation.ada`.
+// Faults of `augmentation.ada` that the check of a recipe reports.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,13 +16,13 @@ namespace {
 using gandem::testing::CheckLoss;
 using gandem::testing::ExpectFault;
 
-TEST(AdaConfigTest, StandsInPlaceOfTheOtherAugmentations) {
+TEST(AdaConfigTest, ReplacesOtherAugmentations) {
   EXPECT_OK(CheckLoss("augmentation { ada {} }"));
   EXPECT_OK(CheckLoss("augmentation { ada { target: -1 p: 1 interval: 1 } }"));
   for (const std::string other :
        {"color: true", "translation: 0.125", "cutout: 0.5"}) {
     ExpectFault(absl::StrCat("augmentation { ada {} ", other, " }"),
-                "augmentation.ada stands in place of");
+                "augmentation.ada replaces color");
   }
 }
 
@@ -36,8 +36,8 @@ TEST(AdaConfigTest, Ranges) {
   }
 }
 
-// 0 is not the border between right and wrong of other losses.
-TEST(AdaConfigTest, FollowsLogitsOfLossesThatAimAtTheirSign) {
+// Other losses have no decision boundary at 0.
+TEST(AdaConfigTest, AdaptsOnlyToLossesWithMeaningfulSigns) {
   for (const std::string loss : {"SATURATING", "HINGE"}) {
     EXPECT_OK(CheckLoss("augmentation { ada {} } loss: " + loss));
   }
@@ -49,7 +49,7 @@ TEST(AdaConfigTest, FollowsLogitsOfLossesThatAimAtTheirSign) {
   }
 }
 
-TEST(AdaConfigTest, IsForGrayAndColor) {
+TEST(AdaConfigTest, SupportsGrayAndColor) {
   for (const int channels : {0, 1, 3}) {
     EXPECT_OK(CheckLoss(absl::StrCat(
         "augmentation { ada {} } data { channels: ", channels, " }")));

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kBatch = 6;
 
-// Remembers what it sees.
+// Remembers its inputs.
 class ListeningCritic : public Discriminator {
  public:
   ListeningCritic()
@@ -33,8 +33,9 @@ class ListeningCritic : public Discriminator {
   const at::Tensor weight_;
 };
 
-// p is the network's own, moves after a step and holds for all of the next.
-TEST(AdaObjectiveTest, AugmentsByTheProbabilityOfTheNetwork) {
+// p belongs to the network, changes after a step and holds for the whole next
+// step.
+TEST(AdaObjectiveTest, UsesTheProbabilityOfTheNetwork) {
   torch::manual_seed(2);
   const at::Tensor real = torch::randn({kBatch, 1, 8, 8}, torch::kFloat64);
   const at::Tensor generated = torch::randn({kBatch, 1, 8, 8}, torch::kFloat64);
@@ -64,7 +65,7 @@ TEST(AdaObjectiveTest, AugmentsByTheProbabilityOfTheNetwork) {
   EXPECT_EQ(objective.ada()->p(), 1);
 }
 
-TEST(AdaObjectiveTest, NothingWithoutAda) {
+TEST(AdaObjectiveTest, WithoutAdaNothingIsAugmented) {
   const auto critic = std::make_shared<ListeningCritic>();
   AddAdaBuffer(std::nullopt, *critic);
   EXPECT_TRUE(critic->named_buffers().is_empty());

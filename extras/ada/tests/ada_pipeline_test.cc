@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The augmentations of ADA against an independent PyTorch script
-// (tests/oracles/ada_goldens.py), and what does not depend on numbers.
+// Compares the augmentations of ADA with an independent PyTorch script
+// (tests/oracles/ada_goldens.py), and checks their invariants.
 #include "extras/ada/ada_pipeline.h"
 
 #include <gtest/gtest.h>
@@ -27,8 +27,8 @@ at::Tensor AdaPictures(int64_t count, int64_t channels = 3) {
 
 class AdaGoldenTest : public ::testing::TestWithParam<std::string> {};
 
-// Values and gradients with respect to images.
-TEST_P(AdaGoldenTest, AsTheScriptSays) {
+// Compares values and gradients with respect to the images.
+TEST_P(AdaGoldenTest, EqualsTheScript) {
   const Golden golden("ada.safetensors");
   const auto get = [&](const std::string& name) {
     return golden.Get(GetParam() + "." + name);
@@ -70,8 +70,8 @@ TEST(AdaPipelineTest, WithoutProbabilityNothingChanges) {
   EXPECT_FALSE(AdaAugment(images, 0.2, draws).equal(images));
 }
 
-// A larger p only adds augmentations: the others stay what they are. So an
-// image that 0.9 leaves alone is left alone by less.
+// A larger p only adds augmentations. An image that p = 0.9 leaves unchanged is
+// unchanged for any smaller p.
 TEST(AdaPipelineTest, LessProbabilityHitsFewerImages) {
   const at::Tensor images = AdaPictures(64);
   const at::Tensor draws = UniformDraws({.seed = 5}, 64, kAdaDraws);

@@ -11,7 +11,8 @@
 namespace gandem {
 namespace {
 
-// One step of 4 images sees as many logits above 0 as `right`, the rest below.
+// A step has 4 images: `right` of them have a positive logit, the rest a
+// negative one.
 class AdaProbabilityTest : public ::testing::Test {
  protected:
   void Begin(const AdaOptions& options) {
@@ -60,7 +61,7 @@ TEST_F(AdaProbabilityTest, StaysBetween0And1) {
   EXPECT_EQ(Step(0), 0);
 }
 
-TEST_F(AdaProbabilityTest, APatchCountsByEachLogit) {
+TEST_F(AdaProbabilityTest, EachLogitOfAPatchDiscriminatorCounts) {
   Begin({.target = 0, .interval = 1, .images_to_full = 100});
   controller_->Add(torch::tensor({{1.0, 2.0, 3.0}, {-1.0, 0.0, -2.0}}));
   controller_->EndStep(0, nullptr);
@@ -75,8 +76,7 @@ TEST_F(AdaProbabilityTest, AFixedProbabilityHasNoState) {
   EXPECT_EQ(controller_->mean_sign(), std::nullopt);
 }
 
-// A version that is packed takes its p with it.
-TEST_F(AdaProbabilityTest, PTravelsWithTheNetwork) {
+TEST_F(AdaProbabilityTest, NetworksCarryTheirP) {
   Begin({.target = 0, .p = 0.5, .interval = 1, .images_to_full = 8});
   torch::nn::Module critic;
   RegisterAdaBuffer(options_, critic);

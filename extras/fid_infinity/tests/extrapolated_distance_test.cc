@@ -26,7 +26,7 @@ FrechetReference ReferenceOf(const at::Tensor& features_ND) {
 }
 
 // tests/oracles/distance_goldens.py
-TEST(ExtrapolatedDistanceTest, EqualsNumpysOfTheSameSubsets) {
+TEST(ExtrapolatedDistanceTest, EqualsNumpyForTheSameSubsets) {
   const Golden golden("distances.safetensors");
   std::vector<at::Tensor> subsets;
   while (golden.Has(absl::StrCat("rows.", subsets.size()))) {
@@ -41,7 +41,7 @@ TEST(ExtrapolatedDistanceTest, EqualsNumpysOfTheSameSubsets) {
   EXPECT_NEAR(distance, expected, 1e-9 * expected);
 }
 
-TEST(ExtrapolatedDistanceTest, SizesAreNumpysLinspace) {
+TEST(ExtrapolatedDistanceTest, SizesEqualNumpysLinspace) {
   const Golden golden("distances.safetensors");
   const at::Tensor sizes = golden.Get("sizes");
   const auto* const expected = sizes.const_data_ptr<int64_t>();
@@ -54,9 +54,9 @@ TEST(ExtrapolatedDistanceTest, SizesAreNumpysLinspace) {
   EXPECT_EQ(paper.size(), 15u);
 }
 
-// Two sets of one distribution: what is left of the distance is the number of
-// images, and most of it goes.
-TEST(ExtrapolatedDistanceTest, TakesTheNumberOfImagesOutOfIt) {
+// The distance of two sets from one distribution is all bias, and most of it is
+// removed.
+TEST(ExtrapolatedDistanceTest, RemovesTheBiasOfFewImages) {
   const FrechetReference reference = ReferenceOf(RandomNormal(50000, 4, 1));
   const at::Tensor features_ND = RandomNormal(600, 4, 2);
   ASSERT_OK_AND_ASSIGN(const Moments moments, MomentsOf(features_ND));
@@ -66,7 +66,7 @@ TEST(ExtrapolatedDistanceTest, TakesTheNumberOfImagesOutOfIt) {
   EXPECT_LT(std::abs(extrapolated), 0.7 * plain);
 }
 
-TEST(ExtrapolatedDistanceTest, SubsetsDependOnTheSeedAlone) {
+TEST(ExtrapolatedDistanceTest, SubsetsDependOnlyOnTheSeed) {
   const FrechetReference reference = ReferenceOf(RandomNormal(200, 4, 1));
   const at::Tensor features_ND = RandomNormal(200, 4, 2);
   EXPECT_EQ(*ExtrapolatedDistance(reference, features_ND, 3),

@@ -35,7 +35,7 @@ FeatureNet FidInfinityNet() {
           .resize = {}};
 }
 
-// The reference may have any number: statistics are enough.
+// Only the generated images count: the reference may be mere statistics.
 TEST(FidInfinityTest, NeedsImagesToExtrapolateFrom) {
   const MetricOptions options = {.metrics = *ParseMetrics("fid_infinity")};
   EXPECT_TRUE(options.metrics.needs_reference());
@@ -45,10 +45,10 @@ TEST(FidInfinityTest, NeedsImagesToExtrapolateFrom) {
   EXPECT_THAT(CheckNumImages(options, 149, 500),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("fid_infinity needs 150 images to draw its "
-                                 "subsets from, and there are 149")));
+                                 "subsets from, but there are only 149")));
 }
 
-// Without `fid` beside it, from statistics.
+// Computed without `fid`, with statistics as the reference.
 TEST(FidInfinityTest, IsTheExtrapolatedDistance) {
   const TempDir dir;
   const at::Tensor generated_ND = RandomNormal(200, kFidInfinityDim, 1) + 1;
@@ -69,7 +69,7 @@ TEST(FidInfinityTest, IsTheExtrapolatedDistance) {
   EXPECT_EQ(metrics[0].num_reference_images(), 121);
 }
 
-// Also of a distance that is computed without fid_infinity.
+// `fid` has a bias even if fid_infinity is not computed.
 TEST(FidInfinityTest, EveryDistanceGetsItsBias) {
   ASSERT_OK_AND_ASSIGN(const Moments images,
                        MomentsOf(RandomNormal(200, kFidInfinityDim, 1)));
@@ -84,7 +84,7 @@ TEST(FidInfinityTest, EveryDistanceGetsItsBias) {
   EXPECT_GT(metric.predicted_bias(), 0);
 }
 
-TEST(FidInfinityTest, WarnsOfALineThatIsTooShort) {
+TEST(FidInfinityTest, WarnsIfSubsetsAreTooSmall) {
   const ExtraMetric metric = FidInfinityMetric();
   MetricCard card;
   metric.warn(20480, 2048, card);
@@ -92,8 +92,8 @@ TEST(FidInfinityTest, WarnsOfALineThatIsTooShort) {
   metric.warn(20470, 2048, card);
   ASSERT_EQ(card.warnings_size(), 1);
   EXPECT_THAT(card.warnings(0),
-              HasSubstr("subsets of 2047 images, and features "
-                        "have 2048 numbers"));
+              HasSubstr("subsets of 2047 images, but features "
+                        "have 2048 dimensions"));
 }
 
 TEST(FidInfinityTest, FeaturesOfFloat32HaveTheBitsOfDoubles) {

@@ -21,7 +21,7 @@ namespace {
 using ::gandem::testing::Golden;
 using ::gandem::testing::RandomNormal;
 
-// Falling like those of a network's features: k^-1.
+// Eigenvalues that fall as k^-1, like those of a network's features.
 std::vector<double> Spectrum(int64_t dim) {
   std::vector<double> values;
   for (int64_t k = 1; k <= dim; ++k) {
@@ -30,12 +30,12 @@ std::vector<double> Spectrum(int64_t dim) {
   return values;
 }
 
-// Mean distance of pairs of samples of the Gaussian with that spectrum.
+// Mean distance of pairs of samples from the Gaussian with `spectrum`.
 double MeasuredBias(const std::vector<double>& spectrum, int64_t n, int64_t m,
                     int64_t repetitions) {
   const at::Tensor roots = torch::tensor(spectrum, at::kDouble).sqrt();
   const auto dim = static_cast<int64_t>(spectrum.size());
-  // Millions of numbers: PyTorch's are quicker to make than ours.
+  // PyTorch makes millions of numbers faster than Philox does.
   auto generator = at::detail::createCPUGenerator(static_cast<uint64_t>(n));
   const auto sample = [&](int64_t rows) {
     const auto moments =
@@ -62,7 +62,7 @@ TEST(SamplingBiasTest, PredictsWhatSamplesOfOneGaussianMeasure) {
   }
 }
 
-// A card predicts from the covariance of the reference, itself a sample.
+// The covariance of a metric card's reference is itself that of a sample.
 TEST(SamplingBiasTest, PredictsFromTheCovarianceOfASample) {
   const std::vector<double> spectrum = Spectrum(64);
   for (const int64_t n : {500, 2000, 8000}) {
@@ -76,12 +76,12 @@ TEST(SamplingBiasTest, PredictsFromTheCovarianceOfASample) {
     EXPECT_NEAR(PredictedSamplingBias(reference.eigenvalues(), n, n, n), exact,
                 0.02 * exact)
         << n;
-    // Without being told that it is one: too low.
+    // The prediction is too low if `rows` does not say that it is a sample.
     EXPECT_LT(PredictedSamplingBias(reference.eigenvalues(), n, n), exact) << n;
   }
 }
 
-// Where second order is far off: as many dimensions as rows, and more.
+// A second-order approximation is far off with as many dimensions as rows.
 TEST(SamplingBiasTest, FewerRowsThanDimensions) {
   const std::vector<double> spectrum = Spectrum(256);
   for (const auto& [n, m] :
@@ -94,14 +94,14 @@ TEST(SamplingBiasTest, FewerRowsThanDimensions) {
 }
 
 TEST(SamplingBiasTest, OneDimensionIsExactForManyRows) {
-  // Means (1/n + 1/m) s^2; deviations s^2 (1/2n + 1/2m).
+  // The means add (1/n + 1/m) s^2, the deviations s^2 (1/2n + 1/2m).
   const std::vector<double> one = {9};
   EXPECT_NEAR(PredictedSamplingBias(one, 1001, 2001),
               9 * (1.0 / 1001 + 1.0 / 2001 + 0.5 / 1000 + 0.5 / 2000),
               1e-3 * 9 * 2.25 / 1000);
 }
 
-// The second order's sum over pairs, for D of two sizes and unequal l.
+// Expects the second-order sum over pairs of unequal eigenvalues.
 TEST(SamplingBiasTest, ManyRowsGiveTheSecondOrder) {
   const std::vector<double> spectrum = {5, 1, 0.2, 1e-6};
   double pairs = 0;
@@ -132,8 +132,8 @@ TEST(SamplingBiasTest, IsSymmetricScalesAndIgnoresZeros) {
   EXPECT_NEAR(PredictedSamplingBias(spectrum, 50, 20), 1e6 * bias, 1e-6 * bias);
 }
 
-// What an evaluation knows are the eigenvalues of a sample, also of fewer rows
-// than dimensions. By the Monte-Carlo experiment of
+// An evaluation knows only the eigenvalues of a sample, perhaps of fewer rows
+// than dimensions. The golden is the Monte-Carlo experiment of
 // tests/oracles/sampling_goldens.py.
 TEST(SamplingBiasTest, PredictsWhatTheOracleMeasured) {
   const Golden golden("sampling.safetensors");

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LPIPS distances by its authors' package, with small random networks.
+"""Writes LPIPS distances by its authors' package, with small random networks.
 
     python extras/lpips/tests/lpips_goldens.py extras/lpips/tests/goldens
 
 Needs torch==2.11.0, torchvision==0.26.0, lpips==0.1.4, numpy and safetensors.
-The package's own code computes everything, in float64; its convolutions are
-replaced by such of fewer channels. Nothing is downloaded. Writes
-lpips.safetensors:
+The package's own code computes everything, in float64, with convolutions of
+fewer channels. Nothing is downloaded. Writes lpips.safetensors:
 
     pairs.<case>    uint8 [N, 2 C, H, W]
     <trunk>.<case>  float64 [N, 1]: the distances
@@ -30,7 +29,7 @@ EPSILON = 1e-3
 
 
 def normal(rng, *shape, scale):
-    """float32 that half precision holds exactly."""
+    """Normal float32 numbers that half precision holds exactly."""
     return torch.from_numpy(
         (scale * rng.randn(*shape)).astype(np.float16)).float()
 
@@ -54,7 +53,7 @@ def small_lpips(rng, trunk):
             channels = width
         linear.model[1].weight = torch.nn.Parameter(
             normal(rng, 1, width, 1, 1, scale=0.5).abs())
-    # Of the file's precision, too.
+    # The file holds them in half precision.
     network.scaling_layer.shift.copy_(network.scaling_layer.shift.half())
     network.scaling_layer.scale.copy_(network.scaling_layer.scale.half())
     return network.eval()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`lpips` and `ppl` by evaluation jobs: the same figures for any number of
-workers, and what they refuse."""
+"""`lpips` and `ppl` have the same values for any number of evaluation workers,
+and refuse unsuitable input."""
 
 import json
 import subprocess
@@ -49,7 +49,7 @@ class LpipsRunTest(evaluate_test.Evaluations):
             self.assertEqual(int(figure["num_images"]), images)
             self.assertGreater(figure["value"], 0)
             self.assertGreater(figure["sd"], 0)
-        # The same images as files: pairs are others, images are not.
+        # The same images from files are paired differently.
         files = self.folder / "images.tar"
         done = subprocess.run(
             self.command("sample", run.dir, "-n", 600, "-o", files),
@@ -62,9 +62,9 @@ class LpipsRunTest(evaluate_test.Evaluations):
         self.assertLess(abs(drawn["value"] - made["value"]),
                         6 * (drawn["sd"] + made["sd"]))
         for arguments, said in (
-                ([files, "--metric", "ppl", *net], "ppl is of the ways"),
+                ([files, "--metric", "ppl", *net], "ppl measures paths between"),
                 ([run.dir, "--metric", "ppl"], "--features lpips:FILE"),
-                ([run.dir, "--metric", "fid,lpips", *net], "by themselves"),
+                ([run.dir, "--metric", "fid,lpips", *net], "cannot be combined"),
                 ([run.dir, *net], "the weights are of LPIPS"),
                 ([files, "--metric", "lpips", *net, "--num", 301],
                  "holds 300 pairs; --num 301"),

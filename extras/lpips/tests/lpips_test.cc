@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LPIPS beside its authors' package (lpips_goldens.py).
+// Compares LPIPS with its authors' package (lpips_goldens.py).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 const std::string kLpipsHash(64, 'b');
-// From tests/goldens.
+// Relative to tests/goldens.
 const std::string kLpipsFolder = "../../extras/lpips/tests/goldens/";
 
 std::vector<NamedTensor> GoldenLpips(const std::string& trunk) {
@@ -40,7 +40,7 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> OpenLpips(
   return MakeLpipsExtractor(GoldenLpips(trunk), kLpipsHash, ImagesOf(pixels));
 }
 
-TEST(LpipsTest, DistancesAreThoseOfThePackage) {
+TEST(LpipsTest, DistancesEqualThoseOfThePackage) {
   const Golden golden(kLpipsFolder + "lpips.safetensors");
   for (const std::string trunk : {"alex", "vgg"}) {
     ASSERT_OK_AND_ASSIGN(const auto extractor, OpenLpips(trunk, 40));
@@ -57,7 +57,7 @@ TEST(LpipsTest, DistancesAreThoseOfThePackage) {
   }
 }
 
-TEST(LpipsTest, Bfloat16IsNear) {
+TEST(LpipsTest, Bfloat16IsClose) {
   const Golden golden(kLpipsFolder + "lpips.safetensors");
   ExtractorOptions options = ImagesOf(40);
   options.compute.precision = at::kBFloat16;
@@ -74,8 +74,8 @@ TEST(LpipsTest, Bfloat16IsNear) {
   }
 }
 
-// Images that bytes would not tell apart.
-TEST(LpipsTest, NearImagesOfAPath) {
+// The images of a pair would be equal as bytes.
+TEST(LpipsTest, NearlyEqualImages) {
   const Golden golden(kLpipsFolder + "lpips.safetensors");
   for (const std::string trunk : {"alex", "vgg"}) {
     ASSERT_OK_AND_ASSIGN(const auto extractor, OpenLpips(trunk, 40));
@@ -88,7 +88,7 @@ TEST(LpipsTest, NearImagesOfAPath) {
   }
 }
 
-TEST(LpipsTest, AFileIsKnownByItsTensors) {
+TEST(LpipsTest, RecognizesFilesByTheirTensors) {
   const testing::TempDir folder;
   const std::string path = folder.path() + "/weights.safetensors";
   ASSERT_OK(WriteSafetensors(path, GoldenLpips("vgg"), {}));
@@ -127,7 +127,7 @@ TEST(LpipsTest, WrongWeightsAreListed) {
                      HasSubstr("state_dict(), FILE)"))));
 }
 
-TEST(LpipsTest, ImagesThatItCannotCompare) {
+TEST(LpipsTest, UnsuitableImages) {
   EXPECT_THAT(OpenLpips("alex", 30).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("31 pixels a side or more"),
@@ -138,7 +138,7 @@ TEST(LpipsTest, ImagesThatItCannotCompare) {
   EXPECT_THAT(
       OpenLpips("vgg", 0).status(),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("of several")));
-  // The least that each is said to take.
+  // Each trunk accepts images of the minimum size that its message names.
   for (const auto& [trunk, pixels] : {std::pair("alex", 31), {"vgg", 16}}) {
     ASSERT_OK_AND_ASSIGN(const auto extractor, OpenLpips(trunk, pixels));
     EXPECT_OK(

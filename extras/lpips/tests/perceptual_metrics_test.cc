@@ -17,13 +17,13 @@ TEST(PerceptualMetricsTest, MeanDistance) {
       const MeanAndSd distance,
       MeanDistance(torch::tensor({1.0, 2.0, 6.0}, at::kDouble).view({3, 1})));
   EXPECT_DOUBLE_EQ(distance.mean, 3);
-  // Of the mean: the deviation of the three is sqrt(7).
+  // The three distances have the standard deviation sqrt(7).
   EXPECT_NEAR(distance.sd, std::sqrt(7.0 / 3), 1e-12);
 }
 
 // d = arange(200.) ** 2; lo = percentile(d, 1, method="lower");
 // hi = percentile(d, 99, method="higher"); d[(lo <= d) & (d <= hi)].mean()
-TEST(PerceptualMetricsTest, PathLengthIsWithoutTheExtremes) {
+TEST(PerceptualMetricsTest, PathLengthIgnoresExtremes) {
   const at::Tensor values = torch::arange(200, at::kDouble).square();
   const at::Tensor shuffled = values.index_select(
       0, torch::arange(200, at::kLong).mul(77).remainder(200));
@@ -38,7 +38,7 @@ TEST(PerceptualMetricsTest, PathLengthIsWithoutTheExtremes) {
   EXPECT_EQ(two.kept, 2);
 }
 
-TEST(PerceptualMetricsTest, OfPairsOnly) {
+TEST(PerceptualMetricsTest, WrongInput) {
   for (const at::Tensor& bad :
        {torch::zeros({5, 2}, at::kDouble), torch::zeros({1, 1}, at::kDouble),
         torch::zeros({5, 1}), torch::zeros({5}, at::kDouble)}) {

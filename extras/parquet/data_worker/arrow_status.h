@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arrow's Status as ours.
+// Converts Arrow's Status to absl::Status.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -13,14 +13,13 @@
 
 namespace gandem {
 
-// DATA_LOSS of a file that cannot be read.
 inline absl::Status Damaged(absl::string_view why) {
   return absl::DataLossError(
       absl::StrCat(why, " (get a fresh copy of the file)"));
 }
 
-// INVALID_ARGUMENT for what Arrow does not implement, RESOURCE_EXHAUSTED for
-// memory, DATA_LOSS for everything else: it is the file's fault.
+// INVALID_ARGUMENT for features that Arrow does not implement,
+// RESOURCE_EXHAUSTED for memory, otherwise DATA_LOSS: the file is at fault.
 inline absl::Status FromArrow(const arrow::Status& status) {
   if (status.ok()) return absl::OkStatus();
   if (status.IsNotImplemented()) {

@@ -11,7 +11,7 @@
 
 namespace gandem {
 
-// Fewer bytes at the end of the file, as Arrow's own files do.
+// Returns fewer bytes at the end of the file, like Arrow's own files.
 arrow::Result<std::string> AskedFile::Ask(int64_t position, int64_t nbytes) {
   if (position < 0 || nbytes < 0) {
     return arrow::Status::IOError("bytes at a negative place");

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file whose bytes are asked for over the socket: as Arrow wants files.
+// A file for Arrow whose bytes are requested over the socket.
 //
-// Owner: Arrow's readers share it; `socket` outlives it.
+// Owner: Arrow's readers share it; `socket` outlives the file.
 // Thread safety: one thread.
-// Errors: IOError; once the socket has failed, always.
+// Errors: IOError. Once the socket has failed, all calls fail.
 #pragma once
 
 #include <arrow/io/interfaces.h>

@@ -19,7 +19,7 @@ using Json = nlohmann::json;
 using parquet::arrow::SchemaField;
 using parquet::arrow::SchemaManifest;
 
-// The first that is there.
+// In order of preference.
 constexpr const char* kImageNames[] = {"image", "img", "jpg",
                                        "jpeg",  "png", "webp"};
 constexpr const char* kLabelNames[] = {"label", "labels", "fine_label", "class",
@@ -51,14 +51,15 @@ const SchemaField* ChildOf(const SchemaField& column, absl::string_view name) {
   return nullptr;
 }
 
-// The leaf with the encoded images; null: it is no column of images.
+// The leaf with the encoded images, or null if this is not a column of images.
 const SchemaField* BytesOf(const SchemaField& column) {
   const SchemaField* const leaf =
       column.is_leaf() ? &column : ChildOf(column, "bytes");
   return leaf != nullptr && IsBinary(*leaf->field) ? leaf : nullptr;
 }
 
-// "info.features" of what the hub's library writes; an empty object without.
+// "info.features" of the metadata that the hub's library writes, or an empty
+// object.
 Json FeaturesOf(const SchemaManifest& manifest) {
   if (manifest.schema_metadata == nullptr) return Json::object();
   const auto text = manifest.schema_metadata->Get("huggingface");
@@ -91,8 +92,8 @@ std::vector<std::string> ClassNamesOf(const Json& features,
   return names;
 }
 
-// The column of `names` that comes first there; else the first that `declared`
-// says is one.
+// The first of `names` that is a column, otherwise the first column that
+// `declared` accepts.
 template <typename Names, typename Declared>
 const SchemaField* FindColumn(const SchemaManifest& manifest,
                               const Names& names, Declared declared) {
@@ -159,7 +160,7 @@ absl::StatusOr<ImageColumns> FindImageColumns(const SchemaManifest& manifest) {
     columns.unused_labels =
         absl::StrCat("'", columns.label, "' is of the type ",
                      label->field->type()->ToString().substr(0, 100),
-                     ", and labels are whole numbers or texts");
+                     ", but labels are whole numbers or texts");
   }
   return columns;
 }

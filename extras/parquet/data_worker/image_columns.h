@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which columns of a Parquet file hold encoded images, their labels and paths:
-// as the Hugging Face hub writes them, struct<bytes, path> and an integer, with
-// the names of classes in the file's metadata; or a plain binary column, and a
-// text.
+// Finds the columns of a Parquet file that hold encoded images, labels and
+// paths. The Hugging Face hub writes struct<bytes, path> and an integer, with
+// the names of classes in the file's metadata. A plain binary column and a
+// column of texts are also supported.
 //
 // Owner: values. Thread safety: pure functions.
 #pragma once
@@ -19,13 +19,13 @@ namespace gandem {
 
 struct ImageColumns {
   std::string image = {};
-  // Numbers of leaf columns; -1: there is none.
+  // Indices of leaf columns; -1 if there is none.
   int image_leaf = -1;
   int path_leaf = -1;
   std::string label = {};
   int label_leaf = -1;
   bool label_is_text = false;
-  std::string unused_labels = {};  // as OpenedShard's
+  std::string unused_labels = {};  // see OpenedShard
   std::vector<std::string> class_names = {};
 };
 

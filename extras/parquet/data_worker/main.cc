@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The process that reads Parquet for gandem, over the socket that is its
-// standard input. gandem starts it; extras/parquet/README.md says why.
+// The process that reads Parquet for gandem, over the socket at its standard
+// input. gandem starts it; extras/parquet/README.md says why.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -16,8 +16,8 @@
 namespace gandem {
 namespace {
 
-// Memory that reading a row group takes: its bytes in the file, decompressed,
-// and in memory for gandem, with room to spare.
+// Chosen to hold a row group three times (in the file, decompressed, and as an
+// answer), with room to spare.
 constexpr rlim_t kMaxMemoryBytes = rlim_t{4} << 30;
 constexpr rlim_t kMaxFileBytes = kMaxPayloadBytes + (rlim_t{1} << 20);
 
@@ -29,18 +29,17 @@ void Limit(int resource, rlim_t most) {
   setrlimit(static_cast<__rlimit_resource>(resource), &limit);
 }
 
-// Files that anybody made are read here: whatever they bring about takes no
-// more than this.
+// Limits the damage that an untrusted file can cause.
 void LimitOurselves() {
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   prctl(PR_SET_NAME, "data_worker");
   prctl(PR_SET_DUMPABLE, 0);
-  clearenv();  // the reader of a hostile file must not get the keys for S3
-  signal(SIGXFSZ, SIG_IGN);  // a write that is too long fails
+  clearenv();                // a hostile file must not get at the keys for S3
+  signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit fails instead
   Limit(RLIMIT_CORE, 0);
   Limit(RLIMIT_FSIZE, kMaxFileBytes);
 #if !defined(GANDEM_SANITIZED)
-  // The shadow memory of sanitizers is larger.
+  // Sanitizers need more for their shadow memory.
   Limit(RLIMIT_DATA, kMaxMemoryBytes);
 #endif
 }
@@ -66,5 +65,5 @@ int Main() {
 int main() {
   const int code = gandem::Main();
   std::fflush(stderr);
-  _exit(code);  // nothing is left to be tidied up
+  _exit(code);  // skips destructors
 }

@@ -22,18 +22,18 @@
 namespace gandem {
 namespace {
 
-// More names of classes than data sets have; gandem has as many labels.
+// Chosen: more classes than data sets have, and equal to gandem's limit.
 constexpr int64_t kMostTextLabels = int64_t{1} << 20;
 
 using AddImage = std::function<void(absl::string_view bytes)>;
 
-// A column of images is binary, or a struct of which only `bytes` was read. An
-// image that is null has no bytes.
+// A column of images is binary, or a struct of which only `bytes` was read. A
+// null image has no bytes.
 absl::Status AddChunk(const arrow::Array& chunk, const AddImage& add) {
   const arrow::Array* bytes = &chunk;
   std::shared_ptr<arrow::Array> field;
   if (chunk.type_id() == arrow::Type::STRUCT) {
-    // The field is as long as the struct, whatever slice the struct is.
+    // field() applies the struct's slice to the field.
     field = static_cast<const arrow::StructArray&>(chunk).field(0);
     bytes = field.get();
   }
@@ -54,7 +54,7 @@ absl::Status NoLabelInRow(int64_t row, const std::string& column) {
       "' (null or empty): give every image one, or remove the column"));
 }
 
-// A column of texts, which may be a dictionary of them.
+// Reads a column of texts, which may be dictionary-encoded.
 absl::Status TakeTextLabels(const arrow::ChunkedArray& column,
                             const std::string& name, OpenedShard& shard) {
   std::vector<std::string> texts;
@@ -77,7 +77,7 @@ absl::Status TakeTextLabels(const arrow::ChunkedArray& column,
   if (std::ssize(shard.class_names) > kMostTextLabels) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", name, "' has ", shard.class_names.size(),
-                     " different texts, more than there may be classes"));
+                     " different texts; the limit is ", kMostTextLabels));
   }
   shard.labels_are_texts = true;
   for (const std::string& text : texts) {
@@ -92,18 +92,19 @@ absl::Status Encrypted() {
       "it is encrypted, and gandem has no keys: write it without encryption");
 }
 
-// An encrypted footer has a magic of its own at its end.
+// A file with an encrypted footer ends with a different magic.
 absl::Status CheckMagic(arrow::io::RandomAccessFile& file) {
   constexpr int64_t kMagicBytes = 4;
   const int64_t size = file.GetSize().ValueOr(0);
-  if (size < kMagicBytes) return absl::DataLossError("it is no Parquet file");
+  if (size < kMagicBytes)
+    return absl::DataLossError("it is not a Parquet file");
   const auto magic = file.ReadAt(size - kMagicBytes, kMagicBytes);
   if (!magic.ok()) return FromArrow(magic.status());
   return (*magic)->ToString() == "PARE" ? Encrypted() : absl::OkStatus();
 }
 
-// Labels below 0 stand for "not known" (the hub's test splits). All of them:
-// there are none.
+// Negative labels mean "unknown" (the hub's test splits). If all are negative,
+// there are no labels.
 absl::Status CheckKnown(const ImageColumns& columns,
                         std::vector<int64_t>& labels) {
   const auto unknown =
@@ -127,7 +128,7 @@ absl::Status CheckNames(const ImageColumns& columns,
   if (bad == labels.end()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "row ", bad - labels.begin(), " has '", columns.label, "' ", *bad,
-      ", and the file names ", columns.class_names.size(), " classes"));
+      ", but the file names ", columns.class_names.size(), " classes"));
 }
 
 absl::Status TakeIntegerLabels(const ImageColumns& columns,
@@ -162,7 +163,7 @@ absl::StatusOr<std::unique_ptr<ParquetShard>> ParquetShard::Open(
   if (parquet_reader->metadata()->is_encryption_algorithm_set()) {
     return Encrypted();
   }
-  // One thread reads in the order of the columns, because there is one socket.
+  // There is only one socket, so one thread reads column by column.
   parquet::ArrowReaderProperties properties(/*use_threads=*/false);
   properties.set_pre_buffer(false);
   auto reader = parquet::arrow::FileReader::Make(
@@ -201,7 +202,7 @@ absl::Status ParquetShard::AddLabels(OpenedShard& shard) const {
                                  ? TakeTextLabels(column, columns_.label, shard)
                                  : TakeIntegerLabels(columns_, column, shard);
   if (taken.ok()) return taken;
-  // A recipe without classes does not need them.
+  // A recipe without classes does not need labels.
   shard.unused_labels = std::string(taken.message());
   shard.labels_are_texts = false;
   shard.labels.clear();
@@ -209,7 +210,7 @@ absl::Status ParquetShard::AddLabels(OpenedShard& shard) const {
   return absl::OkStatus();
 }
 
-// They only stand in messages: null is "".
+// Paths are only for messages, so null becomes "".
 absl::Status ParquetShard::AddPaths(OpenedShard& shard) const {
   if (columns_.path_leaf < 0) return absl::OkStatus();
   const auto table = reader_->ReadTable({columns_.path_leaf});
@@ -227,7 +228,7 @@ absl::Status ParquetShard::AddPaths(OpenedShard& shard) const {
 absl::StatusOr<std::string> ParquetShard::ReadImages(int64_t row_group) const {
   const auto metadata = reader_->parquet_reader()->metadata();
   if (row_group >= metadata->num_row_groups()) {
-    return absl::DataLossError("there is no such row group any more");
+    return absl::DataLossError("the row group no longer exists");
   }
   const auto number = static_cast<int>(row_group);
   const int64_t size = metadata->RowGroup(number)

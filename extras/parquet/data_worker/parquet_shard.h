@@ -6,9 +6,9 @@
 // Owner: serve.h. Thread safety: one thread.
 // Errors:
 //   DATA_LOSS           the file is damaged.
-//   INVALID_ARGUMENT    it holds no images, is encrypted, or is of a kind that
-//                       Arrow does not read.
-//   RESOURCE_EXHAUSTED  a row group is larger than fits.
+//   INVALID_ARGUMENT    it holds no images, is encrypted, or uses a feature
+//                       that Arrow does not read.
+//   RESOURCE_EXHAUSTED  a row group does not fit into memory.
 #pragma once
 
 #include <arrow/io/interfaces.h>
@@ -26,14 +26,13 @@ namespace gandem {
 
 class ParquetShard {
  public:
-  // Reads the footer. May throw what Parquet throws.
+  // Reads the footer. May throw Parquet exceptions.
   static absl::StatusOr<std::unique_ptr<ParquetShard>> Open(
       std::shared_ptr<arrow::io::RandomAccessFile> file);
 
-  // Reads labels and paths of all rows.
   absl::StatusOr<OpenedShard> Describe() const;
 
-  // The payload of kImages. An image that is null has no bytes.
+  // Returns the payload of kImages. A null image has no bytes.
   absl::StatusOr<std::string> ReadImages(int64_t row_group) const;
 
  private:

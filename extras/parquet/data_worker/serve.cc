@@ -18,7 +18,7 @@
 namespace gandem {
 namespace {
 
-// Footers of large files take megabytes.
+// Chosen to limit memory: footers of large files take megabytes.
 constexpr size_t kMostOpenShards = 8;
 
 class ShardServer {
@@ -28,7 +28,8 @@ class ShardServer {
   absl::Status Answer(const DataFrame& request) {
     const bool opens = request.kind == FrameKind::kOpen;
     absl::StatusOr<std::string> answer = std::string();
-    // Parquet reports by exceptions, and a damaged file may ask for any memory.
+    // Parquet throws exceptions, and a damaged file may request any amount of
+    // memory.
     try {
       answer = opens ? Describe(request) : ReadImages(request);
     } catch (const std::bad_alloc&) {
@@ -38,12 +39,12 @@ class ShardServer {
       answer = Damaged(error.what());
     }
     if (!answer.ok()) {
-      shards_.clear();  // what failed half-way is opened again
+      shards_.clear();  // a reader is not reused after an error
       return SendFailure(answer.status());
     }
     if (std::ssize(*answer) > kMaxPayloadBytes) {
       return SendFailure(
-          absl::ResourceExhaustedError("its index is larger than fits"));
+          absl::ResourceExhaustedError("its index does not fit"));
     }
     return socket_.Send(
         {.kind = opens ? FrameKind::kOpened : FrameKind::kImages}, *answer);
@@ -91,7 +92,7 @@ class ShardServer {
   }
 
   FrameSocket& socket_;
-  std::list<Opened> shards_;  // what was asked last comes first
+  std::list<Opened> shards_;  // most recently used first
 };
 
 }  // namespace
@@ -99,7 +100,7 @@ class ShardServer {
 absl::Status ServeShards(FrameSocket& socket) {
   ShardServer server(socket);
   while (true) {
-    const auto request = socket.Receive();  // the end of gandem ends it
+    const auto request = socket.Receive();  // fails when gandem ends
     if (absl::IsUnavailable(request.status())) return absl::OkStatus();
     if (!request.ok()) return request.status();
     const FrameKind kind = request->frame.kind;

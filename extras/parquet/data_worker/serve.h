@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requests of gandem and their answers, until it closes its end.
+// Answers gandem's requests until gandem closes the socket.
 //
 // Owner: main(). Thread safety: one thread.
 #pragma once
@@ -10,8 +10,8 @@
 
 namespace gandem {
 
-// OK when the other end has closed the socket. Faults of a file are answers;
-// what is returned are faults of the socket.
+// Returns OK once the other end has closed the socket, or a fault of the
+// socket. A fault of a file is sent as an answer.
 absl::Status ServeShards(FrameSocket& socket);
 
 }  // namespace gandem

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Answers of a data_worker that a hostile file has taken over: frames, indexes
-// and images of any bytes.
+// Fuzzes the decoders of data_worker's answers: frames, indexes and images. A
+// hostile file could take over data_worker.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -37,7 +37,7 @@ void CheckShard(absl::string_view input) {
   GANDEM_CHECK(EncodeOpenedShard(*shard) == input);
 }
 
-// The second number of the input is the number of rows.
+// Uses the count in the input as the expected number of rows.
 void CheckImages(absl::string_view input) {
   int64_t rows = 0;
   if (input.size() >= 12) std::memcpy(&rows, input.data() + 4, sizeof(rows));

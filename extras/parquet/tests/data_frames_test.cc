@@ -31,7 +31,7 @@ void ExpectNonsense(const OpenedShard& shard, absl::string_view what) {
       StatusIs(absl::StatusCode::kDataLoss, HasSubstr(std::string(what))));
 }
 
-TEST(DataFramesTest, AFrameComesBack) {
+TEST(DataFramesTest, FramesRoundTrip) {
   const DataFrame frame = {.kind = FrameKind::kReadAt,
                            .shard = 3,
                            .first = int64_t{1} << 40,
@@ -46,7 +46,7 @@ TEST(DataFramesTest, AFrameComesBack) {
   EXPECT_EQ(again.payload_bytes, 0);
 }
 
-TEST(DataFramesTest, FramesThatAreNone) {
+TEST(DataFramesTest, InvalidFrames) {
   const auto decode = [](DataFrame frame) {
     return DecodeDataFrame(EncodeDataFrame(frame));
   };
@@ -56,21 +56,21 @@ TEST(DataFramesTest, FramesThatAreNone) {
                                               HasSubstr("negative number")));
   EXPECT_THAT(decode({.kind = FrameKind::kImages,
                       .payload_bytes = kMaxPayloadBytes + 1}),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("are the most")));
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("more than")));
   EXPECT_THAT(decode({.kind = FrameKind::kFailed,
                       .payload_bytes = kMaxFailureBytes + 1}),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("4096")));
   EXPECT_THAT(decode({.kind = FrameKind::kReadAt, .payload_bytes = 1}),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("where 0 are")));
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("more than 0")));
   std::string bytes = EncodeDataFrame({});
   EXPECT_THAT(DecodeDataFrame(bytes.substr(1)),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("no frame")));
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("not a frame")));
   bytes[0] ^= 1;
   EXPECT_THAT(DecodeDataFrame(bytes),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("no frame")));
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("not a frame")));
 }
 
-TEST(DataFramesTest, AnIndexComesBack) {
+TEST(DataFramesTest, IndexesRoundTrip) {
   const OpenedShard shard = SmallShard();
   ASSERT_OK_AND_ASSIGN(const OpenedShard again,
                        DecodeOpenedShard(EncodeOpenedShard(shard)));
@@ -87,7 +87,7 @@ TEST(DataFramesTest, AnIndexComesBack) {
   EXPECT_EQ(again.paths, shard.paths);
 }
 
-TEST(DataFramesTest, UnusedLabelsComeBack) {
+TEST(DataFramesTest, UnusedLabelsRoundTrip) {
   OpenedShard shard = SmallShard();
   shard.unused_labels = "why";
   ExpectNonsense(shard, "labels that are not used");
@@ -95,7 +95,7 @@ TEST(DataFramesTest, UnusedLabelsComeBack) {
   EXPECT_EQ(DecodeOpenedShard(EncodeOpenedShard(shard))->unused_labels, "why");
 }
 
-TEST(DataFramesTest, AnIndexThatEndsAnywhere) {
+TEST(DataFramesTest, TruncatedIndex) {
   const std::string bytes = EncodeOpenedShard(SmallShard());
   for (size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_THAT(DecodeOpenedShard(bytes.substr(0, size)),
@@ -104,10 +104,10 @@ TEST(DataFramesTest, AnIndexThatEndsAnywhere) {
   }
   EXPECT_THAT(
       DecodeOpenedShard(bytes + "x"),
-      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("bytes behind it")));
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("trailing bytes")));
 }
 
-TEST(DataFramesTest, AnIndexWhoseNumbersDoNotFit) {
+TEST(DataFramesTest, InconsistentIndexes) {
   OpenedShard shard = SmallShard();
   shard.labels.pop_back();
   ExpectNonsense(shard, "numbers of rows");
@@ -130,8 +130,8 @@ TEST(DataFramesTest, AnIndexWhoseNumbersDoNotFit) {
   ExpectNonsense(shard, "numbers of rows");
 }
 
-// Nothing is allocated on the word of a count.
-TEST(DataFramesTest, AnIndexThatPromisesMore) {
+// A count alone must not cause an allocation.
+TEST(DataFramesTest, CountsLargerThanTheIndex) {
   std::string bytes = EncodeOpenedShard({});
   const int64_t promised = int64_t{1} << 25;
   for (size_t at = 4; at + 8 <= bytes.size(); at += 8) {
@@ -148,7 +148,7 @@ TEST(DataFramesTest, ImagesLieOneAfterTheOther) {
   EXPECT_THAT(images, ElementsAre("a", "", "bcd"));
 }
 
-TEST(DataFramesTest, ImagesThatDoNotFit) {
+TEST(DataFramesTest, InconsistentImages) {
   const auto expect = [](const std::string& bytes, int64_t rows,
                          const char* what) {
     EXPECT_THAT(DecodeImages(bytes, rows),
@@ -156,12 +156,12 @@ TEST(DataFramesTest, ImagesThatDoNotFit) {
   };
   expect(EncodeImageIndex({1, 3}) + "abcd", 3, "2 images of 3 rows");
   expect(EncodeImageIndex({1, 3}) + "abc", 2, "3 bytes where 2 are left");
-  expect(EncodeImageIndex({1, 3}) + "abcde", 2, "bytes behind them");
+  expect(EncodeImageIndex({1, 3}) + "abcde", 2, "trailing bytes");
   expect(EncodeImageIndex({-1, 5}) + "abcd", 2, "an image of -1 bytes");
   expect(EncodeImageIndex({INT64_MAX, 1}) + "abcd", 2, "are left");
   expect(EncodeImageIndex({1, 3}).substr(0, 20), 2, "images of 2 rows");
-  expect("", 0, "none");
-  expect(EncodeOpenedShard({}), 0, "none");
+  expect("", 0, "malformed");
+  expect(EncodeOpenedShard({}), 0, "malformed");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A data_worker that a test plays in a thread: the test chooses its answers.
+// A data_worker that a test plays in a thread, with answers of its choice.
 //
 // Owner: the test. Thread safety: one thread.
 #pragma once
@@ -32,13 +32,13 @@ inline SocketEnds MakeSocketEnds() {
   return {.ours = OwnedFd(fds[0]), .theirs = OwnedFd(fds[1])};
 }
 
-// The end of a data_worker, as a test plays it. What cannot be sent or received
-// because gandem has hung up is left away.
+// The test's end of the socket. Once gandem has closed its end, nothing is sent
+// or received.
 class DataPeer {
  public:
   explicit DataPeer(OwnedFd fd) : socket_(std::move(fd)) {}
 
-  // Waits for a request; false: gandem has hung up.
+  // Waits for a request. Returns false once gandem has closed its end.
   bool Receive() {
     auto received = socket_.Receive();
     if (!received.ok()) return false;
@@ -54,7 +54,7 @@ class DataPeer {
     Send({.kind = FrameKind::kFailed, .first = static_cast<int64_t>(code)},
          text);
   }
-  // Bytes of the file; "": they could not be had.
+  // Requests bytes of the file. Returns "" if gandem could not read them.
   std::string Ask(int64_t shard, int64_t offset, int64_t size) {
     Send({.kind = FrameKind::kReadAt,
           .shard = shard,
@@ -69,7 +69,7 @@ class DataPeer {
   DataFrame request_;
 };
 
-// A client whose other end is `play`, in a thread that ends with it.
+// A client whose other end is `play` in a thread.
 class PlayedWorker {
  public:
   using Play = std::function<void(DataPeer& peer)>;
@@ -88,12 +88,12 @@ class PlayedWorker {
   PlayedWorker(const PlayedWorker&) = delete;
   PlayedWorker& operator=(const PlayedWorker&) = delete;
   ~PlayedWorker() {
-    client_ = nullptr;  // it waits for us to hang up
+    client_ = nullptr;  // closes the socket, which ends `play`
     thread_.Join();
   }
 
   DataWorkerClient& client() { return *client_; }
-  // Gives the client to a pool, which then hangs up: the pool ends before this.
+  // Gives the client to a pool. The pool must end before this object.
   std::unique_ptr<DataWorkerClient> TakeClient() { return std::move(client_); }
 
  private:

@@ -28,7 +28,7 @@ ShardFile TenBytes() {
 std::string TwoImages() { return EncodeImageIndex({1, 2}) + "abb"; }
 
 // Reads row group 5 of two rows from a worker that answers by `play`, and
-// expects that it is of no more use then.
+// expects that the worker counts as broken afterwards.
 void ExpectBroken(PlayedWorker::Play play, absl::StatusCode code,
                   const std::string& what) {
   PlayedWorker worker([&](DataPeer& peer) {
@@ -79,7 +79,7 @@ TEST(DataWorkerClientTest, AFaultOfTheFileIsAnAnswer) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("no column\\x1b[2J")));
   EXPECT_FALSE(worker.client().broken());
-  // Codes that would mean something else to us are not believed.
+  // A code that is not for a fault of a file becomes DATA_LOSS.
   EXPECT_THAT(worker.client().Read(TenBytes(), 1, 2),
               StatusIs(absl::StatusCode::kDataLoss));
   EXPECT_FALSE(worker.client().broken());
@@ -97,7 +97,7 @@ class FailingFile : public RandomAccessFile {
   const std::string name_ = "far.parquet";
 };
 
-TEST(DataWorkerClientTest, AFileThatCannotBeReadIsNoFaultOfTheWorker) {
+TEST(DataWorkerClientTest, UnreadableFilesAreNotTheWorkersFault) {
   PlayedWorker worker([](DataPeer& peer) {
     ASSERT_TRUE(peer.Receive());
     EXPECT_EQ(peer.Ask(0, 0, 4), "");
@@ -110,7 +110,7 @@ TEST(DataWorkerClientTest, AFileThatCannotBeReadIsNoFaultOfTheWorker) {
   EXPECT_FALSE(worker.client().broken());
 }
 
-TEST(DataWorkerClientTest, WishesForBytesThatAreNotThere) {
+TEST(DataWorkerClientTest, RequestsForBytesOutsideTheFile) {
   const struct {
     int64_t shard, offset, size;
   } wishes[] = {{2, 8, 3},         {2, 11, 1}, {1, 0, 1},
@@ -122,7 +122,7 @@ TEST(DataWorkerClientTest, WishesForBytesThatAreNotThere) {
   }
 }
 
-TEST(DataWorkerClientTest, AnswersOfAnotherKind) {
+TEST(DataWorkerClientTest, UnexpectedAnswers) {
   constexpr auto kLoss = absl::StatusCode::kDataLoss;
   ExpectBroken(
       [](DataPeer& peer) {
@@ -133,7 +133,7 @@ TEST(DataWorkerClientTest, AnswersOfAnotherKind) {
       [](DataPeer& peer) {
         peer.Send({.kind = FrameKind::kImages}, "nothing");
       },
-      kLoss, "what should be images");
+      kLoss, "malformed image index");
   ExpectBroken(
       [](DataPeer& peer) {
         peer.Send({.kind = FrameKind::kImages}, EncodeImageIndex({1}) + "a");
@@ -150,7 +150,7 @@ TEST(DataWorkerClientTest, AnswersOfAnotherKind) {
       kLoss, "kind 77");
 }
 
-TEST(DataWorkerClientTest, OneThatDiesOrHangs) {
+TEST(DataWorkerClientTest, DeadOrHangingWorkers) {
   ExpectBroken([](DataPeer&) {}, absl::StatusCode::kUnavailable, "gone");
   ExpectBroken([](DataPeer& peer) { peer.Ask(2, 0, 4); },
                absl::StatusCode::kUnavailable, "gone");
@@ -165,7 +165,7 @@ TEST(DataWorkerClientTest, OneThatDiesOrHangs) {
   EXPECT_TRUE(silent.client().broken());
 }
 
-// Workers that are played one after the other; each is asked once by default.
+// A pool with played workers, started one after the other.
 class DataWorkerPoolTest : public ::testing::Test {
  protected:
   DataWorkerPool::Starter Plays(std::vector<PlayedWorker::Play> plays) {
@@ -182,10 +182,10 @@ class DataWorkerPoolTest : public ::testing::Test {
   }
   static void Die(DataPeer& peer) { (void)peer.Receive(); }
 
-  std::deque<PlayedWorker> workers_;  // outlive the pool of a test
+  std::deque<PlayedWorker> workers_;  // outlives the pool of a test
 };
 
-TEST_F(DataWorkerPoolTest, OneServesManyRequests) {
+TEST_F(DataWorkerPoolTest, OneWorkerServesManyRequests) {
   DataWorkerPool pool(Plays({Answer}));
   for (int64_t group = 0; group < 10; ++group) {
     EXPECT_OK(pool.Read(TenBytes(), group, 2));
@@ -193,7 +193,7 @@ TEST_F(DataWorkerPoolTest, OneServesManyRequests) {
   EXPECT_EQ(workers_.size(), 1u);
 }
 
-TEST_F(DataWorkerPoolTest, OneThatDiedIsReplaced) {
+TEST_F(DataWorkerPoolTest, DeadWorkersAreReplaced) {
   DataWorkerPool pool(Plays({Die, Answer}));
   ASSERT_OK_AND_ASSIGN(const RowGroupImages images,
                        pool.Read(TenBytes(), 0, 2));
@@ -202,18 +202,18 @@ TEST_F(DataWorkerPoolTest, OneThatDiedIsReplaced) {
   EXPECT_EQ(workers_.size(), 2u);
 }
 
-TEST_F(DataWorkerPoolTest, TwoThatDieAreTheFilesFault) {
+TEST_F(DataWorkerPoolTest, TwoDeadWorkersAreTheFilesFault) {
   DataWorkerPool pool(Plays({Die, Die, Answer}));
   EXPECT_THAT(pool.Read(TenBytes(), 3, 2),
               StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr("row group 3 of 'ten.parquet'"),
                              HasSubstr("a second one before it"),
                              HasSubstr("is the file damaged?"))));
-  // The next request gets a new one.
+  // The next request starts a new worker.
   EXPECT_OK(pool.Read(TenBytes(), 4, 2));
 }
 
-TEST_F(DataWorkerPoolTest, NonsenseIsNamed) {
+TEST_F(DataWorkerPoolTest, InvalidAnswersAreNamed) {
   const auto lie = [](DataPeer& peer) {
     if (peer.Receive()) peer.Send({.kind = FrameKind::kImages}, "lies");
   };
@@ -223,7 +223,7 @@ TEST_F(DataWorkerPoolTest, NonsenseIsNamed) {
                        HasSubstr("failed (data_worker answered nonsense")));
 }
 
-TEST_F(DataWorkerPoolTest, FaultsOfTheFileNameIt) {
+TEST_F(DataWorkerPoolTest, FaultsOfAFileNameTheFile) {
   const auto fail = [](DataPeer& peer) {
     while (peer.Receive()) {
       peer.Fail(absl::StatusCode::kInvalidArgument, "it is encrypted");
@@ -239,7 +239,7 @@ TEST_F(DataWorkerPoolTest, FaultsOfTheFileNameIt) {
   EXPECT_EQ(workers_.size(), 1u);
 }
 
-TEST_F(DataWorkerPoolTest, NoneCanBeStarted) {
+TEST_F(DataWorkerPoolTest, NoWorkerCanBeStarted) {
   DataWorkerPool pool(Plays({}));
   EXPECT_THAT(pool.Open(TenBytes()), StatusIs(absl::StatusCode::kNotFound));
 }

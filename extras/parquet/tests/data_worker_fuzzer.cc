@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Both ends of the socket to data_worker, when the other one sends any bytes:
-// gandem's asks, gives bytes of a file, and ends with an answer or an error;
-// data_worker's receives requests.
+// Fuzzes both ends of the socket to data_worker with arbitrary received bytes.
+// gandem's end supplies bytes of a file and returns an answer or an error;
+// data_worker's end receives requests.
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -17,10 +17,10 @@
 namespace gandem {
 namespace {
 
-// Bytes that a socket takes without a reader.
+// A socket must take the whole input without a reader.
 constexpr size_t kMaxInput = 32 << 10;
 
-// A socket whose other end, held by `kept`, has sent `input` and no more.
+// A socket whose other end, held by `kept`, has sent exactly `input`.
 FrameSocket SocketWith(absl::string_view input, OwnedFd& kept) {
   int fds[2] = {-1, -1};
   GANDEM_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);

@@ -29,7 +29,7 @@ class FrameSocketTest : public ::testing::Test {
   std::unique_ptr<FrameSocket> theirs_;
 };
 
-TEST_F(FrameSocketTest, AFrameWithBytesBehindIt) {
+TEST_F(FrameSocketTest, AFrameWithAPayload) {
   ASSERT_OK(theirs_->Send({.kind = FrameKind::kBytes}, "abc"));
   ASSERT_OK_AND_ASSIGN(const auto received, ours_.Receive());
   EXPECT_EQ(received.frame.kind, FrameKind::kBytes);
@@ -43,17 +43,17 @@ TEST_F(FrameSocketTest, TheOtherEndIsGone) {
   EXPECT_THAT(ours_.Send({}), StatusIs(absl::StatusCode::kUnavailable));
 }
 
-TEST(FrameSocketSilenceTest, PatienceEnds) {
+TEST(FrameSocketSilenceTest, SilenceHasALimit) {
   SocketEnds ends = MakeSocketEnds();
   FrameSocket ours(std::move(ends.ours), absl::Milliseconds(1));
   EXPECT_THAT(ours.Receive(), StatusIs(absl::StatusCode::kDeadlineExceeded));
-  // Bytes that do not fit into the socket wait for a reader.
+  // Bytes that do not fit into the socket's buffer wait for a reader.
   const std::string much(size_t{16} << 20, 'x');
   EXPECT_THAT(ours.Send({.kind = FrameKind::kBytes}, much),
               StatusIs(absl::StatusCode::kDeadlineExceeded));
 }
 
-TEST_F(FrameSocketTest, MuchIsReadWhileItIsWritten) {
+TEST_F(FrameSocketTest, LargePayloads) {
   const std::string much(size_t{20} << 20, 'x');
   Thread writer("writer", [&] {
     EXPECT_OK(theirs_->Send({.kind = FrameKind::kBytes}, much));

@@ -57,7 +57,7 @@ TEST_F(ParquetFilesTest, AFolderOfOneSet) {
   EXPECT_EQ(files.split, "");
 }
 
-TEST_F(ParquetFilesTest, TheSplitCalledTrain) {
+TEST_F(ParquetFilesTest, PrefersTheSplitTrain) {
   ASSERT_OK(CreateDirectories(dir_ / "data"));
   Write({"data/train-00001-of-00002.parquet",
          "data/train-00000-of-00002.parquet",
@@ -71,7 +71,7 @@ TEST_F(ParquetFilesTest, TheSplitCalledTrain) {
   EXPECT_THAT(files.other_splits, ElementsAre("test", "validation"));
 }
 
-TEST_F(ParquetFilesTest, OneSplitIsAllThereIs) {
+TEST_F(ParquetFilesTest, UsesTheOnlySplit) {
   Write({"test-00000-of-00001.parquet"});
   ASSERT_OK_AND_ASSIGN(const ParquetFiles files,
                        FindParquetFiles(*Locate(dir_.path())));
@@ -94,7 +94,6 @@ TEST_F(ParquetFilesTest, AShardIsMissing) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("has 2 of the 3 shards"),
                              HasSubstr("get the others"))));
-  // The last one.
   ASSERT_OK(RemoveAll(dir_ / "train-00002-of-00003.parquet"));
   Write({"train-00001-of-00003.parquet"});
   EXPECT_THAT(FindParquetFiles(*Locate(dir_.path())),

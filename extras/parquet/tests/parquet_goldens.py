@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parquet files with images as pyarrow and the Hugging Face hub write them:
-parquet_goldens.py FOLDER
+"""Writes Parquet files with images in the layouts of pyarrow and the Hugging
+Face hub: parquet_goldens.py FOLDER
 
 Needs pyarrow==26.0.1 and pillow. Writes into FOLDER:
 
   hub/data/       a repository of the hub: two splits, one of them in two shards,
                   with the 50 images of tests/integration/data_test.py
   plain.parquet   a binary column, labels without names
-  ...             what is refused, by the name of the fault
+  ...             files that gandem refuses, named after the fault
 """
 import io
 import json
@@ -25,7 +25,7 @@ CLASSES = ["cat", "dog", "fox"]
 
 
 def png(planes, side):
-    """RGB of red, green and blue planes."""
+    """An RGB image from red, green and blue planes."""
     area = side * side
     bands = [Image.frombytes("L", (side, side), planes[c * area:(c + 1) * area])
              for c in range(3)]
@@ -58,7 +58,7 @@ def write_hub(folder):
     pq.write_table(table.slice(0, half),
                    folder / "train-00000-of-00002.parquet",
                    row_group_size=10, compression="snappy",
-                   write_statistics=False)  # they would be whole images
+                   write_statistics=False)  # would contain whole images
     pq.write_table(table.slice(half),
                    folder / "train-00001-of-00002.parquet",
                    row_group_size=7, compression="zstd", use_dictionary=False,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests with the real data_worker, on files that pyarrow wrote
-// (parquet_goldens.py).
+// Tests with the real data_worker, on files from pyarrow (parquet_goldens.py).
 #include "extras/parquet/parquet_images.h"
 
 #include <gmock/gmock.h>
@@ -42,7 +41,7 @@ std::string ParquetGolden(absl::string_view name) {
                       "/extras/parquet/tests/goldens/", name);
 }
 
-// Pids of our children that are called data_worker.
+// Process IDs of child processes called data_worker.
 std::vector<pid_t> DataWorkerPids() {
   std::vector<pid_t> pids;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
@@ -95,7 +94,7 @@ TEST(ParquetImagesTest, TheSameImagesAsInAFolder) {
   for (const int64_t i : {0, 9, 10, 24, 25, 49}) {
     EXPECT_TRUE(hub->Read(i)->pixels == folder->Read(i)->pixels) << i;
   }
-  // Another set has another fingerprint, the same one the same.
+  // The fingerprint depends only on the images.
   const std::string fingerprint = *hub->Fingerprint();
   EXPECT_EQ(*(*OpenSource(ParquetGolden("hub/data")))->Fingerprint(),
             fingerprint);
@@ -125,7 +124,7 @@ TEST(ParquetImagesTest, PlainColumns) {
 
 TEST(ParquetImagesTest, AnyThreadReadsAnyImage) {
   constexpr int kThreads = 6;
-  // Room for one row group: they are read again and again.
+  // The cache holds one row group, so row groups are read repeatedly.
   ASSERT_OK_AND_ASSIGN(
       const auto hub,
       OpenParquet(*Locate(ParquetGolden("hub")), StartDataWorker, 1));
@@ -147,7 +146,7 @@ TEST(ParquetImagesTest, AnyThreadReadsAnyImage) {
   EXPECT_LE(DataWorkerPids().size(), size_t{kMostDataWorkers});
 }
 
-TEST(ParquetImagesTest, AWorkerThatIsKilledIsReplaced) {
+TEST(ParquetImagesTest, KilledWorkersAreReplaced) {
   ASSERT_OK_AND_ASSIGN(
       const auto hub,
       OpenParquet(*Locate(ParquetGolden("hub")), StartDataWorker, 1));
@@ -179,8 +178,8 @@ TEST(ParquetImagesTest, FilesWithoutImages) {
               StatusIs(kLoss, HasSubstr("store the image's bytes")));
 }
 
-// The other rows of its row group are read, and it may be left out of a run.
-TEST(ParquetImagesTest, ARowWithoutAnImageIsOneBadRow) {
+// The other rows of its row group are readable.
+TEST(ParquetImagesTest, ARowWithoutAnImageIsOneBadImage) {
   ASSERT_OK_AND_ASSIGN(const auto source,
                        OpenSource(ParquetGolden("null_image.parquet")));
   EXPECT_OK(source->Read(0));
@@ -191,7 +190,7 @@ TEST(ParquetImagesTest, ARowWithoutAnImageIsOneBadRow) {
   EXPECT_TRUE(IsUnreadable(missing));
 }
 
-// The images of a file whose labels a recipe without classes does not need.
+// The images are readable without labels; a recipe without classes works.
 void ExpectUnusedLabels(const std::string& path, const std::string& why) {
   ASSERT_OK_AND_ASSIGN(const auto source, OpenSource(path));
   EXPECT_THAT(source->info().unused_labels, HasSubstr(why));
@@ -202,20 +201,20 @@ void ExpectUnusedLabels(const std::string& path, const std::string& why) {
   }
 }
 
-TEST(ParquetImagesTest, LabelsThatCannotBeUsed) {
+TEST(ParquetImagesTest, UnusableLabels) {
   const std::pair<const char*, const char*> kFaults[] = {
       {"null_label.parquet", "row 1 has no 'label'"},
       {"negative_label.parquet", "'label' is negative in 1 rows"},
       {"label_without_name.parquet",
-       "row 3 has 'label' 3, and the file names 3 classes"},
+       "row 3 has 'label' 3, but the file names 3 classes"},
       {"float_label.parquet", "'label' is of the type double"}};
   for (const auto& [name, why] : kFaults) {
     ExpectUnusedLabels(ParquetGolden(name), absl::StrCat(name, "': ", why));
   }
 }
 
-// The classes are those of all shards, in the order of their names.
-TEST(ParquetImagesTest, LabelsThatAreTexts) {
+// The classes are the distinct texts of all shards in sorted order.
+TEST(ParquetImagesTest, TextLabels) {
   const TempDir dir;
   const char* const names[] = {"text_label.parquet",
                                "dictionary_label.parquet"};
@@ -242,12 +241,12 @@ TEST(ParquetImagesTest, ShardsThatDoNotFitTogether) {
   ExpectUnusedLabels(dir.path(), "1.parquet' do not both have labels");
   put("1.parquet", kHubShard);
   ExpectUnusedLabels(dir.path(), "1.parquet' name their classes differently");
-  // A shard without rows says nothing.
+  // A shard without rows fits any data set.
   put("1.parquet", "empty.parquet");
   EXPECT_EQ((*OpenSource(dir.path()))->size(), 4);
 }
 
-TEST(ParquetImagesTest, EncryptedCutOffAndNoParquetAtAll) {
+TEST(ParquetImagesTest, EncryptedTruncatedAndForeignFiles) {
   const TempDir dir;
   const std::string whole = *ReadFile(ParquetGolden("plain.parquet"));
   const std::string path = dir / "a.parquet";
@@ -269,7 +268,7 @@ TEST(ParquetImagesTest, EncryptedCutOffAndNoParquetAtAll) {
               StatusIs(absl::StatusCode::kDataLoss));
 }
 
-TEST(ParquetImagesTest, AFileThatChangesUnderTheRun) {
+TEST(ParquetImagesTest, AFileThatChangesDuringTheRun) {
   const TempDir dir;
   const std::string whole = *ReadFile(ParquetGolden(kHubShard));
   ASSERT_OK(WriteFile(dir / "a.parquet", whole));
@@ -280,7 +279,7 @@ TEST(ParquetImagesTest, AFileThatChangesUnderTheRun) {
                        AllOf(HasSubstr("a.parquet"), HasSubstr("cut off"))));
 }
 
-// Each is read, or refused with its name; none ends or hangs the test.
+// Each file is read or refused by name; none crashes or hangs the test.
 TEST(ParquetImagesTest, TwoHundredDamagedFiles) {
   const std::string whole = *ReadFile(ParquetGolden("plain.parquet"));
   uint32_t state = 1;
@@ -292,7 +291,7 @@ TEST(ParquetImagesTest, TwoHundredDamagedFiles) {
   int refused = 0;
   for (int i = 0; i < 200; ++i) {
     std::string bytes = whole;
-    // The footer is the last third.
+    // Half of the files are damaged in the footer (the last third).
     const size_t from = i % 2 == 0 ? 2 * bytes.size() / 3 : 0;
     for (size_t flips = 1 + draw(3); flips > 0; --flips) {
       bytes[from + draw(bytes.size() - from)] ^=

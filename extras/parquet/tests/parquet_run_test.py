@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs on Parquet: the same bits as on a folder of the same images, also where
-data_worker is killed, beside TLS, and as the page of the extra says."""
+"""Runs on Parquet files give the same bits as runs on a folder of the same
+images, even if data_worker is killed, and with TLS. Runs the example of
+parquet.md."""
 
 import contextlib
 import os
@@ -15,7 +16,7 @@ import file_server
 import harness
 
 EXTRA = harness.SOURCE / "extras" / "parquet"
-# The images of data_test, by parquet_goldens.py.
+# The images of data_test.py, written by parquet_goldens.py.
 HUB = EXTRA / "tests" / "goldens" / "hub"
 
 
@@ -34,8 +35,8 @@ class ParquetRunTest(data_test.DataRuns):
         for i in range(2):
             for shard in sorted(HUB.glob("data/train-*")):
                 shutil.copy(shard, copies / f"{i}-{shard.name[6:11]}.parquet")
-        # A quarter of it has no room for all row groups: they are read again
-        # and again.
+        # The cache gets a quarter of this, less than all row groups, so they
+        # are read repeatedly.
         run = self.start("killed", sets=[*self.SETS, *rounds,
                                          "data.memory_bytes=1048576"],
                          flags=["--data", str(copies)])
@@ -47,7 +48,7 @@ class ParquetRunTest(data_test.DataRuns):
         harness.wait_for(lambda: run.rounds() >= 1, "a round")
         killed = 0
         for pid in data_workers():
-            with contextlib.suppress(ProcessLookupError):  # of the start
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
                 killed += 1
         self.assertGreater(killed, 0)
@@ -66,8 +67,8 @@ class ParquetRunTest(data_test.DataRuns):
         self.assertIn("Parquet is read by data_worker", shown.stderr)
 
     def test_it_is_read_in_a_run_over_tls(self):
-        """Apache Arrow's libraries carry an OpenSSL and a protobuf of their own,
-        which must not meet those of gRPC."""
+        """Arrow's libraries contain their own OpenSSL and protobuf, which must not
+        clash with those of gRPC."""
         sets = credentials_test.SETS
         plain = self.train("plain", sets=sets, flags=["--data", HUB])
         address = credentials_test.address_of_this_host()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The family `r3gan`: what is refused, and first values.
+// The family `r3gan`: faults of recipes, and initial values.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,9 +51,10 @@ TEST(R3ganTest, RefusesWhatDoesNotFit) {
   }
 }
 
-// N(0, gain / sqrt(fan in)); the branch of every block ends in 0. Gains are
-// those of the reference program: sqrt(2 / 1.04) * 8^(-1/4) for 8 blocks.
-TEST(R3ganTest, StartsAsItsShortcuts) {
+// Weights start as N(0, gain / sqrt(fan in)), and the last convolution of every
+// block at 0. The reference program has the gain sqrt(2 / 1.04) * 8^(-1/4) for
+// 8 blocks.
+TEST(R3ganTest, InitiallyComputesTheShortcuts) {
   const NetworkConfig config = ParseNetwork("r3gan { width: 64 groups: 8 }");
   const DataShape data = {.image = kInitializeData.image, .num_classes = 100};
   const auto generator = MakeGenerator(config, data);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of `gandem report --html` in a browser without a window: what is
-drawn, what the slider shows, and that the browser complains about nothing."""
+"""Opens the page of `gandem report --html` in a headless browser, and checks
+the charts, the slider, and that the browser logs no complaint."""
 
 import pathlib
 import re
@@ -14,7 +14,7 @@ import harness
 BROWSER = shutil.which("chromium")
 SECTIONS = ("overview", "samples", "quality", "losses", "shares", "lag",
             "pipeline", "restarts", "recipe")
-# Of a page that could load, run or say anything but its own.
+# A hostile name: if a page does not escape it, it sets the title to 1.
 FOREIGN = "<img src=x onerror=document.title=1><script>"
 
 
@@ -54,7 +54,7 @@ class ReportPageTest(harness.RunTest):
         return path
 
     def drawn(self, path, state=""):
-        """The page as the browser has it once its script is done."""
+        """The page's DOM after its script has run."""
         done = subprocess.run(
             [BROWSER, "--headless", "--no-sandbox", "--disable-gpu",
              f"--user-data-dir={self.folder / 'profile'}",
@@ -77,7 +77,7 @@ class ReportPageTest(harness.RunTest):
         self.assertEqual(quality.count('class="dot"'), 3)
         self.assertEqual(quality.count('class="best"'), 1)
         self.assertIn("best: 4", quality)
-        # Every line of the losses goes through more than a point.
+        # Every line in the chart of the losses has more than 10 segments.
         for path in re.findall(r'class="line[^"]*" d="([^"]*)"',
                                self.section(dom, "losses")):
             self.assertGreater(path.count("L"), 10)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The data in a page are what the files of the run folder say.
+// The data in a page equal those in the files of the run folder.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -84,7 +84,7 @@ class ReportPageFormatTest : public ::testing::Test {
   std::ostringstream out_;
 };
 
-TEST_F(ReportPageFormatTest, ThePageHasWhatTheFilesSay) {
+TEST_F(ReportPageFormatTest, ThePageHasTheDataOfTheFiles) {
   const std::string run_dir = MakeRun("a");
   const Json run = PageOf({run_dir})["runs"][0];
   ASSERT_OK_AND_ASSIGN(const RunConfig config,
@@ -95,7 +95,7 @@ TEST_F(ReportPageFormatTest, ThePageHasWhatTheFilesSay) {
   EXPECT_EQ(run["rounds_done"], 4);
   EXPECT_EQ(run["images"], 64);
   EXPECT_EQ(run["seconds"], 2);
-  // Rounds 1 and 2 count as the second run epoch did them.
+  // The second run epoch repeated rounds 1 and 2; its values count.
   EXPECT_EQ(run["roles"]["discriminator"]["loss"], Json({10, 21, 22, 23}));
   EXPECT_EQ(run["roles"]["generator"]["loss"], Json({10, 21, 22, 23}));
   EXPECT_EQ(run["epochs"][1]["first_round"], 1);
@@ -112,7 +112,7 @@ TEST_F(ReportPageFormatTest, ThePageHasWhatTheFilesSay) {
   EXPECT_THAT(out_.str(), HasSubstr("report.html"));
 }
 
-TEST_F(ReportPageFormatTest, RunsOfOneNameAreToldApart) {
+TEST_F(ReportPageFormatTest, RunsWithEqualNamesAreDistinguished) {
   const std::string a = MakeRun("a");
   const std::string b = MakeRun("b");
   const Json runs = PageOf({a, b})["runs"];
@@ -121,7 +121,7 @@ TEST_F(ReportPageFormatTest, RunsOfOneNameAreToldApart) {
   EXPECT_THAT(runs[1]["name"].get<std::string>(), HasSubstr(b));
 }
 
-TEST_F(ReportPageFormatTest, APageThatCannotBeWrittenIsNamed) {
+TEST_F(ReportPageFormatTest, UnwritablePagesAreNamed) {
   const absl::Status status = RunReport(
       {.run_dirs = {MakeRun("a")}, .html = dir_.path() + "/none/report.html"},
       out_);

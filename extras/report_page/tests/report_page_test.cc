@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Between the first `start` and the next `end`.
+// The text between the first `start` and the next `end`.
 std::string Between(absl::string_view page, absl::string_view start,
                     absl::string_view end) {
   const size_t from = page.find(start) + start.size();
@@ -37,7 +37,7 @@ TEST(ReportPageTest, ForeignTextStaysText) {
   EXPECT_EQ(read[0]["recipe"], "a \ufffd {{SCRIPT}} <!-- \u2028");
 }
 
-// A browser refuses the script of a page whose policy has another hash.
+// A browser refuses a script whose hash is not in the policy.
 TEST(ReportPageTest, ThePolicyNamesItsScriptAndNothingElse) {
   const std::string page = ReportPage(Json::array());
   const std::string policy =

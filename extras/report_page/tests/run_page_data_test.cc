@@ -30,7 +30,7 @@ RoundMetrics PageMetrics(Role role, int64_t round) {
   return metrics;
 }
 
-TEST(RoleColumnsTest, EachRoundIsAPointWhereThereIsRoom) {
+TEST(RoleColumnsTest, FewRoundsBecomeOnePointEach) {
   RoundHistory history;
   for (int64_t round = 0; round < 4; ++round) {
     history.AddLine(ProtoJson(PageMetrics(DISCRIMINATOR, round)));
@@ -61,7 +61,7 @@ TEST(RoleColumnsTest, ManyRoundsBecomeMeansWithTheirRange) {
   EXPECT_EQ(columns["loss_high"], Json({2, 4}));
 }
 
-TEST(RoleColumnsTest, WhatIsNotFiniteIsNull) {
+TEST(RoleColumnsTest, NonFiniteValuesAreNull) {
   RoundHistory history;
   RoundMetrics metrics = PageMetrics(DISCRIMINATOR, 0);
   metrics.set_loss(std::nan(""));
@@ -71,7 +71,7 @@ TEST(RoleColumnsTest, WhatIsNotFiniteIsNull) {
   EXPECT_EQ(columns["round"][0], 1);
 }
 
-TEST(RoleColumnsTest, AugmentationIsThereWhereItAdapts) {
+TEST(RoleColumnsTest, AugmentationIsPresentIfItAdapts) {
   RoundHistory history;
   for (int64_t round = 0; round < 3; ++round) {
     RoundMetrics metrics = PageMetrics(DISCRIMINATOR, round);

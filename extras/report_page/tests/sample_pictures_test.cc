@@ -33,7 +33,7 @@ class SamplePicturesTest : public ::testing::Test {
   const TempDir dir_;
 };
 
-TEST_F(SamplePicturesTest, AreTheBytesOfTheFilesByRound) {
+TEST_F(SamplePicturesTest, ReturnsTheFilesByRound) {
   const std::string second = Write(200);
   const std::string first = Write(20);
   ASSERT_OK(WriteFile(dir_.path() + "/sample-9.png", "another picture"));
@@ -47,10 +47,10 @@ TEST_F(SamplePicturesTest, AreTheBytesOfTheFilesByRound) {
   EXPECT_EQ(read.pictures[1].data_uri,
             absl::StrCat("data:image/png;base64,", absl::Base64Escape(second)));
   ASSERT_EQ(read.notes.size(), 1);
-  EXPECT_THAT(read.notes[0], HasSubstr("round-000003.png: no PNG"));
+  EXPECT_THAT(read.notes[0], HasSubstr("round-000003.png: not a PNG"));
 }
 
-TEST_F(SamplePicturesTest, OfManySomeAreTakenAndThatIsSaid) {
+TEST_F(SamplePicturesTest, ThinsManyPicturesAndSaysSo) {
   for (int64_t round = 1; round <= 60; ++round) Write(round);
   ASSERT_OK_AND_ASSIGN(const SamplePictures read,
                        ReadSamplePictures(dir_.path()));
@@ -60,7 +60,7 @@ TEST_F(SamplePicturesTest, OfManySomeAreTakenAndThatIsSaid) {
   EXPECT_THAT(read.notes, ElementsAre("24 of 60 grids of samples are shown"));
 }
 
-TEST_F(SamplePicturesTest, NoFolderIsNoPicture) {
+TEST_F(SamplePicturesTest, AMissingFolderHasNoPictures) {
   ASSERT_OK_AND_ASSIGN(const SamplePictures none,
                        ReadSamplePictures(dir_.path() + "/none"));
   EXPECT_THAT(none.pictures, IsEmpty());

@@ -13,8 +13,8 @@
 namespace gandem {
 namespace {
 
-// Images of 2 x 2 pixels that are A times the sum of the styles of two layers,
-// times a factor that grows with the first number of the first style.
+// Images of 2 x 2 pixels: A times the sum of the styles of two layers, times a
+// factor that grows with the first number of the first style.
 StyledImages Made(const at::Tensor& styles_NLS, const at::Tensor& a_PS) {
   const at::Tensor factor_N1 = 1 + styles_NLS.select(1, 0).narrow(1, 0, 1);
   return {.images_NCHW = (factor_N1 * at::matmul(styles_NLS.sum(1), a_PS.t()))
@@ -26,7 +26,7 @@ double Mean(const PathLengthPenalty& paths) {
   return paths.State().front().second.item<double>();
 }
 
-TEST(PathLengthPenaltyTest, LengthsAreThoseOfTheDerivativeByTheStyles) {
+TEST(PathLengthPenaltyTest, LengthsEqualThoseOfTheDerivative) {
   torch::manual_seed(3);
   const auto options = torch::dtype(torch::kFloat64);
   const at::Tensor a_PS = torch::randn({4, 3}, options);
@@ -35,7 +35,7 @@ TEST(PathLengthPenaltyTest, LengthsAreThoseOfTheDerivativeByTheStyles) {
   const at::Tensor direction_NCHW = torch::randn({2, 1, 2, 2}, options);
   const at::Tensor lengths_N =
       PathLengthPenalty::Lengths(Made(styles_NLS, a_PS), direction_NCHW);
-  // By central differences, image after image and layer after layer.
+  // Computes central differences for each image and layer.
   const torch::NoGradGuard no_grad;
   constexpr double kStep = 1e-6;
   for (int n = 0; n < 2; ++n) {
@@ -59,7 +59,7 @@ TEST(PathLengthPenaltyTest, LengthsAreThoseOfTheDerivativeByTheStyles) {
   }
 }
 
-TEST(PathLengthPenaltyTest, LossIsTheDistanceFromTheMeanBefore) {
+TEST(PathLengthPenaltyTest, LossUsesTheMeanBeforeTheStep) {
   PathLengthPenalty paths({.weight = 2, .every_steps = 4}, /*share=*/1,
                           at::kCPU);
   EXPECT_EQ(Mean(paths), 0);
@@ -77,12 +77,12 @@ TEST(PathLengthPenaltyTest, LossIsTheDistanceFromTheMeanBefore) {
   EXPECT_NEAR(Mean(paths), 0.99 * 0.03 + 0.01 * 1.03, 1e-12);
 }
 
-// Weighted by their shares, the means of ranks are that of one worker.
-TEST(PathLengthPenaltyTest, RanksHaveTheirShareOfTheMean) {
+// The means of the ranks, weighted by their shares, equal that of one worker.
+TEST(PathLengthPenaltyTest, RanksCombineTheirMeansByShare) {
   PathLengthPenalty one({.weight = 1}, 1, at::kCPU);
   (void)one.Loss(torch::tensor({1.0, 2.0, 6.0}), 3);
   one.EndStep();
-  // 3 and 2 images of a step's 5, of which 2 and 1 are measured.
+  // The ranks have 3 and 2 images of a step, of which 2 and 1 are measured.
   PathLengthPenalty first({.weight = 1}, 0.6, at::kCPU);
   (void)first.Loss(torch::tensor({1.0, 2.0}), 3);
   first.EndStep();
@@ -101,9 +101,9 @@ TEST(PathLengthPenaltyTest, AStepOutOfRangeLeavesTheMean) {
   EXPECT_NEAR(Mean(paths), 0.03, 1e-12);
 }
 
-// The mean has moved by the lengths of both micro-batches, and the gradient
-// passes through it.
-TEST(PathLengthPenaltyTest, SeparateIsTheDistanceFromTheMeanThatHasMoved) {
+// The mean includes the lengths of both micro-batches, and the gradient passes
+// through it.
+TEST(PathLengthPenaltyTest, SeparateUsesTheUpdatedMean) {
   const at::Tensor lengths_N =
       torch::tensor({1.0, 2.5, 6.0, 0.5}, torch::kFloat64).requires_grad_(true);
   const at::Tensor mean = 0.99 * 3 + 0.01 * lengths_N.mean();

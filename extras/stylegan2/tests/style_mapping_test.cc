@@ -35,7 +35,7 @@ at::Tensor Styles(int64_t first, int64_t count) {
       .view({count, kStyleDim});
 }
 
-TEST(StyleMappingTest, MeanIsThatOfStepsWhateverTheirPasses) {
+TEST(StyleMappingTest, MeanDoesNotDependOnThePassesOfAStep) {
   const auto whole = MappingWithMean();
   const auto parts = MappingWithMean();
   for (StyleMapping* mapping : {whole.get(), parts.get()}) {
@@ -53,8 +53,9 @@ TEST(StyleMappingTest, MeanIsThatOfStepsWhateverTheirPasses) {
   EXPECT_TRUE(at::allclose(MeanOf(*parts), expected, 1e-12, 1e-12));
 }
 
-// A run that goes back to a checkpoint may come to the step that it was in.
-TEST(StyleMappingTest, MeanThatWasLoadedIsWhereTheStepBegins) {
+// A run that resumes from a checkpoint may repeat the step with the same
+// number.
+TEST(StyleMappingTest, AStepBeginsWithALoadedMean) {
   const auto mapping = MappingWithMean();
   mapping->to(at::kDouble);
   mapping->Record(Styles(0, 2) * NAN, /*step=*/5);
@@ -107,8 +108,8 @@ class StyleMixingTest : public ::testing::Test {
   }
 };
 
-// A share of the images, and of these equal shares for each layer.
-TEST_F(StyleMixingTest, BeginsAtAnyLayerButTheFirst) {
+// 0.8 of the images have two styles, evenly distributed over the layers.
+TEST_F(StyleMixingTest, BeginsAtAnyLayerExceptTheFirst) {
   StyleMixing mixing({.probability = 0.8, .num_layers = kLayers});
   const at::Tensor begins_N = mixing.Begins(Place(), kImages);
   const at::Tensor shares =
@@ -129,8 +130,8 @@ TEST_F(StyleMixingTest, CertainOrNever) {
   EXPECT_LT(always.Begins(Place(), kImages).max().item<int64_t>(), kLayers);
 }
 
-// A row is that of its image, whichever pass it is in.
-TEST_F(StyleMixingTest, IsThatOfTheImagesOfTheBatch) {
+// A row depends only on its image, not on the pass.
+TEST_F(StyleMixingTest, DependsOnlyOnTheImage) {
   StyleMixing mixing({.probability = 0.5, .num_layers = kLayers});
   const at::Tensor noise_NZ = torch::zeros({40, 6});
   const auto draw = [&](const at::Tensor& place, int64_t rows) {
@@ -148,7 +149,7 @@ TEST_F(StyleMixingTest, IsThatOfTheImagesOfTheBatch) {
   EXPECT_FALSE(at::equal(draw(Place(), 40), whole));
 }
 
-// Of the whole generator: what each kind of pass does with its state.
+// Checks how each kind of pass uses the state of a whole generator.
 class StyleGeneratorTest : public ::testing::Test {
  protected:
   std::shared_ptr<Generator> Make(const std::string& more) {
@@ -177,7 +178,7 @@ class StyleGeneratorTest : public ::testing::Test {
   int64_t step_ = 0;
 };
 
-TEST_F(StyleGeneratorTest, TrainingPassesAloneChangeTheMean) {
+TEST_F(StyleGeneratorTest, OnlyTrainingPassesChangeTheMean) {
   const auto network = Make("");
   const at::Tensor mean = network->named_buffers()["mapping.w_avg"];
   Pass(*network, ForwardMode::kFrozen);
@@ -187,7 +188,7 @@ TEST_F(StyleGeneratorTest, TrainingPassesAloneChangeTheMean) {
   EXPECT_GT(mean.abs().max().item<float>(), 0);
 }
 
-// Without noise that differs from pass to pass only mixed styles do.
+// The noise is the same in all passes, so only mixed styles could differ.
 TEST_F(StyleGeneratorTest, EvaluationDoesNotMix) {
   const auto network = Make("mixing_probability: 1 ");
   EXPECT_FALSE(at::equal(Pass(*network, ForwardMode::kFrozen),
@@ -201,8 +202,8 @@ TEST_F(StyleGeneratorTest, EvaluationDoesNotMix) {
                         Pass(*network, ForwardMode::kEvaluate)));
 }
 
-// psi 0 is the image of the mean style, whatever the noise.
-TEST_F(StyleGeneratorTest, NoTruncationIsTheStyleItself) {
+// psi = 0 gives the image of the mean style for any noise.
+TEST_F(StyleGeneratorTest, PsiOneIsTheStyleItself) {
   const auto network = Make("");
   Pass(*network, ForwardMode::kTrain);
   const at::Tensor images = Pass(*network, ForwardMode::kEvaluate);

@@ -26,9 +26,9 @@ std::unique_ptr<NoiseInput> StrongNoise() {
   return noise;
 }
 
-// A row is that of its image, whichever pass it is in: ranks and micro-batches
-// draw what one pass over the batch would.
-TEST(Stylegan2LayersTest, NoiseIsThatOfTheImagesOfTheBatch) {
+// A row depends only on its image: ranks and micro-batches draw the same as one
+// pass over the batch.
+TEST(Stylegan2LayersTest, NoiseDependsOnlyOnTheImage) {
   const auto noise = StrongNoise();
   DrawPlace place = {.purpose = Purpose::kGeneratorNoise, .step = 5};
   const at::Tensor whole = NoiseAt(*noise, place, /*rows=*/40);
@@ -46,14 +46,14 @@ TEST(Stylegan2LayersTest, NoiseIsThatOfTheImagesOfTheBatch) {
                          whole.slice(/*dim=*/0, /*start=*/30)));
 }
 
-TEST(Stylegan2LayersTest, EvaluationHasTheConstantNoise) {
+TEST(Stylegan2LayersTest, EvaluationUsesConstantNoise) {
   const auto noise = StrongNoise();
   EXPECT_TRUE(at::equal(NoiseAt(*noise, {}, 3, ForwardMode::kEvaluate),
                         torch::full({3, 2, kSize, kSize}, 1.5)));
 }
 
-// 6 images in groups of at most 4: two of 3, images 0, 2, 4 and 1, 3, 5.
-TEST(Stylegan2LayersTest, DeviationIsThatOfEqualGroups) {
+// 6 images with groups of at most 4 form two groups: 0, 2, 4 and 1, 3, 5.
+TEST(Stylegan2LayersTest, DeviationUsesEqualGroups) {
   const at::Tensor images_NCHW =
       torch::tensor({0., 10., 3., 10., 6., 40.}).view({6, 1, 1, 1});
   const at::Tensor with = WithDeviation(images_NCHW, /*group=*/4);
@@ -66,8 +66,8 @@ TEST(Stylegan2LayersTest, DeviationIsThatOfEqualGroups) {
   }
 }
 
-// A group of one has no deviation, and no gradient that is not finite.
-TEST(Stylegan2LayersTest, DeviationOfOneImageIsNothing) {
+// A group of one image has deviation 0 and a finite gradient.
+TEST(Stylegan2LayersTest, DeviationOfOneImageIsZero) {
   const at::Tensor image_NCHW = torch::ones({1, 2, 3, 3}).requires_grad_();
   const at::Tensor with = WithDeviation(image_NCHW, /*group=*/4);
   EXPECT_NEAR(with.select(1, 2).max().item<double>(), 1e-4, 1e-8);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The family `stylegan2`: what is refused, and first values.
+// The family `stylegan2`: faults of recipes, and initial values.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,8 +44,8 @@ TEST(Stylegan2Test, RefusesWhatDoesNotFit) {
   }
 }
 
-// Weights are N(0, 1), divided by the rate where that is another; styles begin
-// at 1, noise is drawn but has no strength yet.
+// Weights start as N(0, 1) divided by the rate, styles at 1, and the strength
+// of noise at 0.
 TEST(Stylegan2Test, HasEqualRates) {
   const NetworkConfig config =
       ParseNetwork("stylegan2 { channel_base: 2048 max_channels: 64 }");

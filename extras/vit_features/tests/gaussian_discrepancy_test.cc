@@ -20,7 +20,7 @@ using ::gandem::testing::StatusIs;
 using ::testing::HasSubstr;
 
 // tests/oracles/distance_goldens.py
-TEST(GaussianDiscrepancyTest, EqualsNumpys) {
+TEST(GaussianDiscrepancyTest, EqualsNumpy) {
   const Golden golden("distances.safetensors");
   ASSERT_OK_AND_ASSIGN(
       const double distance,
@@ -29,8 +29,8 @@ TEST(GaussianDiscrepancyTest, EqualsNumpys) {
   EXPECT_NEAR(distance, expected, 1e-9 * expected);
 }
 
-// One row a side, at a right angle: 1000 (1 + 1 - 2 exp(-2 / 200)).
-TEST(GaussianDiscrepancyTest, OfTwoRowsByHand) {
+// One row per side, at a right angle: 1000 (1 + 1 - 2 exp(-2 / 200)).
+TEST(GaussianDiscrepancyTest, TwoRowsByHand) {
   const at::Tensor both = torch::eye(2, at::kDouble);
   const at::Tensor x_ND = both.slice(0, 0, 1) * 3;
   const at::Tensor y_MD = both.slice(0, 1, 2) * 0.1;
@@ -39,7 +39,7 @@ TEST(GaussianDiscrepancyTest, OfTwoRowsByHand) {
   EXPECT_NEAR(*GaussianDiscrepancy(x_ND, x_ND), 0, 1e-9);
 }
 
-// More rows than are seen at a time.
+// There are more rows than in one block.
 TEST(GaussianDiscrepancyTest, ManyRowsAreAddedUp) {
   const at::Tensor x_ND = RandomNormal(700, 3, 1);
   const at::Tensor y_MD = RandomNormal(500, 3, 2) + 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Vision transformers beside those of vit_goldens.py.
+// Compares vision transformers with those of vit_goldens.py.
 #include "extras/vit_features/vit_extractor.h"
 
 #include <gmock/gmock.h>
@@ -45,7 +45,7 @@ const std::vector<VitCase>& VitCases() {
   return *cases;
 }
 
-TEST(VitExtractorTest, InputIsPillows) {
+TEST(VitExtractorTest, InputEqualsPillows) {
   const Golden golden(kVitGoldens);
   for (const VitCase& made : VitCases()) {
     for (const std::string image : {"wide", "gray", "tall"}) {
@@ -61,7 +61,7 @@ TEST(VitExtractorTest, InputIsPillows) {
   }
 }
 
-TEST(VitExtractorTest, FeaturesAreThoseOfPyTorch) {
+TEST(VitExtractorTest, FeaturesEqualThoseOfPyTorch) {
   const Golden golden(kVitGoldens);
   for (const VitCase& made : VitCases()) {
     for (const std::string& file : made.files) {
@@ -82,7 +82,7 @@ TEST(VitExtractorTest, FeaturesAreThoseOfPyTorch) {
   }
 }
 
-TEST(VitExtractorTest, Bfloat16IsNear) {
+TEST(VitExtractorTest, Bfloat16IsClose) {
   const Golden golden(kVitGoldens);
   for (const VitCase& made : VitCases()) {
     const std::string stem = made.name + "." + made.files.front();
@@ -121,7 +121,7 @@ TEST(VitExtractorTest, TheCardNamesNetworkAndResize) {
             "CMMD's, central square, bicubic as in Pillow, 8 bits, 48 x 48");
 }
 
-TEST(VitExtractorTest, PatchesThatDoNotFitTheInput) {
+TEST(VitExtractorTest, UnsuitablePatchSizes) {
   std::vector<NamedTensor> weights = VitGoldenWeights("dinov2.meta");
   for (NamedTensor& tensor : weights) {
     if (tensor.name == "patch_embed.proj.weight") tensor.shape = {128, 3, 5, 5};
@@ -132,7 +132,7 @@ TEST(VitExtractorTest, PatchesThatDoNotFitTheInput) {
                        HasSubstr("patches of 5 pixels")));
 }
 
-TEST(VitExtractorTest, ANameMaySayTheFamily) {
+TEST(VitExtractorTest, ANameMayIncludeTheFamily) {
   EXPECT_EQ(ParseNetworkFile("clip:a/b.safetensors").family, "clip");
   EXPECT_EQ(ParseNetworkFile("clip:a/b.safetensors").path, "a/b.safetensors");
   EXPECT_EQ(ParseNetworkFile("dinov2:x").path, "x");

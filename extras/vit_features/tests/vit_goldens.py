@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Features of small random CLIP and DINOv2 vision transformers.
+"""Writes features of small random CLIP and DINOv2 vision transformers.
 
     python extras/vit_features/tests/vit_goldens.py extras/vit_features/tests/goldens
 
@@ -36,13 +36,13 @@ CLIP = ([0.48145466, 0.4578275, 0.40821073],
 
 
 def normal(rng, *shape, scale=1.0, shift=0.0):
-    """float32 that half precision holds exactly."""
+    """Normal float32 numbers that half precision holds exactly."""
     return torch.from_numpy(
         (shift + scale * rng.randn(*shape)).astype(np.float16)).float()
 
 
 def dinov2_state(rng, width=128, depth=2, hidden=96, patch=8, grid=5):
-    """By Meta's names."""
+    """A random state dict with Meta's names."""
     state = {
         "cls_token": normal(rng, 1, 1, width),
         "pos_embed": normal(rng, 1, 1 + grid * grid, width),
@@ -75,14 +75,14 @@ def dinov2_state(rng, width=128, depth=2, hidden=96, patch=8, grid=5):
 
 
 def clip_state(rng, width=128, depth=2, hidden=96, patch=8, grid=6, out=48):
-    """By OpenAI's names."""
+    """A random state dict with OpenAI's names."""
     state = {
         "visual.class_embedding": normal(rng, width),
         "visual.positional_embedding": normal(rng, 1 + grid * grid, width),
         "visual.conv1.weight": normal(rng, width, 3, patch, patch, scale=0.05),
         "visual.proj": normal(rng, width, out, scale=0.1),
         "logit_scale": normal(rng, 1)[0],
-        "ln_final.weight": normal(rng, 7),  # of the other half
+        "ln_final.weight": normal(rng, 7),  # belongs to the text half
     }
     for name in ("ln_pre", "ln_post"):
         state[f"visual.{name}.weight"] = normal(rng, width, scale=0.2, shift=1)
@@ -112,7 +112,7 @@ def split_in_three(names, value):
 
 
 def dinov2_face(state):
-    """Meta's names as Hugging Face's Dinov2Model has them."""
+    """Renames Meta's tensors to those of Hugging Face's Dinov2Model."""
     plain = {
         "cls_token": "embeddings.cls_token",
         "pos_embed": "embeddings.position_embeddings",
@@ -143,7 +143,7 @@ def dinov2_face(state):
 
 
 def clip_face(state):
-    """OpenAI's names as Hugging Face's CLIPModel has them."""
+    """Renames OpenAI's tensors to those of Hugging Face's CLIPModel."""
     top = "vision_model."
     plain = {
         "visual.class_embedding": top + "embeddings.class_embedding",
@@ -260,7 +260,7 @@ def clip(state, images):
 
 
 def prepared(images, size, square, statistics):
-    """By Pillow, as dgm-eval (both sides) and CMMD's code (the square)."""
+    """Resizes by Pillow like dgm-eval (both sides) or CMMD's code (`square`)."""
     mean, sd = (torch.tensor(numbers, dtype=torch.float64).view(3, 1, 1)
                 for numbers in statistics)
     out = []

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Small vision transformers of vit_goldens.py.
+// Weights of the small vision transformers of vit_goldens.py.
 //
 // Owner: the test. Thread safety: one thread.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace gandem::testing {
 
-// From tests/goldens.
+// Relative to tests/goldens.
 inline constexpr char kVitGoldens[] =
     "../../extras/vit_features/tests/goldens/vits.safetensors";
 

@@ -26,7 +26,7 @@ NamedTensor& VitTensor(std::vector<NamedTensor>& tensors,
   return *found;
 }
 
-TEST(VitWeightsTest, SizesAreReadOff) {
+TEST(VitWeightsTest, TensorsDetermineTheSizes) {
   const std::vector<NamedTensor> meta = VitGoldenWeights("dinov2.meta");
   EXPECT_EQ(VitFamilyOf(meta), VitFamily::kDinov2);
   ASSERT_OK_AND_ASSIGN(const VitWeights dino,
@@ -37,7 +37,7 @@ TEST(VitWeightsTest, SizesAreReadOff) {
   EXPECT_EQ(dino.blocks.size(), 2u);
   EXPECT_TRUE(dino.blocks[1].scale2.defined());
   EXPECT_EQ(dino.positions.sizes(), at::IntArrayRef({26, 128}));
-  EXPECT_EQ(dino.positions.scalar_type(), at::kFloat);  // of half precision
+  EXPECT_EQ(dino.positions.scalar_type(), at::kFloat);  // from half precision
 
   const std::vector<NamedTensor> face = VitGoldenWeights("clip.face");
   EXPECT_EQ(VitFamilyOf(face), VitFamily::kClip);
@@ -74,12 +74,12 @@ TEST(VitWeightsTest, ListsAllThatDoesNotFit) {
                 HasSubstr("pos_embed has shape [26, 128, 1], the network "
                           "wants [T, 128]"),
                 HasSubstr("blocks.0.norm1.bias has the type BOOL"),
-                HasSubstr("register_tokens is no tensor of such a network"),
-                HasSubstr("blocks.3.norm1.weight is no tensor"),
+                HasSubstr("register_tokens is not a tensor of such a network"),
+                HasSubstr("blocks.3.norm1.weight is not a tensor"),
                 Not(HasSubstr("mask_token")))));
 }
 
-TEST(VitWeightsTest, SizesThatNoNetworkHas) {
+TEST(VitWeightsTest, InvalidSizes) {
   std::vector<NamedTensor> weights = VitGoldenWeights("clip.open");
   NamedTensor& positions = VitTensor(weights, "visual.positional_embedding");
   positions.shape[0] = 36;

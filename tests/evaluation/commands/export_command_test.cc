@@ -41,7 +41,7 @@ class ExportCommandTest : public ::testing::Test {
  protected:
   ExportCommandTest() { EXPECT_OK(CreateDirectories(dir_ / "out")); }
 
-  // Those of the network that a checkpoint was made of, in float32.
+  // Images of the network of step `made_of`, in float32.
   at::Tensor ImagesOf(const RunConfig& config, int64_t made_of,
                       const Condition& condition = {}) {
     const torch::NoGradGuard no_grad;
@@ -109,7 +109,7 @@ TEST_F(ExportCommandTest, LabelsAreAnArgument) {
   EXPECT_THAT(Text(report.card), HasSubstr("made = generator(noise, labels)"));
 }
 
-// A run in double precision is for checking numerics; PyTorch wants float32.
+// Double precision is for checking numerics; PyTorch expects float32.
 TEST_F(ExportCommandTest, ARunInDoublePrecisionIsRounded) {
   RunConfig config = SmallConfig();
   config.mutable_generator()->set_precision(RoleConfig::FLOAT64);
@@ -123,7 +123,7 @@ TEST_F(ExportCommandTest, ARunInDoublePrecisionIsRounded) {
   EXPECT_TRUE(at::allclose(images, ImagesOf(config, 10), 0, 1e-5));
 }
 
-TEST_F(ExportCommandTest, AStateDictHasAllTensorsAndSaysWhatItIs) {
+TEST_F(ExportCommandTest, AStateDictHasAllTensorsAndMetadata) {
   WriteCheckpoint(run_, SmallConfig(), 10);
   ASSERT_OK_AND_ASSIGN(const ExportReport report,
                        RunExportCommand({.run_dir = run_, .output = tensors_}));
@@ -146,7 +146,7 @@ TEST_F(ExportCommandTest, AStateDictHasAllTensorsAndSaysWhatItIs) {
   EXPECT_EQ(metadata["step"], "10");
 }
 
-TEST_F(ExportCommandTest, AModelCardAndAGridComeBesideIt) {
+TEST_F(ExportCommandTest, WritesAModelCardAndAGrid) {
   WriteCheckpoint(run_, SmallConfig(), 10);
   MetricCard judged;
   judged.mutable_images()->mutable_generator()->set_step(10);
@@ -168,12 +168,12 @@ TEST_F(ExportCommandTest, AModelCardAndAGridComeBesideIt) {
                     HasSubstr("10 of 100 rounds; the discriminator saw 640"),
                     HasSubstr("torch.jit.load(\"generator.pt\")")));
   EXPECT_TRUE(PathExists(dir_ / "out/generator.png"));
-  // The next export replaces it.
+  // The next export replaces the card.
   EXPECT_OK(RunExportCommand({.run_dir = run_, .output = tensors_}));
   EXPECT_THAT(Text(dir_ / "out/README.md"), HasSubstr("load_file"));
 }
 
-TEST_F(ExportCommandTest, SomebodysOwnReadmeStays) {
+TEST_F(ExportCommandTest, KeepsTheUsersReadme) {
   WriteCheckpoint(run_, SmallConfig(), 10);
   ASSERT_OK(WriteFile(dir_ / "out/README.md", "# My project\n"));
   ASSERT_OK_AND_ASSIGN(const ExportReport report,
@@ -183,7 +183,7 @@ TEST_F(ExportCommandTest, SomebodysOwnReadmeStays) {
   EXPECT_TRUE(PathExists(report.card));
 }
 
-TEST_F(ExportCommandTest, WhatCannotBeExportedIsExplained) {
+TEST_F(ExportCommandTest, ExplainsUnsupportedRequests) {
   WriteCheckpoint(run_, SmallConfig(), 10);
   const std::pair<ExportRequest, std::string> cases[] = {
       {{.run_dir = run_, .output = dir_ / "a.onnx"}, "torch.onnx"},
@@ -200,8 +200,7 @@ TEST_F(ExportCommandTest, WhatCannotBeExportedIsExplained) {
       StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
 }
 
-// A file that is there already stays as it was.
-TEST_F(ExportCommandTest, APlaceThatCannotBeWrittenIsNamed) {
+TEST_F(ExportCommandTest, NamesAPathThatCannotBeWritten) {
   WriteCheckpoint(run_, SmallConfig(), 10);
   ASSERT_OK(WriteFile(dir_ / "file", ""));
   for (const char* const name : {"file/generator.pt", "no/generator.pt",

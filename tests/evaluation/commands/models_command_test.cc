@@ -32,7 +32,7 @@ absl::StatusOr<std::string> ModelsText(const ModelsFlags& flags) {
   return text;
 }
 
-// A list of minutes must not be silent until its end.
+// The list takes minutes, so it must not be silent until its end.
 TEST(ModelsCommandTest, PrintsEachNetworkWhenItIsKnown) {
   std::vector<std::string> pieces;
   ASSERT_OK(ListModels({.name = "dcgan"}, [&](const std::string& piece) {

@@ -47,13 +47,13 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// What an image of a grid is made of: the number of its noise and its label.
+// Noise number and label of an image in a grid.
 struct Cell {
   int64_t noise = 0;
   int64_t label = 0;
 };
 
-// The grid of that average, made one image at a time.
+// The grid of the average of `step`, made one image at a time.
 PixelImage ExpectedGrid(const RunConfig& config, int64_t step, uint64_t seed,
                         const std::vector<Cell>& cells, int64_t columns = 0) {
   torch::NoGradGuard no_grad;
@@ -85,7 +85,7 @@ PixelImage ExpectedGrid(const RunConfig& config, int64_t step, uint64_t seed,
   return ExpectedGrid(config, step, seed, cells);
 }
 
-// Batched and single forwards may round differently: one gray level.
+// Batched and single forwards may round differently, by one gray level.
 void ExpectGrid(const std::string& path, const PixelImage& expected) {
   ASSERT_OK_AND_ASSIGN(const std::string bytes, ReadFile(path));
   ASSERT_OK_AND_ASSIGN(const PixelImage grid, DecodePng(bytes));
@@ -149,7 +149,6 @@ class SampleClassesTest : public SampleCommandTest {
     config_.mutable_data()->set_num_classes(kClasses);
     WriteCheckpoint(run_, config_, 10);
   }
-  // Of image `i` where labels are drawn.
   static int64_t DrawnLabel(int64_t i) {
     return PhiloxStream(kRunSeed, Purpose::kSampleLabels, 0,
                         static_cast<uint64_t>(i))
@@ -194,7 +193,7 @@ TEST_F(SampleClassesTest, ARowForEachClass) {
   ExpectCells(report, cells, /*columns=*/7);
 }
 
-TEST_F(SampleClassesTest, AWayKeepsTheLabelOfItsStart) {
+TEST_F(SampleClassesTest, AnInterpolationKeepsTheLabelOfItsStart) {
   ASSERT_OK_AND_ASSIGN(
       const SampleReport report,
       RunSampleCommand({.run_dir = run_, .num_images = 3, .interpolate = 2}));
@@ -222,14 +221,14 @@ TEST_F(SampleClassesTest, ExportsAreTheImagesOfTheGrid) {
   }
 }
 
-TEST_F(SampleClassesTest, WhatCannotBeSampledIsExplained) {
+TEST_F(SampleClassesTest, ExplainsUnsupportedRequests) {
   WriteCheckpoint(dir_ / "plain", SmallConfig(), 10);
   const std::pair<SampleRequest, std::string> cases[] = {
       {{.run_dir = run_, .only_class = kClasses},
        "there is no class 10: the run has classes 0 to 9"},
       {{.run_dir = run_, .only_class = -1}, "there is no class -1"},
-      {{.run_dir = dir_ / "plain", .only_class = 0}, "is not told a class"},
-      {{.run_dir = dir_ / "plain", .per_class = 1}, "is not told a class"},
+      {{.run_dir = dir_ / "plain", .only_class = 0}, "takes no class"},
+      {{.run_dir = dir_ / "plain", .per_class = 1}, "takes no class"},
       {{.run_dir = run_, .per_class = 1001}, "lower --per_class"},
       {{.run_dir = run_, .per_class = -1}, "per_class -1 is not in"},
       {{.run_dir = run_, .output = "a.npz", .per_class = 1},
@@ -252,7 +251,7 @@ MATCHER(OneApart, "") {
   return std::abs(int{std::get<0>(arg)} - int{std::get<1>(arg)}) <= 1;
 }
 
-// A run that translates images. Each is its own input here.
+// A run that translates images; each image is its own input.
 class SampleTranslationsTest : public SampleCommandTest {
  protected:
   static constexpr int64_t kSide = 32;
@@ -269,7 +268,7 @@ class SampleTranslationsTest : public SampleCommandTest {
     WriteCheckpoint(run_, config_, 10);
   }
 
-  // One image, of that many columns, of a file that sample wrote.
+  // Pixels of one image in a file of `gandem sample`.
   static std::vector<uint8_t> Pixels(const std::string& path, int64_t top,
                                      int64_t left) {
     const auto bytes = ReadFile(path);
@@ -306,13 +305,13 @@ TEST_F(SampleTranslationsTest, ShowsInputTranslationAndTarget) {
     EXPECT_EQ(Pixels(grid.output, top, left + 2 * kSide), wanted);
     const auto translation = Pixels(grid.output, top, left + kSide);
     EXPECT_NE(translation, wanted);
-    // What is exported are the translations alone.
+    // The export has only the translations.
     EXPECT_THAT(Pixels(dir_ / absl::StrFormat("images/%06d.png", i), 0, 0),
                 ::testing::Pointwise(OneApart(), translation));
   }
 }
 
-TEST_F(SampleTranslationsTest, WhatNeedsNoiseIsRefused) {
+TEST_F(SampleTranslationsTest, InterpolationNeedsNoise) {
   EXPECT_THAT(
       RunSampleCommand({.run_dir = run_, .interpolate = 3}).status(),
       StatusIs(absl::StatusCode::kInvalidArgument,
@@ -425,7 +424,7 @@ TEST_F(SampleCommandTest, CheckMeasuresTheSamples) {
   EXPECT_EQ(report.distance->Total(), again.distance->Total());
 }
 
-// The program itself.
+// Result of the program evaluation_job.
 struct Ran {
   int exit_code;
   std::string output;  // both streams
@@ -481,7 +480,7 @@ TEST_F(SampleCommandTest, ProgramExplainsItself) {
   EXPECT_THAT(missing.output, HasSubstr("no such folder"));
 }
 
-// At psi 0 all images are that of the mean style, whatever the noise.
+// At psi 0 every noise gives the image of the mean style.
 TEST_F(SampleCommandTest, TruncationMovesStylesTowardsTheirMean) {
   WriteCheckpoint(run_, testing::SmallStylegan2Config(), 10);
   const auto grid = [&](double psi, uint64_t seed) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Run folders with checkpoints of networks that no training has made: another
-// one for each step.
+// Run folders with checkpoints of untrained networks, which differ by step.
 //
 // Owner: the test. Thread safety: one thread.
 #pragma once
@@ -18,16 +17,16 @@ namespace gandem::testing {
 inline constexpr uint64_t kRunSeed = 5;
 
 RunConfig SmallConfig();
-// The same with a generator that has styles and noise inputs.
+// SmallConfig() with a generator that has styles and noise inputs.
 RunConfig SmallStylegan2Config();
 
-// The average that the checkpoint of `step` holds; the weights themselves are
-// MakeAverage of step + kRawSteps.
+// MakeAverage(step) is the averaged generator of that checkpoint; its raw
+// weights are MakeAverage(step + kRawSteps).
 inline constexpr int64_t kRawSteps = 1000;
 std::shared_ptr<Generator> MakeAverage(const RunConfig& config, int64_t step);
 
-// `made_by` made the networks, `config` is what the checkpoint says. So many
-// ranks have written it.
+// The checkpoint says `config`, but `made_by` makes its networks, as shards of
+// `ranks` ranks.
 void WriteCheckpoint(const std::string& run_dir, const RunConfig& config,
                      int64_t step, const RunConfig& made_by, int ranks = 1);
 void WriteCheckpoint(const std::string& run_dir, const RunConfig& config,

@@ -48,12 +48,12 @@ TEST(ExportStateTest, NamesAreThoseOfPyTorchsSpectralNorm) {
   EXPECT_THAT(names, Contains("linear.weight_v"));
   EXPECT_THAT(names, Contains("linear.bias"));
   EXPECT_THAT(names, Not(Contains("linear.weight")));
-  // Batch norm's has no spectral norm.
+  // Batch norm has no spectral norm.
   EXPECT_THAT(names, Contains("norm.weight"));
   EXPECT_EQ(names.size(), StateOf(*network).size());
 }
 
-// PyTorch's evaluation takes the vectors as they are; ours iterates them once.
+// PyTorch evaluates with the vectors as they are; gandem iterates them once.
 TEST(ExportStateTest, VectorsAreThoseOfOneMoreIteration) {
   const auto network = SmallSagan();
   const torch::NoGradGuard no_grad;
@@ -61,7 +61,7 @@ TEST(ExportStateTest, VectorsAreThoseOfOneMoreIteration) {
   const at::Tensor& weight = *parameters.find("linear.weight");
   const auto buffers = network->named_buffers();
   const at::Tensor& u = *buffers.find("linear.weight_u");
-  u.normal_();  // far from what more iterations leave as it is
+  u.normal_();  // far from convergence
   u.div_(u.norm());
   at::Tensor v = at::mv(weight.t(), u);
   v = v / v.norm();

@@ -34,7 +34,7 @@ TEST(ModelCardTest, BeginsWithWhatHubsRead) {
                          "tags:\n- gan\n- gandem\n- dcgan\n---\n"));
 }
 
-TEST(ModelCardTest, SaysWhatTheNetworkIsAndHowItCameToBe) {
+TEST(ModelCardTest, DescribesTheNetworkAndItsTraining) {
   const std::string text = ModelCardText(SmallFacts());
   EXPECT_THAT(
       text,
@@ -42,13 +42,13 @@ TEST(ModelCardTest, SaysWhatTheNetworkIsAndHowItCameToBe) {
             HasSubstr("parameters: 1234, their exponential moving average"),
             HasSubstr("40 of 100 rounds; the discriminator saw 2560"),
             HasSubstr("](generator.png)"), HasSubstr("import torch\n```"),
-            HasSubstr("seed: 5\n```"), HasSubstr("has not been judged")));
+            HasSubstr("seed: 5\n```"), HasSubstr("has not been evaluated")));
   EXPECT_THAT(text, Not(HasSubstr("labels")));
   EXPECT_TRUE(IsModelCard(text));
   EXPECT_FALSE(IsModelCard("# My project\n"));
 }
 
-TEST(ModelCardTest, TellsLabelsRawWeightsAndMetrics) {
+TEST(ModelCardTest, ListsLabelsRawWeightsAndMetrics) {
   ModelCardFacts facts = SmallFacts();
   facts.num_classes = 10;
   facts.is_average = false;
@@ -71,7 +71,7 @@ TEST(ModelCardTest, TellsLabelsRawWeightsAndMetrics) {
                           HasSubstr("- few images")));
 }
 
-// What a recipe's comment holds does not end the card's block.
+// A comment in the recipe must not end the card's code block.
 TEST(ModelCardTest, ARecipeStaysInItsBlock) {
   ModelCardFacts facts = SmallFacts();
   facts.recipe = "# ```\n# <b>\n";

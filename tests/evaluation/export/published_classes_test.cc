@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Networks of published classes, which tests/oracles/reference_generators.py
-// has written anew: exported tensors have their shapes and meaning.
+// Exported tensors have the shapes and the meaning of published classes, which
+// tests/oracles/reference_generators.py reimplements.
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ namespace {
 
 using ::gandem::testing::Golden;
 
-// The names of a class's tensors in place of ours, each with the dot before it.
+// Names of tensors here and in the class, each with the dot before it.
 using Renames = std::vector<std::pair<absl::string_view, absl::string_view>>;
 
 struct ReferenceCase {
@@ -61,8 +61,8 @@ TEST_P(PublishedClassTest, TakesTheTensorsAndMakesTheImages) {
   }
 
   const torch::NoGradGuard no_grad;
-  // On two, rounding depends on whether both are free; the narrow networks make
-  // 4e-5 of it.
+  // On two threads rounding depends on which one is free, by up to 4e-5 in the
+  // narrow networks.
   at::set_num_threads(1);
   std::map<std::string, at::Tensor> state;
   for (const auto& [name, tensor] : StateOf(*network)) state[name] = tensor;
@@ -75,7 +75,7 @@ TEST_P(PublishedClassTest, TakesTheTensorsAndMakesTheImages) {
     state.at(std::string(absl::StripSuffix(ours[i].name, "_orig")))
         .copy_(value);
   }
-  // strict=True: not one more, either.
+  // There are no other tensors, as strict=True requires.
   EXPECT_EQ(names, golden.NamesWithPrefix("state."));
 
   Condition condition;
@@ -87,7 +87,7 @@ TEST_P(PublishedClassTest, TakesTheTensorsAndMakesTheImages) {
   EXPECT_LE((images_NCHW - expected).abs().max().item<double>(), 1e-5);
 }
 
-// PyTorch-StudioGAN: a list of lists of one block each.
+// PyTorch-StudioGAN has a list of lists of one block each.
 const Renames kStudiogan = {{".linear.", ".linear0."},
                             {".norm.", ".bn4."},
                             {".conv.", ".conv2d5."},
@@ -102,7 +102,7 @@ const Renames kStudiogan = {{".linear.", ".linear0."},
                             {".o.", ".0.conv1x1_attn."},
                             {".sigma", ".0.sigma"}};
 
-// mimicry counts layers from one, the last norm and convolution, too.
+// mimicry numbers layers from one, including the last norm and convolution.
 Renames Mimicry(absl::string_view norm, absl::string_view conv) {
   return {{".linear.", ".l1."},     {".blocks.0", ".block2"},
           {".blocks.1", ".block3"}, {".blocks.2", ".block4"},

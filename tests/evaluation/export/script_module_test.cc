@@ -28,7 +28,7 @@ using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
-// As in tests/models/families/network_golden_test.cc, whose goldens these are.
+// A golden of tests/models/families/network_golden_test.cc.
 struct ScriptCase {
   std::string file;
   std::string config;
@@ -43,7 +43,7 @@ torch::jit::Module Load(const std::string& bytes) {
   return torch::jit::load(in);
 }
 
-// Inputs of any number of images: those of `inputs` again and again.
+// Repeats `inputs` up to `count` images.
 absl::StatusOr<GeneratorInputs> Repeated(const GeneratorInputs& inputs,
                                          int64_t count) {
   const auto take = [count](const at::Tensor& tensor) {
@@ -231,7 +231,6 @@ TEST(ScriptModuleOfTwoImagesOnlyTest, IsRefused) {
               StatusIs(absl::StatusCode::kInternal, HasSubstr("a batch of")));
 }
 
-// A class that never changes is nothing that a network is told.
 TEST(ScriptModuleOfASingleClassTest, TakesNoLabels) {
   NetworkConfig config;
   config.mutable_sngan()->set_width(1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small labeled dataset that can be learned in a moment.
+// A small labeled dataset that a classifier learns in a moment.
 //
 // Owner: the test. Thread safety: one thread.
 #pragma once
@@ -22,9 +22,9 @@ inline std::string BigEndian(uint32_t value) {
   return bytes;
 }
 
-// An IDX pair NAME-images-idx3-ubyte and NAME-labels-idx1-ubyte in `folder`:
-// `count` images of `size` x `size`, noise of gray levels [0, 100) with one of
-// four quadrants brighter by 100: that is the label.
+// Writes an IDX pair NAME-images-idx3-ubyte and NAME-labels-idx1-ubyte to
+// `folder`: `count` images of `size` x `size`, noise of gray levels [0, 100).
+// One of four quadrants, the label, is brighter by 100.
 inline absl::Status WriteQuadrants(const std::string& folder,
                                    absl::string_view name, uint32_t count,
                                    uint32_t size, uint64_t seed) {

@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(ExtractionProgressTest, SaysHowLongItTakes) {
+TEST(ExtractionProgressTest, EstimatesTheTimeLeft) {
   std::vector<std::string> lines;
   ExtractionProgress progress(
       1000, [&](const std::string& line) { lines.push_back(line); });
@@ -26,7 +26,7 @@ TEST(ExtractionProgressTest, SaysHowLongItTakes) {
                          "features: 1000/1000 images | 145 images/s"));
 }
 
-TEST(ExtractionProgressTest, NobodyListens) {
+TEST(ExtractionProgressTest, TheCallbackMayBeNull) {
   ExtractionProgress progress(2, nullptr);
   progress.Add(2, absl::UnixEpoch());
 }

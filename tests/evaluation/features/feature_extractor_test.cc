@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every extractor promises, and files that are none.
+// The contract of every extractor, and files that hold no network.
 #include "evaluation/features/feature_extractor.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 
 constexpr ImageShape kGray = {.channels = 1, .height = 8, .width = 8};
 
-// Returns what the test wants.
+// Returns `answer` for any images.
 class FakeExtractor : public FeatureExtractor {
  public:
   FakeExtractor()
@@ -59,7 +59,7 @@ TEST(FeatureExtractorTest, GivesDoublesOnTheCpu) {
   EXPECT_FALSE(result.features_ND.requires_grad());
 }
 
-TEST(FeatureExtractorTest, RejectsWhatAreNo8BitImages) {
+TEST(FeatureExtractorTest, RejectsOtherThan8BitImages) {
   FakeExtractor fake;
   for (const at::Tensor& images :
        {torch::zeros({4, 1, 8, 8}), torch::zeros({4, 8, 8}, torch::kByte),
@@ -81,7 +81,7 @@ TEST(FeatureExtractorTest, RejectsOutputOfAnotherShape) {
     fake.answer = {.features_ND = features, .logits_NK = logits};
     EXPECT_THAT(fake.Extract(Images(4)),
                 StatusIs(absl::StatusCode::kFailedPrecondition,
-                         HasSubstr("fake was to return features [4, 3]")));
+                         HasSubstr("fake must return features [4, 3]")));
   }
   fake.answer = {.features_ND = torch::ones({4, 3})};
   EXPECT_THAT(fake.Extract(Images(4)),
@@ -145,7 +145,7 @@ TEST(FeatureExtractorTest, ProductsHaveThePrecisionThatIsAskedFor) {
   }
 }
 
-TEST(FeatureExtractorTest, WhatIsTooLargeForHalfPrecisionSaysSo) {
+TEST(FeatureExtractorTest, ExplainsAnOverflowOfHalfPrecision) {
   class Overflowing : public ScalingExtractor {
    public:
     Overflowing() : ScalingExtractor({.precision = at::kHalf}) {}
@@ -167,7 +167,7 @@ class OpenTest : public ::testing::Test {
   const std::string path_ = dir_ / "net";
 };
 
-TEST_F(OpenTest, FilesThatAreNone) {
+TEST_F(OpenTest, FilesWithoutANetwork) {
   EXPECT_THAT(OpenFeatureExtractor(path_),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr(path_)));
   for (const std::string bytes :
@@ -260,7 +260,7 @@ TEST(FeatureComputeTest, PrecisionsByTheirNames) {
                        HasSubstr("none of float32, bfloat16, float16")));
 }
 
-TEST(FeatureComputeTest, CardsSayWhatIsNotTheUsualWay) {
+TEST(FeatureComputeTest, CardsNameOtherThanFloat32OnTheCpu) {
   EXPECT_EQ(ComputeText({}), "");
   EXPECT_EQ(ComputeText({.precision = at::kHalf}), "float16");
   EXPECT_EQ(ComputeText({.device = at::Device("cuda:1")}), "float32 on cuda");

@@ -47,7 +47,7 @@ class FeatureStoreTest : public ::testing::Test {
   gandem::testing::TempDir dir_;
 };
 
-TEST_F(FeatureStoreTest, SlicesAreThoseOfTheIndex) {
+TEST_F(FeatureStoreTest, SlicesHaveAFixedSize) {
   EXPECT_THAT(SlicesOf(300),
               ElementsAre(IndexRange{0, 128}, IndexRange{128, 128},
                           IndexRange{256, 44}));
@@ -95,7 +95,7 @@ TEST_F(FeatureStoreTest, EveryBitComesBack) {
   EXPECT_TRUE(moments.covariance_DD.equal(direct.covariance_DD));
 }
 
-TEST_F(FeatureStoreTest, WhatFloat32HoldsTakesHalfTheBytes) {
+TEST_F(FeatureStoreTest, Float32ValuesTakeHalfTheBytes) {
   const FeatureStore store = Create();
   const auto size_of = [&](const at::Tensor& values) {
     EXPECT_OK(CreateDirectories(dir_ / "sized"));
@@ -109,8 +109,8 @@ TEST_F(FeatureStoreTest, WhatFloat32HoldsTakesHalfTheBytes) {
   EXPECT_EQ(size_of(wide) - size_of(narrow), 128u * 64 * 4);
 }
 
-// What an evaluation holds in memory is no more than what is on disk.
-TEST_F(FeatureStoreTest, WhatFloat32HoldsIsReadAsFloat32) {
+// An evaluation holds no more bytes in memory than on disk.
+TEST_F(FeatureStoreTest, Float32ValuesAreReadAsFloat32) {
   const FeatureStore store = Create();
   const auto narrow = [](IndexRange slice) {
     Features features = MakeFeatures(slice);
@@ -125,7 +125,7 @@ TEST_F(FeatureStoreTest, WhatFloat32HoldsIsReadAsFloat32) {
   EXPECT_TRUE(
       all.features_ND.to(at::kDouble).equal(narrow({0, 130}).features_ND));
   EXPECT_FALSE(all.logits_NK.defined());
-  // A later slice may need more.
+  // A later slice may need float64.
   ASSERT_OK(store.Write({128, 22}, MakeFeatures({128, 22})));
   ASSERT_OK_AND_ASSIGN(all,
                        ReadAllFeatures(store, kNet, 150, /*with_logits=*/true));
@@ -145,7 +145,7 @@ TEST_F(FeatureStoreTest, ADamagedSliceIsRemovedToBeComputedAgain) {
               StatusIs(absl::StatusCode::kDataLoss,
                        HasSubstr("run the same command again")));
   EXPECT_FALSE(PathExists(path));
-  // The features of a network with other dimensions.
+  // Features of other dimensions count as damaged.
   ASSERT_OK(store.Write({0, 128}, MakeFeatures({0, 128})));
   FeatureNet other = kNet;
   other.feature_dim = 6;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// State dicts of small networks that lie in tests/goldens, each with the names
-// of its tensors behind a prefix.
+// State dicts of small networks in tests/goldens. The names of each network's
+// tensors have a prefix.
 //
 // Owner: the test. Thread safety: one thread.
 #pragma once
@@ -19,7 +19,7 @@
 
 namespace gandem::testing {
 
-// Those of `file` whose names begin with `prefix`, without it.
+// Returns the tensors of `file` whose names begin with `prefix`, without it.
 inline std::vector<NamedTensor> GoldenWeights(const std::string& file,
                                               const std::string& prefix) {
   const char* source_dir = std::getenv("GANDEM_SOURCE_DIR");

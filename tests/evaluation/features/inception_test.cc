@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Resizing and features against pytorch-fid and torch-fidelity, with the real
-// architecture and drawn weights (tests/oracles/feature_goldens.py).
+// Compares resizing and features with pytorch-fid and torch-fidelity, for the
+// real architecture with drawn weights (tests/oracles/feature_goldens.py).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -55,7 +55,7 @@ double LargestDifference(const at::Tensor& actual, const at::Tensor& expected) {
 
 class InceptionTest : public ::testing::Test {
  protected:
-  // ctest runs several programs at a time.
+  // One thread, because ctest runs several programs at a time.
   InceptionTest() { at::set_num_threads(1); }
   const Golden golden_{"features.safetensors"};
 };
@@ -79,10 +79,10 @@ TEST_F(InceptionTest, ResizesLikeTheOtherPrograms) {
   }
 }
 
-// One load of the weights, 95 MB, for all cases.
+// The weights, 95 MB, are loaded once for all cases.
 TEST_F(InceptionTest, FeaturesAreThoseOfTorchFidelityAndPyTorchFid) {
   std::vector<NamedTensor> weights = DrawInceptionWeights();
-  // The weights are those of the golden, so a difference is the network's.
+  // The weights equal those of the golden, so a difference is the network's.
   for (const NamedTensor& tensor : weights) {
     if (tensor.name != "fc.weight") continue;
     const at::Tensor drawn = torch::from_blob(
@@ -125,7 +125,7 @@ TEST_F(InceptionTest, FeaturesAreThoseOfTorchFidelityAndPyTorchFid) {
   }
 }
 
-// pytorch-fid's --dims.
+// The layers are those of pytorch-fid's --dims.
 TEST_F(InceptionTest, EarlierLayersAreThoseOfPyTorchFid) {
   const std::vector<NamedTensor> weights = DrawInceptionWeights();
   ASSERT_OK_AND_ASSIGN(const InceptionV3 network, InceptionV3::Load(weights));
@@ -184,7 +184,7 @@ TEST_F(InceptionTest, NamesOfResizes) {
                                  "clean")));
 }
 
-// Of several sizes they are seen one by one, with the same features.
+// Images of several sizes are seen one by one, with the same features.
 TEST_F(InceptionTest, ImagesOfSeveralSizes) {
   ASSERT_OK_AND_ASSIGN(
       const auto extractor,
@@ -202,7 +202,7 @@ TEST_F(InceptionTest, ImagesOfSeveralSizes) {
   EXPECT_TRUE(both.logits_NK[1].equal(second.logits_NK[0]));
 }
 
-// Of half precision the weights are rounded, of double ones nothing is lost.
+// Half precision rounds the weights; double precision loses nothing.
 TEST_F(InceptionTest, WeightsOfOtherPrecisions) {
   const std::vector<NamedTensor> weights = DrawInceptionWeights();
   const auto stored_as = [&](at::ScalarType type, DType dtype) {
@@ -310,7 +310,7 @@ TEST_F(InceptionTest, WeightsThatDoNotFit) {
         weights.begin(), weights.end(),
         [&](const NamedTensor& tensor) { return tensor.name == name; });
   };
-  // torchvision's classes.
+  // torchvision has 1000 classes.
   named("fc.weight")->shape = {1000, 2048};
   EXPECT_THAT(InceptionV3::Load(weights),
               StatusIs(absl::StatusCode::kInvalidArgument,

@@ -22,7 +22,7 @@ constexpr int64_t kTorchscriptExtractorDim = 3 * 4 * 4;  // of the modules below
 constexpr int64_t kTorchscriptExtractorClasses = 5;
 constexpr ImageShape kImages = {.channels = 3, .height = 4, .width = 4};
 
-// As inception-2015-12-05.pt is called, and as it answers.
+// Arguments and results are those of inception-2015-12-05.pt.
 constexpr char kStyleGan[] = R"(
 def forward(self, img, return_features: bool = False, use_fp16: bool = False,
             no_output_bias: bool = False):
@@ -37,7 +37,7 @@ def forward(self, img, return_features: bool = False, use_fp16: bool = False,
 
 class TorchScriptTest : public ::testing::Test {
  protected:
-  // A module whose forward is `code`; its class weights are called `name`.
+  // Opens a module whose forward is `code` and whose class weights are `name`.
   absl::StatusOr<std::unique_ptr<FeatureExtractor>> Open(
       std::string code, const std::string& name = "weight",
       ImageShape shape = kImages) {
@@ -76,7 +76,7 @@ class TorchScriptTest : public ::testing::Test {
     ASSERT_OK_AND_ASSIGN(const Features result, extractor.Extract(Images(2)));
     const at::Tensor features = Images(2).to(at::kDouble).flatten(1) / 256;
     EXPECT_TRUE(result.features_ND.allclose(features, 0, 1e-6));
-    // Without bias, up to a constant of each row.
+    // The logits have no bias and are correct up to a constant per row.
     const at::Tensor expected =
         at::linear(features, weight_.to(at::kDouble)).softmax(1);
     EXPECT_TRUE(result.logits_NK.softmax(1).allclose(expected, 0, 1e-5));
@@ -91,14 +91,14 @@ class TorchScriptTest : public ::testing::Test {
   gandem::testing::TempDir dir_;
 };
 
-TEST_F(TorchScriptTest, CallsAsTheInceptionFileWants) {
+TEST_F(TorchScriptTest, CallsTheInceptionFileCorrectly) {
   ASSERT_OK_AND_ASSIGN(const auto extractor, Open(kStyleGan));
   ExpectStyleGanFeatures(*extractor);
 }
 
 // The module is asked for probabilities when it is opened, and then never
 // again.
-TEST_F(TorchScriptTest, SparesTheSecondCall) {
+TEST_F(TorchScriptTest, SkipsTheSecondCall) {
   std::string code = kStyleGan;
   const std::string last = "    return torch.softmax(logits, 1)";
   code.replace(code.find(last), last.size(), R"(
@@ -173,7 +173,7 @@ TEST_F(TorchScriptTest, ModulesThatAreNoExtractors) {
                        HasSubstr("4 dimensions, expected [N, D]")));
   EXPECT_THAT(Open("def forward(self, img):\n    return img.float(), 5\n"),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("other things than tensors")));
+                       HasSubstr("whose elements are not tensors")));
   EXPECT_THAT(Open("def forward(self, img):\n"
                    "    return torch.matmul(img.float().flatten(1), "
                    "self.weight.t())\n",

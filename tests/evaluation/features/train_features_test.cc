@@ -46,13 +46,13 @@ class TrainFeaturesTest : public ::testing::Test {
   gandem::testing::TempDir dir_;
 };
 
-TEST_F(TrainFeaturesTest, LearnsAndSaysHowWell) {
+TEST_F(TrainFeaturesTest, LearnsAndReportsItsAccuracy) {
   ASSERT_OK_AND_ASSIGN(const TrainFeaturesReport report,
                        TrainFeatures(Request()));
   EXPECT_FALSE(report.cached);
   EXPECT_EQ(report.num_test_images, 128);
   EXPECT_GE(report.test_accuracy, 0.98);
-  // What it says is true of the file.
+  // The report agrees with the file.
   ASSERT_OK_AND_ASSIGN(
       const auto extractor,
       OpenFeatureExtractor(
@@ -64,7 +64,7 @@ TEST_F(TrainFeaturesTest, LearnsAndSaysHowWell) {
   EXPECT_EQ(net.feature_dim, 128);
   EXPECT_EQ(net.num_classes, 4);
   EXPECT_EQ(DistanceName(net), "FD(" + report.name + ")");
-  // One bright quadrant in black: the network must find it.
+  // The network must find one bright quadrant in black.
   const at::Tensor images_NCHW =
       torch::zeros({4, 1, kSize, kSize}, torch::kByte);
   for (int64_t label = 0; label < 4; ++label) {
@@ -188,7 +188,7 @@ TEST_F(TrainFeaturesTest, TheCommandReportsOnce) {
   ::testing::internal::CaptureStdout();
   EXPECT_EQ(RunTrainFeatures(flags), 0);
   const std::string first = ::testing::internal::GetCapturedStdout();
-  // Lines of progress come before it on a slow machine.
+  // On a slow machine, lines of progress come first.
   EXPECT_THAT(first, AllOf(HasSubstr(dir_ / "cache/classifier-"),
                            HasSubstr("accuracy on 128 test images")));
   EXPECT_THAT(first, ::testing::Not(HasSubstr("already trained")));

@@ -25,7 +25,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kPatternImages = 70;  // more than a batch
 
-// Image i of 2 x 3 RGB: bytes that all differ from image to image.
+// Images of 2 x 3 RGB pixels, whose bytes all differ from image to image.
 at::Tensor Pattern(IndexRange range) {
   return (torch::arange(range.first, range.end()).view({-1, 1, 1, 1}) * 3 +
           torch::arange(18).view({1, 3, 2, 3}) * 5)
@@ -52,7 +52,7 @@ class DatasetImagesTest : public ::testing::Test {
   gandem::testing::TempDir dir_;
 };
 
-TEST_F(DatasetImagesTest, WhatIsExportedIsRead) {
+TEST_F(DatasetImagesTest, ReadsExportedImages) {
   PatternImages pattern;
   std::string png_hash;
   for (const char* name : {"folder/", "x.tar", "x.npz"}) {

@@ -27,7 +27,7 @@ using ::testing::HasSubstr;
 
 class FileImagesTest : public ::testing::Test {
  protected:
-  // Value `value` in all of its pixels.
+  // Writes an image of `value` in all pixels.
   void Write(const std::string& name, int64_t channels, int64_t size,
              uint8_t value) {
     PixelImage image = {.channels = channels, .height = size, .width = size};
@@ -75,7 +75,7 @@ TEST_F(FileImagesTest, SeveralSizesBecomeOne) {
   EXPECT_TRUE(all_NCHW[1].eq(200).all().item<bool>());
 }
 
-// A worker believes what the process that started it has found.
+// A worker trusts the shape that the evaluation has found.
 TEST_F(FileImagesTest, AKnownShape) {
   Write("a.png", 1, 2, 10);
   ImagesSpec spec;
@@ -86,7 +86,7 @@ TEST_F(FileImagesTest, AKnownShape) {
             (ImageShape{.channels = 3, .height = 0, .width = 0}));
 }
 
-// What another thread found is believed until an image is another one.
+// A known shape is trusted until an image differs.
 TEST_F(FileImagesTest, AnImageThatChangedMeanwhile) {
   Write("a.png", 1, 2, 1);
   Write("b.png", 1, 3, 1);
@@ -109,7 +109,7 @@ TEST_F(FileImagesTest, GrayImagesKeepOneChannel) {
             (ImageShape{.channels = 1, .height = 0, .width = 0}));
 }
 
-TEST_F(FileImagesTest, WhatMetricsDoNotSee) {
+TEST_F(FileImagesTest, RefusesImagesThatMetricsCannotRead) {
   const SharedBytes bytes =
       gandem::testing::ImageGoldens().at("file.png_gray_16").bytes;
   ASSERT_OK(
@@ -135,8 +135,8 @@ TEST_F(FileImagesTest, TensorsAreNoImages) {
                                           DType::kF32, {1, 1, 2, 2}, numbers)));
   EXPECT_THAT(OpenFileImages(dir_ / "a.npy"),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("a file of tensors holds numbers that are no "
-                                 "pixels, and metrics judge images")));
+                       HasSubstr("a file of tensors holds no pixels, and "
+                                 "metrics need images")));
 }
 
 }  // namespace

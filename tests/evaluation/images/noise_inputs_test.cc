@@ -22,8 +22,8 @@ using ::testing::HasSubstr;
 
 constexpr uint64_t kNoiseInputsSeed = 3;
 
-// A loaded generator whose noise inputs are strong enough to be seen: they
-// start with a strength of 0.
+// A loaded generator whose noise inputs have a visible strength; they start
+// with a strength of 0.
 LoadedGenerator LoadNoisy(const std::string& run_dir) {
   LoadedGenerator loaded = *LoadGenerator(run_dir, std::nullopt);
   const torch::NoGradGuard no_grad;
@@ -37,12 +37,12 @@ LoadedGenerator LoadNoisy(const std::string& run_dir) {
 at::Tensor NoisyImages(const LoadedGenerator& loaded, IndexRange range) {
   const torch::NoGradGuard no_grad;
   const Condition condition = *loaded.conditions(Purpose::kSample, 0, range);
-  // One noise for all images: they differ by their noise inputs alone.
+  // All images have the same noise, so they differ only by noise inputs.
   return loaded.network->forward(torch::ones({range.count, 6}), condition,
                                  ForwardMode::kEvaluate);
 }
 
-TEST(NoiseInputsTest, RandomOnesBelongToSeedAndImage) {
+TEST(NoiseInputsTest, RandomOnesDependOnSeedAndImage) {
   const testing::TempDir run;
   testing::WriteCheckpoint(run.path(), testing::SmallStylegan2Config(), 10);
   LoadedGenerator constant = LoadNoisy(run.path());
@@ -54,7 +54,7 @@ TEST(NoiseInputsTest, RandomOnesBelongToSeedAndImage) {
   ASSERT_OK(UseNoiseInputs(/*random=*/true, kNoiseInputsSeed, random));
   const at::Tensor images = NoisyImages(random, {.first = 0, .count = 3});
   EXPECT_GT((images[0] - images[2]).abs().max().item<double>(), 1e-3);
-  // Image 2, whatever comes with it.
+  // Image 2 does not depend on the others.
   EXPECT_TRUE(NoisyImages(random, {.first = 2, .count = 2})[0].allclose(
       images[2], 0, 1e-6));
 
@@ -67,8 +67,8 @@ TEST(NoiseInputsTest, RandomOnesBelongToSeedAndImage) {
             1e-3);
 }
 
-// The published FID draws it: figures of the two are not the same figure.
-TEST(NoiseInputsTest, TheCardSaysWhich) {
+// The published FID draws noise inputs; constant ones give another FID.
+TEST(NoiseInputsTest, TheCardNamesThem) {
   const testing::TempDir run;
   testing::WriteCheckpoint(run.path(), testing::SmallStylegan2Config(), 10);
   ImagesSpec::Generated spec;

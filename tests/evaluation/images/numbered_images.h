@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A set of images that says which one is which.
+// A set of images whose pixels and names tell their index.
 //
 // Owner: the test. Thread safety: one thread.
 #pragma once

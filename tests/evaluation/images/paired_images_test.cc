@@ -45,16 +45,16 @@ TEST(PairedImagesTest, EachImageIsInOnePairAtMost) {
     near += std::abs(a - b) <= 10;
   }
   EXPECT_THAT(uses, ::testing::Each(Le(1)));
-  // 19 % of pairs drawn at random.
+  // 19 % of pairs drawn at random are near.
   EXPECT_THAT(near, Le(20));
-  // Whoever reads, and however many.
+  // Pairs do not depend on the range.
   ASSERT_OK_AND_ASSIGN(const at::Tensor some,
                        pairs->Read({.first = 7, .count = 3}));
   EXPECT_TRUE(some.equal(all.narrow(0, 7, 3)));
   EXPECT_NE(pairs->Describe()->sha256(), "all");
 }
 
-TEST(PairedImagesTest, OfWhatIsDrawnAlreadyInOrder) {
+TEST(PairedImagesTest, GeneratedImagesArePairedInOrder) {
   ASSERT_OK_AND_ASSIGN(const auto pairs,
                        PairsOf(std::make_unique<NumberedImages>(
                            std::numeric_limits<int64_t>::max(), /*side=*/2)));
@@ -65,7 +65,7 @@ TEST(PairedImagesTest, OfWhatIsDrawnAlreadyInOrder) {
       {6, 7, 8, 9, 7, 8, 9, 10, 8, 9, 10, 11, 9, 10, 11, 12}, at::kByte)));
 }
 
-TEST(PairedImagesTest, WhatHasNoPairs) {
+TEST(PairedImagesTest, SetsWithoutPairs) {
   EXPECT_THAT(PairsOf(std::make_unique<NumberedImages>(1)).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("a pair needs two images")));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pairs of images on the way between two noises.
+// Pairs of images on the path between two noises.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

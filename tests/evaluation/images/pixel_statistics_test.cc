@@ -37,8 +37,8 @@ double Structure(const PixelStatistics& real,
 }
 
 TEST(SampleDistanceTest, FrechetClosedForms) {
-  // Commuting covariances: |m1 - m2|^2 + sum (sqrt(l1) - sqrt(l2))^2, over the
-  // trace of the first.
+  // Commuting covariances: |m1 - m2|^2 + sum (sqrt(l1) - sqrt(l2))^2, divided
+  // by the trace of the first.
   const PixelStatistics a = Gaussian({0, 0}, {4, 0, 0, 1});
   EXPECT_NEAR(Structure(a, a), 0, 1e-14);
   EXPECT_NEAR(Structure(a, Gaussian({3, 4}, {4, 0, 0, 1})), 25 / 5., 1e-13);
@@ -105,7 +105,7 @@ TEST(PixelAccumulatorTest, NeedsTwoImages) {
                        HasSubstr("needs 2 images or more, there are 1")));
 }
 
-// Fashion-MNIST against half of itself and against the ways in which a
+// Compares Fashion-MNIST with other images of it and with the ways in which a
 // generator fails.
 class SampleCheckTest : public ::testing::Test {
  protected:
@@ -129,7 +129,7 @@ class SampleCheckTest : public ::testing::Test {
     EXPECT_OK(data_->Read(index, image));
     return image;
   }
-  // Real images that real_ has not seen.
+  // Real images that are not in real_.
   static Image HeldOut(int64_t index) { return RealImage(10240 + index); }
 
   static PixelStatistics Statistics(int64_t count, const Maker& make) {
@@ -167,7 +167,7 @@ class SampleCheckTest : public ::testing::Test {
     }
     return image;
   }
-  // T-shirts.
+  // Images of T-shirts.
   static Maker OneClass() {
     std::vector<int64_t> members;
     Image scratch = Constant(0);
@@ -211,8 +211,7 @@ class SampleCheckTest : public ::testing::Test {
 std::shared_ptr<const Dataset> SampleCheckTest::data_;
 PixelStatistics* SampleCheckTest::real_ = nullptr;
 
-// The table of docs/reference/sample_check.md; run it again when one of these
-// changes.
+// The table of docs/reference/sample_check.md; update it when a value changes.
 TEST_F(SampleCheckTest, DocumentedValues) {
   const auto expect = [](const char* name, double documented,
                          const Maker& make) {

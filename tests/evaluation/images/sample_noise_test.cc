@@ -10,7 +10,7 @@
 namespace gandem {
 namespace {
 
-TEST(SampleNoiseTest, IsThatOfTheRunsGrids) {
+TEST(SampleNoiseTest, EqualsTheNoiseOfARunsGrids) {
   const at::Tensor noise = SampleNoise(5, {}, 7, {.first = 3, .count = 2});
   at::Tensor expected = torch::empty({2, 7});
   for (int64_t i = 0; i < 2; ++i) {
@@ -25,14 +25,14 @@ TEST(SampleNoiseTest, TruncationDrawsAgain) {
   const at::Tensor truncated =
       SampleNoise(5, {.truncation = 0.5}, 1000, {.first = 0, .count = 1});
   EXPECT_LE(truncated.abs().max().item<double>(), 0.5);
-  // What lies inside stays, in its order.
+  // Values inside the range stay, in their order.
   const at::Tensor inside = all.masked_select(all.abs() <= 0.5);
   EXPECT_TRUE(truncated[0].narrow(0, 0, inside.numel()).equal(inside));
   // The deviation of a normal variable truncated to [-0.5, 0.5].
   EXPECT_NEAR(truncated.std().item<double>(), 0.2841, 0.01);
 }
 
-// Not the same trick: nothing is drawn again, and no value is out of reach.
+// Unlike truncation, a scale draws nothing again and bounds no value.
 TEST(SampleNoiseTest, ScaleShrinksEveryValue) {
   const at::Tensor all = SampleNoise(5, {}, 1000, {.first = 0, .count = 1});
   const at::Tensor scaled =
@@ -76,7 +76,7 @@ TEST(SampleNoiseTest, InterpolationKeepsItsEndsAndItsLength) {
   const at::Tensor lengths = ways.norm(2, {1});
   EXPECT_GT(lengths.min().item<double>(),
             0.97 * ends.norm(2, {1}).min().item<double>());
-  // Equal angles: as far from one step to the next.
+  // Equal angles make equal distances between steps.
   const at::Tensor middle = ways.narrow(0, 0, steps);
   const at::Tensor moves =
       (middle.narrow(0, 1, steps - 1) - middle.narrow(0, 0, steps - 1))
@@ -90,8 +90,8 @@ TEST(SampleNoiseTest, FromASampleToItself) {
   EXPECT_TRUE(ways.isfinite().all().item<bool>());
 }
 
-// On the circle through both ends, so many radians apart as t tells.
-TEST(SampleNoiseTest, APathsPairs) {
+// The points are on the circle through both ends, at angles proportional to t.
+TEST(SampleNoiseTest, PairsOfAPathLieOnTheCircle) {
   constexpr int64_t kDim = 512;
   constexpr double kEpsilon = 1e-2;
   const IndexRange range = {.first = 2, .count = 3};
@@ -105,7 +105,7 @@ TEST(SampleNoiseTest, APathsPairs) {
     const at::Tensor a = ends[2 * row].to(at::kDouble);
     const at::Tensor b = ends[2 * row + 1].to(at::kDouble);
     const double whole = angle(a, b);
-    // Ends of nearly one length, so that angles are proportional to t.
+    // The ends have nearly one length, so angles are proportional to t.
     EXPECT_NEAR(angle(path[0][row], path[1][row]) / whole, kEpsilon,
                 0.1 * kEpsilon);
     const double t = angle(a, path[0][row]) / whole;
@@ -113,7 +113,7 @@ TEST(SampleNoiseTest, APathsPairs) {
     EXPECT_LT(t, 1);
     EXPECT_GT(angle(a, path[1][row]) / whole, t);
   }
-  // Rows do not depend on the others.
+  // A row does not depend on the others.
   EXPECT_TRUE(PathNoise(5, {}, kDim, {.first = 3, .count = 1}, kEpsilon)
                   .equal(path.narrow(1, 1, 1)));
 }

@@ -58,7 +58,7 @@ TEST(StandingStatisticsTest, AreGatheredAfresh) {
   ASSERT_OK(UseStandingStatistics(options, 1, other));
   EXPECT_EQ(Buffer(loaded, kStandingStatisticsCount).item<int64_t>(), 5);
   EXPECT_GT(Buffer(loaded, kMean).abs().max().item<double>(), 0);
-  // Whatever was there before, workers that judge one generator agree.
+  // Earlier statistics do not matter, so all workers agree.
   for (const auto& item : loaded.network->named_buffers()) {
     EXPECT_TRUE(at::equal(item.value(), Buffer(other, item.key())))
         << item.key();
@@ -93,7 +93,7 @@ TEST(StandingStatisticsTest, NeedBatchNorm) {
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no batch norm")));
 }
 
-// Of a user, with batch norm of its own.
+// A user's generator with batch norm of its own.
 class FakeOwnGenerator : public Generator, public GathersStatistics {
  public:
   explicit FakeOwnGenerator(bool has_batch_norm)

@@ -50,7 +50,7 @@ TEST(SubsetImagesTest, DrawsFromAllOfThemOnce) {
   for (int64_t i = 0; i < 50; ++i) {
     EXPECT_EQ(images->NameOf(i), absl::StrCat(chosen[i], ".png"));
   }
-  // Of two halves, 25 each are expected; the first ones would have 0.
+  // 25 of the second half are expected; the first 50 images have none.
   const auto second_half = std::ranges::count_if(
       chosen, [](int image) { return image >= kNumbered / 2; });
   EXPECT_GT(second_half, 12);

@@ -41,8 +41,8 @@ TEST(MetricSetTest, ReadsNamesInAnyOrder) {
                                  "ppl")));
 }
 
-// Each has pairs of its own, and another network than features of images.
-TEST(MetricSetTest, MetricsOfPairsGoByThemselves) {
+// Each needs pairs of its own, and another network than the other metrics.
+TEST(MetricSetTest, MetricsOfPairsAreNotCombined) {
   for (const std::string name : {"lpips", "ppl"}) {
     ASSERT_OK_AND_ASSIGN(const MetricSet metrics, ParseMetrics(name));
     EXPECT_TRUE(metrics.takes_pairs());
@@ -55,8 +55,8 @@ TEST(MetricSetTest, MetricsOfPairsGoByThemselves) {
     net.name = "net";
     EXPECT_THAT(CheckNetwork(metrics, net),
                 StatusIs(absl::StatusCode::kInvalidArgument,
-                         HasSubstr("net is none: name its weights with "
-                                   "--features lpips:FILE")));
+                         HasSubstr("net is another network: give LPIPS weights "
+                                   "with --features lpips:FILE")));
     net.family = kLpipsFamily;
     EXPECT_OK(CheckNetwork(metrics, net));
     EXPECT_THAT(CheckNetwork({.frechet = true}, net),
@@ -76,7 +76,7 @@ TEST(MetricSetTest, ABuildWithoutAnExtraNamesIt) {
   EXPECT_TRUE(none.empty());
 }
 
-// Whatever would fail after hours of features is found out before.
+// Faults are found before hours go into features.
 TEST(PreconditionsTest, TooFewImagesForAMetric) {
   const auto check = [](const std::string& metrics, int64_t num_images,
                         int64_t num_reference) {
@@ -87,16 +87,16 @@ TEST(PreconditionsTest, TooFewImagesForAMetric) {
   EXPECT_OK(check("fid", 2, 0));  // statistics
   EXPECT_THAT(check("fid", 1000, 1),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("fid needs 2, and there are 1 images of the "
-                                 "reference")));
+                       HasSubstr("fid needs 2 or more, but there are 1 "
+                                 "reference images")));
   EXPECT_THAT(check("kid", 999, 1000),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("(--kid_subset) needs 1000, and there are 999 "
-                                 "images to judge")));
+                       HasSubstr("(--kid_subset) needs 1000 or more, but there "
+                                 "are 999 images to evaluate")));
   EXPECT_THAT(check("prdc", 6, 5), StatusIs(absl::StatusCode::kInvalidArgument,
-                                            HasSubstr("needs 6, and")));
+                                            HasSubstr("needs 6 or more, but")));
   EXPECT_THAT(check("is", 9, 0), StatusIs(absl::StatusCode::kInvalidArgument,
-                                          HasSubstr("10 parts (--splits)")));
+                                          HasSubstr("10 splits (--splits)")));
 }
 
 TEST(PreconditionsTest, ANetworkWithoutClasses) {
@@ -110,12 +110,12 @@ TEST(PreconditionsTest, ANetworkWithoutClasses) {
   EXPECT_OK(CheckNetwork({.inception_score = true}, net));
 }
 
-TEST(PreconditionsTest, CmmdIsOfClip) {
+TEST(PreconditionsTest, CmmdNeedsClip) {
   FeatureNet net;
   net.name = "net";
   EXPECT_THAT(CheckNetwork({.clip_discrepancy = true}, net),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("net is none: name one with --features "
+                       HasSubstr("net is another network: give --features "
                                  "clip:FILE")));
   net.family = kDinov2Family;
   EXPECT_FALSE(CheckNetwork({.clip_discrepancy = true}, net).ok());
@@ -136,13 +136,13 @@ class ComputeMetricsTest : public ::testing::Test {
                            .resize = {}};
 };
 
-// A network that sees nothing would win every comparison.
+// A network that sees nothing would make every distance 0.
 TEST_F(ComputeMetricsTest, FeaturesThatDoNotVaryAreRefused) {
   const at::Tensor varied_ND =
       gandem::testing::RandomNormal(200, kComputeMetricsDim, 1);
   for (const at::Tensor& equal_ND :
        {torch::zeros_like(varied_ND),
-        // What float32 rounds differently in another batch is no variance.
+        // Rounding of float32 in another batch is no variance.
         3 + 1e-7 * varied_ND}) {
     const FeatureStore varied = Store("varied", varied_ND);
     const FeatureStore equal = Store("equal", equal_ND);
@@ -156,8 +156,8 @@ TEST_F(ComputeMetricsTest, FeaturesThatDoNotVaryAreRefused) {
                          options)
               .status(),
           StatusIs(absl::StatusCode::kDataLoss,
-                   HasSubstr("the images to judge: net gives all images the "
-                             "same features")));
+                   HasSubstr("the images to evaluate: net gives all images "
+                             "the same features")));
       EXPECT_THAT(
           ComputeMetrics(net_, varied_side, equal_side, *MomentsOf(equal_ND),
                          options)
@@ -165,7 +165,7 @@ TEST_F(ComputeMetricsTest, FeaturesThatDoNotVaryAreRefused) {
           StatusIs(absl::StatusCode::kDataLoss,
                    AllOf(HasSubstr("the reference: net gives all images the "
                                    "same features"),
-                         HasSubstr("--features names another one"))));
+                         HasSubstr("name another one with --features"))));
     }
     EXPECT_THAT(
         DistanceOfMoments(net_, *MomentsOf(varied_ND), *MomentsOf(equal_ND))
@@ -175,7 +175,7 @@ TEST_F(ComputeMetricsTest, FeaturesThatDoNotVaryAreRefused) {
         DistanceOfMoments(net_, *MomentsOf(equal_ND), *MomentsOf(varied_ND))
             .status(),
         StatusIs(absl::StatusCode::kDataLoss,
-                 HasSubstr("the images to judge: net")));
+                 HasSubstr("the images to evaluate: net")));
   }
 }
 
@@ -191,7 +191,7 @@ TEST_F(ComputeMetricsTest, NaNIsRefusedWithItsSide) {
                              std::nullopt, options)
                   .status(),
               StatusIs(absl::StatusCode::kDataLoss,
-                       AllOf(HasSubstr("the images to judge, seen by net"),
+                       AllOf(HasSubstr("the images to evaluate, seen by net"),
                              HasSubstr("row 7"))));
 }
 
@@ -205,9 +205,9 @@ TEST(CardWarningsTest, FewImagesOfEitherSide) {
   WarnOfFewImages(card);
   EXPECT_THAT(
       card.warnings(),
-      ElementsAre("what is judged has only 1000 images, below 2048: a part of "
-                  "the distance comes from their number; compare it with "
-                  "figures of as many images only",
+      ElementsAre("the evaluated set has only 1000 images, fewer than 2048, "
+                  "which adds to the distance: compare it only with distances "
+                  "of as many images",
                   HasSubstr("the reference has only 2047 images")));
 }
 

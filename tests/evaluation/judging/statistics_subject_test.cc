@@ -63,7 +63,6 @@ TEST_F(StatisticsSubjectTest, TwoFilesNeedNoNetwork) {
   ASSERT_OK_AND_ASSIGN(const EvaluateReport report,
                        RunEvaluateCommand(Request(Write("a.safetensors", a),
                                                   Write("b.safetensors", b))));
-  // The moments of few rows know more than the files hold.
   ASSERT_OK_AND_ASSIGN(const double expected,
                        FrechetDistance(a.moments, b.moments));
   ASSERT_EQ(report.card.metrics_size(), 1);
@@ -81,8 +80,8 @@ TEST_F(StatisticsSubjectTest, TwoFilesNeedNoNetwork) {
   EXPECT_TRUE(again.was_there);
 }
 
-// Of pytorch-fid's files neither says anything; of one and ours one does.
-TEST_F(StatisticsSubjectTest, WhatIsAssumedIsSaid) {
+// Files of pytorch-fid name neither network nor resize; ours name both.
+TEST_F(StatisticsSubjectTest, WarnsOfAssumptions) {
   const std::string a = Write("a.npz", StatisticsOf(1));
   const std::string b = Write("b.npz", StatisticsOf(2));
   ASSERT_OK_AND_ASSIGN(const EvaluateReport both,
@@ -98,7 +97,7 @@ TEST_F(StatisticsSubjectTest, WhatIsAssumedIsSaid) {
     EXPECT_THAT(Warnings(both.card),
                 Contains(HasSubstr(name + " does not say how its images")));
     EXPECT_THAT(Warnings(both.card),
-                Contains(HasSubstr(name + " does not say of how many")));
+                Contains(HasSubstr(name + " does not say how many images")));
   }
   EvaluateRequest named = Request(a, b);
   named.input_resize = "clean";
@@ -132,7 +131,7 @@ TEST_F(StatisticsSubjectTest, OtherNetworksAndResizesAreRefused) {
                        HasSubstr("features with 7 numbers, net gives 6")));
 }
 
-TEST_F(StatisticsSubjectTest, WhatNeedsImagesIsRefused) {
+TEST_F(StatisticsSubjectTest, RefusesRequestsThatNeedImages) {
   const std::string a = Write("a.npz", StatisticsOf(1));
   EvaluateRequest request = Request(a, a);
   request.metrics = "fid,kid";

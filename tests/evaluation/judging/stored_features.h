@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Features as an evaluation keeps them, to compute metrics of.
+// Stores features as an evaluation does.
 //
 // Owner: the test. Thread safety: one thread.
 #pragma once

@@ -19,7 +19,7 @@ namespace {
 class HeldFolderTest : public ::testing::Test {
  protected:
   std::string cache() const { return dir_.path(); }
-  // A folder with 1000 bytes, last used so many seconds after 1970.
+  // Makes a folder with 1000 bytes, last used `used` seconds after 1970.
   void Fill(const std::string& key, time_t used) {
     {
       ASSERT_OK_AND_ASSIGN(const HeldFolder folder,
@@ -37,7 +37,7 @@ class HeldFolderTest : public ::testing::Test {
   gandem::testing::TempDir dir_;
 };
 
-TEST_F(HeldFolderTest, WhatWasNotUsedForLongestGoes) {
+TEST_F(HeldFolderTest, TheLeastRecentlyUsedIsRemoved) {
   Fill("b", 100);
   Fill("a", 200);
   Fill("c", 300);
@@ -46,7 +46,7 @@ TEST_F(HeldFolderTest, WhatWasNotUsedForLongestGoes) {
   ASSERT_OK(TrimFolders(cache(), 2999));
   EXPECT_FALSE(PathExists(dir_ / "b"));
   EXPECT_TRUE(Has("a") && Has("c"));
-  // To hold a folder is to use it.
+  // Holding a folder counts as a use.
   {
     ASSERT_OK_AND_ASSIGN(const HeldFolder held, HeldFolder::Hold(cache(), "a"));
   }
@@ -55,7 +55,7 @@ TEST_F(HeldFolderTest, WhatWasNotUsedForLongestGoes) {
   EXPECT_FALSE(Has("c"));
 }
 
-TEST_F(HeldFolderTest, WhatAJobHoldsStays) {
+TEST_F(HeldFolderTest, HeldFoldersStay) {
   Fill("a", 100);
   Fill("b", 200);
   {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Features that float32 holds give the same bits as float32 and as float64, so
-// that an evaluation may keep them as they are stored.
+// Values that float32 holds give the same bits as float32 and as float64, so an
+// evaluation may keep features in either type.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ struct BothSets {
   at::Tensor y_MD;
 };
 
-// Far from zero, where float32 arithmetic would lose digits.
+// Sets far from zero, where float32 arithmetic would lose digits.
 BothSets FloatSets() {
   return {.x_ND = (testing::RandomNormal(200, 6, 1) + 10).to(at::kFloat),
           .y_MD = (testing::RandomNormal(180, 6, 2) + 11).to(at::kFloat)};

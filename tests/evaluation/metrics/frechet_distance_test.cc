@@ -34,7 +34,7 @@ Moments Of(const at::Tensor& features_ND) {
   return *moments;
 }
 
-// A full covariance, and one without structure in common with it.
+// SetA and SetB have full covariances without common structure.
 at::Tensor SetA() {
   return RandomNormal(200, kFrechetDistanceDim, 1)
       .mm(RandomNormal(kFrechetDistanceDim, kFrechetDistanceDim, 2));
@@ -105,7 +105,7 @@ TEST(FrechetDistanceTest, OneDimension) {
   EXPECT_NEAR(Distance(normal(1, 2), normal(4, 6)), 9 + 16, 1e-12);
 }
 
-TEST(FrechetDistanceTest, OfASetAndItselfIsZero) {
+TEST(FrechetDistanceTest, IsZeroForEqualSets) {
   for (const int64_t rows : {3, 24, 25, 200}) {
     const Moments a = Of(SetA().slice(0, 0, rows));
     const double scale = a.covariance_DD.trace().item<double>();
@@ -153,7 +153,7 @@ TEST(FrechetDistanceTest, EqualsTheSvdForAnyNumberOfRows) {
   }
 }
 
-// A small difference is what is left of large traces.
+// A small distance is the difference of large traces.
 TEST(FrechetDistanceTest, EqualsTheSvdWhereItIsSmall) {
   const at::Tensor a = SetA().slice(0, 0, 15);
   const at::Tensor b = a + 1e-3 * SetB().slice(0, 0, 15);
@@ -162,7 +162,7 @@ TEST(FrechetDistanceTest, EqualsTheSvdWhereItIsSmall) {
   EXPECT_NEAR(Distance(Of(a), Of(b)), expected, 1e-8 * expected);
 }
 
-// A file of statistics has no rows; the count still tells the rank.
+// A statistics file has no rows; the count still tells the rank.
 TEST(FrechetDistanceTest, CovariancesOfFewRowsWithoutTheRows) {
   const at::Tensor a = SetA().slice(0, 0, 10);
   const at::Tensor b = SetB().slice(0, 0, 12);
@@ -173,7 +173,7 @@ TEST(FrechetDistanceTest, CovariancesOfFewRowsWithoutTheRows) {
   EXPECT_NEAR(Distance(Of(b), without_rows), expected, 1e-8 * expected);
 }
 
-// Units that are never on, in either set: no noise of 1e-8 a unit.
+// Units that are always off add no rounding noise of 1e-8 each.
 TEST(FrechetDistanceTest, ConstantDimensionsAddNothing) {
   const at::Tensor zeros = torch::zeros({200, 40}, at::kDouble);
   const at::Tensor a = at::cat({SetA(), zeros}, 1);

@@ -24,9 +24,9 @@ using ::gandem::testing::Golden;
 using ::gandem::testing::RandomNormal;
 using ::gandem::testing::StatusIs;
 
-// The spread of a distance to a fixed reference, as measured by
-// tests/oracles/sampling_goldens.py: right where the distance is of different
-// sets, too large where it is nothing but bias.
+// Compares with the spread of a distance to a fixed reference that
+// tests/oracles/sampling_goldens.py measured: right for different sets, too
+// large where the distance is only bias.
 TEST(HalvingTest, SpreadThatTheOracleMeasured) {
   const Golden golden("sampling.safetensors");
   const at::Tensor cases = golden.Get("spread");
@@ -57,14 +57,15 @@ TEST(HalvingTest, SpreadThatTheOracleMeasured) {
     const double ratio =
         std::sqrt(squares / static_cast<double>(samples.size(0))) / measured;
     EXPECT_GT(ratio, 0.8) << i;
-    // Eight samples of 16 rows know the spread to 9 % only, of which 3 times.
+    // Eight samples of 16 rows give the spread only to 9 %; the bounds allow
+    // three times that.
     const bool few = n < cases[i][0].item<int64_t>();
     const double most = same ? (few ? 1.9 : 1.5) : (few ? 1.5 : 1.25);
     EXPECT_LT(ratio, most) << i;
   }
 }
 
-TEST(HalvingTest, SdOfAMeanIsThatOfTheTheory) {
+TEST(HalvingTest, SdOfAMeanEqualsTheTheory) {
   const at::Tensor x_ND = RandomNormal(401, 1, 2) * 3;
   const auto mean = [&x_ND](const at::Tensor& rows) -> absl::StatusOr<double> {
     EXPECT_EQ(rows.numel(), 200);

@@ -48,7 +48,7 @@ TEST(InceptionScoreTest, CertainRowsOfOneClassScoreOne) {
   EXPECT_NEAR(score.mean, 1, 1e-12);
 }
 
-// Two splits: one of 2 classes, one of 4.
+// The first split has 2 classes, the second one 4.
 TEST(InceptionScoreTest, SplitsAreConsecutiveAndSdIsTheirs) {
   const at::Tensor logits = at::cat(
       {Certain(8, 4).index_select(0, torch::tensor({0, 1, 0, 1}, at::kLong)),
@@ -58,7 +58,7 @@ TEST(InceptionScoreTest, SplitsAreConsecutiveAndSdIsTheirs) {
   EXPECT_NEAR(score.sd, 1, 1e-12);
 }
 
-// Sorted by class, as a folder may be: without an order every split would
+// A folder may be sorted by class: without an order of rows, every split would
 // have one class, and the score would be 1.
 TEST(InceptionScoreTest, TheOrderOfTheRowsHardlyMatters) {
   const at::Tensor sorted = Certain(4, 4).repeat_interleave(1000, 0);

@@ -45,7 +45,6 @@ TEST(KernelDistanceTest, EqualsTheDoubleSum) {
   EXPECT_EQ(distance.sd, 0);
 }
 
-// Unbiased: two samples of one distribution give 0 on average, of any size.
 TEST(KernelDistanceTest, SamplesOfOneDistributionGiveZeroOnAverage) {
   ASSERT_OK_AND_ASSIGN(
       const MeanAndSd distance,
@@ -68,7 +67,7 @@ TEST(KernelDistanceTest, SubsetsDependOnTheSeedAlone) {
   EXPECT_NE(with_seed(1), with_seed(2));
 }
 
-// All rows, each once: drawing with replacement would repeat some, and a
+// Subsets have all rows: drawing with replacement would repeat some, and a
 // repeated row is nearer to itself than any two are.
 TEST(KernelDistanceTest, SubsetsAreDrawnWithoutReplacement) {
   const at::Tensor x_ND = RandomNormal(64, 4, 7);
@@ -83,7 +82,8 @@ TEST(KernelDistanceTest, SubsetsAreDrawnWithoutReplacement) {
   EXPECT_NEAR(distance.sd, 0, 1e-12);
 }
 
-// With (x.y / D + 1)^1 only the means count: their squared distance, unbiased.
+// With degree 1 only the means count: the distance is theirs, squared and
+// unbiased.
 TEST(KernelDistanceTest, TheDegreeOfTheKernel) {
   const at::Tensor x_ND = RandomNormal(40, 4, 10);
   const at::Tensor y_MD = RandomNormal(40, 4, 11) + 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The same features through torch-fidelity, pytorch-fid and us
+// Compares metrics of the same features with torch-fidelity and pytorch-fid
 // (tests/oracles/metric_goldens.py).
 #include <gtest/gtest.h>
 
@@ -57,7 +57,7 @@ TEST(MetricGoldenTest, InceptionScore) {
   EXPECT_NEAR(score.sd, Value(golden, "inception_score", 1), 1e-10);
 }
 
-// Counts of rows; theirs went through a float.
+// The golden's counts of rows went through float32.
 TEST(MetricGoldenTest, PrecisionRecallDensityCoverage) {
   const Golden golden("metrics.safetensors");
   ASSERT_OK_AND_ASSIGN(

@@ -26,7 +26,7 @@ PrecisionRecall Compute(const at::Tensor& reference_ND,
   return *result;
 }
 
-// The definitions, pair by pair.
+// Computes the definitions pair by pair.
 PrecisionRecall Directly(const at::Tensor& reference_ND,
                          const at::Tensor& generated_MD, int64_t k,
                          int64_t density_k) {
@@ -70,7 +70,7 @@ TEST(PrecisionRecallTest, EqualsTheDefinitions) {
       Directly(x_ND, y_MD, 7, 2));
 }
 
-// Blocks of rows: 2200 x 2100 distances are more than one of them.
+// 2200 x 2100 distances are more than one block.
 TEST(PrecisionRecallTest, BlocksChangeNothing) {
   const at::Tensor x_ND = RandomNormal(2200, 2, 3);
   const at::Tensor y_MD = RandomNormal(2100, 2, 4) * 1.2;
@@ -97,7 +97,7 @@ TEST(PrecisionRecallTest, ASetAndItself) {
   }
 }
 
-// One image again and again is precise, and covers what is near it.
+// A repeated image is precise, and covers only what is near it.
 TEST(PrecisionRecallTest, CollapsedSet) {
   const at::Tensor x_ND = RandomNormal(100, 3, 7);
   const PrecisionRecall result =

@@ -126,7 +126,7 @@ TEST(StatisticsFileTest, DistancesSurviveAFile) {
   }
 }
 
-// A file of someone else may have single precision.
+// Files of other programs may have single precision.
 TEST(StatisticsFileTest, ReadsFloat32) {
   const TempDir dir;
   const std::vector<float> mu = {1, 2};
@@ -174,7 +174,7 @@ TEST(StatisticsFileTest, ContradictionsAreDataLoss) {
   }
 }
 
-TEST(StatisticsFileTest, WhetherItCanBeWrittenIsKnownBefore) {
+TEST(StatisticsFileTest, ChecksThePathBeforeWriting) {
   const TempDir dir;
   EXPECT_OK(CheckStatisticsPath(dir / "a.npz"));
   EXPECT_OK(CheckStatisticsPath(dir / "a.safetensors"));

@@ -12,35 +12,35 @@ import time
 import harness
 from chaos import recovery, sandbox, stage, table
 
-DRAWN_RUNS = 108  # with those of the table over 300 faults
+DRAWN_RUNS = 108  # over 300 faults together with those of the table
 MOST_FAULTS = 3
 
 
 def parse_options():
     parser = argparse.ArgumentParser(
-        prog="chaos.sh", description="Plays faults in runs. Without arguments: "
-        "all of the table, then those that seed 1 draws, then how long it takes "
-        "until a run goes on after a death.")
+        prog="chaos.sh", description="Injects faults in runs. Without arguments: "
+        "plays the whole table and the random runs of seed 1, then measures the "
+        "recovery time after a death.")
     parser.add_argument(
         "pattern", nargs="*",
         help="play only lines of the table that contain one of these")
     parser.add_argument("--play", metavar="LINE", action="append", default=[],
                         help="play this line (tests/integration/chaos/table.py)")
     parser.add_argument("--seed", type=int,
-                        help="play only runs that this seed draws")
+                        help="play only random runs from this seed")
     parser.add_argument("--runs", type=int, default=DRAWN_RUNS,
-                        help="how many are drawn (default: %(default)s)")
+                        help="number of random runs (default: %(default)s)")
     parser.add_argument("--faults", type=int, default=MOST_FAULTS,
-                        help="at most so many in a drawn run (default: "
-                        "%(default)s)")
+                        help="maximum number of faults in a random run "
+                        "(default: %(default)s)")
     parser.add_argument("--recovery", action="store_true",
-                        help="measure only how long it takes to go on")
+                        help="measure only the recovery time")
     parser.add_argument("--list", action="store_true",
-                        help="show the lines and play none")
+                        help="print the lines without playing them")
     parser.add_argument("--jobs", type=int, default=2,
-                        help="runs beside each other (default: 2)")
+                        help="number of parallel runs (default: 2)")
     parser.add_argument("--markdown", metavar="FILE",
-                        help="write the results to this file, too")
+                        help="also write the results to this file")
     return parser.parse_args()
 
 
@@ -62,7 +62,7 @@ def chosen_cases(options):
 
 
 def play(cases, folder, jobs):
-    """Results and seconds."""
+    """Returns the results and the seconds."""
     def report(result):
         print(f"{result.word:7} {result.seconds:5.1f} s  {result.case}",
               flush=True)
@@ -75,7 +75,7 @@ def play(cases, folder, jobs):
 
 
 def play_all(options, cases, folder):
-    """Plays and tells the results; the exit code."""
+    """Plays, prints the results and returns the exit code."""
     texts, failed = [], []
     if cases:
         results, seconds = play(cases, folder, options.jobs)
@@ -107,7 +107,7 @@ def main():
         return 0
     sandbox.enter()
     sandbox.set_up()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C
     folder = pathlib.Path(tempfile.mkdtemp(prefix="gandem-chaos-"))
     try:
         return play_all(options, cases, folder)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens to a run from outside of its processes.
+"""Faults from outside a run's processes.
 
-An accident is made before its run starts. While a process of the run stands at
-the point of the fault it strikes; mend() follows when that process goes on, and
-check() when the run is over. close() comes always, and last.
+An accident is created before its run starts. strike() is called while a process
+of the run is stopped at the point of the fault, mend() when that process runs
+again, check() when the run is over, and close() always, at the end.
 """
 
 import datetime
@@ -31,9 +31,9 @@ _is_building = threading.Lock()
 
 
 def _interpose():
-    """The library of interpose.cc; built once, and gone with this process."""
-    # Two of a cached function's first calls at once would both build it, and
-    # one of them, whose folder is forgotten, would get a library that is gone.
+    """The library of interpose.cc. It is built once and deleted at exit."""
+    # Two concurrent first calls of a cached function would both build it, and
+    # one of them would get a deleted library.
     with _is_building:
         return _built_interpose()[1]
 
@@ -53,7 +53,7 @@ def _built_interpose():
 
 
 def _shared_page(path):
-    """A new file of zeros, in memory."""
+    """A new memory-mapped file of zeros."""
     path.write_bytes(bytes(mmap.PAGESIZE))
     with open(path, "r+b") as file:
         return mmap.mmap(file.fileno(), mmap.PAGESIZE)
@@ -63,26 +63,26 @@ class Accident:
     def __init__(self, fault, folder):
         self.fault = fault
         self.folder = folder
-        self.env = {}    # of all processes of the run
-        self.out = None  # a descriptor in place of a file for its output
+        self.env = {}    # environment of all processes of the run
+        self.out = None  # descriptor for the output, instead of a file
 
     def strike(self, run, pid):
-        """`pid` stands at the point."""
+        """Called while `pid` is stopped at the point."""
 
     def mend(self, run):
-        """It goes on."""
+        """Called after the process was continued."""
 
     def check(self, run):
-        """It has really happened."""
+        """Checks that the fault really happened."""
 
     def close(self):
         pass
 
 
 class BadDisk(Accident):
-    """A disk takes nothing until a checkpoint was given up: that of the run
-    folder if it is full, that of the checkpoints if it is read-only, as nobody
-    may have a file open then."""
+    """A disk refuses writes until a checkpoint has failed. A full disk holds the
+    run folder. A read-only disk holds only the checkpoints, because no file may
+    be open for the remount."""
 
     def __init__(self, fault, folder):
         super().__init__(fault, folder)
@@ -99,7 +99,7 @@ class BadDisk(Accident):
     def mend(self, run):
         complaint = {"full": "No space left", "readonly": "Read-only file"}
         harness.wait_for(lambda: complaint[self.fault.value] in run.text(),
-                         "a complaint of the disk")
+                         "an error of the disk")
         if self.fault.value == "full":
             self.disk.make_room()
         else:
@@ -110,9 +110,9 @@ class BadDisk(Accident):
 
 
 class DeathOnAFullDisk(Accident):
-    """A worker dies while the run folder's disk is full; there is space once
-    the next run epoch could not begin, or could, in the room that a checkpoint
-    has left that was being written."""
+    """A worker dies while the run folder's disk is full. There is space again
+    once the next run epoch failed to begin, or began in the space of an
+    unfinished checkpoint."""
 
     def __init__(self, fault, folder):
         super().__init__(fault, folder)
@@ -162,7 +162,7 @@ class ClockStep(Accident):
 
 
 class WrongBit(Accident):
-    """In what a process sends next, wherever to."""
+    """A wrong bit in the next bytes that a process sends to any socket."""
 
     def __init__(self, fault, folder):
         super().__init__(fault, folder)
@@ -175,11 +175,11 @@ class WrongBit(Accident):
 
     def check(self, run):
         _, left = struct.unpack_from("=qq", self.wire)
-        check(left == 0, f"{left} bytes are missing to the wrong one", run)
+        check(left == 0, f"{left} bytes before the wrong one were not sent", run)
 
 
 class NoMemory(Accident):
-    """A worker gets no further memory. It is told of, and started again."""
+    """A worker gets no further memory. gandem reports and restarts it."""
 
     def __init__(self, fault, folder):
         super().__init__(fault, folder)
@@ -188,7 +188,7 @@ class NoMemory(Accident):
             if fault.value == "cgroup" else None
         if self.limit is None:
             return
-        # A worker keeps the memory of its steps, and may not ask for any more.
+        # A worker keeps the memory of its steps, but cannot get more.
         self.hunger = _shared_page(folder / "hunger")
         self.env = {"LD_PRELOAD": _interpose(),
                     "GANDEM_CHAOS_HUNGER": str(folder / "hunger")}
@@ -203,7 +203,7 @@ class NoMemory(Accident):
     def check(self, run):
         role, rank = self.fault.process.split("-")
         check(f"{role} {rank} " in run.text()
-              and "memory" in run.text(), "nobody speaks of memory", run)
+              and "memory" in run.text(), "no message about memory", run)
 
     def close(self):
         if self.limit is not None:
@@ -211,7 +211,7 @@ class NoMemory(Accident):
 
 
 class UnreadOutput(Accident):
-    """A pipe that is full, or a terminal, that nobody reads."""
+    """The output is a full pipe or a terminal that nobody reads."""
 
     def __init__(self, fault, folder):
         super().__init__(fault, folder)
@@ -229,7 +229,7 @@ class UnreadOutput(Accident):
         expected = fcntl.fcntl(self.out, fcntl.F_GETPIPE_SZ) \
             if self.fault.value == "pipe" else 0
         check(struct.unpack("=i", unread)[0] == expected,
-              "somebody has read the output", run)
+              "the output was read", run)
 
     def close(self):
         os.close(self.reader)
@@ -243,6 +243,6 @@ _ACCIDENTS = {"disk=full": BadDisk, "disk=readonly": BadDisk,
 
 
 def accident_of(fault, folder):
-    """None: it is one that the processes bring about themselves."""
+    """The accident of a fault, or None if the processes cause the fault."""
     kind = _ACCIDENTS.get(fault.kind, _ACCIDENTS.get(fault.family))
     return kind and kind(fault, folder)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must be true of a run when it is over, whatever has happened to it."""
+"""Conditions that every run must fulfill at its end, after any fault."""
 
 import os
 import pathlib
@@ -16,8 +16,8 @@ def check(condition, what, run):
 
 
 def all_rounds(run, setup):
-    """Both roles have reported the last one, and it is in a checkpoint. On a
-    disk that takes nothing records are lost, which is said."""
+    """Both roles reported the last round, and a checkpoint has it. A full disk
+    may lose records, but then the log says so."""
     has_records = "metrics are missing: " not in run.text()
     for role in ("generator", "discriminator") if has_records else ():
         rounds = {record.get("round", 0) for record in run.records(role)}
@@ -28,8 +28,8 @@ def all_rounds(run, setup):
 
 
 def readable_checkpoints(run, command, folder):
-    """`gandem` reads each: a run of as many rounds is complete. `command`
-    starts the run, without its folder."""
+    """`gandem` reads each checkpoint: a run of that many rounds is complete.
+    `command` starts the run, without its folder."""
     for path in sorted((run.dir / "checkpoints").glob("step-*[0-9]")):
         rounds = int(path.name.removeprefix("step-"))
         reader = folder / f"reader-{rounds}"
@@ -49,15 +49,15 @@ def no_new_epoch(run):
 
 
 def shared_memory():
-    """Names of what there is."""
+    """Names of all shared memory."""
     folder = pathlib.Path("/dev/shm")
     return set(os.listdir(folder)) if folder.is_dir() else set()
 
 
 def nothing_left(run, deaths, tmp, shared_before):
-    """No socket and no shared memory; harness.Run.wait() looks for processes."""
+    """No socket and no shared memory; harness.Run.wait() checks processes."""
     check(not shared_memory() - shared_before, "shared memory is left", run)
-    # The successor of a killed worker removes its files; a BOUNDED run may end
-    # before that.
+    # The successor of a killed worker removes the worker's files, but a BOUNDED
+    # run may end before that.
     left = sorted(path.name for path in tmp.iterdir())
     check(len(left) <= deaths, f"left in TMPDIR: {left}", run)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run, and what happens to it."""
+"""Plays one run with its faults."""
 
 import contextlib
 import itertools
@@ -15,37 +15,37 @@ from chaos.setups import GRACE, LATENESS, PATIENCE, RECIPE, SILENCE
 
 BOUND = harness.DEADLINE  # for a run that takes some five seconds
 PAUSE = 0.5  # seconds, less than SILENCE
-_SUPERSEDED = 75  # exit code of a worker whose place another one has
-# After these a new start goes on.
+_SUPERSEDED = 75  # exit code of a worker that another one has replaced
+# After these exit codes a restart resumes.
 _RESUMABLE = (74, 75, -signal.SIGKILL)
-_USAGE = 2  # and of one that cannot listen
+_USAGE = 2  # also the exit code of a worker that cannot listen
 
 
 class Happening:
-    """A fault of a run that is being played."""
+    """A fault in a run."""
 
     def __init__(self, fault, number, folder):
         self.fault = fault
         self.marker = folder / f"happened-{number}"
         self.accident = accident_of(fault, folder)
-        self.was_asked_to_stop = False  # the run, for stop=grace
+        self.was_asked_to_stop = False  # the run was, for stop=grace
         self.is_over = False
 
         in_process = fault.family in ("kill", "hang", "cut", "corrupt")
         self.kind = fault.kind if in_process else "stop"
 
     def armed(self):
-        """For GANDEM_FAILPOINT."""
+        """The value of GANDEM_FAILPOINT."""
         return (f"{self.kind} {self.fault.point}@{self.fault.process}:"
                 f"{self.fault.count}:{self.marker}")
 
     def has_happened(self):
-        # The end of the line is the end of writing.
+        # A complete marker ends with a newline.
         if not (self.marker.exists()
                 and self.marker.read_text().endswith("\n")):
             return False
-        # It is written before the process stops. A SIGCONT in between would be
-        # lost, and the process would stand for good.
+        # The marker is written before the process stops. A SIGCONT in between
+        # would be lost, and the process would be stopped forever.
         return self.kind != "stop" or not harness.is_running(self.pid())
 
     def pid(self):
@@ -53,8 +53,7 @@ class Happening:
 
 
 class Play:
-    """One run in a folder of its own; without faults it is the undisturbed
-    one."""
+    """One run in its own folder; without faults it is the undisturbed run."""
 
     _networks = itertools.count()
 
@@ -101,7 +100,7 @@ class Play:
                 is_one_name=any(fault.family == "hosts" for fault in faults))
 
     def run(self):
-        """Plays, checks all but the bits, and returns the last run."""
+        """Plays, checks everything except the bits, and returns the last run."""
         fault = self.happenings[0].fault if self.happenings else None
         if fault is not None and fault.family in ("zombie", "duplicate"):
             run = self._play_by_hand(getattr(self, f"_{fault.family}"))
@@ -115,7 +114,7 @@ class Play:
         return run
 
     def close(self):
-        """Ends what is still there; the folder stays."""
+        """Ends remaining processes; keeps the folder."""
         for run in self.runs:
             run.kill()
             for worker in run.by_hand:
@@ -152,7 +151,7 @@ class Play:
             check(False, str(error), self.runs[-1])
 
     def _attend(self):
-        """Does what is due to the faults; true when the run is over."""
+        """Handles faults that are due; returns whether the run is over."""
         run = self.runs[-1]
         is_over = run.process.poll() is not None
         for happening in self.happenings:
@@ -178,7 +177,7 @@ class Play:
         return is_over
 
     def _outlast_grace(self, happening, run, is_over):
-        """True: the run has stopped, and goes on."""
+        """Returns whether the run has stopped and was resumed."""
         if not happening.was_asked_to_stop:
             happening.was_asked_to_stop = True
             run.process.send_signal(signal.SIGTERM)  # not ignored under nohup
@@ -189,7 +188,7 @@ class Play:
             return False
         happening.is_over = True
         if happening.fault.process == "gandem" and run.process.returncode == 0:
-            return False  # meanwhile the workers have done all rounds
+            return False  # the workers completed all rounds meanwhile
         check(run.wait() == 75, f"exit code {run.process.returncode}", run)
         if happening.fault.process != "gandem":
             check("(control.grace_seconds)" in run.text(),
@@ -198,7 +197,7 @@ class Play:
         return True
 
     def _on_stop(self, happening, run):
-        """Its process stands at the point of the fault, if it is one to stop."""
+        """Called while the process of the fault is stopped at its point."""
         fault = happening.fault
         if fault.kind == "pause":
             harness.stop_for(happening.pid(), PAUSE)
@@ -219,7 +218,7 @@ class Play:
             check(worker.wait() == 0, f"{name} left with "
                   f"{worker.process.returncode}:\n{worker.text()}", run)
 
-    # Runs whose workers are started by hand: one fault each.
+    # Runs with workers started by hand have one fault each.
 
     def _build_hosts(self, is_one_name):
         sandbox.need("--net")
@@ -245,8 +244,8 @@ class Play:
         return run
 
     def _flags(self, name):
-        """Flags for the addresses of a worker. The worker has a port of its
-        own, so that a second process of the same command fails."""
+        """Flags for the addresses of a worker. Its port is fixed, so that a
+        second process with the same command fails."""
         is_discriminator = name.startswith("discriminator")
         if name in self.hosts:
             listen = f"{self.hosts[name].address}:0"
@@ -271,7 +270,7 @@ class Play:
         return happening.pid()
 
     def _nothing_by_hand(self, run, workers):
-        """Whoever looks after the workers starts those again that leave."""
+        """Restarts workers that leave, like an operator would."""
         def attend():
             for name, worker in workers.items():
                 if (worker.process.poll() in _RESUMABLE
@@ -293,7 +292,8 @@ class Play:
         self._has_to_leave(zombie, run)
 
     def _duplicate(self, run, workers):
-        """Whoever listens at a port keeps its place; else the newcomer has it."""
+        """A worker that listens at a port keeps its place; otherwise the second
+        process takes it."""
         pid = self._wait_for_stop(run)
         name = self.happenings[0].fault.process
         first = workers[name]
@@ -304,7 +304,7 @@ class Play:
             os.kill(pid, signal.SIGCONT)
             return
         workers[name] = second
-        # On a busy machine the first is dead before the second has started.
+        # On a busy machine the first may time out before the second starts.
         taken = ("takes the place of", f"{name.replace('-', ' ')} was silent")
         harness.wait_for(lambda: any(text in run.text() for text in taken),
                          "the second command")
@@ -324,18 +324,18 @@ class Play:
             (host, self.hosts[peer].address), (self.hosts[peer], host.address)]
         for one, other in pairs:
             one.lose(other)
-        with contextlib.suppress(ProcessLookupError):  # it has the host's pid
+        with contextlib.suppress(ProcessLookupError):  # the pid is the host's
             os.kill(pid, signal.SIGCONT)
         harness.pass_time(float(seconds))
         for one, other in pairs:
             one.find(other)
         del workers
 
-    # Conditions that must be true at the end.
+    # Conditions at the end.
 
     def _check(self, run):
         happened = [happening.marker.exists() for happening in self.happenings]
-        # One worker's end may take away another's chance.
+        # The end of one worker may prevent the other faults.
         check(all(happened) or (len(happened) > 1 and any(happened)),
               "the point was not passed", run)
         for happening in self.happenings:
@@ -354,6 +354,5 @@ class Play:
         checks.nothing_left(run, deaths, self.tmp, self.shared_before)
 
     def happened(self):
-        """The faults that happened."""
         return [happening.fault for happening in self.happenings
                 if happening.marker.exists()]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long after a worker's death the next round is accepted.
+"""Measures the time from a worker's death to the next accepted round.
 
-The clock starts with SIGKILL; a round is accepted when the coordinator has a
-record of it, and it ended when its worker says (unix_seconds).
+The clock starts with SIGKILL. A round is accepted when the coordinator has a
+record of it; unix_seconds in the record is the end of the round.
 """
 
 import collections
@@ -14,7 +14,7 @@ import time
 import harness
 
 MODES = ("EXACT", "BOUNDED")
-# Seconds on an idle machine, by mode and by what is measured.
+# Aims on an idle machine in seconds, by mode and kind of measurement.
 AIMS = {("EXACT", "with it again"): 5, ("BOUNDED", "without it"): 1,
         ("BOUNDED", "with it again"): 5}
 
@@ -30,8 +30,8 @@ def _epoch(run):
 
 
 def _next_round(run, role, epoch, workers):
-    """When the first round ended of an epoch from `epoch` on in which the role
-    has so many workers; None: not yet."""
+    """End of the first round, in `epoch` or later, in which the role has this
+    number of workers, or None."""
     times = [record["unix_seconds"] for record in run.records(role)
              if record["run_epoch"] >= epoch
              and record.get("workers", 1) == workers]
@@ -39,7 +39,7 @@ def _next_round(run, role, epoch, workers):
 
 
 def measure(folder, mode, workers, role):
-    """Kills the last worker of `role`, of `workers` in each role."""
+    """Kills the last worker of `role` in a run with `workers` in each role."""
     run = harness.Run(folder / f"{mode}-{workers}-{role}", sets=[
         "rounds=200000", "samples.every_rounds=0", "schedule.lag=2",
         f"schedule.consistency={mode}", f"generator.workers={workers}",
@@ -55,7 +55,7 @@ def measure(folder, mode, workers, role):
         with_it = lambda: _next_round(run, role, before + 1, workers)
         without = None
         if mode == "BOUNDED" and workers > 1:
-            # A worker that is back before the others went on was never missed.
+            # A worker may return before the others have continued without it.
             without_it = lambda: _next_round(run, role, before + 1,
                                              workers - 1)
             harness.wait_for(lambda: without_it() or with_it(), "a round")
@@ -86,7 +86,7 @@ def _cell(mode, what, seconds):
 
 
 def table(deaths):
-    """Markdown."""
+    """A table in Markdown."""
     rows = {}
     for death in deaths:
         key = death.mode, death.shape, death.role

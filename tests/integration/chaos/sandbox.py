@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mounts, networks and memory limits of the test's own, where the system allows
-them. All of it goes with the processes that use it."""
+"""Private mounts, networks and memory limits, if the system allows them. They
+vanish with the processes that use them."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ import sys
 
 import harness
 
-_INSIDE = "GANDEM_CHAOS_SANDBOX"  # the namespaces that this process has
+_INSIDE = "GANDEM_CHAOS_SANDBOX"  # lists the namespaces of this process
 _CGROUPS = pathlib.Path("/sys/fs/cgroup")
 
 
@@ -21,7 +21,7 @@ class Unavailable(Exception):
 
 
 def _unshare(*what):
-    """A command that runs its arguments in new namespaces."""
+    """Prefix of a command that runs its arguments in new namespaces."""
     command = ["unshare", *what]
     if os.geteuid() != 0:
         command += ["--user", "--map-root-user"]
@@ -36,8 +36,8 @@ def _works(command):
 
 
 def enter():
-    """Starts this program again in namespaces of its own; call it first. Does
-    nothing where there are none: what needs them says so when it is played."""
+    """Restarts this program in new namespaces; call it first. Does nothing if
+    they are not permitted; faults that need them then say so."""
     if _INSIDE in os.environ:
         return
     wanted = ["--mount", "--ipc"]
@@ -53,7 +53,7 @@ def enter():
 
 
 def set_up():
-    """In the sandbox, before anything is started."""
+    """Call it in the sandbox before starting anything."""
     if has("--net"):
         run("ip", "link", "set", "lo", "up")
         pathlib.Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
@@ -81,9 +81,9 @@ def run(*command):
 
 
 class Disk:
-    """A file system of its own in a folder."""
+    """A separate file system in a folder."""
 
-    SIZE = 32 << 20  # some run folders
+    SIZE = 32 << 20  # holds several run folders
 
     def __init__(self, folder):
         need("--mount")
@@ -92,7 +92,6 @@ class Disk:
         run("mount", "-t", "tmpfs", "-o", f"size={self.SIZE}", "none", folder)
 
     def fill(self):
-        """To the last byte."""
         with open(self.folder / "filler", "wb", buffering=0) as filler:
             with contextlib.suppress(OSError):
                 while True:
@@ -102,19 +101,19 @@ class Disk:
         (self.folder / "filler").unlink()
 
     def remount(self, how):
-        """ "ro" or "rw". Files that are written to right now are in the way."""
+        """`how` is "ro" or "rw". Retries while files are open for writing."""
         def tried():
             return _works(["mount", "-o", f"remount,{how}", str(self.folder)])
         harness.wait_for(tried, f"the disk to be {how}")
 
     def close(self):
-        # The kernel lets go of it with its last process.
+        # The kernel frees the file system with its last process.
         run("umount", "--lazy", self.folder)
 
 
 class MemoryLimit:
-    """A control group whose processes get `limit_bytes` of memory together;
-    without a limit no further memory."""
+    """A control group that limits the total memory of its processes to
+    `limit_bytes`; 0 means no further memory."""
 
     def __init__(self, name, limit_bytes=0):
         memory = _CGROUPS / "memory"
@@ -134,14 +133,14 @@ class MemoryLimit:
         (self.folder / "cgroup.procs").write_text(str(pid))
 
     def _forbid_swapping(self, limit_bytes):
-        # Many kernels count no swap.
+        # Many kernels do not count swap.
         for name, most in (("memory.memsw.limit_in_bytes", limit_bytes),
                            ("memory.swap.max", 0)):
             if (self.folder / name).exists():
                 (self.folder / name).write_text(str(most))
 
     def has_killed(self):
-        """A process that wanted more."""
+        """Whether the kernel killed a process at the limit."""
         control = self.folder / "memory.oom_control"
         events = control if control.exists() else self.folder / "memory.events"
         numbers = dict(line.split()
@@ -157,12 +156,12 @@ class MemoryLimit:
 
 
 class Host:
-    """A host name, a network and a /tmp of its own, for one worker."""
+    """A separate host name, network and /tmp for one worker."""
 
     def __init__(self, network, number, name, tmp):
         self.address = f"{network}.{number}.2"
         gateway = f"{network}.{number}.1"
-        # Ends when this program does: then its input ends.
+        # `cat` ends with this program, because its input ends then.
         self.holder = subprocess.Popen(
             [*_unshare("--net", "--uts", "--mount"), "cat"],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
@@ -187,7 +186,7 @@ class Host:
         run(*self.under, *command)
 
     def lose(self, address):
-        """No packet of this host comes to that one any more."""
+        """Drops all packets from this host to that address."""
         self.run("ip", "route", "add", "blackhole", f"{address}/32")
 
     def find(self, address):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes of runs: "[G+D/]MODE-LAG", two workers of each role if it does not say.
+"""Shapes of runs: "[G+D/]MODE-LAG"; by default two workers of each role.
 
 MODE is snapshot, gradient or fused (schedule.feedback), bounded (snapshots,
-BOUNDED), tcp (snapshots; workers started by hand, TCP) or net (the same, and
-every worker has a network of its own: sandbox.py).
+BOUNDED), tcp (snapshots; workers started by hand, TCP) or net (like tcp, with a
+separate network for every worker: sandbox.py).
 """
 
 import collections
@@ -12,12 +12,12 @@ import re
 import harness
 
 SILENCE = 4  # seconds until a silent worker is declared dead
-LATENESS = 15  # until one that has not joined is: a busy machine starts slowly
-GRACE = 2  # until a run that is to stop ends without its checkpoint
-PATIENCE = 120  # the same, where nobody is dead or silent for long
+LATENESS = 15  # until one that has not joined is; busy machines start slowly
+GRACE = 2  # until a stopping run ends without its checkpoint
+PATIENCE = 120  # the same in runs without long silences
 ROUNDS = 24
-BOUNDED_ROUNDS = 240  # a worker has time to die and to come back
-# Networks on both sides of the size above which sums travel around the ring.
+BOUNDED_ROUNDS = 240  # enough for a worker to die and return
+# One network is below, one above the size from which sums use the ring.
 RECIPE = harness.SMOKE.read_text().replace(
     "discriminator {\n  network { mlp { hidden: 32 hidden: 32 } }",
     "discriminator {\n  network { mlp { hidden: 160 hidden: 160 } }")
@@ -50,12 +50,12 @@ class Setup(collections.namedtuple(
 
     @property
     def is_by_hand(self):
-        """Its workers are started by whoever plays, not by `gandem`."""
+        """Whether the test starts the workers, not `gandem`."""
         return self.mode in ("tcp", "net")
 
     @property
     def shape(self):
-        """For summaries: "2+2 EXACT"."""
+        """A text for summaries, such as "2+2 EXACT"."""
         return (f"{self.generators}+{self.discriminators} "
                 f"{'EXACT' if self.is_exact else 'BOUNDED'}")
 
@@ -72,7 +72,7 @@ class Setup(collections.namedtuple(
                 for rank in range(self.size(role))]
 
     def sets(self):
-        """The setup, as arguments of --set."""
+        """Arguments of --set."""
         sets = [f"rounds={self.rounds}",
                 f"checkpoint.every_rounds={self.rounds // 4}",
                 "samples.every_rounds=0",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays cases beside each other and sums up how they ended."""
+"""Plays cases in parallel and summarizes the results."""
 
 import collections
 import concurrent.futures
@@ -17,8 +17,8 @@ from chaos.setups import FEEDBACK
 
 class Result(collections.namedtuple(
         "Result", "case seconds happened problem skipped")):
-    """How a case ended: `problem` is empty if it went well, `skipped` if the
-    machine could play it."""
+    """Result of a case. `problem` is empty on success, `skipped` if the machine
+    could play the case."""
 
     @property
     def word(self):
@@ -27,17 +27,17 @@ class Result(collections.namedtuple(
 
 
 class Stage:
-    """Runs without a fault are made once for each setup."""
+    """Plays cases; the undisturbed run of each setup is made only once."""
 
     def __init__(self, folder, jobs=2):
         self.folder = pathlib.Path(folder)
         self.jobs = jobs
         self.is_interrupted = False
-        self.plays = set()  # that are on
+        self.plays = set()  # running plays
 
     def play(self, cases, report):
-        """Calls report(result) in some order; returns all in that of `cases`.
-        An exception (Ctrl-C) ends all runs at once."""
+        """Calls report(result) in any order; returns the results in the order
+        of `cases`. An exception (Ctrl-C) ends all runs at once."""
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
             try:
                 return self._play(pool, cases, report)
@@ -64,7 +64,7 @@ class Stage:
 
     @contextlib.contextmanager
     def _on(self, *arguments):
-        """A Play of these, while it is on."""
+        """A Play in self.plays while it runs."""
         play = Play(*arguments)
         self.plays.add(play)
         try:
@@ -96,7 +96,7 @@ class Stage:
             skipped = str(reason)
         except AssertionError as error:
             problem = str(error) or "an assertion failed"
-        except Exception:  # a broken test is a failed one
+        except Exception:  # a bug in the test is a failure, too
             problem = traceback.format_exc()
         if not problem:
             shutil.rmtree(folder)
@@ -105,13 +105,13 @@ class Stage:
 
 
 def _bits_of(setup):
-    """How the workers talk changes no bit."""
+    """The setup's class of equal bits; the transport changes no bit."""
     return setup.mode if setup.mode in FEEDBACK else "snapshot"
 
 
 def _table(results, row_of, column_of):
-    """Markdown: faults that ended well, of all that happened; skipped runs do
-    not count."""
+    """A table in Markdown: successful faults of all faults that happened;
+    skipped runs do not count."""
     counts = {}
     for result in results:
         for fault in result.happened if not result.skipped else ():
@@ -130,7 +130,6 @@ def _table(results, row_of, column_of):
 
 
 def summary(results, seconds):
-    """Markdown."""
     played = [result for result in results if not result.skipped]
     failed = [result for result in played if result.problem]
     happened = sum(len(result.happened) for result in played)

@@ -1,50 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may happen: a table of faults, a few of them for every build, and draws.
+"""The table of faults, the selection for every build, and random faults.
 
-A line is one run: how it is set up (setups.py), then one fault or several,
-joined by " + ": what happens, at which pass of which point in which process
-(common/process/failpoint.h).
+A line is one run: its setup (setups.py), then one fault or several joined by
+" + ". A fault is KIND POINT@PROCESS:COUNT: what happens, at which pass of which
+point in which process (common/process/failpoint.h).
 
   kill    SIGKILL. A killed `gandem` is started again.
-  stop    SIGSTOP, for longer than the heartbeat timeout. A worker is killed by
-          `gandem`; `gandem` itself is continued, and nobody is dead.
-          stop=join and stop=progress: for longer than these timeouts, where
-          the one of heartbeats is longer still. Workers that wait for `gandem`
-          to let them begin leave after the first, for a new run epoch.
-          stop=grace: the user asks the run to stop meanwhile, and it is for
-          longer than a stop waits for its checkpoint. The same command follows.
-  zombie  The same to a worker that was started by hand: another one takes its
-          place, then it is continued, and has to leave with exit code 75.
-  pause   SIGSTOP, for less than the timeout: nothing has happened.
-  hang    The thread never goes on, and the process says that it lives: `gandem`
-          has to find out who holds the run up.
-  cut=... Connections break: between the workers of a role (fleet), between
-          the roles (exchange), with `gandem` (control), or all. In a setup of
-          tcp the last two are TCP's.
-  corrupt A bit of a message is wrong, in the middle of its bytes, or after so
-          many thousandths of them: corrupt=0 is the first byte. Of the exchange
-          and the control plane it is sent again, of the workers of a role it
-          ends the run epoch. ring.encode_frame:1 and exchange.encode_frame:1 are
-          the first words of a connection; collective.write_payload is the
-          payload alone, which may lie in shared memory. Of the control plane
-          places are chosen whose bits all mean something.
+  stop    SIGSTOP for longer than the heartbeat timeout. `gandem` kills a stopped
+          worker. A stopped `gandem` is continued, and no worker counts as dead.
+          stop=join and stop=progress last longer than these timeouts, with an
+          even longer heartbeat timeout. After stop=join, workers that wait for
+          `gandem` leave for a new run epoch.
+          stop=grace: the user stops the run meanwhile, and the process is
+          stopped for longer than the run waits for its checkpoint. Then the
+          same command resumes the run.
+  zombie  Like stop, for a worker started by hand: another one takes its place,
+          then the zombie is continued and must leave with exit code 75.
+  pause   SIGSTOP for less than the timeout: without consequences.
+  hang    The thread hangs, but the process still sends heartbeats: `gandem` must
+          find the worker that blocks the run.
+  cut=... Connections break: between the workers of a role (fleet), between the
+          roles (exchange), with `gandem` (control), or all. In tcp setups the
+          last two are TCP connections.
+  corrupt A bit of a message is wrong, in the middle or at the given thousandth
+          of its bytes (corrupt=0 is the first byte). A message of the exchange
+          or the control plane is sent again; between workers of a role, the run
+          epoch ends. ring.encode_frame:1 and exchange.encode_frame:1 are the
+          first message of a connection; collective.write_payload is only the
+          payload, which may be in shared memory. The places in messages of the
+          control plane are chosen so that every bit matters.
 
-These come from outside, while the process stands at the point:
+  These faults come from outside, while the process is stopped at the point:
 
   duplicate    The command of this worker is started a second time.
-  disk=full    So is the run folder's disk, until a checkpoint was given up.
-  disk=readonly  The same for a disk that is mounted so.
-  disk=death   So is it when the worker dies, until its death could not be noted.
+  disk=full    The run folder's disk is full until a checkpoint has failed.
+  disk=readonly  The disk is mounted read-only until a checkpoint has failed.
+  disk=death   The disk is full when the worker dies, until the next run epoch
+          has failed to begin or has begun.
   disk=slow    Each fsync takes a third of a second.
-  clock=S      The wall clock of all processes steps by so many seconds.
-  memory=...   The worker gets no more: by a cgroup, or by a limit of its own.
-  wire=N       Of the bytes that it sends into sockets from here on the N-th has
-          a wrong bit: in what HTTP/2 and gRPC say around a message, too. The
-          progress timeout is short.
-  partition=P:S  It and P do not reach each other for so many seconds. P is a
+  clock=S      The wall clock of all processes steps by S seconds.
+  memory=...   The worker gets no more memory: by a cgroup, or by its own limit.
+  wire=N       The N-th byte that the process sends into sockets from now on has
+          a wrong bit, perhaps in HTTP/2 or gRPC framing. The progress timeout
+          is short.
+  partition=P:S  The process and P do not reach each other for S seconds. P is a
           worker or gandem.
-  unread=...   Nobody reads what `gandem` prints into a pipe or a pty.
-  hosts=equal  All hosts have one name, and none reaches the others' sockets.
+  unread=...   Nobody reads the pipe or pty that `gandem` prints to.
+  hosts=equal  All hosts have the same name, and none reaches the others' sockets.
 """
 
 import collections
@@ -353,7 +355,7 @@ snapshot-1 unread=pipe checkpoint.before_rename@gandem:2
 HARMLESS = ("pause", "cut=exchange", "cut=control", "cut=tcp", "disk", "clock",
             "unread", "hosts")
 
-# The cases that every build is tested with: all kinds, places and shapes.
+# Cases for the tests of every build, with all kinds, places and shapes.
 THIRTY = """
 snapshot-1 kill collective.half_way@discriminator-1:20
 snapshot-1 cut=fleet ring.received@discriminator-0:35
@@ -387,22 +389,22 @@ net-1 partition=discriminator-1:2 ring.received@discriminator-0:31
 1+1/snapshot-1 wire=300 control.registered@discriminator-0:1
 """
 
-# Which of the faults are drawn: those that several at a time can happen of.
+# Kinds of random faults: several of them may happen in one run.
 DRAWN = ("kill", "stop", "pause", "cut=fleet", "cut=exchange", "cut=control",
          "cut", "corrupt")
 DRAWN_SETUPS = ("1+1/snapshot-1", "1+3/snapshot-1", "snapshot-1",
                 "1+1/gradient-1", "1+3/gradient-1", "gradient-1",
                 "1+1/bounded-2", "bounded-2", "1+3/bounded-2")
-# Points that a process passes once in a run epoch, and points that it may not
-# pass at all if others die: not drawn.
+# Points that a process passes once in a run epoch.
 ONCE = ("ring.before_open", "ring.admitted", "ring.accepted",
         "exchange.greeted", "control.before_register", "control.registered",
         "control.before_join", "control.joined", "discriminator.before_data",
         "coordinator.after_epoch",
         "coordinator.after_join")
+# Points that a process may not pass if others die.
 NOT_DRAWN = ("exchange.send_finish", "exchange.finish_answered",
              "checkpoint.prune", "exchange.encode_frame")
-MOST_PASSES = 6  # of a drawn fault: as many as a run epoch has that starts late
+MOST_PASSES = 6  # limit for random faults: a late run epoch has this many
 
 
 class Fault(collections.namedtuple("Fault", "kind point process count")):
@@ -411,7 +413,7 @@ class Fault(collections.namedtuple("Fault", "kind point process count")):
 
     @property
     def family(self):
-        """For summaries: "cut" of "cut=fleet"."""
+        """The kind for summaries: "cut" for "cut=fleet"."""
         return self.kind.split("=")[0]
 
     @property
@@ -438,13 +440,13 @@ class Fault(collections.namedtuple("Fault", "kind point process count")):
 
 
 class Case(collections.namedtuple("Case", "setup faults")):
-    """One run: a Setup and what happens to it, at least one Fault."""
+    """One run: a Setup and at least one Fault."""
 
     def __str__(self):
         return f"{self.setup} {' + '.join(map(str, self.faults))}"
 
 
-# Any other kind would be ignored silently when a case is played.
+# A play would silently ignore any other kind.
 _KINDS = re.compile(
     r"kill|zombie|pause|hang|duplicate|stop(=(join|progress|grace))?|"
     r"cut(=(fleet|exchange|control|tcp))?|corrupt(=\d+)?|"
@@ -458,9 +460,9 @@ def parse_case(line):
     for text in faults.split(" + "):
         match = re.fullmatch(r"(\S+) ([\w.]+)@([\w-]+):(\d+)", text)
         if not match:
-            raise ValueError(f"'{text}' is no KIND POINT@PROCESS:COUNT")
+            raise ValueError(f"'{text}' is not KIND POINT@PROCESS:COUNT")
         if not _KINDS.fullmatch(match[1]):
-            raise ValueError(f"'{match[1]}' is no kind of fault")
+            raise ValueError(f"'{match[1]}' is not a kind of fault")
         found.append(Fault(*match.groups()))
     return Case(Setup.parse(setup), tuple(found))
 
@@ -470,7 +472,7 @@ def parse(text):
 
 
 def draw(seed, runs, most_faults):
-    """So many cases of one to `most_faults` faults, shapes in turn."""
+    """`runs` random cases of one to `most_faults` faults, with shapes in turn."""
     source = random.Random(seed)
     known = sorted({(fault.kind, fault.point, fault.process.split("-")[0],
                      case.setup.mode)
@@ -500,7 +502,7 @@ def _draw_fault(source, setup, entry):
     kind, point, role, _ = entry
     process = role
     if role != "gandem":
-        # Which worker of a role serves which of the other is up to them.
+        # The pairs of workers in the exchange are not known in advance.
         may_be_any = not point.startswith(("exchange.", "checkpoint."))
         rank = source.randrange(setup.size(role)) if may_be_any else 0
         process = f"{role}-{rank}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of docs/how_to/several_hosts.md for several hosts, word for word as they are
-there, on hosts that are namespaces of this machine: over mutual TLS they train to
-the end, with the bits of a run on one host."""
+"""Runs the commands of docs/how_to/several_hosts.md word for word, on hosts that
+are namespaces of this machine. Over mutual TLS, training completes with the same
+bits as a run on one host."""
 
 import pathlib
 import subprocess
@@ -23,7 +23,7 @@ class ByHandTest(harness.RunTest):
         if missing:
             self.skipTest(f"no hosts can be played: {missing}")
         self.hosts = hosts.Hosts(self.folder / "hosts", harness.BIN)
-        # The page's recipe, which ends sooner.
+        # The page's recipe with fewer rounds.
         self.recipe = self.hosts.home("alpha") / "recipes" / harness.SMOKE.name
         self.recipe.parent.mkdir()
         text = harness.SMOKE.read_text()
@@ -67,7 +67,8 @@ class ByHandTest(harness.RunTest):
         self.assertIn("does this host see the run folder?", text)
 
     def test_a_link_that_is_closed_in_one_direction_ends_the_run(self):
-        # The generator reaches the coordinator's socket and no port of the host.
+        # The generator reaches the coordinator's socket, but no port of the
+        # host.
         port = harness.free_port()
         run = self.start("run", recipe=self.recipe, flags=["--external"],
                          sets=["control.heartbeat_timeout_seconds=2",

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts alpha, beta and gamma on this machine, for commands that a page of docs/
-has for several hosts.
+"""Hosts alpha, beta and gamma on this machine, for commands in docs/ that need
+several hosts.
 
-Each is a network namespace with a name and an address of its own; `ssh HOST ...`
-and `scp FILE... HOST:FOLDER` work between them, /mnt is the file system that they
-share, and each has a home of its own. All of it lives in mount and process
-namespaces of one child: when that ends, or is killed, nothing is left. Needs root.
+Each host is a network namespace with its own name, address and home. `ssh HOST ...`
+and `scp FILE... HOST:FOLDER` work between them, and /mnt is a shared file system.
+Everything lives in mount and process namespaces of one child and vanishes with it.
+Needs root.
 """
 
 import os
@@ -15,7 +15,7 @@ import subprocess
 
 NAMES = ("alpha", "beta", "gamma")
 
-# Hosts of one switch, which is a namespace as well.
+# The hosts share a switch, which is a namespace, too.
 SETUP = r"""
 mount -t tmpfs none /run/netns
 mount --bind "$HOSTS/etc_hosts" /etc/hosts
@@ -37,7 +37,8 @@ export PATH="$HOSTS/bin:$PATH"
 exec ssh alpha bash "$HOSTS/commands"
 """
 
-# Like the real one it begins at home, and gives one string to a shell.
+# Like the real ssh, it starts in the home folder and passes one string to a
+# shell.
 SSH = r"""#!/bin/bash
 [[ $1 != -tt ]] || shift
 export HOME="$HOSTS/$1"
@@ -55,7 +56,7 @@ exec cp -- "${@:1:$#-1}" "$HOSTS/${to%%:*}/${to#*:}"
 
 
 def why_not():
-    """Reason why no hosts can be made; empty if they can."""
+    """Why no hosts can be made; empty if they can."""
     if os.geteuid() != 0:
         return "network namespaces need root"
     path = os.environ["PATH"] + ":/usr/sbin:/sbin"
@@ -75,8 +76,8 @@ def why_not():
 
 
 def block(page, after, number=0):
-    """Lines of a fenced block of a page of docs/, the so many-th after a
-    heading or another text."""
+    """Lines of a fenced block of a page in docs/: the one with this number after
+    a heading or another text."""
     text = page.read_text()
     _, found, rest = text.partition(after)
     assert found, f"{page} has no {after!r}"
@@ -100,16 +101,15 @@ class Hosts:
         self.env = {**os.environ, "HOSTS": str(self.folder),
                     "NAMES": " ".join(NAMES), "PATH": ":".join(
                         [str(binaries), os.environ["PATH"], "/usr/sbin", "/sbin"])}
-        # An own one, in another namespace, would be none of theirs.
+        # This process's TMPDIR may not exist in the hosts' namespace.
         self.env.pop("TMPDIR", None)
 
     def home(self, host):
         return self.folder / host
 
     def play(self, lines, seconds):
-        """Runs the lines in a shell of alpha, as one would type them. Returns their
-        exit codes, first of those that did not end in &, and what was printed.
-        Nothing lives on after it."""
+        """Runs the lines in a shell on alpha. Returns their exit codes (first of
+        the lines that do not end in &) and the output. No process survives."""
         script = [line + ("\nstarted+=($!)" if line.endswith("&")
                           else "\ncodes+=($?)") for line in lines]
         script.append('for job in "${started[@]}"; do wait "$job"; codes+=($?); '

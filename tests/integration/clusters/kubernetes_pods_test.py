@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manifests of `gandem launch kubernetes` as pods would play them: the
-commands that they hold, word for word but for addresses and folders, started
-and ended as a kubelet does."""
+"""Runs the commands in the manifests of `gandem launch kubernetes`, word for word
+except for addresses and folders. Starts and ends them like a kubelet."""
 
 import json
 import os
@@ -20,8 +19,8 @@ STOPPED = 75
 
 
 def commands(folder):
-    """Command of each Job, by the name of the Job. The arguments are in double
-    quotes, as in JSON; another test reads the whole manifests with PyYAML."""
+    """Command of each Job by name. The arguments are in double quotes, like in
+    JSON; another test reads the whole manifests with PyYAML."""
     found = {}
     for path in folder.glob("*.yaml"):
         for text in path.read_text().split("\n---\n"):
@@ -49,7 +48,7 @@ class KubernetesPodsTest(RunTest):
         self.port = free_port()
         self.metrics = f"127.0.0.1:{free_port()}"
         self.coordinator = "127.0.0.1"
-        self.under = []  # a command that starts another one
+        self.under = []  # command that starts a pod's command
 
     def end_pods(self):
         for pod in self.pods:
@@ -67,8 +66,8 @@ class KubernetesPodsTest(RunTest):
         self.commands = commands(self.folder / "manifests")
 
     def here(self, word):
-        """A word of a command on this machine: one address for all pods, so
-        ports are the system's to choose."""
+        """Adapts a word of a command to this machine: all pods share an address,
+        so the system chooses the ports."""
         word = word.replace(f"{NAME}-coordinator:7000",
                             f"{self.coordinator}:{self.port}")
         word = word.replace(f"{NAME}-coordinator:{METRICS_PORT}", self.metrics)
@@ -109,7 +108,7 @@ class KubernetesPodsTest(RunTest):
         self.assertEqual(sorted(self.commands), [
             f"{NAME}-coordinator", f"{NAME}-discriminator-0",
             f"{NAME}-discriminator-1", f"{NAME}-generator-0"])
-        # Workers come first, and wait.
+        # Workers start first and wait.
         pods = [self.start_pod(name)
                 for name in sorted(self.commands, reverse=True)]
         for pod in pods:
@@ -139,8 +138,8 @@ class KubernetesPodsTest(RunTest):
                     if not line.startswith("gandem_pod: ")]
             self.assertTrue(said, log)
 
-    # kubectl delete pod: the Job makes another one while the old one has
-    # SIGTERM and its grace.
+    # kubectl delete pod: the Job starts a new pod during the old one's grace
+    # period after SIGTERM.
     def test_a_deleted_worker_is_replaced_and_the_run_goes_on(self):
         self.render("rounds=1000000")
         pods = self.start_all()
@@ -150,13 +149,12 @@ class KubernetesPodsTest(RunTest):
             before = self.rounds()
             replacement = self.start_pod(name)
             self.assertEqual(pods[name].wait(), STOPPED, pods[name].text())
-            # From the newest checkpoint, at most ten rounds back.
+            # Resumes from the newest checkpoint, at most ten rounds back.
             self.wait_for_rounds(before + 20)
             pods[name] = replacement
         self.assertIsNone(pods[f"{NAME}-coordinator"].process.poll())
 
-    # The coordinator's new pod has another address, to which its name leads from
-    # then on.
+    # The coordinator's new pod has another address, but the same name.
     def test_workers_find_a_coordinator_that_has_moved(self):
         hosts = self.folder / "hosts"
         self.under = ["unshare", "--user", "--map-root-user", "--mount", "sh",
@@ -177,12 +175,12 @@ class KubernetesPodsTest(RunTest):
         hosts.write_text(f"127.0.0.1 localhost\n127.0.0.2 {self.coordinator}\n")
         before = self.rounds()
         self.start_pod(f"{NAME}-coordinator")
-        # More than they had under way.
+        # More rounds than were in flight.
         self.wait_for_rounds(before + 200)
         for name, pod in pods.items():
             self.assertIsNone(pod.process.poll(), name)
 
-    # kubectl delete -k: SIGTERM to all.
+    # kubectl delete -k sends SIGTERM to all pods.
     def test_deleting_all_leaves_a_checkpoint(self):
         self.render("rounds=1000000", "checkpoint.every_rounds=1000000")
         pods = self.start_all()
@@ -193,7 +191,7 @@ class KubernetesPodsTest(RunTest):
             self.assertEqual(pod.wait(), STOPPED, pod.text()[-4000:])
         step = int(self.newest_checkpoint().name.removeprefix("step-"))
         self.assertGreaterEqual(step, 20)
-        # Applied again it goes on from there, in pods that are new.
+        # Applied again, the run resumes in new pods.
         self.start_all()
         self.wait_for_rounds(step + 20)
 
@@ -203,7 +201,7 @@ class KubernetesPodsTest(RunTest):
         self.assertEqual(worker.wait(), 0)
         self.assertIn("the run is over", worker.text())
 
-    # A claim that is not ReadWriteMany gives each node a folder of its own.
+    # With a claim that is not ReadWriteMany, each node has a separate folder.
     def test_a_run_folder_that_is_not_shared_is_named(self):
         self.render("rounds=20")
         self.start_pod(f"{NAME}-coordinator")

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `gandem launch` says when a cluster does not do what it is asked, with
-programs that play the cluster's: message, exit code, and nothing submitted that
-should not be. Real clusters: slurm_test.py, scripts/test_slurm.sh and
-scripts/test_kubernetes.sh."""
+"""`gandem launch` with fake cluster programs that fail: checks the message and the
+exit code, and that nothing is submitted by mistake. Tests with real clusters:
+slurm_test.py, scripts/test_slurm.sh and scripts/test_kubernetes.sh."""
 
 import os
 import unittest
@@ -65,7 +64,7 @@ class LaunchFaultsTest(RunTest):
         self.assertEqual(launch.wait(), USAGE, launch.text())
         self.assertIn("--nodes 3 is more than the 2 workers", launch.text())
         self.assertEqual(self.asked("sbatch"), [])
-        # Nodes that have less than the workers need.
+        # Nodes with less memory or fewer cores than the workers need.
         self.play("squeue", "")
         self.play("sbatch", "echo 'sbatch: error: Batch job submission failed: "
                   "Requested node configuration is not available' >&2; exit 1")

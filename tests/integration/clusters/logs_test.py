@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`gandem logs` of a real run: all processes, in the order of time, a worker
-that dies and is started again included; followed, until the run ends."""
+"""`gandem logs` of a real run: all processes in order of time, including a worker
+that dies and restarts. Also follows the logs until the run ends."""
 
 import os
 import re
@@ -47,7 +47,7 @@ class LogsTest(harness.RunTest):
                          "the death")
         run.process.send_signal(signal.SIGTERM)
         self.assertEqual(run.wait(), 75, run.text()[-4000:])
-        # It ends with the run.
+        # Following ends with the run.
         self.assertEqual(followed.wait(), 0, followed.text())
         whole = self.logs(run)
         lines = self.lines(whole)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The short case of scripts/test_slurm.sh: on a real Slurm of two nodes a job
-trains to its end, with the bits of a run on this machine, and a recipe that
-cannot run leaves nothing in the queue."""
+"""The short case of scripts/test_slurm.sh, on a real Slurm of two nodes: a job
+trains to its end with the bits of a run on this machine, and a faulty recipe
+leaves nothing in the queue."""
 
 import pathlib
 import subprocess
@@ -25,7 +25,7 @@ class SlurmTest(harness.RunTest):
         try:
             self.cluster = slurm_cluster.Cluster(self.folder / "cluster", nodes=2)
         except subprocess.CalledProcessError as error:
-            # Containers forbid one thing or another that Slurm's daemons do.
+            # Containers may forbid operations of Slurm's daemons.
             self.skipTest(f"Slurm does not start here: {error.stdout[-500:]}")
         self.addCleanup(self.cluster.down)
 
@@ -45,7 +45,7 @@ class SlurmTest(harness.RunTest):
             other = (job.dir / "checkpoints" / step / name).read_bytes()
             self.assertTrue(content == other, f"{name} differs")
 
-        # Another allocation goes on from there, to more rounds.
+        # Another allocation resumes, with more rounds.
         more = self.launch("job", ["--nodes", "1"],
                            ["rounds=60", *SETS[1:]])
         self.assertEqual(more.wait(), 0, more.text()[-4000:])
@@ -67,7 +67,7 @@ class SlurmTest(harness.RunTest):
         refused = self.launch("refused", ["--partition", "nowhere"])
         self.assertEqual(refused.wait(), 2, refused.text())
         self.assertIn("invalid partition", refused.text())
-        # Found by `gandem coordinate`, on the node.
+        # `gandem coordinate` finds this fault on the node.
         failed = self.launch("failed", ["--nodes", "1"],
                              [*SETS, "generator.device=cuda:63"])
         self.assertEqual(failed.wait(), 2, failed.text()[-4000:])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prometheus, as Debian has it, reads a real run; an alert fires when a worker
-stops; the rules are what promtool accepts."""
+"""Debian's Prometheus reads a real run, an alert fires when a worker stops, and
+promtool accepts the rules."""
 
 import http.client
 import json
@@ -19,7 +19,7 @@ SETS = ["rounds=1000000", "samples.every_rounds=0", "checkpoint.every_rounds=20"
 
 
 def read(url):
-    """Body of the response; None if no server answers yet."""
+    """Body of the response, or None if no server answers yet."""
     try:
         with urllib.request.urlopen(url, timeout=30) as answer:
             return answer.read().decode()
@@ -34,17 +34,17 @@ def promtool(*arguments, text=None):
 
 class WatchingTest(harness.RunTest):
     def watch(self, name, **options):
-        """A run and the address of its metrics."""
+        """Starts a run. Returns it and the address of its metrics."""
         run = self.start(name, flags=["--metrics_listen", "127.0.0.1:0"],
                          sets=SETS, **options)
         found = harness.wait_for(
             lambda: re.search(r"http://(\S+)/metrics", run.text()),
             "the address of the metrics")
-        run.control_address()  # comes after it
+        run.control_address()  # is available later
         return run, found[1]
 
     def start_prometheus(self, target):
-        """The committed rules with short times, and one run to read."""
+        """Starts Prometheus with the committed rules, shorter times and one run."""
         rules = (DEPLOY / "rules.yml").read_text()
         rules = re.sub(r"for: \d+[sm]", "for: 1s", rules)
         rules = rules.replace("gandem_worker_silent_seconds > 15",
@@ -66,7 +66,7 @@ class WatchingTest(harness.RunTest):
         return address
 
     def query(self, prometheus, expression):
-        """The values, by labels."""
+        """The values by labels."""
         text = read(f"http://{prometheus}/api/v1/query?query="
                     + urllib.parse.quote(expression))
         if text is None:
@@ -108,7 +108,7 @@ class WatchingTest(harness.RunTest):
                 == {"generator", "discriminator"}, metric)
         stopped = run.worker("generator_worker")
         os.kill(stopped, signal.SIGSTOP)
-        # Others may be silent for a moment, on a machine that does other things.
+        # On a busy machine other workers may also be silent for a moment.
         harness.wait_for(
             lambda: any("generator 0 is silent" in alert["annotations"]["summary"]
                         for alert in self.firing(prometheus,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks leave a run for PyTorch, and come into another one."""
+"""Exports networks of a run for PyTorch and loads them in another run."""
 
 import json
 import pathlib
@@ -18,7 +18,7 @@ def gandem(*arguments):
 
 
 def tensors_of(path):
-    """Name -> bytes, of a safetensors file."""
+    """Bytes of a safetensors file's tensors by name."""
     content = pathlib.Path(path).read_bytes()
     begin = 8 + int.from_bytes(content[:8], "little")
     header = json.loads(content[8:begin])
@@ -68,7 +68,7 @@ class ExportTest(harness.RunTest):
         drawn = self.train("drawn")
         given = self.train("given", flags=self.flags())
         self.assertNotEqual(drawn.final_state()[1], given.final_state()[1])
-        # Whoever trains: one process or two.
+        # In one process or in two.
         self.assert_same_state(
             given, self.train("colocated",
                               flags=[*self.flags(), "--colocated"]))
@@ -92,7 +92,7 @@ class ExportTest(harness.RunTest):
 
     def test_frozen_layers_stay_what_they_were(self):
         begun = tensors_of(self.state)
-        # 15 rounds, and 15 after a resume.
+        # 15 rounds, and 15 more after a resume.
         for rounds in (15, 30):
             run = self.train("frozen", flags=self.flags() if rounds == 15
                              else [], sets=[f"rounds={rounds}",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gandem as a library: installed into a folder, found by a project outside of the
-tree, which trains networks of its own and judges them."""
+"""gandem as a library: installs it in a folder; a project outside the tree finds
+it, trains its own networks and evaluates them."""
 
 import os
 import pathlib
@@ -30,7 +30,7 @@ class LibraryTest(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
         cls.prefix = cls.folder / "prefix"
         cls.build = cls.folder / "build"
-        # A copy: nothing of the tree is beside it.
+        # A copy, so that it cannot use files of the tree.
         source = cls.folder / "own_network"
         shutil.copytree(TINY, source)
         cls.done("cmake", "--install", BUILD, "--prefix", cls.prefix)
@@ -39,7 +39,7 @@ class LibraryTest(unittest.TestCase):
                  "-DCMAKE_BUILD_TYPE=Release")
         cls.done("cmake", "--build", cls.build)
         cls.worker = cls.build / "tiny_worker"
-        # Features are kept there.
+        # Evaluations cache features there.
         cls.env = {"XDG_CACHE_HOME": str(cls.folder / "cache")}
         cls.run_dir = cls.folder / "run"
         cls.trained = call(cls.build / "train_tiny", cls.run_dir, env=cls.env)
@@ -74,8 +74,8 @@ class LibraryTest(unittest.TestCase):
         self.assertTrue((self.run_dir / "logs/discriminator-0.log").exists())
 
     def test_it_is_the_same_run_in_one_process(self):
-        """Frozen critics, buffers that are put back, first values: design.md,
-        section 10.1, holds for networks of a user's own."""
+        """Frozen critics, restored buffers and initial values: section 10.1 of
+        design.md also holds for a user's own networks."""
         states = []
         for name, flags in (("two", []), ("one", ["--colocated"])):
             done = self.gandem(
@@ -105,7 +105,7 @@ class LibraryTest(unittest.TestCase):
         done = call(self.build / "train_tiny", self.folder / "other", "tiney",
                     env=self.env)
         self.assertEqual(done.returncode, 1)
-        # The recipe names its networks by Recipe or file; Gan overrules it.
+        # Gan overrides the networks of the recipe.
         self.assertIn("did you mean 'tiny'?", done.stderr)
 
     def test_gandem_s_own_workers_say_how_to_name_one(self):

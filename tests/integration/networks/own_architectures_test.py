@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Built-in networks of convolutions beside the same ones written in torch.nn
-(own_networks/convolutional.py), from the same first values: after 20 rounds they
-have the same parameters, whoever trains them."""
+"""Compares built-in convolutional networks with the same networks in torch.nn
+(own_networks/convolutional.py). From the same initial values, they have the same
+parameters after 20 rounds."""
 
 import array
 import json
@@ -14,7 +14,7 @@ from own_network_test import DOUBLES, FEEDBACKS, FOLDER, PYTHON, network
 
 FILE = FOLDER / "convolutional.py"
 WIDTH = 4
-# `dcgan` of the recipe: the class of each role, and what a role's field says.
+# Classes of both roles by family.
 CLASSES = {"dcgan": ("Dcgan", "DcganJudge"),
            "sndcgan": ("Sndcgan", "SndcganJudge")}
 FIRST_VALUES = """
@@ -43,12 +43,12 @@ def sets_of(family, feedback="SNAPSHOT"):
             "data.max_images=256", f"schedule.feedback={feedback}",
             f"generator.network={{{family} {shape}}}",
             f"discriminator.network={{{family} {{width: {WIDTH}}}}}"] + (
-        # Networks in Python take two backward passes by themselves.
+        # Networks in Python use two backward passes by default.
         ["schedule.fused_backward=TWO_PASSES"] if feedback == "FUSED" else [])
 
 
 def values(run, role):
-    """Names as torch.nn.utils.spectral_norm has them, and bytes."""
+    """Bytes of tensors by the names of torch.nn.utils.spectral_norm."""
     content = run.final_state()[1][f"{role}-0.safetensors"]
     begin = 8 + struct.unpack("<Q", content[:8])[0]
     header = json.loads(content[8:begin])
@@ -67,8 +67,8 @@ def values(run, role):
 @unittest.skipUnless(PYTHON, "built without workers inside Python")
 class OwnArchitecturesTest(harness.RunTest):
     def begin(self, family):
-        """The flags that give both forms the same first values, and the fields
-        that make a run's networks those of Python."""
+        """Flags that give both forms the same initial values, and fields that
+        select the networks in Python."""
         files = [(name, str(self.folder / f"{name}.pth"))
                  for name in CLASSES[family]]
         subprocess.run([PYTHON, "-c", FIRST_VALUES.format(
@@ -111,8 +111,8 @@ class OwnArchitecturesTest(harness.RunTest):
                                flags=["--python", PYTHON, *first]))
 
     def test_one_backward_pass(self):
-        """From the discriminator's loss and not, as with layers of ours, from
-        the sum of the logits: the same but for rounding."""
+        """It starts at the discriminator's loss instead of the sum of the logits
+        as for built-in layers; the result is equal up to rounding."""
         first, own = self.begin("sndcgan")
         flags = ["--python", PYTHON, *first]
         sets = sets_of("sndcgan", "FUSED") + DOUBLES
@@ -128,7 +128,7 @@ class OwnArchitecturesTest(harness.RunTest):
             self.assertGreater(self.distance(apart, other), 0)
 
     def distance(self, run, other):
-        """The largest difference of a value, of runs in float64."""
+        """The largest difference of a value between two runs in float64."""
         largest = 0
         for role in ("generator", "discriminator"):
             ours, theirs = values(run, role), values(other, role)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is looked at in networks of users (docs/own_networks.md), without a run:
-python/gandem/_network.py as python_worker/ calls it. Needs torch: runs in the
-interpreter of GANDEM_OWN_PYTHON where this one has none."""
+"""Checks of users' networks (docs/own_networks.md) without a run: calls
+python/gandem/_network.py like python_worker/ does. Needs torch; uses the
+interpreter GANDEM_OWN_PYTHON if this one has no torch."""
 
 import importlib.util
 import os
@@ -30,7 +30,7 @@ def line_of(mark):
 @unittest.skipUnless(HAS_TORCH, "no torch here")
 class OwnChecksTest(unittest.TestCase):
     def network(self, name, seed=1):
-        """As of a role: looked at, and with the first values of a run."""
+        """A role's network after the checks, with the initial values of a run."""
         _network._findings.clear()
         network = _network.Network("discriminator", str(FILE), name, [], "", 0,
                                    (1, 8, 8), 0)
@@ -38,7 +38,7 @@ class OwnChecksTest(unittest.TestCase):
         return network
 
     def passes(self, network, count=20, images=4, mode="train"):
-        """Steps of training, without updates."""
+        """Training steps without updates."""
         for step in range(count):
             torch.manual_seed(step)
             values = torch.randn(images, 1, 8, 8)
@@ -103,7 +103,7 @@ class OwnChecksTest(unittest.TestCase):
             self.assertEqual(len(warnings), count, name)
 
     def test_changes_of_tensors_are_reported_at_the_pass(self):
-        # Before: three passes of the look at two samples.
+        # The checks have already made three passes with two samples.
         for name, text in (
                 ("AddsALayer", "adds the parameters extra.bias, extra.weight"),
                 ("AddsABuffer", "adds the buffer mean"),
@@ -122,7 +122,7 @@ class OwnChecksTest(unittest.TestCase):
 
     def test_lazy_layers_get_their_tensors(self):
         network = self.trains("Lazy")
-        # No pass has moved its statistics before the twenty.
+        # Only the twenty passes changed the statistics.
         self.assertEqual(int(dict(network.buffers())[
             "main.1.num_batches_tracked"]), 20)
         same, other = self.network("Lazy"), self.network("Lazy", seed=2)

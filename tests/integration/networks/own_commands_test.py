@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `gandem` does with runs whose networks are users' (docs/own_networks.md,
-"After and before the training")."""
+"""Commands of `gandem` on runs with users' networks (docs/own_networks.md, "After
+and before the training")."""
 
 import json
 import os
@@ -13,8 +13,8 @@ import unittest
 import harness
 from own_network_test import FOLDER, PYTHON, SHORT, both, network
 
-# The generator of a run's newest checkpoint in nothing but PyTorch, and the
-# noise of samples as evaluation/images/sample_noise.h says: makes `images`.
+# Makes `images` with plain PyTorch, from the generator of a run's newest
+# checkpoint and the noise of evaluation/images/sample_noise.h.
 PLAIN = """
 import math, sys
 import torch
@@ -37,8 +37,8 @@ with torch.no_grad():
     images = generator(noise)
 assert images.std(0).mean() > 0.01  # they are of their noise
 """
-# Standing statistics, with the draws of evaluation/images/standing_statistics.h:
-# makes other `images`.
+# Makes other `images`, with standing statistics and the draws of
+# evaluation/images/standing_statistics.h.
 STANDING = """
 norms = [module for module in generator.modules()
          if isinstance(module, torch.nn.modules.batchnorm._BatchNorm)]
@@ -60,7 +60,7 @@ with torch.no_grad():
     assert min(sizes) >= 2 and len(set(sizes)) > 1
     before, images = images, generator(noise)
 """
-# A momentum that would keep most of what batch norm begins with.
+# With this momentum, batch norm would keep most of its initial statistics.
 NORMED = """
 import torch
 from torch import nn
@@ -77,7 +77,7 @@ class Generator(nn.Module):
     def forward(self, noise):
         return self.main(noise)
 """
-# Reads `bytes_NHWC` from a file that `gandem sample -o FILE.npz` has written.
+# Reads `bytes_NHWC` from a file of `gandem sample -o FILE.npz`.
 STORED = """
 import zipfile
 stored = zipfile.ZipFile({file!r}).read("arr_0.npy")
@@ -302,7 +302,7 @@ assert len(figures) == 1 and min(figures.values()) > 0, figures
                          run.text()[-4000:])
 
     def test_counts_are_those_of_the_built_in_network(self):
-        # Not the labels that a family is given: the class takes none.
+        # Without labels, which the class does not take.
         texts = []
         for run in (self.own, self.built_in):
             recipe = run / "config.textproto"
@@ -326,7 +326,7 @@ assert len(figures) == 1 and min(figures.values()) > 0, figures
         plan = ["plan", recipe, "--profile", profile,
                 "-o", self.folder / "plan.textproto"]
         self.assertIn("why 1:", self.gandem(*plan, python="").stdout)
-        # A file is what is in it.
+        # The content of the file counts, not its name.
         moved = self.folder / "moved.py"
         shutil.copy(FOLDER / "mlp.py", moved)
         modules = [f'{role}.network.python.module="{moved}"'
@@ -351,7 +351,7 @@ assert len(figures) == 1 and min(figures.values()) > 0, figures
         bare.write_text(f"#!/bin/sh\nexec {PYTHON} -S \"$@\"\n")
         bare.chmod(0o755)
         self.refused(*sample, python=bare, text="cannot import torch")
-        # A run of built-in networks asks for none.
+        # A run with built-in networks needs no interpreter.
         self.gandem("sample", self.built_in, "-o", grid, python="",
                     env={"VIRTUAL_ENV": ""})
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stops, deaths and fleets of runs whose networks have all that networks in
-Python have beside parameters (own_networks/rich.py: dropout and noise of their
-own, batch norm, both kinds of spectral norm, a replaced buffer, an autograd
-Function): the end is the same, bit for bit."""
+"""Stops, deaths and fleets of runs whose networks in Python have more than
+parameters (own_networks/rich.py: dropout, their own noise, batch norm, both kinds
+of spectral norm, a replaced buffer, an autograd Function): the result is equal bit
+for bit."""
 
 import os
 import pathlib
@@ -14,7 +14,7 @@ from own_network_test import FOLDER, PYTHON, both
 
 RICH = both(FOLDER / "rich.py") + ["samples.every_rounds=0"]
 SETS = RICH + ["rounds=20", "checkpoint.every_rounds=5", "schedule.lag=1"]
-# Name, and the pass at which the process dies.
+# Name of a point, and the pass at which the process dies.
 POINTS = [("generator.after_update", 10), ("discriminator.before_update", 11),
           ("exchange.after_publish", 11), ("checkpoint.after_shard", 2)]
 FLEET = SETS + [f"{role}.{field}" for role in ("generator", "discriminator")
@@ -22,13 +22,13 @@ FLEET = SETS + [f"{role}.{field}" for role in ("generator", "discriminator")
 
 
 def worker_of(run, role):
-    """Waits for a worker inside Python; its pid."""
+    """Waits for a worker inside Python and returns its pid."""
     def find():
         for pid in harness.descendants(run.process.pid):
             words = pathlib.Path("/proc", str(pid), "cmdline")
             try:
                 words = words.read_bytes().split(b"\0")
-            except OSError:  # gone since
+            except OSError:  # ended meanwhile
                 continue
             if b"gandem.worker" in words and role.encode() in words:
                 return pid

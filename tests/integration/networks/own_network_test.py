@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks of users in real runs (docs/own_networks.md). In a build without
-workers inside Python there is one test: that it says so."""
+"""Users' networks in real runs (docs/own_networks.md). A build without workers
+inside Python has only the test of that message."""
 
 import array
 import json
@@ -14,7 +14,7 @@ import unittest
 import harness
 
 FOLDER = pathlib.Path(__file__).parent / "own_networks"
-# An interpreter that has torch; set where gandem._worker was built.
+# An interpreter with torch; set if gandem._worker is built.
 PYTHON = os.environ.get("GANDEM_OWN_PYTHON", "")
 FEEDBACKS = ("SNAPSHOT", "IMAGE_GRADIENT", "FUSED")
 DOUBLES = ["generator.precision=FLOAT64", "discriminator.precision=FLOAT64",
@@ -24,7 +24,7 @@ SHORT = ["rounds=20", "checkpoint.every_rounds=10"]
 
 
 def network(role, file, name, *arguments):
-    """--set for a network of a file."""
+    """Values of --set for a network in a file."""
     path = f"{role}.network.python"
     listed = ", ".join(json.dumps(a) for a in arguments)
     return ([f'{path}.module="{file}"', f'{path}.name="{name}"',
@@ -33,7 +33,7 @@ def network(role, file, name, *arguments):
 
 
 def short_with(feedback):
-    """Networks in Python take two backward passes by themselves."""
+    """Networks in Python use two backward passes by default."""
     return SHORT + [f"schedule.feedback={feedback}"] + (
         ["schedule.fused_backward=TWO_PASSES"] if feedback == "FUSED" else [])
 
@@ -44,7 +44,7 @@ def both(file, *arguments):
 
 
 def tensors(content, prefix):
-    """Name and bytes of a safetensors file's tensors, in order of name."""
+    """Names and bytes of a safetensors file's tensors, sorted by name."""
     size = struct.unpack("<Q", content[:8])[0]
     found = json.loads(content[8:8 + size])
     return [content[8 + size + value["data_offsets"][0]:
@@ -126,8 +126,8 @@ class OwnNetworkTest(harness.RunTest):
                     "paired_loss.l1=10"]
             with self.subTest(feedback):
                 self.assert_same_in_one_process(feedback, sets)
-        # Each image is its own input, of which the identity, which hardly
-        # learns here, has no distance.
+        # Each image is its own input. The generator stays close to the
+        # identity, so the distance of the pair is nearly 0.
         still = [*SHORT, *translator, *discriminator,
                  "generator.optimizer.adam.learning_rate=1e-9"]
         losses = {}
@@ -320,7 +320,7 @@ class OwnNetworkTest(harness.RunTest):
                                env={variable: str(value)})
                 self.assertIn(f"{variable} is '{value}': unset it", run.text())
                 self.assertFalse((run.dir / "logs").exists())
-        # Python starts with this one, and torch does not come.
+        # With this environment Python starts, but torch does not load.
         (folder / "types.py").rename(folder / "numbers.py")
         run = self.own("torch", both(FOLDER / "mlp.py"), code=2,
                        env={"PYTHONPATH": str(folder)})
@@ -377,8 +377,8 @@ class OwnNetworkTest(harness.RunTest):
                            ". Set schedule.fused_backward=AUTO")
 
     def test_one_backward_pass_where_the_loss_has_slopes(self):
-        """HINGE has none at an image that is surely known: such a pass takes
-        two. What comes of it is that of two for every pass."""
+        """HINGE has no slope at an image that the discriminator is sure of; such a
+        pass needs two backward passes. The result equals two for every pass."""
         sets = (short_with("FUSED") + both(FOLDER / "mlp.py") + DOUBLES +
                 ["loss=HINGE"])
         one = sets + ["schedule.fused_backward=ONE_PASS"]

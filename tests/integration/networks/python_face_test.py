@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gandem from Python (docs/python.md): real runs by the package's functions.
-What needs torch runs in an interpreter that has it, if there is one."""
+"""Real runs through the Python package (docs/python.md). Tests that need torch run
+in an interpreter with torch, if there is one."""
 
 import contextlib
 import importlib.util
@@ -23,7 +23,7 @@ sys.path.insert(0, str(harness.SOURCE / "python"))
 os.environ["GANDEM_BIN"] = str(harness.BIN)
 import gandem  # noqa: E402
 
-# Set where gandem._worker was built.
+# Set if gandem._worker is built.
 OWN_PYTHON = os.environ.get("GANDEM_OWN_PYTHON", "")
 FACE = {"PYTHONPATH": str(harness.SOURCE / "python"), "PYTHONUNBUFFERED": "1",
         "PYTHONFAULTHANDLER": "1"}
@@ -41,7 +41,7 @@ def python_with_torch():
 
 TORCH_PYTHON = python_with_torch()
 ADAM = {"adam": {"learning_rate": 1e-3, "beta1": 0}}
-# recipes/mlp_smoke.textproto, shorter.
+# A shorter recipes/mlp_smoke.textproto.
 SMALL = {
     "name": 'a "small" \\ run, très petite', "rounds": 20,
     "data": {"image_size": 8, "fit": "RESIZE", "max_images": 512},
@@ -57,7 +57,7 @@ ENDLESS = {"rounds": 100000000, "checkpoint.every_rounds": 100000000}
 
 
 class SharedRunTest(harness.RunTest):
-    """One run for all tests that only look at one."""
+    """One run for all tests that only inspect a run."""
 
     @classmethod
     def setUpClass(cls):
@@ -67,7 +67,7 @@ class SharedRunTest(harness.RunTest):
         cls.run_ = gandem.train(SMALL, cls.run_dir, progress=False, seed=3)
 
     def script(self, text, python=sys.executable, **more):
-        """A Python process of this test's, and of which it is the family."""
+        """Starts a Python process in a new family."""
         file = self.folder / "script.py"
         file.write_text(text)
         process = subprocess.Popen(
@@ -89,7 +89,7 @@ class SharedRunTest(harness.RunTest):
             text = process.communicate(timeout=harness.DEADLINE)[0]
         except subprocess.TimeoutExpired:
             where = harness.standing(str(self.folder))
-            process.send_signal(signal.SIGABRT)  # Python says where it is
+            process.send_signal(signal.SIGABRT)  # Python prints its stack
             self.fail(f"still running:\n{where}\n"
                       + process.communicate(timeout=harness.DEADLINE)[0])
         self.assertEqual(process.returncode, code, text)
@@ -143,7 +143,7 @@ class FaceTest(SharedRunTest):
         for change, text in (({"loss": "HINGES"}, "HINGES"),
                              ({"no_field": 1}, "no_field"),
                              ({"generator.batch_size": -1}, "batch_size"),
-                             # By a worker, after the start.
+                             # A worker finds this fault after the start.
                              ({"generator.device": "cuda:99"}, "cuda:99")):
             with self.assertRaises(gandem.ConfigError) as caught:
                 gandem.train(small, self.folder / "bad", progress=False,
@@ -250,7 +250,7 @@ class TorchTest(SharedRunTest):
             f"run = gandem.Run({str(self.run_dir)!r})\n" + text, TORCH_PYTHON))
 
     def test_the_generator_has_the_averaged_weights(self):
-        """An MLP again, of the checkpoint's numbers, by its formula."""
+        """Computes the MLP from the checkpoint's numbers by its formula."""
         self.torch("""
 from gandem import _generator
 state = list(_generator.read_state(run.checkpoint()).values())
@@ -314,7 +314,7 @@ for count in (1, 5):
     made, = session.run(['images'], {'noise': noise[:count].numpy()})
     torch.testing.assert_close(torch.from_numpy(made), images[:count],
                                rtol=0, atol=1e-4)
-# The card's own lines, as they are in the block.
+# Runs the lines of the card's block.
 card = open('README.md').read()
 assert 'library_name: onnx' in card and '(generator.png)' in card, card
 assert os.path.exists('generator.png')
@@ -355,7 +355,7 @@ assert type(run.generator()).__name__ == 'Generator'
 """)
 
     def test_a_network_of_ones_own_is_its_class(self):
-        """A run folder made by hand: no worker inside Python is needed."""
+        """Uses a handmade run folder, without a worker inside Python."""
         folder = self.folder / "own"
         step = folder / "checkpoints" / "step-000000007"
         step.mkdir(parents=True)

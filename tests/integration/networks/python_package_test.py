@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of the Python package (docs/python.md) that start no run: recipes of
-dicts, metrics as columns, where the program is, wheels."""
+"""The parts of the Python package (docs/python.md) that start no run: recipes from
+dicts, metrics as columns, the search for the program, wheels."""
 
 import importlib
 import json
@@ -60,7 +60,7 @@ class RecipeTest(unittest.TestCase):
 
     def test_enums_are_known_by_the_program(self):
         self.assertTrue(_recipe.is_enum("loss", "HINGE"))
-        self.assertTrue(_recipe.is_enum("loss", "HINGES"))  # gandem says so
+        self.assertTrue(_recipe.is_enum("loss", "HINGES"))  # gandem reports it
         self.assertTrue(_recipe.is_enum("data.fit", "RESIZE"))
         self.assertFalse(_recipe.is_enum("name", "HINGE"))
         self.assertFalse(_recipe.is_enum("no.such.field", "HINGE"))
@@ -85,7 +85,7 @@ class RecipeTest(unittest.TestCase):
 
         class Inside:
             pass
-        main = types.ModuleType("__main__")  # a notebook's
+        main = types.ModuleType("__main__")  # like in a notebook
         exec("class Cell: pass", vars(main))
         for network, text in ((Inside, "at the top of its file"),
                               ("my_gan.py", "'file.py:Name'"), (7, "no file")):
@@ -133,7 +133,7 @@ class MetricsTest(unittest.TestCase):
                  for role, rank, number, epoch, loss in (
                      ("generator", 1, 0, 1, 0.0), ("discriminator", 0, 0, 1, 1.0),
                      ("generator", 0, 0, 1, 2.0), ("generator", 0, 2, 1, 3.0),
-                     # Done again, one of them before its older record arrives.
+                     # Repeated rounds; one precedes its older record.
                      ("generator", 0, 1, 2, 4.0), ("generator", 0, 2, 2, 5.0),
                      ("generator", 0, 1, 1, 6.0))]
         (self.folder / "metrics.jsonl").write_text("".join(lines))

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole runs, from first values to the last checkpoint, against a script of
-PyTorch that trains from the run folder's config alone
-(tests/oracles/stranger.py). It wants an interpreter with torch, numpy and
-safetensors in GANDEM_OWN_PYTHON."""
+"""Compares whole runs, from initial values to the last checkpoint, with a PyTorch
+script that trains from the run folder's config alone (tests/oracles/stranger.py).
+Needs an interpreter with torch, numpy and safetensors in GANDEM_OWN_PYTHON."""
 
 import os
 import subprocess
@@ -38,7 +37,7 @@ CONFIGS = {
 
 
 def why_not():
-    """Reason why the test cannot run; empty if it can."""
+    """Why the test cannot run; empty if it can."""
     if not PYTHON:
         return "GANDEM_OWN_PYTHON names no interpreter with torch"
     done = subprocess.run(

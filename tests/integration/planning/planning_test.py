@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The three commands of docs/planning.md with real workers: a profile, a plan of
-it, a run by the plan; and one command that does all of it."""
+"""The three commands of docs/planning.md with real workers (profile, plan, train
+with the plan), and the single command that does all three."""
 
 import math
 import os
@@ -16,7 +16,7 @@ from harness import (BIN, DEADLINE, SMOKE, RunTest, command_of, descendants,
 
 
 def peak_bytes(pid):
-    """Peak resident memory (VmHWM); 0 if the process has ended."""
+    """Peak resident memory (VmHWM), or 0 if the process has ended."""
     try:
         status = pathlib.Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -33,7 +33,7 @@ class PlanningTest(RunTest):
         self.profile = self.folder / "profile.textproto"
 
     def measure_profile(self):
-        """Measures the profile once for all tests."""
+        """Measures the profile only once for all tests."""
         if not PlanningTest.measured:
             self.gandem("profile", SMOKE, "-o", self.profile, "--budget", "30s")
             PlanningTest.measured = self.profile.read_text()
@@ -66,7 +66,7 @@ class PlanningTest(RunTest):
         self.assertIn("colocated", table)
         candidates = plan.read_text().count("candidates {")
         self.assertGreaterEqual(candidates, 1)
-        # The profile is kept.
+        # The profile is still there.
         kept = self.gandem("plan", SMOKE, "-o", self.folder / "other")
         self.assertIn("img/s", kept)
 
@@ -90,7 +90,7 @@ class PlanningTest(RunTest):
         self.assertEqual(plan.read_text().count("candidates {"), 1)
         self.assertIn("colocated, 1 thread", self.gandem(
             "plan", SMOKE, *flags, "--colocated"))
-        # A question does not write a plan file, which could replace the user's.
+        # No plan file is written, which could replace the user's.
         self.assertFalse(pathlib.Path("plan.textproto").exists())
         self.assertIn("discriminator.workers", self.gandem(
             "plan", SMOKE, *flags, "--set", "discriminator.workers=0",
@@ -112,7 +112,7 @@ class PlanningTest(RunTest):
             "plan", SMOKE, "--profile", self.profile, "--as_it_is"))
 
     def peaks(self, *arguments):
-        """Runs it: the most bytes that each of its workers has had."""
+        """Peak memory of each worker of a run, in bytes."""
         process = subprocess.Popen(
             [str(part) for part in [BIN / "gandem", *arguments]],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -131,21 +131,21 @@ class PlanningTest(RunTest):
         return list(peaks.values())
 
     def plan_for(self, memory, code=0):
-        """Output of `gandem plan`; the plan file is plan.textproto."""
+        """Output of `gandem plan`, which writes plan.textproto."""
         return self.gandem("plan", SMOKE, "--profile", self.profile,
                            "--memory", f"{memory}MiB", "-o",
                            self.folder / "plan.textproto", code=code)
 
     def least_memory(self):
-        """Least memory of a plan, in MiB. The message that nothing fits names
-        the memory of one process, and no byte more."""
+        """Least memory of a plan in MiB. The message that nothing fits names
+        exactly the memory of one process."""
         text = self.plan_for(1, code=2)
         return int(re.search(r"--memory (\d+)MiB", text).group(1))
 
     @staticmethod
     def apart(plan):
-        """The first candidate with both networks apart, from 1, and the bytes
-        of its workers together."""
+        """Number (from 1) of the first candidate with separate networks, and the
+        total bytes of its workers."""
         candidates = plan.read_text().split("candidates {")[1:]
         number = next(i for i, text in enumerate(candidates, 1)
                       if re.search(r'name: "\d+ G \+ ', text))
@@ -168,7 +168,7 @@ class PlanningTest(RunTest):
         self.assertLessEqual(peaks[0], least << 20)
         self.assertGreater(peaks[0], 0.85 * (least << 20))
 
-        # Both networks apart: what would just fit.
+        # A plan with separate networks that just fits.
         self.plan_for(10 * least)
         apart, need = self.apart(plan)
         peaks = self.peaks("train", "--plan", plan, "--candidate", apart,
@@ -177,8 +177,8 @@ class PlanningTest(RunTest):
         self.assertLessEqual(sum(peaks), 1.05 * need)
 
     def programs_in(self, group):
-        """A folder of workers that enter the control group before they begin,
-        so that all of their memory counts."""
+        """A folder of workers that enter the control group before they start, so
+        that all of their memory counts."""
         programs = self.folder / group.folder.name
         programs.mkdir()
         for role in ("generator", "discriminator", "colocated"):
@@ -191,7 +191,7 @@ class PlanningTest(RunTest):
         return programs
 
     def train_within(self, mebibytes, *arguments):
-        """By plan.textproto, with workers that cannot have more together."""
+        """Trains by plan.textproto with a limit on the workers' total memory."""
         name = f"gandem-{self.folder.name}-{mebibytes}"
         try:
             group = sandbox.MemoryLimit(name, mebibytes << 20)
@@ -212,7 +212,7 @@ class PlanningTest(RunTest):
         plan = self.folder / "plan.textproto"
         self.plan_for(10 * least)
         _, need = self.apart(plan)
-        # With what a plan spares (docs/cost_model.md section 7).
+        # Includes the plan's reserve (docs/cost_model.md section 7).
         budget = math.ceil(1.08 * need / 2**20)
         self.plan_for(budget)
         number, _ = self.apart(plan)

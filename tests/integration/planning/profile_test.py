@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`gandem profile` with real workers: what it measures, and what it makes of
-workers that die, of a kill in the middle, and of profiles of something else."""
+"""`gandem profile` with real workers: its measurements, and its handling of dead
+workers, of a kill in the middle, and of profiles of other recipes."""
 
 import os
 import pathlib
@@ -38,7 +38,7 @@ class ProfileTest(RunTest):
         return text
 
     def probes(self):
-        """The blocks of the file's probes."""
+        """The blocks of probes in the file."""
         text = self.output.read_text() if self.output.exists() else ""
         return re.findall(r"(?ms)^probes \{\n.*?^\}", text)
 
@@ -78,12 +78,12 @@ class ProfileTest(RunTest):
         process.kill()
         process.wait()
         before = self.probes()
-        # Its workers went with it.
+        # The workers ended with the command.
         wait_for(lambda: not family(self.token), "the workers to end")
         self.profile(budget="15s")
         after = self.probes()
         self.assertEqual(after[:len(before)], before)
-        # Elsewhere it is known already.
+        # In another folder, the cache has the results.
         self.output = self.folder / "elsewhere.textproto"
         text = self.profile(budget="1s")
         self.assertIn("resuming from", text)
@@ -97,7 +97,7 @@ class ProfileTest(RunTest):
         self.assertGreaterEqual(len(self.probes()), 1)
 
     def test_a_killed_worker_is_a_result(self):
-        # One that has both roles: a profile does without it.
+        # A worker with both roles; the profile does not need it.
         happened = self.folder / "happened"
         self.start_profile(budget="10m", env={
             "GANDEM_FAILPOINT":
@@ -108,7 +108,7 @@ class ProfileTest(RunTest):
         self.assertTrue(happened.exists())
         self.assertIn("role: COLOCATED", died[0])
         self.assertIn("it was killed by signal 9", died[0])
-        # The next questions are asked all the same.
+        # The other measurements continue.
         count = len(self.probes())
         wait_for(lambda: len(self.probes()) > count, "another probe")
 
@@ -130,7 +130,7 @@ class ProfileTest(RunTest):
                 f"generator.after_update@generator-0:1:{happened}"})
         self.assertRegex(text, r"gandem profile: generator, batch 16.*DIED")
         self.assertIn("--fresh", text)
-        # It is not tried again by itself, and the failpoint has passed.
+        # It is not retried automatically, and the failpoint has passed.
         self.assertIn("DIED", self.profile(code=2))
         self.assertIn("generator, batch 16", self.profile("--fresh"))
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`gandem trials` with real runs: it stops when its time is up, the same command
-goes on, and then says what it found; a folder is of one study."""
+"""`gandem trials` with real runs: it stops at its time limit, the same command
+resumes and then prints the result, and a folder belongs to one study."""
 
 import os
 import subprocess
@@ -30,7 +30,7 @@ class TrialsTest(harness.RunTest):
 
         done = self.trials("--seeds", 2, "--trial_hours", 10)
         self.assertEqual(done.returncode, 0, done.stderr)
-        # Rungs of one and of two rounds; who is worse after one is left out.
+        # Rungs of one and of two rounds; the worse trial ends after the first.
         scores = self.scores()
         self.assertGreaterEqual(scores, 3 * 2 + 2 * 2)
         self.assertLessEqual(scores, 2 * 3 * 2)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dcgan` (PyTorch's example) and `sndcgan` (the standard CNN of Miyato et al.
-2018, table 3, for 32 pixels) as people write them: what models/families has, in
-torch.nn alone, with the same names of tensors."""
+2018, table 3, for 32 pixels) in torch.nn alone, with the tensor names of
+models/families."""
 from torch import nn
 from torch.nn.utils import spectral_norm
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks with one fault each, beside one that has none."""
+"""Networks with one fault each, and one without faults."""
 import torch
 from torch import nn
 

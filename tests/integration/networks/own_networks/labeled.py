@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Those of mlp.py where there are labels: each as numbers behind its row."""
+"""The networks of mlp.py with labels, which are appended to each row as numbers."""
 import mlp
 import torch
 from torch import nn

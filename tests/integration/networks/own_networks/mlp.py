@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The networks of recipes/mlp_smoke.textproto in PyTorch's own modules, with the
-first values that models/registry/initialize.h says, drawn by a Philox of this
-file's own (Salmon et al. 2011, table 2)."""
+initial values of models/registry/initialize.h, drawn by an independent Philox
+(Salmon et al. 2011, table 2)."""
 import math
 
 import torch

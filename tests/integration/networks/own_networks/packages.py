@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Those of mlp.py beside packages that bring gRPC, protobuf and BLAS of their
-own: each is used in the worker's process."""
+"""The networks of mlp.py, with packages that contain gRPC, protobuf and BLAS. Each
+package is used in the worker's process."""
 import tempfile
 from concurrent import futures
 
@@ -12,7 +12,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 
 def echo():
-    """A call over a channel of Python's gRPC."""
+    """Makes a call over a channel of Python's gRPC."""
     server = grpc.server(futures.ThreadPoolExecutor(1))
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(
         "test.Echo", {"Say": grpc.unary_unary_rpc_method_handler(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What people's networks have: batch norm, dropout, both kinds of spectral norm,
-noise of their own, a buffer that code replaces, a frozen parameter, an autograd
+"""Networks with common features: batch norm, dropout, both kinds of spectral norm,
+their own noise, a buffer that code replaces, a frozen parameter, an autograd
 Function."""
 import torch
 from torch import nn

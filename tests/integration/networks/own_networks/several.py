@@ -6,7 +6,7 @@ from torch.nn import functional
 
 
 class Twice(mlp.Discriminator):
-    """Its mean over outputs is the output itself, to the bit."""
+    """The mean over the outputs equals the output bit for bit."""
 
     def forward(self, images):
         logits = super().forward(images)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks that share tensors, use tensors that they do not have, or change
-which they have; each beside one that may be trained."""
+"""Networks that share tensors, use tensors that they do not own, or add and remove
+tensors; each with a valid counterpart."""
 import random
 
 import torch
@@ -58,7 +58,7 @@ class SharedConstant(Good):
         return super().forward(self.relu(images.flatten(1) * self.blur))
 
 
-# --- tensors that are used and not had
+# --- tensors that a network uses but does not own
 
 
 class HiddenList(Good):
@@ -85,12 +85,12 @@ class HiddenNorm(Good):
         return super().forward(NORM(images.flatten(1)))  # HiddenNorm
 
 
-class HiddenFrozen(Good):  # changes nothing, and nobody has to save it
+class HiddenFrozen(Good):  # constant, so it need not be saved
     def forward(self, images):
         return super().forward(RELU(FROZEN(images.flatten(1))))
 
 
-class InnerGradient(Good):  # a leaf that is no weight
+class InnerGradient(Good):  # a leaf that is not a weight
     def forward(self, images):
         x = images.flatten(1).detach().requires_grad_(True)
         slope, = torch.autograd.grad(functional.softplus(x).sum(), x,
@@ -112,7 +112,7 @@ class DrawsElsewhere(Good):
         return super().forward(images + random.random())
 
 
-# --- tensors that come and go, in the pass number 9
+# --- tensors that appear or vanish in pass 9
 
 
 class Changing(Good):

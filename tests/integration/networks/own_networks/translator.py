@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A generator that is called with the images that it translates: at first the
-identity, so that a pair of one image with itself has no distance."""
+"""A generator that translates images. It starts as the identity, so that a pair of
+an image with itself has distance 0."""
 import torch
 from torch import nn
 
