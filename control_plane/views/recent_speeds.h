@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "common/round_times.h"
-#include "control_plane/views/role_overlap.h"
+#include "control_plane/views/role_limit.h"
 #include "proto/control.pb.h"
 #include "proto/metrics.pb.h"
 

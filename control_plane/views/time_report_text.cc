@@ -13,7 +13,7 @@
 #include "common/config/role_name.h"
 #include "common/files/printable.h"
 #include "control_plane/views/recent_speeds.h"
-#include "control_plane/views/role_overlap.h"
+#include "control_plane/views/role_limit.h"
 
 namespace gandem {
 namespace {
@@ -226,13 +226,6 @@ std::string ShortCores(const TimeReport& report) {
       100 * share, SpeedWithout(row, share), row.images_per_second);
 }
 
-// Warning that an asynchronous run is serial in fact. Empty: it is not.
-std::string SerialLine(const TimeReport& report) {
-  if (report.is_colocated) return "";
-  return SerialWarning(report.lag, report.roles[0].row.times,
-                       report.roles[1].row.times);
-}
-
 std::string LimitLine(const TimeReport& report) {
   if (report.is_colocated) return "";
   const auto load = [](const RoleTimes& role) {
@@ -331,7 +324,6 @@ OrderedJson ToJson(const TimeReport& report, const TimeReport& first) {
       {"fused_backward", report.fused_backward.empty()
                              ? OrderedJson()
                              : OrderedJson(report.fused_backward)},
-      {"is_serial", !SerialLine(report).empty()},
       {"limit", LimitLine(report)},
       {"warnings", report.warnings},
       {"roles", OrderedJson::array()}};
@@ -354,14 +346,12 @@ std::string TimeReportText(const TimeReport& report) {
     if (role.ranks.size() == 1) continue;
     for (const RankTimes& rank : role.ranks) lines.push_back(RankLine(rank));
   }
-  const std::string serial = SerialLine(report);
   const std::string limit = LimitLine(report);
   return absl::StrCat(
       report.name, " in ", report.run_dir, ": rounds ", report.first_round,
       " to ", report.last_round, Notes(report), "\n\n", Aligned(lines), "\n",
       limit.empty() ? "" : absl::StrCat("limit: ", limit, "\n"),
       Stragglers(report), DataBottleneck(report), ShortCores(report),
-      serial.empty() ? "" : absl::StrCat("warning: ", serial, "\n"),
       HealthLines(report), NoiseText(report.noise), kLegend);
 }
 

@@ -124,14 +124,33 @@ void SocketProxy::DamageAfter(int64_t bytes) {
   bytes_until_damage_ = bytes;
 }
 
-void SocketProxy::Damage(char* bytes, size_t size) {
+// RFC 9113, section 4.1: three bytes of length, one of type, five more.
+bool SocketProxy::Way::IsData(char byte) {
+  constexpr size_t kHeaderBytes = 9;
+  if (frame_left > 0) {
+    --frame_left;
+    return is_data;
+  }
+  frame_header += byte;
+  if (frame_header.size() == kHeaderBytes) {
+    const auto* const head =
+        reinterpret_cast<const unsigned char*>(frame_header.data());
+    frame_left = head[0] << 16 | head[1] << 8 | head[2];
+    is_data = head[3] == 0;
+    frame_header.clear();
+  }
+  return false;
+}
+
+void SocketProxy::Damage(Way& way, char* bytes, size_t size) {
   absl::MutexLock lock(&mu_);
-  if (bytes_until_damage_ < 0) return;
-  bytes_until_damage_ -= static_cast<int64_t>(size);
-  if (bytes_until_damage_ >= 0) return;
-  char& byte = bytes[static_cast<int64_t>(size) + bytes_until_damage_];
-  byte = static_cast<char>(byte ^ 1 << (-bytes_until_damage_ % 8));
-  bytes_until_damage_ = -1;
+  for (size_t i = 0; i < size; ++i) {
+    if (!way.IsData(bytes[i]) || bytes_until_damage_ < 0) continue;
+    if (bytes_until_damage_ == 0) {
+      bytes[i] = static_cast<char>(bytes[i] ^ 1 << way.frame_left % 8);
+    }
+    --bytes_until_damage_;
+  }
 }
 
 int64_t SocketProxy::num_cuts() const {
@@ -218,7 +237,9 @@ void SocketProxy::Accept() {
     }
     fcntl(to, F_SETFL, O_NONBLOCK);
     connections_.push_back({});
-    connections_.back().ways[0] = {.from = from, .to = to, .waiting = {}};
+    // The client begins with a preface of 24 bytes.
+    connections_.back().ways[0] = {
+        .from = from, .to = to, .waiting = {}, .frame_left = 24};
     connections_.back().ways[1] = {.from = to, .to = from, .waiting = {}};
     absl::MutexLock lock(&mu_);
     ++num_connections_;
@@ -236,7 +257,7 @@ int64_t SocketProxy::Move(Connection& connection) {
       if (got == 0 || (got < 0 && !WouldBlock())) connection.broken = true;
       way.waiting.resize(before + std::max<ssize_t>(got, 0));
       bytes += std::max<ssize_t>(got, 0);
-      Damage(way.waiting.data() + before, way.waiting.size() - before);
+      Damage(way, way.waiting.data() + before, way.waiting.size() - before);
       if (&way == &connection.ways[0]) {
         Record(way.waiting.data() + before, way.waiting.size() - before);
       }

@@ -34,8 +34,9 @@ class SocketProxy {
   void Cut();
   // Does the same once `bytes` more bytes have passed, both ways together.
   void CutAfter(int64_t bytes);
-  // Flips one bit of the byte that follows the next `bytes` bytes, both ways
-  // together.
+  // Flips one bit in the contents of HTTP/2's DATA frames, after the next
+  // `bytes` bytes of them, both ways together. Other frames stay as they are:
+  // gRPC 1.51 aborts on some damaged ones.
   void DamageAfter(int64_t bytes);
   int64_t num_cuts() const;
   // Number of connections accepted so far.
@@ -49,6 +50,12 @@ class SocketProxy {
     int from = -1;
     int to = -1;
     std::vector<char> waiting;
+    // HTTP/2: the frame of the next byte.
+    std::string frame_header = {};
+    int64_t frame_left = 0;
+    bool is_data = false;
+    // Returns whether `byte` is in the contents of a DATA frame.
+    bool IsData(char byte);
   };
   struct Connection {
     Way ways[2];
@@ -74,7 +81,7 @@ class SocketProxy {
   int64_t Move(Connection& connection);
   void Record(const char* bytes, size_t size);
   // Damages bytes that have just arrived.
-  void Damage(char* bytes, size_t size);
+  void Damage(Way& way, char* bytes, size_t size);
   void Wake();
 
   const int listener_;  // these never change after construction

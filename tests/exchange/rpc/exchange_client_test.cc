@@ -181,9 +181,9 @@ TEST_F(ExchangeClientTest, SendsAgainWhatArrivesDamaged) {
   ASSERT_OK(ArmFailpoint(""));
 }
 
-// Damages any byte of gRPC and HTTP/2, too: lengths, streams, names, the token.
-// A wrong length may make a peer wait forever, until the connection is cut.
-TEST_F(ExchangeClientTest, OneWrongBitOfAConnectionCostsNoMoreThanThat) {
+// Damages any byte of a message, gRPC's length included. A wrong length may
+// make a peer wait forever, until the connection is cut.
+TEST_F(ExchangeClientTest, OneWrongBitOfAMessageCostsTheConnectionAtMost) {
   const ExchangeOptions options = gandem::testing::OptionsFor(kSchedule);
   constexpr int64_t kLastRound = 3;
   for (int64_t place = 0; place < 4000; place += 97) {

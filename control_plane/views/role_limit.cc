@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control_plane/views/role_overlap.h"
+#include "control_plane/views/role_limit.h"
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 namespace gandem {
 namespace {
-
-constexpr double kNearZero = 0.05;
-// A role that works for a smaller share of the time has nothing to hide.
-constexpr double kLeastWork = 0.05;
 
 double WaitShare(const RoundTimes& times) {
   if (times.round <= 0) return 0;
@@ -19,41 +14,7 @@ double WaitShare(const RoundTimes& times) {
                     0.0, 1.0);
 }
 
-std::string WaitText(const char* role, const RoundTimes& times) {
-  const char* const what = times.feedback >= std::max(times.images, times.cache)
-                               ? "feedback"
-                           : times.images >= times.cache ? "images"
-                                                         : "room in the cache";
-  return absl::StrFormat("the %s waits %.0f%% of its time, mostly for %s", role,
-                         100 * WaitShare(times), what);
-}
-
 }  // namespace
-
-double RoleOverlap(const RoundTimes& generator,
-                   const RoundTimes& discriminator) {
-  const double g = 1 - WaitShare(generator);
-  const double d = 1 - WaitShare(discriminator);
-  const double least = std::min(g, d);
-  if (least < kLeastWork) return 1;
-  return std::clamp((g + d - 1) / least, 0.0, 1.0);
-}
-
-std::string SerialWarning(int64_t lag, const RoundTimes& generator,
-                          const RoundTimes& discriminator) {
-  if (lag == 0 || generator.round <= 0 || discriminator.round <= 0) return "";
-  const double overlap = RoleOverlap(generator, discriminator);
-  if (overlap >= kNearZero) return "";
-  const std::string g = WaitText("generator", generator);
-  const std::string d = WaitText("discriminator", discriminator);
-  const bool generator_first = WaitShare(generator) >= WaitShare(discriminator);
-  return absl::StrCat(
-      "the run has lag ", lag, " but is serial in fact (overlap ",
-      absl::StrFormat("%.0f%%", 100 * overlap), "): ", generator_first ? g : d,
-      ", ", generator_first ? d : g,
-      ". `gandem plan` finds a shape in which they work at the same time, or "
-      "says that there is none");
-}
 
 RoleLoad LoadOf(int workers, double rounds, const RoundTimes& times) {
   if (rounds <= 0) return {};

@@ -1,28 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures whether the roles of an asynchronous run work at the same time. Let
-// g and d be the shares of a round in which each role does not wait for the
-// other. Both work in a share of g + d - 1, and min(g, d) would be the largest
-// possible one.
+// Names the role that limits a run, from the shares of a round in which each
+// role does not wait for the other.
 //
 // Thread safety: pure functions.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 #include "common/round_times.h"
 
 namespace gandem {
-
-// The overlap, in [0, 1]. It is 1 if one role has almost nothing to do.
-double RoleOverlap(const RoundTimes& generator,
-                   const RoundTimes& discriminator);
-
-// One line that says which role waits for what, if a run with this lag is
-// serial in fact; otherwise empty. Times are sums over rounds.
-std::string SerialWarning(int64_t lag, const RoundTimes& generator,
-                          const RoundTimes& discriminator);
 
 // The average round of a role, over all its workers.
 struct RoleLoad {
