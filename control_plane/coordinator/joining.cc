@@ -39,7 +39,8 @@ absl::Status CheckChoices(const Place& place, const JoinRequest& request) {
   return absl::OkStatus();
 }
 
-// A unix socket serves its own host only.
+// Returns an error if a worker on another host has to connect to the unix
+// socket of `place`.
 absl::Status CheckReach(const Membership& members, const Place& place) {
   for (const Place& other : members.places()) {  // generators first
     if (other.host_identity == place.host_identity || !members.IsInEpoch(other))
