@@ -13,8 +13,8 @@
 
 namespace gandem {
 
-// Accepts whole numbers from 1 on. CLI11's own checks print the limits of a
-// double in their messages.
+// Accepts whole numbers from 1. CLI11's own checks print the limits of a double
+// in their messages.
 CLI::Validator AtLeastOne();
 
 inline constexpr char kRecipeHelp[] =
@@ -24,7 +24,6 @@ inline constexpr char kRecipeHelp[] =
 void AddRepeated(CLI::App* command, const std::string& name,
                  const std::string& help, std::vector<std::string>& values);
 
-// Adds --set, which is repeated for each field.
 inline constexpr char kSetsHelp[] =
     "Set a field of the recipe: path.to.field=value; repeat for each field";
 void AddSets(CLI::App* command, const std::string& help,
@@ -42,7 +41,6 @@ void AddCertificates(CLI::App* command, std::string& certificates,
 // Adds --python (see WorkerProgram).
 void AddPython(CLI::App* command, std::string& python);
 
-// Adds --python and --accept_changed_code.
 void AddOwnNetworks(CLI::App* command, std::string& python,
                     bool& accept_changed_code);
 

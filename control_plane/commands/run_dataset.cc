@@ -180,7 +180,7 @@ absl::Status TakeMovedDataset(const std::string& run_dir,
   for (const DataPath& path : kDataPaths) {
     *(old.*path.mutable_path)() = (data.*path.get)();
   }
-  // Files in another kind of archive may have other names.
+  // File names may differ between kinds of archives.
   old.set_listing_sha256(data.listing_sha256());
   return absl::OkStatus();
 }

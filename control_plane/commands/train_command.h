@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `gandem train` hosts the Control service, starts the workers, shows progress
-// and ends with the run. Order of shutdown: the workers exit (or are killed),
-// the server stops, the last metrics are written, the lock is released.
+// and exits when the run ends. Order of shutdown: the workers exit (or are
+// killed), the server stops, the last metrics are written, the lock is
+// released.
 //
 // Owner: main(). Thread safety: the main thread, with the signals of
 // kTrainSignals blocked in all threads.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Predicts the size of a run's checkpoints before there is one. Counting needs
-// the networks, and so LibTorch, so evaluation_job does it.
+// Predicts the size of a run's checkpoints. evaluation_job computes the size,
+// because that requires LibTorch.
 //
 // Thread safety: one thread.
 #pragma once
@@ -16,10 +16,10 @@ namespace gandem {
 
 // Returns the size in bytes. `scratch_folder` must exist; it holds a file
 // during the call. The time limit is two minutes, because large networks take
-// many seconds to make. Errors: those of EvaluationCommand, and
+// many seconds to make. Returns errors of EvaluationCommand, and
 //   FAILED_PRECONDITION  evaluation_job cannot make the networks; quotes its
-//                        message.
-//   DEADLINE_EXCEEDED    evaluation_job has not answered.
+//       message
+//   DEADLINE_EXCEEDED  evaluation_job has not answered
 absl::StatusOr<int64_t> AskForCheckpointBytes(
     const RunConfig& config, const std::string& binary_folder,
     const std::string& scratch_folder);

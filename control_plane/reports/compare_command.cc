@@ -22,7 +22,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The config without the fields that do not change what is trained.
+// Returns the serialized config without fields that may differ between runs of
+// one recipe, such as the seed.
 std::string RecipeOf(RunConfig config) {
   config = EffectiveConfig(config);
   config.clear_seed();
@@ -80,7 +81,7 @@ std::string ComparisonText(const RunComparison& comparison) {
                     "Nothing to compare: the recipes differ in nothing but "
                     "the seed.\n");
   }
-  // The text contains names of folders, and names of networks from cards.
+  // Names of folders, and of networks in cards, may not be printable.
   return PrintableText(text);
 }
 

@@ -10,7 +10,7 @@ namespace gandem {
 namespace {
 
 constexpr double kNearZero = 0.05;
-// A role that works for a smaller share of the time has nothing to hide.
+// Smallest share of its time that a role must work to be worth overlapping.
 constexpr double kLeastWork = 0.05;
 
 double WaitShare(const RoundTimes& times) {
