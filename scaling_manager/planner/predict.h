@@ -13,14 +13,14 @@
 
 namespace gandem {
 
-// Sets everything except images_needed and time_to_quality.
+// Predicts everything except images_needed and time_to_quality.
 absl::StatusOr<Prediction> Predict(const ProfileCosts& costs,
                                    const Machines& machines,
                                    const RunConfig& config,
                                    const Placement& placement);
 
-// Predicts the same memory and approximate images/s without a simulation
-// (closed_form.h). Sets nothing else.
+// Predicts only the memory and, without a simulation (closed_form.h),
+// approximate images/s.
 absl::StatusOr<Prediction> PredictRoughly(const ProfileCosts& costs,
                                           const Machines& machines,
                                           const RunConfig& config,
