@@ -23,7 +23,7 @@ using google::protobuf::util::MessageDifferencer;
 
 constexpr int64_t kProbeRounds = 1'000'000'000;
 constexpr double kNextToNoLearning = 1e-9;
-// Above this number of thread counts, only the fewest, a middle one and all
+// Number of thread counts above which only the fewest, a middle one and all
 // cores are measured.
 constexpr int kFewThreadCounts = 8;
 
@@ -31,7 +31,7 @@ const RoleConfig& RoleConfigOf(const RunConfig& recipe, Role role) {
   return role == GENERATOR ? recipe.generator() : recipe.discriminator();
 }
 
-// Powers of two up to the number of cores, and all cores.
+// Returns powers of two up to the number of cores, and all cores.
 std::vector<int> ThreadCounts(int cores) {
   std::vector<int> counts;
   for (int threads = 1; threads < cores; threads *= 2) {
@@ -53,7 +53,7 @@ MemoryLayout BaseLayout(const RoleConfig& role) {
   return role.layout() == AUTO ? NCHW : role.layout();
 }
 
-// The precisions that AUTO tries on the device
+// Returns the precisions that AUTO tries on the device
 // (training/compute/choose_compute.h).
 std::vector<RoleConfig::Precision> PrecisionsOf(const RoleConfig& role) {
   if (role.precision() == RoleConfig::FLOAT64) return {};
@@ -136,8 +136,8 @@ class ListOfProbes {
         {.together = {std::move(generator), std::move(discriminator)}});
   }
 
-  // A worker of the recipe with `threads` threads and the fraction `part` of
-  // its batch. A colocated worker has the discriminator's settings.
+  // Returns settings of a worker with `threads` threads and the fraction `part`
+  // of the recipe's batch. A colocated worker has the discriminator's settings.
   ProbeSettings Base(Role role, double part, int threads) const {
     ProbeSettings settings = BaseSettings(recipe_, role);
     settings.set_batch_size(static_cast<int64_t>(
@@ -171,16 +171,14 @@ constexpr ScheduleConfig::FeedbackMode kFeedbackModes[] = {
     ScheduleConfig::SNAPSHOT, ScheduleConfig::IMAGE_GRADIENT,
     ScheduleConfig::FUSED};
 
-// Each function below adds questions about workers with `threads` threads.
-// `part` is the fraction of the recipe's batch.
 void AddBatches(double part, int threads, ListOfProbes& list) {
   for (const Role role : kBothRoles) {
     list.Add(list.Base(role, part, threads));
   }
 }
 
-// Adds each feedback mode. The cost of a pair is neither the sum of its parts
-// nor the same multiple of it in every mode.
+// Adds each feedback mode, because the cost of a pair is neither the sum of its
+// parts nor the same multiple of that sum in every mode.
 void AddModes(std::span<const Role> roles, double part, int threads,
               ListOfProbes& list) {
   for (const auto mode : kFeedbackModes) {
@@ -224,7 +222,7 @@ void AddMicroBatches(int threads, ListOfProbes& list) {
   }
 }
 
-// Images that are made for the discriminator alone.
+// Adds images that are made for the discriminator alone.
 void AddFresh(ListOfProbes& list) {
   ProbeSettings fresh = list.Base(GENERATOR, 1, 1);
   fresh.set_image_source(ScheduleConfig::FRESH);
@@ -255,7 +253,7 @@ const char* NameOf(TransferProfile::Kind kind) {
 
 std::vector<ProbeQuestion> ProbeList(const RunConfig& recipe,
                                      int machine_cores) {
-  // On a GPU, neither more CPU threads nor work on another GPU changes the
+  // On GPUs, neither more CPU threads nor work on another GPU changes the
   // times.
   const bool are_on_gpus =
       IsOnGpu(recipe.generator()) && IsOnGpu(recipe.discriminator());
@@ -277,7 +275,7 @@ std::vector<ProbeQuestion> ProbeList(const RunConfig& recipe,
   // in no other question.
   AddBatches(2, 1, list);
   AddBatches(0.25, 1, list);
-  // How the times and the memory of a mode grow with the batch.
+  // Measure how the times and the memory of a mode grow with the batch.
   AddModes(kBothRoles, 0.5, 1, list);
   AddModes(kColocated, 0.5, cores, list);
   AddMicroBatches(cores, list);
@@ -312,7 +310,7 @@ RunConfig ProbeConfig(const RunConfig& recipe, const ProbeSettings& settings,
   schedule.set_consistency(ScheduleConfig::EXACT);
   schedule.clear_max_samples_per_image();
   schedule.set_image_source(settings.image_source());
-  // The setting fused_backward belongs to FUSED feedback only.
+  // fused_backward belongs to FUSED feedback only.
   if (schedule.feedback() != settings.feedback()) {
     schedule.clear_fused_backward();
   }

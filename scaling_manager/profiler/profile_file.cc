@@ -82,8 +82,8 @@ std::string CachedProfilePath(const ProfileFingerprint& here) {
     return "";
   }
   Sha256 digest;
-  // Memory is left out, because it varies slightly: it is compared after
-  // reading.
+  // Memory is left out because it varies slightly; FindCachedProfile compares
+  // it.
   digest.Update(absl::StrCat(here.machine(), "|", here.cores(), "|",
                              here.networks(), "|", here.release(), "|",
                              here.torch_version()));

@@ -39,8 +39,8 @@ std::vector<uint64_t> CommonSeeds(std::span<const SeedScores> candidates) {
   return seeds;
 }
 
-// log(score) by candidate and seed; infinity for NaN and scores not above 0,
-// which are failures.
+// Returns log(score) by candidate and seed, or infinity for failures: NaN, and
+// scores not above 0.
 std::vector<std::vector<double>> LogScores(
     std::span<const SeedScores> candidates,
     const std::vector<uint64_t>& seeds) {
@@ -66,8 +66,8 @@ struct SeedNoise {
   int degrees = 0;
 };
 
-// Residuals of the additive model, candidate + seed, over rows without
-// failures.
+// Returns the residuals of the additive model candidate + seed, over rows
+// without failures.
 SeedNoise NoiseOf(const std::vector<std::vector<double>>& table) {
   std::vector<std::vector<double>> rows;
   for (const auto& row : table) {
