@@ -40,7 +40,7 @@ class PredictedCheckpointTest : public ::testing::Test {
   const TempDir scratch_;
 };
 
-TEST_F(PredictedCheckpointTest, TheRecipeIsHandedOver) {
+TEST_F(PredictedCheckpointTest, RecipeIsPassedOn) {
   ASSERT_OK_AND_ASSIGN(const int64_t bytes,
                        Ask("[ $1 = models ] && [ $3 = --checkpoint_bytes ] && "
                            "grep -q '^name: \"asked\"' $2 && echo 1234567"));

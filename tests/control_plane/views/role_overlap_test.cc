@@ -11,14 +11,14 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-TEST(RoleOverlapTest, IsThePartInWhichBothWork) {
+TEST(RoleOverlapTest, OverlapIsTheShareInWhichBothWork) {
   // In 10 s the generator works for 6 s and the discriminator for 8 s. Both
-  // work in 4 of the 6 s.
+  // work in 4 of at most 6 s.
   EXPECT_DOUBLE_EQ(
       RoleOverlap({.round = 10, .feedback = 4}, {.round = 10, .images = 2}),
       4.0 / 6);
   EXPECT_DOUBLE_EQ(RoleOverlap({.round = 10}, {.round = 10}), 1);
-  // One after the other.
+  // The roles take turns.
   EXPECT_DOUBLE_EQ(
       RoleOverlap({.round = 10, .feedback = 7}, {.round = 10, .images = 3}), 0);
 }
@@ -28,8 +28,8 @@ TEST(RoleOverlapTest, WaitsForTheOwnFleetAndDataAreWork) {
       RoleOverlap({.round = 10, .sync = 5}, {.round = 10, .data = 5}), 1);
 }
 
-// The discriminator computes 9 of 10 s and waits 0.5 s for its own sums.
-TEST(RoleOverlapTest, NamesTheRoleThatLimitsTheRun) {
+// The discriminator computes 9 of 10 s and waits 0.5 s for its own all-reduce.
+TEST(RoleOverlapTest, LimitingRoleIsNamed) {
   const RoundTimes generator = {.round = 100, .feedback = 60};
   const RoundTimes discriminator = {.round = 200, .images = 10, .sync = 10};
   EXPECT_EQ(LimitText(LoadOf(1, 10, generator), LoadOf(2, 20, discriminator)),
@@ -42,8 +42,9 @@ TEST(RoleOverlapTest, NamesTheRoleThatLimitsTheRun) {
             "own would give up to 1.43 times the images/s");
 }
 
-// Both halves of a round: its time falls by half of the larger one.
-TEST(RoleOverlapTest, ASerialRunGainsWhatTheSecondWorkerTakesOver) {
+// Each role takes part of the round. A second worker takes half of the larger
+// part.
+TEST(RoleOverlapTest, SerialRunsGainTheWorkOfTheSecondWorker) {
   EXPECT_THAT(LimitText(LoadOf(1, 1, {.round = 10, .feedback = 4}),
                         LoadOf(1, 1, {.round = 10, .images = 6})),
               AllOf(StartsWith("the generator limits the run"),
@@ -51,7 +52,7 @@ TEST(RoleOverlapTest, ASerialRunGainsWhatTheSecondWorkerTakesOver) {
                     HasSubstr("up to 1.43 times")));
 }
 
-TEST(RoleOverlapTest, NothingIsGainedBeyondTheOtherRole) {
+TEST(RoleOverlapTest, GainIsLimitedByTheOtherRole) {
   EXPECT_THAT(LimitText(LoadOf(1, 1, {.round = 10, .feedback = 0.1}),
                         LoadOf(1, 1, {.round = 10})),
               HasSubstr("up to 1.01 times"));
@@ -63,7 +64,7 @@ TEST(RoleOverlapTest, OneProcessAndNoRoundsHaveNoLimit) {
   EXPECT_EQ(LimitText({}, LoadOf(1, 1, {.round = 10})), "");
 }
 
-TEST(RoleOverlapTest, ASerialRunIsNamedWithTheSideThatWaits) {
+TEST(RoleOverlapTest, SerialRunsAreNamedWithTheWaitingRole) {
   const std::string warning = SerialWarning(1, {.round = 10, .feedback = 3},
                                             {.round = 10, .images = 7});
   EXPECT_THAT(
@@ -78,11 +79,11 @@ TEST(RoleOverlapTest, ASerialRunIsNamedWithTheSideThatWaits) {
                 "in the cache, the discriminator"));
 }
 
-TEST(RoleOverlapTest, SynchronousAndUnevenRunsAreNoFault) {
+TEST(RoleOverlapTest, SynchronousAndUnevenRunsHaveNoWarning) {
   const RoundTimes generator = {.round = 10, .feedback = 3};
   const RoundTimes discriminator = {.round = 10, .images = 7};
   EXPECT_EQ(SerialWarning(0, generator, discriminator), "");
-  // A generator that has nothing to do.
+  // The generator is almost idle.
   EXPECT_EQ(SerialWarning(1, {.round = 10, .feedback = 9.8},
                           {.round = 10, .images = 0.2}),
             "");
