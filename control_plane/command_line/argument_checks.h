@@ -13,14 +13,12 @@
 
 namespace gandem {
 
-// Accepts whole numbers from 1. CLI11's own checks print the limits of a double
-// in their messages.
+// Accepts whole numbers from 1, unlike CLI11's checks with double limits.
 CLI::Validator AtLeastOne();
 
 inline constexpr char kRecipeHelp[] =
     "Recipe: a RunConfig as text proto (`gandem explain` lists the fields)";
 
-// Adds an option that is repeated for each value.
 void AddRepeated(CLI::App* command, const std::string& name,
                  const std::string& help, std::vector<std::string>& values);
 
@@ -38,7 +36,6 @@ void AddCandidate(CLI::App* command, CLI::Option* plan, int& candidate);
 void AddCertificates(CLI::App* command, std::string& certificates,
                      bool& insecure_network);
 
-// Adds --python (see WorkerProgram).
 void AddPython(CLI::App* command, std::string& python);
 
 void AddOwnNetworks(CLI::App* command, std::string& python,

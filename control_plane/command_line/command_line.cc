@@ -83,8 +83,7 @@ struct Parser {
                           [options] { return Command(*options); });
   }
 
-  // Returns the parsed command. Throws CLI::ParseError if its arguments exclude
-  // each other.
+  // Returns the parsed command. Throws CLI::ParseError for a conflict.
   Command Given() const {
     if (const auto given = dataset->Given()) return *given;
     if (const auto given = planning->Given()) return *given;

@@ -17,9 +17,8 @@ namespace gandem {
 std::vector<std::string> ConfigDifferences(const RunConfig& old_config,
                                            const RunConfig& new_config);
 
-// Returns the flags that keep the old decay of the learning rates, as advice to
-// the user, or "" if the decay ends at the same round. Both configs are
-// effective ones.
+// Advises flags that keep the old end of the decay of the learning rates.
+// Returns "" if the end has not moved. Both configs are effective ones.
 std::string DecayHint(const RunConfig& old_config, const RunConfig& new_config);
 
 // Returns a warning if the numbers of workers differ, otherwise "".

@@ -34,8 +34,7 @@ absl::StatusOr<std::unique_ptr<ControlEndpoint>> ControlEndpoint::Open(
   return endpoint;
 }
 
-// Removes the file before the server stops, so that no client calls a stopped
-// server.
+// Removes the file first, so that no client calls a stopped server.
 ControlEndpoint::~ControlEndpoint() { RemoveAll(address_file_).IgnoreError(); }
 
 }  // namespace gandem

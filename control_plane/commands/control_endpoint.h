@@ -32,7 +32,6 @@ class ControlEndpoint {
       const Options& options, ControlService* service);
   ControlEndpoint(const ControlEndpoint&) = delete;
   ControlEndpoint& operator=(const ControlEndpoint&) = delete;
-  // Stops listening and removes control.addr.
   ~ControlEndpoint();
 
   std::string address() const { return server_->address(); }

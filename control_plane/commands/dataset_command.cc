@@ -118,8 +118,7 @@ Survey SurveyWithProgress(const ImageStore& store, int64_t most,
                       [&](int64_t done) { progress.Show(done); });
 }
 
-// Returns the recipe's data section, or defaults, with options.source as the
-// only source.
+// Returns the recipe's data section, or defaults, with options.source alone.
 absl::StatusOr<DataConfig> DataOf(const DatasetOptions& options) {
   DataConfig data;
   if (!options.recipe.empty()) {
@@ -154,8 +153,7 @@ std::string Shown(absl::string_view text) {
   return Printable(text, std::numeric_limits<int>::max());
 }
 
-// Returns the reason without the image's name, which depends on the location of
-// the source.
+// Returns the reason without the image's name, which has the source's path.
 std::string ReasonAlone(const ImageStore& store, const UnreadableImage& image) {
   absl::string_view reason = image.reason;
   absl::ConsumePrefix(&reason, absl::StrCat(store.NameOf(image.index), ": "));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `gandem dataset show`, `verify` and `pack` inspect, check and repack a
-// dataset.
+// `gandem dataset show`, `verify` and `pack` inspect, check and repack
+// datasets.
 //
 // Owner: main(). Thread safety: one thread, which starts others to read images.
 #pragma once

@@ -53,8 +53,7 @@ absl::Status UseData(const std::string& data, RunConfig& config) {
   return absl::OkStatus();
 }
 
-// Returns folders that may hold recipes: the current, the installed and the
-// source tree's.
+// Returns the current, the installed and the source tree's recipe folder.
 std::vector<std::string> RecipeFolders() {
   std::vector<std::string> folders = {"recipes"};
   const absl::StatusOr<std::string> binaries = BinaryFolder();

@@ -32,15 +32,13 @@ struct SeenRecipe {
   SeenDataset data;  // empty text: data.source is not on this machine
 };
 
-// Checks the recipe, inspects its images, and checks whether the networks fit
-// the images. `elsewhere`: the images may be on other machines; a source
-// missing here counts as color unless data.channels is set. Errors name the
-// place in the text.
+// Checks the recipe, inspects its images, and checks that the networks fit
+// them. `elsewhere`: the images may be on other machines; a source missing here
+// counts as color unless data.channels is set. Errors name the place.
 absl::StatusOr<SeenRecipe> SeeRecipe(const RecipeSource& source,
                                      bool elsewhere);
-// Loads a recipe for profiling and planning, which need only the shape of the
-// images. The images of --data must be on this machine; the recipe's images may
-// be elsewhere.
+// Loads a recipe for profiling and planning, which need only the images' shape.
+// The images of --data must be on this machine, the recipe's need not.
 absl::StatusOr<SeenRecipe> SeeRecipe(const std::string& path,
                                      const std::string& data,
                                      const std::vector<std::string>& sets);

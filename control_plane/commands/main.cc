@@ -228,8 +228,7 @@ int Run(const LaunchKubernetesOptions& options) {
   return End(LaunchKubernetes(options, std::cout), "gandem launch kubernetes");
 }
 
-// Runs the checks of `gandem train`. The dataset may exist only on the workers'
-// hosts.
+// Runs the checks of `gandem train`. Only workers' hosts may have the dataset.
 absl::StatusOr<RunConfig> CheckAsTrain(const DoctorOptions& options) {
   TrainOptions train;
   train.run_dir = options.run_dir;
@@ -286,8 +285,7 @@ int Run(const ExplainOptions& options) {
   return kExitOk;
 }
 
-// Returns whether the reader of `fd` still exists. A reader that exits early
-// (`| head`) is no error.
+// Returns whether `fd` has a reader. A reader may exit early (`| head`).
 bool SomebodyReads(int fd) {
   pollfd out = {.fd = fd, .events = POLLOUT, .revents = 0};
   return poll(&out, 1, 0) < 0 || (out.revents & POLLERR) == 0;

@@ -158,7 +158,6 @@ absl::StatusOr<std::string> AbsolutePath(const std::string& path) {
   return resolved;
 }
 
-// Returns advice on a difference between configs, or "".
 std::string ResumeHint(const RunConfig& old_config, const RunConfig& config) {
   if (CodeHasChanged(old_config, config)) {
     return "the file of a network has been changed; --accept_changed_code "
@@ -171,8 +170,7 @@ std::string ResumeHint(const RunConfig& old_config, const RunConfig& config) {
   return DecayHint(old_config, config);
 }
 
-// Checks that the run can resume under `config`. Returns a notice for the user,
-// or "".
+// Checks that the run can resume under `config`. Returns a notice or "".
 absl::StatusOr<std::string> CheckResume(const std::string& run_dir,
                                         const FoundCheckpoint& newest,
                                         const RunConfig& config,
@@ -269,8 +267,7 @@ int TrainingCores(const std::vector<int>& evaluate_cores) {
   return std::min(static_cast<int>(cores), UsableCores());
 }
 
-// Makes a plan for --plan AUTO if the run has none. Adds notices about the
-// plan.
+// Makes a plan for --plan AUTO if the run has none. Adds notices about it.
 absl::Status FollowPlan(const TrainOptions& options, const std::string& run_dir,
                         bool begins, int cores, const ProfileMaker& measure,
                         Choice& choice) {

@@ -44,7 +44,6 @@ std::string AbsoluteOrUrl(const std::string& path) {
   return IsUrl(path) ? path : AbsoluteName(path);
 }
 
-// Adds advice to the error of a missing file.
 absl::Status WithWayToMakeIt(const absl::Status& status,
                              const DataConfig& data) {
   if (!absl::IsNotFound(status) || IsUrl(ImagesPath(data))) return status;

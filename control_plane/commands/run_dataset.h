@@ -18,8 +18,7 @@
 
 namespace gandem {
 
-// Makes paths absolute, because workers have other working directories. Keeps
-// URLs.
+// Makes paths absolute, because workers have other folders. Keeps URLs.
 void MakePathsAbsolute(DataConfig& data);
 
 // A data.source that was inspected and stays open for later checks.
@@ -51,8 +50,7 @@ absl::StatusOr<std::string> ContentsToRecord(const std::string& run_dir,
                                              const SeenDataset& seen,
                                              bool begins);
 
-// Writes the result of ContentsToRecord() to run_dir/state/, for
-// TakeMovedDataset().
+// Writes the result of ContentsToRecord() to run_dir/state/.
 absl::Status RecordDataset(const std::string& run_dir,
                            const std::string& contents);
 

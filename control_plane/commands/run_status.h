@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Status of a run, from its running `gandem train` or, without one, from its
-// files.
+// Status of a run, from its running `gandem train` or from its files.
 //
 // Thread safety: any thread.
 #pragma once

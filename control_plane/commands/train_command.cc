@@ -75,11 +75,9 @@ class TrainCommand {
   absl::Status StartWatcher();
   absl::Status StartMonitoring();
   StatusReply CompleteStatus(StatusReply reply) const;
-  // Waits until the last checkpoint is evaluated. Returns false if the user
-  // wants to exit.
+  // Waits for the last evaluation. Returns false if the user wants to exit.
   bool LetWatcherFinish();
-  // Waits until the workers have exited. Returns false if the user wants to
-  // exit at once.
+  // Waits for the workers' exits. Returns false if the user wants to exit.
   bool LetWorkersLeave(const RunOutcome& outcome);
   bool WaitUntilGone(absl::Duration time);
   // Called on the signal thread.
@@ -309,8 +307,7 @@ void TrainCommand::Turn() {
 
 void TrainCommand::OnSignal(int signal) {
   wishes_.OnSignal(signal);
-  // Allow for two grace periods, a commit of the same length, and three ways of
-  // telling workers to exit.
+  // Allow for two grace periods, a commit, and three ways to stop workers.
   EndWithin(wishes_.at_once() ? kMaxEndTime
                               : 3 * setup_.coordinator.epoch.grace +
                                     3 * kMaxLeaveTime + kMaxEndTime,

@@ -27,8 +27,7 @@ namespace {
 
 // Time limit of kubectl for an unresponsive cluster, above kubectl's own limit.
 constexpr absl::Duration kKubectlTimeout = absl::Seconds(90);
-// Factor on the memory that a plan predicts, because predictions are
-// incomplete.
+// Factor on the memory that a plan predicts, for memory that it ignores.
 constexpr double kMemoryMargin = 1.25;
 
 // Returns the memory limit for a role, or 0 if unknown. Predictions for a role

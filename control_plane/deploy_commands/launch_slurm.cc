@@ -117,8 +117,7 @@ absl::Status LaunchSlurm(const LaunchSlurmOptions& given,
     out << script;
     return absl::OkStatus();
   }
-  // A failed query is an error: without the answer, two jobs might be
-  // submitted.
+  // Fail without an answer: otherwise two jobs might be submitted.
   GANDEM_ASSIGN_OR_RETURN(std::optional<int64_t> job,
                           FindSlurmJob(SlurmComment(options.run_dir)));
   if (job.has_value()) {

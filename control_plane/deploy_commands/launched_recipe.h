@@ -30,8 +30,7 @@ struct LaunchedRecipe {
   RunConfig config = {};                    // effective
   std::string text = {};                    // contents of the file
   std::optional<Candidate> candidate = {};  // set if the file is a plan
-  // Flags --candidate, --data and --set, for the process that coordinates the
-  // run.
+  // Flags --candidate, --data and --set for the coordinating process.
   std::vector<std::string> arguments = {};
 };
 

@@ -62,8 +62,7 @@ class Launcher {
   // Kills the children that still run.
   ~Launcher() = default;
 
-  // Reaps children, reports their exits to the coordinator and carries out its
-  // requests. Never waits.
+  // Reaps children, reports exits and follows the coordinator. Never waits.
   std::vector<Failure> Poll();
 
   bool empty() const { return children_.empty(); }

@@ -28,8 +28,7 @@ constexpr char kThreads[] = "2";
 // Time after which the server drops an inactive client.
 constexpr char kTimeoutMilliseconds[] = "10000";
 
-// Resolves the host of `address` to its first numeric address, because the
-// server accepts no names.
+// Resolves the host to its first address, because the server takes no names.
 absl::StatusOr<Address> InNumbers(const Address& address) {
   addrinfo hints = {};
   hints.ai_flags = AI_PASSIVE;

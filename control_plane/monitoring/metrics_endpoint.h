@@ -26,12 +26,10 @@ namespace gandem {
 class MetricsEndpoint {
  public:
   struct Options {
-    // HOST:PORT. Port 0 lets the system choose. A name stands for its first
-    // address.
+    // HOST:PORT. Port 0: the system chooses. Uses the first address of HOST.
     std::string listen;   // required
     std::string run_dir;  // required
-    // Returns the progress of the run, as for `gandem status`. Called on any
-    // thread.
+    // Returns the same status as `gandem status`. Called on any thread.
     std::function<StatusReply()> status;  // required
   };
 

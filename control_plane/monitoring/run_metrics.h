@@ -39,8 +39,7 @@ struct RunSnapshot {
   int64_t own_bytes = 0;  // resident memory of `gandem train`
 };
 
-// Returns all metrics, always in the same order. A metric without a value has
-// no samples.
+// Returns all metrics in a fixed order. Unknown metrics have no samples.
 std::vector<prometheus::MetricFamily> RunMetrics(const RunSnapshot& run);
 
 }  // namespace gandem

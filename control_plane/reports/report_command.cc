@@ -26,8 +26,7 @@
 namespace gandem {
 namespace {
 
-// Returns the number of images of the dataset, or 0 if the dataset is not on
-// this machine.
+// Returns the number of images, or 0 if this machine lacks the dataset.
 int64_t DatasetImages(const DataConfig& data) {
   int64_t images = 0;
   if (data.source().empty()) {

@@ -37,7 +37,6 @@ double StudentOf(size_t freedom) {
          (5 * std::pow(z, 5) + 16 * z * z * z + 3 * z) / (96 * n * n);
 }
 
-// Returns the variance of the mean of `values`.
 double VarianceOfMean(std::span<const double> values) {
   const double mean = MeanOf(values);
   double squares = 0;
@@ -46,8 +45,7 @@ double VarianceOfMean(std::span<const double> values) {
   return squares / (n - 1) / n;
 }
 
-// Returns a curve of each run, all of one setting, or {} if the runs share no
-// setting.
+// Returns a curve of each run, all of one setting, or {} if there is none.
 std::vector<const JudgedCurve*> CommonCurves(std::span<const ComparedRun> runs,
                                              const std::string& metric) {
   for (const JudgedCurve& first : runs.front().curves) {
@@ -106,8 +104,7 @@ struct PointOfRun {
   JudgedPoint point;
 };
 
-// Returns the points of the runs at `step`, or their newest points if `step` is
-// unset.
+// Returns the points of the runs at `step`, or their newest points.
 absl::StatusOr<std::vector<PointOfRun>> PointsAt(
     std::span<const ComparedRun> runs,
     std::span<const JudgedCurve* const> curves, std::optional<int64_t> step) {
@@ -151,8 +148,7 @@ std::vector<std::vector<PointOfRun>> SidesOf(
   return sides;
 }
 
-// Adds notes for the warnings of cards, and for images that were evaluated
-// twice.
+// Adds notes for warnings of cards, and for images evaluated twice.
 void NoteDoubts(const std::vector<PointOfRun>& points,
                 std::vector<std::string>& notes) {
   std::map<std::string, std::string> first;  // run, by images

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares the image quality of several runs by their metric cards, and states
-// the confidence.
+// Compares the image quality of several runs by their metric cards.
 //
 // Runs whose recipes differ only in the seed form one side. Sides of several
 // seeds are compared by Student's t for unequal variances (B. L. Welch, "The
@@ -79,8 +78,7 @@ absl::StatusOr<RunComparison> CompareRuns(std::span<const ComparedRun> runs,
 Interval StudentInterval(std::span<const double> a, std::span<const double> b);
 
 // Returns whether n and m seeds can separate two sides: the probability that
-// all values of one of two equal sides are better, 2 / ((n + m) over n), must
-// be 5 % or less.
+// two equal sides are separated entirely, 2 / ((n + m) over n), is at most 5 %.
 bool CanSeparate(size_t n, size_t m);
 
 }  // namespace gandem

@@ -44,9 +44,8 @@ bool IsReady(int fd, int timeout_milliseconds) {
   return poll(&ready, 1, timeout_milliseconds) > 0;
 }
 
-// Writes as much text as a descriptor accepts that could not be reopened (a
-// socket, or the terminal of another user). A ready pipe has room for PIPE_BUF
-// bytes.
+// Writes as much text as fits to a descriptor that was not reopened (a socket,
+// or another user's terminal). A ready pipe has room for PIPE_BUF bytes.
 ssize_t WriteShared(int fd, absl::string_view text) {
   if (!IsReady(fd, /*timeout_milliseconds=*/0)) {
     errno = EAGAIN;
@@ -142,8 +141,7 @@ void Console::Flush() {
   }
 }
 
-// Adds an item. Keeps only the newest progress, and drops the oldest of too
-// many items.
+// Adds an item. Drops older progress, and the oldest of too many items.
 void Console::Add(Pending pending) {
   Flush();
   if (pending.is_progress) {

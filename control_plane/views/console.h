@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Output of `gandem train`: permanent lines, and below them a progress line
-// that is overwritten. Without a terminal, the progress is printed as a plain
-// line every few seconds.
+// that is overwritten. Without a terminal, progress is a line every few
+// seconds.
 //
-// No call waits for a reader (`gandem train | less`, Ctrl-S). If the reader is
-// slow, later calls write the newest progress, the newest lines, and the number
-// of dropped lines.
+// No call waits for a reader (`gandem train | less`, Ctrl-S). Later calls write
+// the newest progress and lines, and the number of dropped lines.
 //
 // Owner: `gandem train`. Thread safety: one thread. Errors: output that fails
 // for another reason is dropped.
@@ -28,8 +27,7 @@ class Console {
   static constexpr size_t kMaxPending = 500;
 
   // Does not take ownership of `fd`. `is_terminal`: `fd` supports carriage
-  // returns and ANSI codes. `log_path`: file that has the dropped lines, for
-  // the message about them.
+  // returns and ANSI codes. `log_path`: file that has the dropped lines.
   Console(int fd, bool is_terminal, std::string log_path);
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
@@ -38,8 +36,7 @@ class Console {
   ~Console();
 
   void PrintLine(absl::string_view line);
-  // Shows the progress if `at_once`, or if enough time has passed since the
-  // last progress.
+  // Shows the progress if `at_once`, or if the last one is old enough.
   void ShowProgress(const ProgressView& view, absl::Time now,
                     bool at_once = false);
   // Writes as much as the reader accepts.

@@ -167,8 +167,7 @@ void MetricsWriter::BeginEpoch(int64_t first_round) {
   Enqueue(Epoch{first_round});
 }
 
-// Queues an item without blocking. A full queue drops the item and sets an
-// error.
+// Queues an item without blocking. Drops it if the queue is full.
 void MetricsWriter::Enqueue(Item item) {
   if (queue_.TryPush(std::move(item))) return;
   absl::MutexLock lock(&mu_);

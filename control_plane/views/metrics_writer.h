@@ -47,11 +47,9 @@ class MetricsWriter {
   // Writes the queued records.
   ~MetricsWriter();
 
-  // Begins a run epoch at `first_round`. TensorBoard drops its data of later
-  // rounds.
+  // Begins a run epoch. TensorBoard drops its data from `first_round` on.
   void BeginEpoch(int64_t first_round);
-  // Adds a record without waiting. The caller must drop repeated records
-  // (record_order.h).
+  // Adds a record without waiting. The caller drops repeats (record_order.h).
   void Add(const RoundMetrics& metrics) { Enqueue(metrics); }
 
   // Returns the first error since the last call, or OK.

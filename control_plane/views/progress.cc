@@ -39,8 +39,7 @@ double PercentDone(const StatusReply& status) {
          static_cast<double>(status.rounds());
 }
 
-// Example: "D2 812/s sync 3% slow 1 +25%" for two workers, of which rank 1 is
-// slow.
+// Example: "D2 812/s sync 3% slow 1 +25%": two workers, rank 1 is slow.
 std::string FleetText(const FleetStatus& fleet) {
   std::string text = absl::StrFormat(
       "%c%d %.0f/s sync %.0f%%", fleet.role() == GENERATOR ? 'G' : 'D',

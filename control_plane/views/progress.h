@@ -3,8 +3,7 @@
 // Progress of a run for the user: speed, losses and remaining time, as a bar
 // for a terminal or as plain lines.
 //
-// Owner: `gandem train`. Thread safety: ProgressTracker from any thread; the
-// rest are pure functions.
+// Owner: `gandem train`. Thread safety: any thread.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +38,7 @@ class ProgressTracker {
   void AddMetrics(const RoundMetrics& metrics);
   // Measures the speed; call it a few times a second.
   void Observe(absl::Time now, int64_t run_epoch, int64_t completed_rounds);
-  // Fills images_per_second and eta_seconds (0: not known yet), fleets and
-  // data.
+  // Fills images_per_second and eta_seconds (0: unknown), fleets and data.
   void Complete(StatusReply& status) const;
   ProgressView View(StatusReply status) const;
   // Returns each warning of the workers about the health of training

@@ -34,8 +34,7 @@ class NewRecords {
 };
 
 // Selects the records that represent a role: those of the lowest rank that
-// reports in the newest run epoch. A fleet that has lost a worker may have no
-// rank 0.
+// reports in the newest run epoch. A fleet may have lost its rank 0.
 class LeadingRanks {
  public:
   bool Leads(const RoundMetrics& metrics) {

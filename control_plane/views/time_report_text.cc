@@ -21,8 +21,7 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 using Line = std::vector<std::string>;
 
-// Smallest share of a core that is reported; other work on a machine takes
-// more.
+// Smallest reported share of a core; other work on a machine takes more.
 constexpr double kShownTakenShare = 0.01;
 
 constexpr char kLegend[] =
@@ -225,7 +224,6 @@ std::string ShortCores(const TimeReport& report) {
       100 * share, SpeedWithout(row, share), row.images_per_second);
 }
 
-// Returns a warning if an asynchronous run is effectively serial, otherwise "".
 std::string SerialLine(const TimeReport& report) {
   if (report.is_colocated) return "";
   return SerialWarning(report.lag, report.roles[0].row.times,

@@ -12,8 +12,7 @@
 
 namespace gandem {
 
-// Returns a line for each role, followed by a line for each of its workers if
-// there are several.
+// Returns a line for each role and, if there are several, for each worker.
 std::string TimeReportText(const TimeReport& report);
 
 // Returns a line for each run, compared with the first run. Images and rounds

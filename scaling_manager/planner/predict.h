@@ -19,8 +19,7 @@ absl::StatusOr<Prediction> Predict(const ProfileCosts& costs,
                                    const RunConfig& config,
                                    const Placement& placement);
 
-// Predicts only the memory and, without a simulation (closed_form.h),
-// approximate images/s.
+// Predicts only memory and, by the closed form, approximate images/s.
 absl::StatusOr<Prediction> PredictRoughly(const ProfileCosts& costs,
                                           const Machines& machines,
                                           const RunConfig& config,

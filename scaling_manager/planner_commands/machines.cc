@@ -23,8 +23,7 @@ namespace {
 
 constexpr int kMostHosts = 4096;
 constexpr int64_t kMostDevices = 65536;
-// Share of a machine's memory that workers may use. The rest is for the system
-// and other programs.
+// Share of a machine's memory for workers; the system needs the rest.
 constexpr double kUsableMemory = 0.9;
 
 void CheckHost(const std::string& path, Host& host, Faults& faults) {

@@ -14,8 +14,7 @@
 
 namespace gandem {
 
-// Returns whether a text is a plan: every plan has candidates, and no recipe
-// has.
+// Returns whether a text is a plan: only plans have candidates.
 bool LooksLikePlan(absl::string_view text);
 
 // Parses and checks a plan. `file`: its name in messages.

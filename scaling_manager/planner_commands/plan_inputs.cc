@@ -20,8 +20,7 @@
 namespace gandem {
 namespace {
 
-// Returns the bytes of an IDX file in memory, one per pixel, or 0 if the file
-// is not on this machine.
+// Returns the bytes of an IDX file in memory, or 0 without a local file.
 int64_t IdxBytes(const std::string& path) {
   if (path.empty() || IsUrl(path)) return 0;
   const auto shape = ReadIdxShape(path, /*num_dimensions=*/3);
@@ -40,8 +39,7 @@ int64_t BytesOf(const ImageStore& images) {
          (tensors.has_value() ? tensors->sample_bytes() : shape->NumValues());
 }
 
-// Gradient noise does not depend on the device or the data folder, so these may
-// differ.
+// Ignores the device and the data folder, which do not affect gradient noise.
 absl::Status CheckSameModel(const RunConfig& recipe, RunConfig other,
                             const std::string& source) {
   *other.mutable_data() = recipe.data();

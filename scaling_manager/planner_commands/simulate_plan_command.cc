@@ -51,8 +51,7 @@ absl::StatusOr<Profile> ProfileOf(const SimulatePlanOptions& options,
       "on this machine: give the profile of the plan with --profile"));
 }
 
-// Makes the same check as `gandem plan`. Profiles that were never measured have
-// no fingerprint.
+// Makes the check of `gandem plan`, except for profiles written by hand.
 absl::Status CheckSameModel(const Profile& profile, const Plan& plan) {
   if (!profile.has_fingerprint() ||
       profile.fingerprint().networks() ==

@@ -112,8 +112,7 @@ absl::StatusOr<std::pair<ProcessEnd, std::string>> TrialsCommand::RunChild(
     if (end.has_value()) {
       return std::pair(*end, child->LogTail(kTrialTailLines));
     }
-    // The child's destructor kills the child. The next invocation resumes the
-    // run.
+    // The child's destructor kills the child. The next call resumes the run.
     if (MonotonicNow() > deadline) {
       return absl::DeadlineExceededError("the time of the trials is over");
     }

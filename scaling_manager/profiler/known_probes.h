@@ -16,9 +16,8 @@ namespace gandem {
 const Probe* FindProbe(const Profile& profile, const ProbeSettings& settings);
 
 // Returns an upper estimate of the seconds of a round with these settings: the
-// batch at the pace of the slowest probe of the same role and precision or, if
-// no probe has the precision, of the role. Returns 0 if the role was not
-// measured.
+// batch at the pace of the slowest probe of the same role and precision or,
+// without such a probe, of the role. Returns 0 if the role was not measured.
 double LikelyRoundSeconds(const Profile& profile,
                           const ProbeSettings& settings);
 

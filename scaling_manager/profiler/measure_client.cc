@@ -26,8 +26,7 @@ constexpr int kLastLines = 5;
 // Time to wait for a process to end after its connections broke.
 constexpr absl::Duration kDyingTime = absl::Seconds(2);
 
-// Both the call and Look() may notice the deadline first, so both use this
-// text.
+// Message of the call and of Look(); either may notice the deadline first.
 constexpr char kTooLate[] = "no answer before the deadline";
 
 void Pause() { absl::SleepFor(kLookEvery); }

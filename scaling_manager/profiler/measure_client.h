@@ -7,8 +7,7 @@
 //
 // The limit is on resident memory, polled every few milliseconds. A limit on
 // address space (RLIMIT_AS, RLIMIT_DATA) would count memory that LibTorch,
-// OpenMP and gRPC reserve and never touch, which is several times the used
-// memory.
+// OpenMP and gRPC reserve and never touch, several times the used memory.
 //
 // Owner: `gandem profile`, on one thread, which lives as long as the workers
 // may (common/process/child_process.h). Thread safety: one thread.
@@ -52,8 +51,7 @@ class MeasureClient {
     std::string message = {};
   };
 
-  // Starts the process. Returns errors of ChildProcess::Start and
-  // CreateChannel.
+  // Starts the process. Errors: those of ChildProcess::Start and CreateChannel.
   static absl::StatusOr<std::unique_ptr<MeasureClient>> Start(Options options);
   MeasureClient(const MeasureClient&) = delete;
   MeasureClient& operator=(const MeasureClient&) = delete;

@@ -23,8 +23,7 @@ using google::protobuf::util::MessageDifferencer;
 
 constexpr int64_t kProbeRounds = 1'000'000'000;
 constexpr double kNextToNoLearning = 1e-9;
-// Number of thread counts above which only the fewest, a middle one and all
-// cores are measured.
+// Largest number of thread counts that are all measured.
 constexpr int kFewThreadCounts = 8;
 
 const RoleConfig& RoleConfigOf(const RunConfig& recipe, Role role) {
@@ -126,8 +125,7 @@ class ListOfProbes {
         {.together = {std::move(settings)}, .is_needed = is_needed});
   }
 
-  // Adds a question that runs both workers at the same time, each on its own
-  // cores.
+  // Adds a question that runs both workers at once, on their own cores.
   void AddBeside(ProbeSettings generator, ProbeSettings discriminator) {
     generator.set_beside_other_role(true);
     discriminator.set_beside_other_role(true);
@@ -190,8 +188,7 @@ void AddModes(std::span<const Role> roles, double part, int threads,
   }
 }
 
-// Runs both roles at the same time, each on its own cores, to measure
-// contention.
+// Runs both roles at once, on their own cores, to measure contention.
 void AddContention(int cores, ListOfProbes& list) {
   if (cores < 2) return;
   list.AddBeside(list.Base(GENERATOR, 1, cores / 2),
@@ -253,8 +250,7 @@ const char* NameOf(TransferProfile::Kind kind) {
 
 std::vector<ProbeQuestion> ProbeList(const RunConfig& recipe,
                                      int machine_cores) {
-  // On GPUs, neither more CPU threads nor work on another GPU changes the
-  // times.
+  // On GPUs, CPU threads and work on another GPU do not change the times.
   const bool are_on_gpus =
       IsOnGpu(recipe.generator()) && IsOnGpu(recipe.discriminator());
   const int cores = are_on_gpus ? 1 : machine_cores;
@@ -266,13 +262,11 @@ std::vector<ProbeQuestion> ProbeList(const RunConfig& recipe,
   list.Add(list.Base(COLOCATED, 1, cores));
   AddContention(cores, list);
   AddModes(kBothRoles, 1, 1, list);
-  // A colocated process has all cores: the candidates with two processes are
-  // compared with it.
+  // Candidates with two processes are compared with a process on all cores.
   AddBatches(1, cores, list);
   AddModes(kBothRoles, 1, cores, list);
   AddModes(kColocated, 1, cores, list);
-  // Larger batches, and the slices of fleets; also needed for batches that vary
-  // in no other question.
+  // Larger batches and slices of fleets, also for batches in no other question.
   AddBatches(2, 1, list);
   AddBatches(0.25, 1, list);
   // Measure how the times and the memory of a mode grow with the batch.

@@ -28,8 +28,7 @@ std::vector<ProbeQuestion> ProbeList(const RunConfig& recipe, int cores);
 
 // Returns the config of a run that answers the question: R = 1, lag 1, EXACT,
 // one worker per role, both with the batch of `settings`. Learning rates are
-// constant and nearly 0, so that values stay in range. `data`: location of the
-// images.
+// constant and nearly 0, so that values stay in range. `data`: the images.
 RunConfig ProbeConfig(const RunConfig& recipe, const ProbeSettings& settings,
                       const DataConfig& data);
 

@@ -45,8 +45,7 @@ constexpr double kMemoryShare = 0.8;
 constexpr double kStartSeconds = 3;
 // Fewest rounds, with warm-up, for which starting a probe is worth its time.
 constexpr double kFewestRounds = 4;
-// Shares of the budget for measuring one probe (chosen: there are about 60
-// questions).
+// Shares of the budget for one probe (chosen: there are about 60 questions).
 constexpr double kNeededShare = 1.0 / 30;
 constexpr double kOtherShare = 1.0 / 60;
 // Limit for preparing the first probe of a role, when no time is known.
@@ -180,8 +179,7 @@ class Profiler {
             .until = MonotonicNow() + Left()};
   }
 
-  // Fails if a network cannot run at all, because there is nothing to plan
-  // then.
+  // Fails if a network cannot run at all, because there is nothing to plan.
   absl::Status CheckNeeded(const std::vector<ProbeQuestion>& questions) const {
     for (const ProbeQuestion& question : questions) {
       if (!question.is_needed) continue;

@@ -15,8 +15,7 @@ namespace gandem {
 
 // Writes random images into the existing `folder`. Returns the config that
 // reads them in place of the recipe's images, with the same sizes, labels and
-// pairs. RGB images with labels are written as CIFAR, which has both in memory,
-// and resized.
+// pairs. RGB images with labels are written as CIFAR and resized.
 absl::StatusOr<DataConfig> WriteRandomImages(const DataConfig& recipe,
                                              const std::string& folder);
 

@@ -71,8 +71,7 @@ Sums SumsOf(const RunShape& shape, const RoleShape& role) {
   return sums;
 }
 
-// Adds a role's sums to `times`. Returns the seconds that `computing` does not
-// hide.
+// Adds a role's sums to `times`. Returns their time beyond `computing`.
 double AddSums(const RunShape& shape, const RoleShape& role, double computing,
                PipelineTimes& times) {
   const Sums sums = SumsOf(shape, role);
@@ -289,8 +288,7 @@ double PipelineRoundSeconds(const Schedule& schedule,
   // From the arrival of generated images to the end of the boundary.
   const double training = discriminator - times.before_images;
   if (!schedule.AnswersImages()) {
-    // A critic, like a round's images, is sent when the previous one was
-    // acknowledged.
+    // Critics and a round's images wait for the previous acknowledgment.
     const double slots =
         std::max(times.feedback_link, times.images_link) + 2 * times.latency;
     const double cycle = TrainedSeconds(times, training) + times.feedback_link +

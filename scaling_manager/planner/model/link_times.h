@@ -37,8 +37,7 @@ struct LinkTimes {
 
   // Returns the seconds of an all-reduce over hosts with `ranks_by_host` ranks
   // each: a ring within each host, a ring between the hosts, and a broadcast
-  // within each host. `crowding` >= 1, the ranks per core, slows the ring
-  // within a host.
+  // within each host. `crowding` >= 1 is the number of ranks per core.
   double AllReduceSeconds(int64_t bytes, const std::vector<int>& ranks_by_host,
                           double crowding) const;
   // Returns the seconds to send from one rank to all other ranks.

@@ -12,8 +12,7 @@ namespace gandem {
 
 class MeasuredLine {
  public:
-  // `grows`: whether seconds depend on images. If false, all points measure the
-  // same number.
+  // `grows`: whether seconds depend on images, or all points are equal.
   explicit MeasuredLine(bool grows = true) : grows_(grows) {}
 
   // Adds a point. Several points of one size count as their mean.

@@ -131,8 +131,7 @@ MemoryLine ShiftedTo(double bytes, double images, MemoryLine line) {
   return line;
 }
 
-// Returns whether both use the same kernels, which each precision and layout
-// loads into a process.
+// Returns whether both use the kernels of the same precision and layout.
 bool ComputesAlike(const RoleSettings& a, const RoleSettings& b) {
   return a.precision == b.precision && a.layout == b.layout;
 }
@@ -185,8 +184,7 @@ absl::StatusOr<MemoryLine> FitMemory(const Profile& profile,
     if (!HasSeveralSizes(peaks)) {
       return ShiftedTo(line.At(peaks.front().size), peaks.front().size, its);
     }
-    // With small batches, the peak may come from something other than
-    // activations.
+    // With small batches, the peak may not come from activations.
     if (its.most_images > line.most_images) {
       line.beyond_per_image =
           std::max(line.beyond_per_image, its.bytes_per_image);
@@ -216,8 +214,7 @@ int64_t PlannedBytes(const RunShape& shape, Role role) {
   // This rank's share of the images that the lag allows, up to the cache limit.
   bytes += std::min(shape.cache_images, (lag + 1) * round) * shape.image_bytes;
   if (sends_critics) {
-    // The critic in the slot and, for lags of 2 or more, the critics of a
-    // checkpoint.
+    // The critic in the slot, and critics of a checkpoint for lags above 1.
     bytes += (1 + (lag >= 2 ? lag : 0)) * critic;
   } else {
     bytes += ImagesJudgedBy(schedule, 0, shape.discriminator.size()) *

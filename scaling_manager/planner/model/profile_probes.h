@@ -37,8 +37,7 @@ absl::Status CheckProfile(const Profile& profile);
 absl::StatusOr<RoleSettings> Resolve(const Profile& profile,
                                      RoleSettings settings);
 
-// Returns the measured probes of a role with these settings, any feedback and
-// any image source.
+// Returns the role's measured probes; ignores feedback and image source.
 std::vector<const Probe*> ProbesOf(const Profile& profile,
                                    const RoleSettings& settings);
 

@@ -66,8 +66,7 @@ bool HasWholeSteps(const Profile& profile, const RoleSettings& settings) {
       [](const Probe* probe) { return PassesOf(probe->settings()) == 1; });
 }
 
-// Returns the probes whose operations are points of lines: whole steps if there
-// are any.
+// Returns the probes with points of lines: whole steps if there are any.
 std::vector<const Probe*> LineProbes(const Profile& profile,
                                      const RoleSettings& settings) {
   std::vector<const Probe*> probes = ProbesOf(profile, settings);

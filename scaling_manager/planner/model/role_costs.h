@@ -69,12 +69,10 @@ class RoleCosts {
   static OperationLines MeasuredLines(const Profile& profile,
                                       const RoleSettings& settings,
                                       Schedules schedules);
-  // Gives operations that were measured at one size the shape of other
-  // settings.
+  // Gives operations of a single size the shape of other settings.
   static void TakeShapes(const Profile& profile, const RoleSettings& settings,
                          OperationLines& lines);
-  // Returns MeasuredLines(), and lines of other operations that follow from
-  // them.
+  // Returns MeasuredLines() with the lines that follow from them.
   static OperationLines LinesOf(const Profile& profile,
                                 const RoleSettings& settings,
                                 Schedules schedules);
@@ -99,8 +97,7 @@ ComputeCost CostOf(const GeneratorOp& op, const Schedule& schedule,
                    const RoleCosts& times);
 ComputeCost CostOf(const DiscriminatorOp& op, const RoleCosts& times);
 
-// Returns the time of a role's round in a probe, which is one step, as the sum
-// of its operations.
+// Returns the time of a role's round in a probe: the sum of its operations.
 double ProbedRoundSeconds(Role role, const ProbeSettings& settings,
                           const RoleCosts& times);
 
@@ -116,8 +113,7 @@ class ProfileCosts {
   ProfileCosts& operator=(const ProfileCosts&) = delete;
 
   const Profile& profile() const { return profile_; }
-  // Returns RoleCosts::Create() of resolved settings; valid as long as this
-  // object.
+  // Returns RoleCosts::Create() of resolved settings, owned by this object.
   const absl::StatusOr<RoleCosts>& Of(const RoleSettings& settings) const {
     const auto known = known_.find(settings);
     if (known != known_.end()) return known->second;

@@ -63,8 +63,7 @@ struct RunShape {
   int64_t cache_images = 0;  // per discriminator worker
   int64_t image_bytes = 0;   // bytes of one image in a message
   int64_t feedback_bytes = 0;
-  // FUSED: share of a training pass on generated images before its answer is
-  // sent.
+  // FUSED: share of a training pass before the answer on generated images.
   double answer_part = 1;
   int64_t rounds_to_agreement = 1;
   bool colocated = false;
@@ -94,8 +93,7 @@ struct RunShape {
   double Crowding(const RoleShape& role) const;
 };
 
-// Checks that each worker of the valid config has one place, on a host of the
-// machines.
+// Checks that each worker of the valid config has one place on a known host.
 absl::Status CheckPlacement(const Placement& placement,
                             const Machines& machines, const RunConfig& config);
 

@@ -19,8 +19,7 @@ void RememberBatches(RunConfig& recipe);
 
 // Adapts the optimizers to the batches and the lag of `config`. The learning
 // rate follows a changed batch. With a lag, beta1 becomes 0 (Adam and similar
-// families) and optimism_rule LAG_MATCHED. Returns a sentence for each change,
-// which names the rule.
+// families) and optimism_rule LAG_MATCHED. Returns the reason of each change.
 std::vector<std::string> ChooseOptimizers(RunConfig& config);
 
 }  // namespace gandem

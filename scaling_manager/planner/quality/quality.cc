@@ -40,8 +40,7 @@ struct BatchRange {
 };
 
 // Returns (1 + batch / scale) / (1 + base / scale), McCandlish et al. 2018,
-// equation 2.11. Monotone in the scale, between batch / base (larger batches
-// gain nothing) and 1.
+// equation 2.11, between batch / base (large batches gain nothing) and 1.
 double OfScale(double batch, double base, double scale) {
   if (std::isinf(scale)) return 1;
   if (scale <= 0) return batch / base;

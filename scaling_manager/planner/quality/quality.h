@@ -27,8 +27,7 @@ struct ImagesNeeded {
   std::string why;  // one or more sentences
 };
 
-// Smallest scale among the parts of each role's gradient; nullopt if not
-// measured.
+// Smallest scale among the parts of each role's gradient, if measured.
 struct NoiseScales {
   std::optional<NoiseScale> generator = {};
   std::optional<NoiseScale> discriminator = {};
@@ -49,8 +48,7 @@ struct QualitySetting {
   double generator_momentum = 0;  // beta1, or momentum
   double discriminator_momentum = 0;
 
-  // Returns the lag that optimism leaves, including the effect of momentum; at
-  // least 0.
+  // Returns the lag that optimism leaves, with the effect of momentum.
   double Excess() const;
   // Returns (1 + a)^2 + a^2 - 1 for an optimism of a, averaged over the roles.
   double Noise() const;

@@ -21,8 +21,7 @@ constexpr int64_t kLeastPass = 8;
 constexpr size_t kMostGeneratorCuts = 3;
 constexpr size_t kMostDiscriminatorCuts = 2;
 // Largest sum up to which every pair of worker counts is tried. Above it,
-// worker counts are powers of two, the numbers halfway between, and all devices
-// that these leave.
+// counts are powers of two, numbers halfway between, and the remaining devices.
 constexpr int kFewWorkers = 16;
 // Largest lag up to which every lag is tried. Above it, lags are powers of two.
 constexpr int64_t kEveryLag = 4;
@@ -214,8 +213,7 @@ void Enumeration::AddModes(SearchChoice shape,
 }
 
 // Returns pairs of thread counts that fit and cannot grow, and the pair of the
-// fewest threads, with which most workers share a host and exchange messages
-// locally.
+// fewest threads, with which most workers exchange messages locally.
 std::vector<SearchChoice> Enumeration::WithThreads(SearchChoice shape) const {
   std::vector<SearchChoice> result;
   int most = 0;  // of the discriminator beside more threads of the generator

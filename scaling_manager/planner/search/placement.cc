@@ -17,8 +17,7 @@ double SpeedOf(const Host& host) { return host.speed() > 0 ? host.speed() : 1; }
 
 bool HasGpus(const Host& host) { return host.device() == "cuda"; }
 
-// Returns hosts by descending speed, equally fast hosts in the order of the
-// file.
+// Returns hosts by descending speed, equal hosts in the file's order.
 std::vector<HostRoom> RoomsOf(const Machines& machines) {
   std::vector<HostRoom> rooms;
   for (const Host& host : machines.hosts()) {
@@ -45,8 +44,7 @@ std::vector<Role> OrderOf(const SearchChoice& choice) {
   const int all = generators + discriminators;
   std::vector<Role> roles;
   for (int i = 0; i < all; ++i) {
-    // Generators have the same share of the first i + 1 workers as of all
-    // workers, rounded down.
+    // Keep the share of generators constant, rounded down.
     const bool is_generator =
         choice.spread == WorkerSpread::kGeneratorsFirst ? i < generators
         : choice.spread == WorkerSpread::kMixed

@@ -72,8 +72,7 @@ absl::StatusOr<ScoredChoice> ScoreConfig(const SearchChoice& choice,
                                          const PlanRequest& request,
                                          const PlanModels& models);
 
-// Returns whether `a` needs less: no second process, fewer workers, a smaller
-// lag, uncut steps.
+// Returns whether `a` has fewer processes and workers, less lag, uncut steps.
 bool IsSimpler(const SearchChoice& a, const SearchChoice& b);
 
 }  // namespace gandem

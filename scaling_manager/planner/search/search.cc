@@ -29,12 +29,10 @@ constexpr size_t kMostTooLarge = 8;
 constexpr size_t kMostSimulated = 20;
 constexpr size_t kMostSimulatedShapes = 11;
 constexpr size_t kMostSimulatedFleets = 17;
-// Relative difference below which costs count as equal; the cost model has an
-// error of about 5 %.
+// Relative difference of equal costs; the cost model has an error of 5 %.
 constexpr double kSameCost = 0.02;
 constexpr double kSameMemoryNeed = 0.005;
-// Relative difference below which costs of ways to run one shape count as
-// equal.
+// Relative difference of equal costs between ways to run one shape.
 constexpr double kSameWay = 0.005;
 
 // Returns the fields that define a way to run for the user; others are tuning.
@@ -102,8 +100,7 @@ class PlanSearch {
   // Returns the best choice for each key.
   template <typename Key>
   Row BestOf(Key key_of, const Scores& scores, bool fits) const;
-  // Returns the fastest synchronous choice, the reference of all others, or
-  // nullptr if none fits.
+  // Returns the fastest synchronous choice that fits, or nullptr.
   const ScoredChoice* BestSynchronous(const Scores& scores) const;
   double BestSynchronousCost() const;
   // Returns the first `most`, including a colocated and a decoupled choice.
@@ -118,8 +115,7 @@ class PlanSearch {
   PlanModels ranking_models_ = models_;  // predicts by the closed form
   const ProfileCosts costs_;
   const Enumeration enumeration_;
-  // Errors of the first choice that could not be predicted, and of the first
-  // invalid config.
+  // First errors of predictions and of configs.
   absl::Status unpredicted_;
   absl::Status invalid_;
   std::set<SearchChoice> seen_;
@@ -310,8 +306,7 @@ const ScoredChoice* PlanSearch::BestSynchronous(const Scores& scores) const {
   return best;
 }
 
-// Returns the cost of the best synchronous choice, or of the fastest choice if
-// lag 0 is not allowed.
+// Returns the cost of the best synchronous choice, if any, or of the fastest.
 double PlanSearch::BestSynchronousCost() const {
   const ScoredChoice* const best = BestSynchronous(simulated_);
   if (best != nullptr) return CostOf(Plan::TIME_TO_QUALITY, *best);

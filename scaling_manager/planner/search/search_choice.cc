@@ -8,8 +8,7 @@
 namespace gandem {
 namespace {
 
-// Returns the rounds that train on as many images with batches 2^`doublings`
-// times as large.
+// Returns the rounds for as many images with batches 2^`doublings` as large.
 int64_t ScaledRounds(int64_t rounds, int doublings) {
   if (doublings <= 0) return rounds << -doublings;
   return (rounds + (int64_t{1} << doublings) - 1) >> doublings;

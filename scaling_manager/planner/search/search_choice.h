@@ -46,13 +46,11 @@ SearchChoice ChoiceAsItIs(const RunConfig& config, bool colocated);
 // Scales `batch` images of the recipe to the batches of a choice.
 int64_t ScaledBatch(int64_t batch, int doublings);
 
-// Returns the config of a choice, not validated. Its rounds train on as many
-// images as the recipe's.
+// Returns a choice's config, not validated, for as many images as the recipe's.
 RunConfig ConfigOf(const RunConfig& recipe, const SearchChoice& choice);
 
-// Returns a name with the settings that differ from `base`, for example
-// "colocated, 2 threads, lag 0" or "1 G + 2 D, FUSED, lag 1, micro-batch 16 +
-// 0".
+// Returns a name with the settings that differ from `base`, such as "colocated,
+// 2 threads, lag 0" or "1 G + 2 D, FUSED, lag 1, micro-batch 16 + 0".
 std::string NameOf(const RunConfig& recipe, const SearchChoice& choice,
                    const SearchChoice& base);
 

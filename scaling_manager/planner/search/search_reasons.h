@@ -25,8 +25,7 @@ std::vector<std::string> ReasonsFor(
 // then its bottleneck and quality.
 std::vector<std::string> ReasonsAsItIs(const ScoredChoice& scored);
 
-// Returns INVALID_ARGUMENT with the memory that `nearly`, the choice nearest to
-// fitting, needs.
+// Returns INVALID_ARGUMENT with the memory of `nearly`, the nearest to fit.
 absl::Status NoneFits(const ScoredChoice& nearly, const SearchChoice& base,
                       const PlanRequest& request);
 

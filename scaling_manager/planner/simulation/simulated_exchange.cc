@@ -120,8 +120,7 @@ bool SimulatedExchange::Take(int discriminator, int64_t round,
     return !taken->empty();
   };
   bool is_taken = attempt();
-  // Accept waiting batches twice: the missing slice may fit now, and taking a
-  // slice makes room.
+  // Accept waiting batches before a retry, and again after taking a slice.
   if (AcceptWaiting(discriminator) && !is_taken) is_taken = attempt();
   if (is_taken) {
     counts_.images_taken += range.count;

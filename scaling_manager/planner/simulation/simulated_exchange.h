@@ -25,8 +25,7 @@
 
 namespace gandem {
 
-// Images and critics of a run so far. A sent item was taken once, or is in
-// transit.
+// Counts of a run so far. A sent item was taken once, or is in transit.
 struct ExchangeCounts {
   int64_t images_sent = 0;    // for training
   int64_t images_taken = 0;   // includes reuses with BOUNDED
@@ -108,8 +107,7 @@ class SimulatedExchange {
   }
   bool HasRoom(int discriminator, const ImageBatch& batch) const;
   void Arrive(int generator, int discriminator, const ImageBatch& batch);
-  // Accepts waiting images while there is room. Returns whether it accepted
-  // any.
+  // Accepts waiting images while there is room. Returns whether any fit.
   bool AcceptWaiting(int discriminator);
   void Accept(int generator, int discriminator, const ImageBatch& batch);
   void SendCritic(int generator, int discriminator);

@@ -9,9 +9,8 @@ namespace gandem {
 namespace {
 
 // Loss of workers that share cores, for each process per core beyond one. Four
-// processes on two busy cores were 18 % slower than one process with two
-// threads (docs/performance.md, Fleets). Sums explain 3 % of that, smaller
-// slices 5 %.
+// processes on two busy cores were 18 % slower than one with two threads
+// (docs/performance.md, Fleets). Sums explain 3 % of that, smaller slices 5 %.
 constexpr double kTurnLoss = 0.1;
 
 }  // namespace

@@ -23,16 +23,14 @@ namespace gandem {
 // 1)) times as long. A waiting worker uses no core.
 class SimulatedHost {
  public:
-  // `threads` and `processes`: those of all workers of the host. `queue` must
-  // outlive the host.
+  // `threads`, `processes`: of all workers. `queue` must outlive the host.
   SimulatedHost(const HostShape& shape, int threads, int processes,
                 EventQueue* queue);
 
   // Calls `done` when a worker with `threads` has computed for `cost`.
   void Compute(int threads, const ComputeCost& cost, EventQueue::Event done);
 
-  // Returns the cores of the host minus the threads of its workers, which may
-  // be negative.
+  // Returns the cores minus the threads of all workers; may be negative.
   double free_cores() const { return free_cores_; }
 
  private:

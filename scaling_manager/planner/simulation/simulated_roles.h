@@ -63,8 +63,7 @@ class RankRole : public SimulatedRole {
   void ComputeLaunching(const ComputeCost& cost);
   // Adds the sums, the update and the averages.
   void FinishStep();
-  // Returns the cost, at one end, of a message between this rank and a rank of
-  // the other role.
+  // Returns the cost at one end of a message to or from the other role.
   ComputeCost NetworkCost(size_t from_process, size_t to_process,
                           int64_t bytes) const;
 

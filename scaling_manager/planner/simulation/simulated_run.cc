@@ -23,8 +23,7 @@ namespace {
 // Relative difference below which two series of rounds take equally long.
 constexpr double kSteady = 1e-9;
 // Relative difference between the two roles below which rounds are steady.
-// While one role gets ahead of the other, neither waits, but one eventually
-// will.
+// While one role gets ahead, neither waits, but one eventually will.
 constexpr double kInStep = 0.005;
 
 struct Moment {
@@ -61,8 +60,7 @@ SimulatedFleet FleetOf(Simulation& run, const RoleShape& role) {
   return fleet;
 }
 
-// Returns the duration of the generators' last `rounds` rounds, or infinity if
-// there were fewer.
+// Returns the seconds of the generators' last `rounds` rounds, or infinity.
 double GeneratorSeconds(const Simulation& run, int64_t rounds) {
   const std::vector<double>& ends = run.generators.ends;
   if (std::ssize(ends) <= rounds) {
@@ -148,8 +146,7 @@ bool IsSteady(double seconds, double before, double generator_seconds) {
          std::abs(generator_seconds - seconds) <= kInStep * seconds;
 }
 
-// Share of a round below which waiting is ignored: the role is always
-// computing.
+// A role that waits for a smaller share counts as always computing.
 constexpr double kBusy = 0.05;
 // Share of the time above which a sending link is the bottleneck.
 constexpr double kFullLink = 0.9;

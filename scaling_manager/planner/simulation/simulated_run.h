@@ -20,8 +20,7 @@
 namespace gandem {
 
 struct SimulationOptions {
-  // Standard deviation of the logarithm of a factor with mean 1 on a rank's
-  // compute time in a round.
+  // Standard deviation of log(factor on a rank's compute time in a round).
   double jitter = 0;
   uint64_t seed = 1;
   // Number of measured rounds with jitter, largest number without jitter.

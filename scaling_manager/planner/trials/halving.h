@@ -30,8 +30,7 @@ struct Standing {
   bool is_worse = false;  // than the best, with 97.5 % confidence, or failed
 };
 
-// Compares candidates by the seeds that all candidates have. Returns the best
-// first.
+// Compares candidates by their common seeds. Returns the best first.
 std::vector<Standing> Compare(std::span<const SeedScores> candidates);
 
 // Returns the indices, ascending, of the better half, rounded up, and of
@@ -43,8 +42,7 @@ std::vector<int> Survivors(std::span<const Standing> standings);
 int Winner(std::span<const Standing> standings, int given);
 
 // Returns the rounds of each rung, ascending up to `rounds`, each twice the
-// previous. There is at least one rung, and fewer than `rungs` if `rounds` is
-// small.
+// previous: at least one, fewer than `rungs` if `rounds` is small.
 std::vector<int64_t> RungRounds(int64_t rounds, int rungs);
 
 }  // namespace gandem

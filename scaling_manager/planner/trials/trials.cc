@@ -52,15 +52,13 @@ std::vector<int> AllTrials(const Trials& trials) {
   return all;
 }
 
-// Returns whether a trial may win: the synchronous reference may win only if it
-// is the recipe itself.
+// Returns whether a trial may win: not the reference, unless it is the recipe.
 bool MayBeChosen(const Trial& trial) {
   return !trial.is_reference() || trial.sets().empty();
 }
 
-// Returns the trials that continue after a complete rung. The recipe and the
-// reference continue unless they failed, because the winner has to be better
-// than the recipe.
+// Returns the trials that continue after a complete rung, always including the
+// recipe and the reference unless they failed: the winner must beat the recipe.
 std::vector<int> Promoted(const Trials& trials, const std::vector<int>& indices,
                           int64_t rounds) {
   std::vector<int> choice = indices;

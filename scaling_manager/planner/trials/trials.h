@@ -57,9 +57,8 @@ absl::Status CheckSameStudy(const Trials& found, const Trials& wanted);
 //   INVALID_ARGUMENT  the resulting config is invalid; names the trial
 absl::StatusOr<RunConfig> ConfigOf(const Trial& trial, const RunConfig& recipe);
 
-// Adds at most `count` distinct trials to `trials`, including the recipe itself
-// and the reference. Adds fewer if the recipe's optimizers have fewer settings
-// to vary.
+// Adds at most `count` distinct trials, including the recipe itself and the
+// reference. Adds fewer if the recipe's optimizers have few settings to vary.
 void AddTrials(const RunConfig& recipe, int count, Trials& trials);
 
 }  // namespace gandem

@@ -62,8 +62,7 @@ TEST(ConfigDifferencesTest, WorkerCountsMayChangeWithANotice) {
   EXPECT_EQ(WorkersDifference(Config(""), Config("rounds: 9")), "");
 }
 
-// More rounds would stretch a decay without a configured end and raise its
-// rate.
+// More rounds would stretch a decay without an end and raise its rate.
 TEST(ConfigDifferencesTest, MoreRoundsDoNotStretchADecay) {
   const std::string decay =
       " generator { optimizer { rate_schedule { shape: LINEAR } } }";

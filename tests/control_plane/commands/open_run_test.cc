@@ -90,8 +90,7 @@ class OpenRunTest : public ::testing::Test {
   TrainOptions options_;
 };
 
-// Only one thread may wait for signals, so measuring relies on the thread that
-// waits already.
+// Only one thread may wait for signals, so measuring starts no other.
 TEST_F(OpenRunTest, CtrlCStopsTheMeasurement) {
   setenv("XDG_CACHE_HOME", (dir_ / "cache").c_str(), 1);
   options_.plan.plan = "AUTO";

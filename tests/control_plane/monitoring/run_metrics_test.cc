@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests the exported metrics, and their names in the docs page, the alert rules
-// and the dashboard.
+// Tests the metrics and their names in the docs, alert rules and dashboard.
 #include "control_plane/monitoring/run_metrics.h"
 
 #include <fcntl.h>

@@ -42,8 +42,7 @@ TEST(RoleOverlapTest, LimitingRoleIsNamed) {
             "own would give up to 1.43 times the images/s");
 }
 
-// Each role takes part of the round. A second worker takes half of the larger
-// part.
+// Each role takes part of the round. A second worker halves the larger part.
 TEST(RoleOverlapTest, SerialRunsGainTheWorkOfTheSecondWorker) {
   EXPECT_THAT(LimitText(LoadOf(1, 1, {.round = 10, .feedback = 4}),
                         LoadOf(1, 1, {.round = 10, .images = 6})),

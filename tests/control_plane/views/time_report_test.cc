@@ -27,8 +27,7 @@ using ::testing::SizeIs;
 
 constexpr double kTiny = 1e-12;
 
-// A round of 1 s: 0.5 s computing, 0.1 s exposed and 0.3 s hidden
-// communication.
+// 1 s: 0.5 s computing, 0.1 s exposed and 0.3 s hidden communication.
 const RoundTimes kSecond = {.round = 1,
                             .images = 0.2,
                             .feedback = 0.1,

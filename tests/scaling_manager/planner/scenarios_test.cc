@@ -106,8 +106,7 @@ int WorkersOn(const Plan& plan, const std::string& host, Role role) {
       }));
 }
 
-// Returns the images per second of the best plan for THROUGHPUT, which may
-// leave machines unused.
+// Returns the images per second of the best plan for THROUGHPUT.
 double MostImages(const ProfileBuilder& networks, const Machines& machines) {
   const Profile profile = networks.Build();
   const RunConfig recipe = Recipe();
@@ -166,8 +165,7 @@ TEST(ScenariosTest, FastEqualDevicesStayTogether) {
   EXPECT_THAT(plan.reasons(0), StartsWith("do not decouple here: "));
 }
 
-// Sending a critic of 4 MiB takes 1 s; sending images and their answers takes
-// an eighth of that.
+// Sending a critic of 4 MiB takes 1 s, images and their answers 1/8 s.
 TEST(ScenariosTest, NarrowLinksCarryNoCritic) {
   const Plan plan = MustPlan(Networks(), Linked(2, 1 << 22, 1e-3));
   SCOPED_TRACE(TextOf(plan));
@@ -239,8 +237,7 @@ TEST(ScenariosTest, MemoryForbidsACriticBesideTheGenerator) {
   }
 }
 
-// A fleet runs at the pace of its slowest rank: seven fast devices do more
-// without the slow device.
+// Without its slowest rank, a fleet runs faster.
 TEST(ScenariosTest, OneSlowDeviceAmongEightIsLeftOut) {
   ProfileBuilder networks = Networks();
   networks.Scale(DISCRIMINATOR, 6);

@@ -74,8 +74,7 @@ constexpr double kD = 64 * 6000 + 8192 + 1024;
 INSTANTIATE_TEST_SUITE_P(
     Snapshot, PipelineTest,
     ::testing::Values(
-        // Images arrive during the pass over real images, which takes 64 *
-        // 3000.
+        // Images arrive during 64 * 3000 ticks of training on real images.
         PipelineCase{.name = "Lag0",
                      .sets = {"schedule.lag=0"},
                      .seconds = kG + kD - 64 * 3000 + 256 + 1024},

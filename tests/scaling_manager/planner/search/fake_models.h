@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Models of a run with answers that can be computed by hand, and requests for
-// them. Seconds are per image and thread; threads and speeds divide them. There
-// is no contention.
+// them. Seconds are per image and thread; threads and speeds divide them.
 //
 // Owner: a test. Thread safety: values.
 #pragma once

@@ -259,8 +259,7 @@ TEST(SearchTest, LagsAreInTheRequestedRange) {
 }
 
 TEST(SearchTest, SlowHostsAreLeftOut) {
-  // Three fast hosts, two of which train, beat four hosts at the pace of the
-  // slow one.
+  // Three fast hosts, two of which train, beat four hosts at a slow pace.
   Machines machines = FakeMachines(1, /*hosts=*/4);
   machines.mutable_hosts(1)->set_speed(0.3);
   ASSERT_OK_AND_ASSIGN(
@@ -425,8 +424,7 @@ TEST(SearchTest, BatchesBeyondTheKneeAreNotChosen) {
 }
 
 TEST(SearchTest, LeastMemoryIsThatOfSmallPasses) {
-  // Three generators have 22 images each. A discriminator with 64 images needs
-  // no more memory.
+  // Three generators have 22 images each, and a discriminator 64.
   ASSERT_OK_AND_ASSIGN(
       const Plan plan,
       FindPlan(FakeRequest(FakeMachines(1, /*hosts=*/4), Plan::MEMORY),

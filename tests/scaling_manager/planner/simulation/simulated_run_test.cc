@@ -296,8 +296,7 @@ TEST(SimulatedRunTest, ContentionCosts) {
               DoubleNear(64 * (1.1 * 10000 + 1000) * kTick, 1e-9));
 }
 
-// While one role gets ahead of the other, neither waits; later one of them
-// does.
+// While one role gets ahead of the other, neither waits; later one waits.
 TEST(SimulatedRunTest, LeadIsUsedUpBeforeRoundsCount) {
   // Images are used twice until the generator, 7 % slower, is too far behind.
   ASSERT_OK_AND_ASSIGN(

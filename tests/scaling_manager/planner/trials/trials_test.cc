@@ -42,8 +42,7 @@ Trials Study(int count, const RunConfig& recipe) {
   return trials;
 }
 
-// Returns distances that fall with the rounds. A slow seed is slow in all
-// trials.
+// Returns distances that fall with the rounds. Slow seeds are always slow.
 double FakeDistance(const TrialRun& run, double factor) {
   const double seeds[] = {0, 1, 1.4, 0.8};
   const double jitter = 1 + 0.01 * ((run.trial * 7 + run.seed * 5) % 3);
