@@ -67,8 +67,7 @@ void Compare(const Message& a, const Message& b, const std::string& prefix,
   }
 }
 
-// Returns "--set ...=400", which keeps the last round of the role's decay, or
-// "" if that round is unchanged.
+// Returns "--set ...=400", which keeps the old end of the decay, or "".
 std::string OldEndOfDecay(const std::string& role, const RoleConfig& before,
                           const RoleConfig& after) {
   const auto end = [](const RoleConfig& config) {

@@ -229,8 +229,7 @@ void SayIfTooMany(int64_t left_out, int64_t images, double most,
          "them\n";
 }
 
-// Draws a grid of tensors of any shape. Divides the values by their largest
-// magnitude if it exceeds 1.
+// Draws a grid of tensors of any shape, scaled down to magnitudes up to 1.
 absl::StatusOr<PixelImage> TensorSheet(const ImageStore& store) {
   const StoredFormat format = *store.tensors();
   const auto sample_values = static_cast<size_t>(format.shape.NumValues());
@@ -263,8 +262,7 @@ absl::StatusOr<PixelImage> ContactSheet(const OpenedData& opened,
 
 }  // namespace
 
-// Rejects an output path in the folder of the images, where the picture would
-// become part of the dataset.
+// Rejects output in the folder of the images: it would join the dataset.
 absl::Status CheckOutput(const DatasetOptions& options) {
   if (IsUrl(options.source)) return absl::OkStatus();
   std::error_code error;

@@ -23,8 +23,7 @@ struct RecipeSource {
   std::vector<std::string> sets = {};  // --set "path.to.field=value"
 };
 
-// Reads the text of a recipe or plan. If `path` is a bare name, NOT_FOUND
-// suggests a recipe of gandem's.
+// Reads a recipe or plan. NOT_FOUND suggests a path for a bare name.
 absl::StatusOr<std::string> ReadRecipe(const std::string& path);
 
 struct SeenRecipe {

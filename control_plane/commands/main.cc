@@ -69,8 +69,7 @@ int End(const absl::Status& status, const char* command = "gandem") {
   return ExitCodeOf(status);
 }
 
-// Waits up to `limit` for SIGINT or SIGTERM, which must be blocked. Returns
-// whether a signal arrived.
+// Waits for SIGINT or SIGTERM, which are blocked. Returns false after `limit`.
 bool SignalWithin(absl::Duration limit) {
   sigset_t signals;
   sigemptyset(&signals);

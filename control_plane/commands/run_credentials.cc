@@ -14,8 +14,7 @@ namespace {
 
 constexpr int64_t kMaxPathBytes = 8192;
 
-// Contents of the note for --insecure_network. Paths in the note are absolute,
-// so no path equals this text.
+// Content of the note for --insecure_network; no absolute path equals it.
 constexpr char kInsecure[] = "insecure_network";
 
 // Returns the path of the note. The note holds the path of the certificates

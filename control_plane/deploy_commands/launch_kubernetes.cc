@@ -127,8 +127,7 @@ absl::StatusOr<int> Kubectl(std::vector<std::string> arguments) {
   return end->exit_code;
 }
 
-// Checks that the claim exists, because pods would wait for a missing claim.
-// kubectl prints the cluster's answer.
+// Checks that the claim exists, because pods wait for a missing claim.
 absl::Status CheckClaim(const KubernetesRun& run) {
   if (!run.volume.storage_class.empty()) return absl::OkStatus();
   GANDEM_ASSIGN_OR_RETURN(

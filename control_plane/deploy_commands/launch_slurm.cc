@@ -43,8 +43,7 @@ absl::StatusOr<LaunchedRecipe> LoadLaunched(const LaunchFlags& flags,
   return launched;
 }
 
-// Adds the flags for networks in Python. The script names the interpreter, so
-// that any user can submit it again.
+// Adds the flags for networks in Python, so that any user can submit again.
 absl::Status AddPythonFlags(const LaunchSlurmOptions& options, RunConfig config,
                             const std::string& binary_folder,
                             std::vector<std::string>& what) {

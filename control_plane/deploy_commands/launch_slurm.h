@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `gandem launch slurm` writes a job script for a run and submits it, unless
-// Slurm already has a job with the run's comment. The job runs without
-// `gandem`.
+// Slurm already has a job with the run's comment.
 //
 // Owner: main(). Thread safety: the main thread.
 #pragma once

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Predicts the size of a run's checkpoints. evaluation_job computes the size,
-// because that requires LibTorch.
+// Predicts the size of a run's checkpoints by evaluation_job, with LibTorch.
 //
 // Thread safety: one thread.
 #pragma once

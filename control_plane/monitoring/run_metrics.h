@@ -20,8 +20,7 @@
 
 namespace gandem {
 
-// Free space of a run folder's disk, and age of the newest checkpoint. Facts
-// that cannot be read are unset.
+// Facts about a run folder. Facts that cannot be read are unset.
 struct FolderFacts {
   std::optional<int64_t> free_bytes = {};  // for users who are not root
   std::optional<int64_t> size_bytes = {};  // of the disk

@@ -22,8 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Returns the serialized config without fields that may differ between runs of
-// one recipe, such as the seed.
+// Returns bytes that are equal for runs of one recipe with different seeds.
 std::string RecipeOf(RunConfig config) {
   config = EffectiveConfig(config);
   config.clear_seed();

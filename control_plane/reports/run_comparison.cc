@@ -125,8 +125,7 @@ absl::StatusOr<std::vector<PointOfRun>> PointsAt(
   return points;
 }
 
-// Groups the points by recipe. Runs with the recipe and the seed of an earlier
-// run are left out with a note.
+// Groups the points by recipe, without runs of an earlier recipe and seed.
 std::vector<std::vector<PointOfRun>> SidesOf(
     const std::vector<PointOfRun>& points, std::vector<std::string>& notes) {
   std::vector<std::vector<PointOfRun>> sides;
@@ -188,8 +187,7 @@ ComparedSide SideOf(const std::vector<PointOfRun>& points) {
   return side;
 }
 
-// Returns the interval of the difference between two runs, computed from the
-// intervals of their cards.
+// Returns the interval of the difference, from both cards' intervals.
 std::optional<Interval> IntervalOfCards(const ComparedSide& a,
                                         const ComparedSide& b) {
   if (!a.interval.has_value() || !b.interval.has_value()) return std::nullopt;

@@ -167,8 +167,7 @@ void Console::ShowProgress(const ProgressView& view, absl::Time now,
   const absl::Duration interval = terminal_ ? kTerminalInterval : kLineInterval;
   if (!at_once && now - last_shown_ < interval) return;
   last_shown_ = now;
-  // The window may have changed its size. A line that fills the last column
-  // would wrap on some terminals.
+  // A line that fills the last column would wrap on some terminals.
   Add({.text =
            terminal_ ? ProgressBar(view, Columns() - 1) : ProgressLine(view),
        .is_progress = true});

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Output of `gandem train`: permanent lines, and below them a progress line
-// that is overwritten. Without a terminal, progress is a line every few
-// seconds.
+// Output of `gandem train`: permanent lines, and a progress line below them.
+// Without a terminal, progress is a line every few seconds.
 //
 // No call waits for a reader (`gandem train | less`, Ctrl-S). Later calls write
 // the newest progress and lines, and the number of dropped lines.
@@ -31,8 +30,8 @@ class Console {
   Console(int fd, bool is_terminal, std::string log_path);
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
-  // Clears the progress line, gives the reader a few seconds to read the rest,
-  // and logs the number of unread lines.
+  // Clears the progress line, waits a few seconds for a slow reader, and logs
+  // the number of unread lines.
   ~Console();
 
   void PrintLine(absl::string_view line);

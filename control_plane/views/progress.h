@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Progress of a run for the user: speed, losses and remaining time, as a bar
-// for a terminal or as plain lines.
+// Progress of a run: speed, losses and time left, as a bar or plain lines.
 //
 // Owner: `gandem train`. Thread safety: any thread.
 #pragma once
@@ -41,8 +40,7 @@ class ProgressTracker {
   // Fills images_per_second and eta_seconds (0: unknown), fleets and data.
   void Complete(StatusReply& status) const;
   ProgressView View(StatusReply status) const;
-  // Returns each warning of the workers about the health of training
-  // (RoundMetrics.health) once.
+  // Returns new warnings about the health of training (RoundMetrics.health).
   std::vector<std::string> TakeWarnings();
 
  private:
@@ -60,8 +58,7 @@ class ProgressTracker {
   std::deque<std::pair<absl::Time, int64_t>> seen_ ABSL_GUARDED_BY(mu_);
 };
 
-// Returns one line of at most `width` columns, without the least important
-// fields if there is not enough room.
+// Returns one line of at most `width` columns with the fields that fit.
 std::string ProgressBar(const ProgressView& view, int width);
 
 // Returns one line for a log.

@@ -13,8 +13,7 @@ namespace {
 
 // Factor by which each new round reduces the weight of the earlier rounds.
 constexpr double kDecay = 0.92;
-// Excess over the fleet's median compute time above which a worker counts as a
-// straggler, for which all others wait.
+// Excess over the fleet's median compute time that makes a straggler.
 constexpr double kStraggles = 0.1;
 // Time without a record after which a worker counts as having left.
 constexpr double kLeftSeconds = 60;
@@ -57,8 +56,7 @@ std::map<int, RecentSpeeds::Recent> RecentSpeeds::WorkersOf(Role role) const {
   return workers;
 }
 
-// Returns the sum of the workers' speeds, the largest lag, and the shares of
-// time over all workers together.
+// Returns the sum of speeds, the largest lag, and the mean shares of time.
 FleetStatus RecentSpeeds::Fleet(Role role) const {
   FleetStatus fleet;
   fleet.set_role(role);
@@ -110,8 +108,7 @@ void RecentSpeeds::Complete(StatusReply& status) const {
   CompleteData(status);
 }
 
-// Sets the sums of the workers' speeds and settings, and the shares of time
-// over all workers together.
+// Sets the sums of speeds and settings, and the mean shares of time.
 void RecentSpeeds::CompleteData(StatusReply& status) const {
   DataStatus data;
   RoundTimes times;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Computes facts about a run from the records of its last rounds: the images
-// per second of each fleet, the share of time that the fleet waits for its
-// all-reduce, the stragglers, the role that limits the run, and the supply of
-// real images to the discriminators.
+// per second and the synchronization of each fleet, the stragglers, the role
+// that limits the run, and the supply of real images.
 //
 // Owner: the object that receives the records. Thread safety: one thread.
 #pragma once

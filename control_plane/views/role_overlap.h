@@ -35,8 +35,7 @@ struct RoleLoad {
 RoleLoad LoadOf(int workers, double rounds, const RoundTimes& times);
 
 // Names the role that delays the other role, and the largest possible gain from
-// another worker of that role with its own cores. Returns "" if unknown, or if
-// both roles are one process.
+// another worker of that role with its own cores. Returns "" if unknown.
 std::string LimitText(const RoleLoad& generator, const RoleLoad& discriminator);
 
 }  // namespace gandem

@@ -209,8 +209,7 @@ std::string DataBottleneck(const TimeReport& report) {
       100 * share, most, SpeedWithout(row, share), row.images_per_second);
 }
 
-// Returns a warning if the discriminator trains slower because its cores also
-// prepare images, otherwise "".
+// Returns a warning if preparing images slows the discriminator, or "".
 std::string ShortCores(const TimeReport& report) {
   const TimeRow& row = report.roles[1].row;
   const double share = ShareOf(row, row.times.data_taken);

@@ -112,8 +112,7 @@ std::string FingerprintText(const ProfileFingerprint& fingerprint) {
       fingerprint.release(), ", LibTorch ", fingerprint.torch_version());
 }
 
-// Lists settings that were not measured, because the profile was stopped early
-// or its budget was too small.
+// Reports settings that were not measured, for example within the budget.
 std::string OpenText(const PlanOptions& options, const Profile& profile) {
   // Predicting the recipe as it is requires no other settings.
   if (options.as_it_is) return "";

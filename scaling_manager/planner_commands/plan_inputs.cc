@@ -52,8 +52,7 @@ absl::Status CheckSameModel(const RunConfig& recipe, RunConfig other,
       "': give a run of this recipe, or leave --noise_of out"));
 }
 
-// Takes the smaller scale, which decides: larger batches help the network with
-// the smallest scale least.
+// Takes the smaller scale, which limits the benefit of larger batches.
 void TakeSmaller(const NoiseRow& row, std::optional<NoiseScale>& smallest) {
   if (!row.scale.has_value()) return;
   if (!smallest.has_value() || row.scale->images < smallest->images) {

@@ -10,8 +10,7 @@
 
 namespace gandem {
 
-// Returns the fingerprint of `recipe` on this machine, with the cores and the
-// memory that this process may use.
+// Returns the fingerprint of `recipe` here, with this process's cores and memory.
 ProfileFingerprint FingerprintHere(const RunConfig& recipe);
 
 // Returns a hash of everything in a recipe that decides how long its networks

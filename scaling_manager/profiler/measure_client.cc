@@ -19,8 +19,7 @@
 namespace gandem {
 namespace {
 
-// Polling interval, in which a process that writes new memory at full speed
-// gets about 100 MB further.
+// Polling interval, in which a process can write about 100 MB.
 constexpr absl::Duration kLookEvery = absl::Milliseconds(10);
 constexpr int kLastLines = 5;
 // Time to wait for a process to end after its connections broke.

@@ -101,8 +101,7 @@ void SetRole(const ProbeSettings& settings, bool is_asked, RoleConfig& role) {
   role.clear_sync();
   role.set_micro_batch(settings.micro_batch());
   role.set_threads(settings.threads());
-  // The other role keeps its own precision and layout unless they are AUTO: a
-  // generator runs the critic with them.
+  // Keep the other role's settings: a generator runs the critic with them.
   if (is_asked || role.precision() == RoleConfig::AUTO) {
     role.set_precision(settings.precision());
   }

@@ -66,8 +66,7 @@ absl::StatusOr<double> ImagesPerDecodeThreadSecond(const DataConfig& data,
   GANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> dataset,
                           HasPairs(data) ? OpenPairs(data) : OpenDataset(data));
   const absl::Time begin = MonotonicNow();
-  // Take images from the whole dataset, because neighbors may be alike. Half of
-  // the time is for reading them.
+  // Sample the whole dataset: neighbors may be alike. Reads for half the time.
   const int64_t count = std::min(kTimedImages, dataset->size());
   std::vector<std::pair<int64_t, StoredSample>> stored;
   for (int64_t i = 0; i < count; ++i) {
@@ -164,8 +163,7 @@ class Profiler {
     return absl::Seconds(kStartSeconds + kFewestRounds * round);
   }
 
-  // A probe of an unmeasured role may take half of the budget; the times of
-  // other probes can be estimated.
+  // A probe of an unmeasured role may take half of the budget.
   ProbeAsker::Limits LimitsOf(const ProbeQuestion& question) const {
     if (question.is_needed) {
       return {.prepare = std::max(kShortestPrepare, request_.budget / 2),

@@ -21,16 +21,14 @@ struct Peak {
   int threads = 0;
 };
 
-// Returns the images of a step that are in memory at once. A generator keeps
-// the graphs of all micro-batches until it has their feedback, a discriminator
-// the graph of one micro-batch.
+// Returns the images of a step that are in memory at once: all images of a
+// generator, which keeps their graphs until the feedback, or one micro-batch.
 int64_t ImagesHeld(Role role, int64_t step, int64_t micro_batch) {
   if (role != DISCRIMINATOR || micro_batch <= 0) return step;
   return std::min(step, micro_batch);
 }
 
-// Returns the bytes per additional thread, from peaks of equal passes. Negative
-// differences are noise and count as 0.
+// Returns the bytes per additional thread, from peaks of equal passes; >= 0.
 double BytesPerThread(const std::vector<Peak>& peaks) {
   double covariance = 0, variance = 0;
   for (const Peak& some : peaks) {

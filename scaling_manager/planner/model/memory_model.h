@@ -37,8 +37,7 @@ struct MemoryLine {
 absl::StatusOr<MemoryLine> FitMemory(const Profile& profile,
                                      const RoleSettings& settings);
 
-// Returns the memory that a worker needs beyond a probe: waiting images,
-// critics, messages and buckets.
+// Returns a worker's memory beyond a probe: images, critics and buffers.
 int64_t PlannedBytes(const RunShape& shape, Role role);
 
 // Returns the peak of the largest worker of the role.

@@ -17,8 +17,7 @@
 
 namespace gandem {
 
-// Settings of probes. AUTO selects the precision and the layout with the
-// shortest round per image.
+// Settings of probes. AUTO selects the fastest precision and layout.
 struct RoleSettings {
   Role role = GENERATOR;
   RoleConfig::Precision precision = RoleConfig::FLOAT32;
@@ -62,8 +61,7 @@ bool SamePasses(const Probe& probe, const RoleSettings& settings);
 absl::Status NotMeasured(const Profile& profile, const RoleSettings& settings,
                          const std::string& what);
 
-// Returns the peak of the memory that limits the worker: its GPU's or, without
-// a GPU, the process's. 0: unknown.
+// Returns the peak of the GPU or, without one, of the process. 0: unknown.
 int64_t LimitedPeakBytes(const Probe& probe);
 
 }  // namespace gandem

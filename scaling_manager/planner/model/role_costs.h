@@ -81,8 +81,7 @@ class RoleCosts {
   static absl::StatusOr<RoleCosts> WholeSteps(const Profile& profile,
                                               const RoleSettings& settings);
   void ReadRests(const Profile& profile, const RoleSettings& settings);
-  // Uses the probes of all modes and threads, because a cut costs less than the
-  // difference between two equal probes.
+  // Uses probes of all modes and threads, because a cut costs less than noise.
   void ReadCuts(const Profile& profile, const RoleSettings& settings);
 
   OperationLines lines_;
@@ -101,9 +100,8 @@ ComputeCost CostOf(const DiscriminatorOp& op, const RoleCosts& times);
 double ProbedRoundSeconds(Role role, const ProbeSettings& settings,
                           const RoleCosts& times);
 
-// Costs of the operations of a profile's roles, cached by settings, because a
-// search needs them thousands of times. The profile must be checked, outlive
-// this object and not change.
+// Costs of the operations of a profile's roles, cached by settings for
+// searches. The profile must be checked, outlive this object and not change.
 class ProfileCosts {
  public:
   // Implicit, because a single prediction needs only the profile.

@@ -44,8 +44,7 @@ void FollowTheBatch(const std::string& role, const RoleConfig& role_config,
                "et al. 2022)"));
 }
 
-// Sets beta1 to 0 where possible. AdaBelief does not allow a beta1 of 0, and
-// Lion's beta1 has another meaning.
+// Sets beta1 to 0. AdaBelief does not allow 0; Lion's beta1 is no momentum.
 void DropMomentum(const std::string& role, OptimizerConfig& optimizer,
                   std::vector<std::string>& reasons) {
   const auto drop = [&](double beta1, auto& family) {

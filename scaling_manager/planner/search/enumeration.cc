@@ -13,8 +13,7 @@
 namespace gandem {
 namespace {
 
-// Smallest pass in images: smaller ones are slow, and batch norm needs about as
-// many (Wu and He 2018, figure 1).
+// Smallest pass in images; batch norm needs it (Wu and He 2018, figure 1).
 constexpr int64_t kLeastPass = 8;
 // Most halvings of a step: a generator's step into eight parts, a
 // discriminator's into four. More parts hardly save more time.

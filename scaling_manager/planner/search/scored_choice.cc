@@ -141,8 +141,7 @@ absl::StatusOr<ScoredChoice> ScoreChoice(const SearchChoice& choice,
     return absl::InvalidArgumentError(
         absl::StrCat("no plan can be predicted: ", scored.status().message()));
   }
-  // Hosts are filled regardless of their memory: if it is too small, try again
-  // without the smallest hosts.
+  // If the memory is too small, try again without the smallest hosts.
   while (!scored->Fits()) {
     machines = RoomierThan(scored->memory.limit, machines);
     Placement elsewhere = PlaceWorkers(machines, choice);

@@ -48,9 +48,8 @@ struct ScoredChoice {
 };
 
 // Returns the seconds per image, the seconds per effective image, or the bytes
-// on the fullest host, up to a factor that all candidates share. If the batches
-// differ from the recipe's, the upper bound of the quality model counts, so
-// such a plan must be better even then.
+// on the fullest host, up to a common factor. If the batches differ from the
+// recipe's, the upper bound of the quality model counts.
 double CostOf(Plan::Objective objective, const ScoredChoice& scored);
 
 // Scores a choice. Skips hosts whose memory is too small for its workers, where

@@ -20,8 +20,7 @@ namespace gandem {
 namespace {
 
 constexpr size_t kMostCandidates = 10;
-// Numbers of shapes for which all ways are ranked: shapes that fit, and shapes
-// that a cut may make fit (chosen).
+// Numbers of shapes whose ways are ranked: fitting, and fitting after a cut.
 constexpr size_t kMostShapes = 24;
 constexpr size_t kMostTooLarge = 8;
 // Limits on the number of simulated choices (chosen): the best shapes come
@@ -76,8 +75,7 @@ class PlanSearch {
   using Scores = std::deque<ScoredChoice>;  // a deque keeps pointers valid
   using Row = std::vector<const ScoredChoice*>;
 
-  // Returns whether larger batches would be cheaper even if a step took no
-  // longer than with the recipe's batch.
+  // Returns whether larger batches would pay if steps took no longer.
   bool IsPromising(int doublings) const;
   ImagesNeeded ImagesAt(int doublings) const;
   // Adds the score of `choice`, or records the error.
@@ -228,8 +226,7 @@ void PlanSearch::SimulateBest() {
     }
   };
   add(First(fitting, kMostSimulatedShapes), kMostSimulatedShapes);
-  // If one role is the bottleneck, modes and lags make no difference, and would
-  // leave no room for other fleets.
+  // Modes and lags of one fleet may be equally fast; leave room for others.
   add(BestOf(FleetKey, ranked_, /*fits=*/true), kMostSimulatedFleets);
   add(BestOf(ShapeAndBatchKey, ranked_, /*fits=*/true), kMostSimulated);
   const ScoredChoice* const synchronous = BestSynchronous(ranked_);

@@ -21,8 +21,7 @@ std::vector<std::string> ReasonsFor(
     std::span<const ScoredChoice> shown,
     std::span<const ScoredChoice* const> too_large);
 
-// Returns the reasons for a candidate without alternatives: whether it fits,
-// then its bottleneck and quality.
+// Returns whether a single candidate fits, its bottleneck and its quality.
 std::vector<std::string> ReasonsAsItIs(const ScoredChoice& scored);
 
 // Returns INVALID_ARGUMENT with the memory of `nearly`, the nearest to fit.

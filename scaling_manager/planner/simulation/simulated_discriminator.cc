@@ -193,8 +193,7 @@ void SimulatedDiscriminator::PlanTake(const DiscriminatorOp& op) {
       round_ * schedule_.discriminator_steps_per_round + op.step;
   Await(RoleWait::kOtherRole,
         [this, version, round = round_, range = op.range] {
-          // A BOUNDED discriminator is at a version boundary here: serve
-          // waiting generators first.
+          // BOUNDED: serve waiting generators at each version boundary.
           if (!schedule_.IsExact() && !HasGiven(version)) {
             return false;
           }

@@ -74,9 +74,9 @@ class SimulatedNetwork {
   void Notify(size_t from_process, size_t to_process,
               EventQueue::Event arrived);
 
-  // Runs a sum between hosts that takes `seconds`, begins at `start` or when
-  // all their links are free, and makes each host send and receive `bytes`.
-  // Returns the time of its end.
+  // Runs a sum between hosts that takes `seconds` from `start`, or from when
+  // all their links are free, and `bytes` of each host. Returns the time of its
+  // end.
   double Sum(const std::vector<size_t>& hosts, double start, double seconds,
              int64_t bytes);
 
@@ -104,9 +104,8 @@ class SimulatedNetwork {
   std::vector<double> busy_;
 };
 
-// Sums of a fleet: the gradients of a step, part by part during the backward
-// pass, or the states in intervals. A part begins when all ranks have launched
-// it and the previous part has ended.
+// Sums of a fleet: gradients part by part, or states in intervals. A part
+// begins when all ranks have launched it and the previous part has ended.
 class SimulatedSums {
  public:
   // `wake` is called when the last part has ended.

@@ -48,8 +48,7 @@ struct SimulatedRounds {
 absl::StatusOr<SimulatedRounds> SimulateRun(const RunShape& shape,
                                             const SimulationOptions& options);
 
-// Summarizes simulated rounds: speed, shares of waiting, bytes of the busiest
-// link, and the bottleneck.
+// Summarizes simulated rounds and names the bottleneck.
 Prediction SummaryOf(const RunShape& shape, const SimulatedRounds& rounds);
 
 }  // namespace gandem

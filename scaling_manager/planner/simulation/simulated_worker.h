@@ -77,8 +77,7 @@ class SimulatedWorker {
   // Reports a change that a role may wait for.
   void Wake();
 
-  // Returns the seconds so far, by reason, that the `role`-th added role waited
-  // while the thread was idle.
+  // Returns the seconds that the `role`-th role waited on the idle thread.
   RoleWaits Waited(size_t role) const;
 
  private:

@@ -18,8 +18,7 @@
 
 namespace gandem {
 
-// Distances of one candidate at a rung, by seed: above 0, smaller is better;
-// infinity for a failed run.
+// Distances of a candidate by seed, > 0; infinity for a failed run.
 using SeedScores = std::map<uint64_t, double>;
 
 struct Standing {
@@ -37,8 +36,7 @@ std::vector<Standing> Compare(std::span<const SeedScores> candidates);
 // candidates that are not significantly worse than the best.
 std::vector<int> Survivors(std::span<const Standing> standings);
 
-// Returns the best candidate, or `given` (the user's own setting) unless the
-// best is significantly better.
+// Returns the best candidate if it is significantly better than `given`.
 int Winner(std::span<const Standing> standings, int given);
 
 // Returns the rounds of each rung, ascending up to `rounds`, each twice the

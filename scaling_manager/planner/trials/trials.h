@@ -24,9 +24,8 @@ struct TrialRun {
   int64_t rounds = 0;
 };
 
-// Returns the next run, or nullopt if the study is complete. All trials of a
-// rung run with one seed, then with the next seed, so that the finished runs
-// can be compared at any time.
+// Returns the next run, or nullopt at the end. All trials of a rung run with
+// one seed, then with the next, so that finished runs can always be compared.
 std::optional<TrialRun> NextRun(const Trials& trials);
 
 void AddScore(const TrialRun& run, double distance, Trials& trials);

@@ -12,8 +12,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 TEST(RoleOverlapTest, OverlapIsTheShareInWhichBothWork) {
-  // In 10 s the generator works for 6 s and the discriminator for 8 s. Both
-  // work in 4 of at most 6 s.
+  // The generator works 6 of 10 s, the discriminator 8 s, both 4 s.
   EXPECT_DOUBLE_EQ(
       RoleOverlap({.round = 10, .feedback = 4}, {.round = 10, .images = 2}),
       4.0 / 6);

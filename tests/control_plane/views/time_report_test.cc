@@ -294,8 +294,7 @@ TEST_F(TimeReportTest, StragglersComputeATenthLonger) {
     Add(GENERATOR, 0, 1, round, kSecond);
     for (int rank = 0; rank < 5; ++rank) {
       RoundTimes times = kSecond;
-      // Computing takes 0.5 s, but 0.56 s for rank 3 and 0.54 s for rank 4. A
-      // long wait makes no straggler.
+      // Ranks compute 0.5 s, but rank 3 0.56 s and rank 4 0.54 s.
       if (rank == 3) times.images -= 0.06;
       if (rank == 4) times.images -= 0.04;
       if (rank == 1) times.round += 1, times.feedback += 1;

@@ -145,8 +145,7 @@ TEST(PredictTest, CriticsMayNotFitBesideTheGenerator) {
   EXPECT_LT(bytes({"schedule.feedback=IMAGE_GRADIENT"}), 1 << 30);
 }
 
-// Seven discriminators wait for their slowest rank. A generator with idle time
-// loses little on the slow device.
+// Discriminators wait for their slowest rank; an idle generator loses little.
 TEST(PredictTest, SlowDeviceAmongEightSuitsTheIdleRole) {
   ProfileBuilder builder;
   builder.Scale(DISCRIMINATOR, 21);
@@ -268,8 +267,7 @@ TEST(PredictTest, RoughPredictionsAreNearTheSimulation) {
   }
 }
 
-// Many steps, fresh images, gradients in many buckets over a slow link, and
-// hosts with several ranks of a role.
+// The config has many steps, messages, and ranks on a host.
 TEST(PredictTest, RoughPredictionsIncludeMessages) {
   ProfileBuilder builder;
   for (const Role role : {GENERATOR, DISCRIMINATOR}) {

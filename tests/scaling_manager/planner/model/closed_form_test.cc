@@ -136,8 +136,7 @@ INSTANTIATE_TEST_SUITE_P(
             .latency = 5000,
             .generator = 4,
             .seconds = 4 * 64 * 3000 + 8192 + 64 * 2000 + 2 * 256 + 2 * 5000},
-        // An mlp has no batch norm, so one backward pass suffices, and the
-        // answer is sent at its end.
+        // Without batch norm, the answer is sent at the end of one pass.
         PipelineCase{.name = "FusedOnePass",
                      .sets = {"schedule.feedback=FUSED"},
                      .seconds = 64 * 3000 + 8192 + 64 * 4000 + 2 * 256},

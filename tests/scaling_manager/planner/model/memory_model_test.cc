@@ -195,8 +195,7 @@ TEST(MemoryModelTest, QueuesOfThePlanAreAdded) {
             2 * 64 * kImage / 4 + 64 * kImage);
 }
 
-// Adds a probe of both networks in one process, at lag 1, with `bytes` in
-// addition to its exchange.
+// Adds a probe of both networks in one process at lag 1.
 void AddColocatedPeak(int64_t batch, int64_t bytes, Profile& profile) {
   Probe probe = profile.probes(0);
   probe.mutable_settings()->set_role(COLOCATED);
@@ -222,8 +221,7 @@ TEST(MemoryModelTest, ColocatedWorkersCountTheProgramOnce) {
                    profile);
   ASSERT_OK_AND_ASSIGN(both, ColocatedPeakBytes(profile, shape));
   EXPECT_EQ(both, (300 + 4 + 64 * 3 - 100) * kMemoryMiB + planned);
-  // Two more critics in transit, three critics of a checkpoint, and two more
-  // rounds of images in the cache.
+  // Five more critics, and two more rounds of images in the cache.
   ASSERT_OK_AND_ASSIGN(const RunShape deep,
                        ShapeOf(profile, {"schedule.lag=3"}, {"C a"}));
   ASSERT_OK_AND_ASSIGN(const int64_t more, ColocatedPeakBytes(profile, deep));
@@ -254,8 +252,7 @@ TEST(MemoryModelTest, ColocatedWorkersWithTwoSizesGrowAsMeasured) {
   }
 }
 
-// Peaks of small networks differ by chance. A line through them would predict
-// negative memory for large batches.
+// A line through noisy peaks would predict negative memory.
 TEST(MemoryModelTest, ColocatedWorkersNeedTheirLargerPass) {
   ProfileBuilder builder;
   builder.Memory(GENERATOR, 300 * kMemoryMiB, 0)

@@ -160,8 +160,7 @@ TEST(SearchTest, ErrorsOfRoughPredictionsAreReported) {
 }
 
 TEST(SearchTest, ColocatedWinsIfAllThreadsHelp) {
-  // Two processes of one thread each are as fast as one process of two threads,
-  // and need more images for their lag.
+  // Two processes of one thread are as fast, but need more images for the lag.
   const PlanRequest request =
       FakeRequest(FakeMachines(2), Plan::TIME_TO_QUALITY, {}, FakeRecipe(),
                   FakeProfile({1, 2}));
@@ -311,8 +310,7 @@ TEST(SearchTest, BindingLimitIsNamedWithTheNearestValue) {
   machines.mutable_hosts(0)->set_memory_bytes(50 << 20);
   const absl::Status status =
       FindPlan(FakeRequest(machines), FakeModels({})).status();
-  // One process with half of the batch, which a generator holds as a whole: 132
-  // MiB, and a reserve of 8 %.
+  // 132 MiB with half of the batch in one process, and a reserve of 8 %.
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
                                AllOf(HasSubstr("host0 has 50.0 MiB"),
                                      HasSubstr("colocated"),

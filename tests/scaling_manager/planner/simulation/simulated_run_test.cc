@@ -136,8 +136,7 @@ TEST(SimulatedRunTest, EveryMessageIsTakenOnce) {
   }
 }
 
-// In every round, a rank computes for the sum of its operations' times, and
-// waits for the rest of the round.
+// In every round, a rank computes its operations and waits for the rest.
 TEST(SimulatedRunTest, WorkIsConserved) {
   for (const std::vector<std::string>& sets : Schedules()) {
     if (absl::StrContains(::testing::PrintToString(sets), "BOUNDED")) continue;
