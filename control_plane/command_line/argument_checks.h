@@ -13,7 +13,7 @@
 
 namespace gandem {
 
-// Accepts whole numbers from 1, unlike CLI11's checks with double limits.
+// Accepts whole numbers from 1. CLI11's own checks print limits of a double.
 CLI::Validator AtLeastOne();
 
 inline constexpr char kRecipeHelp[] =

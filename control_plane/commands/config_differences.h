@@ -17,8 +17,8 @@ namespace gandem {
 std::vector<std::string> ConfigDifferences(const RunConfig& old_config,
                                            const RunConfig& new_config);
 
-// Advises flags that keep the old end of the decay of the learning rates.
-// Returns "" if the end has not moved. Both configs are effective ones.
+// Returns flags that keep the old end of the learning rates' decay, or "" if
+// the end has not moved. Both configs are effective ones.
 std::string DecayHint(const RunConfig& old_config, const RunConfig& new_config);
 
 // Returns a warning if the numbers of workers differ, otherwise "".

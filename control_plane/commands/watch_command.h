@@ -16,7 +16,7 @@
 
 namespace gandem {
 
-// Prints results to `out`, and failures that do not end it to stderr.
+// Prints results to `out`, and failures that are not fatal to stderr.
 absl::Status RunWatch(const WatchOptions& options, FILE* out);
 
 }  // namespace gandem

@@ -10,7 +10,7 @@
 
 namespace gandem {
 
-// Returns the fingerprint of `recipe` here, with this process's cores and memory.
+// Returns the fingerprint of `recipe` with this process's cores and memory.
 ProfileFingerprint FingerprintHere(const RunConfig& recipe);
 
 // Returns a hash of everything in a recipe that decides how long its networks
