@@ -17,8 +17,8 @@ namespace {
 
 constexpr int64_t kMaxFiles = 1000;
 
-// Returns whether `name` stays inside the checkpoint's folder and is not the
-// name of the manifest.
+// Returns whether `name` is a file in the checkpoint's folder, not the
+// manifest.
 bool IsShardName(const std::string& name) {
   return !name.empty() && name.size() <= 255 && name[0] != '.' &&
          name.find('/') == std::string::npos &&

@@ -31,8 +31,7 @@ class CheckpointCommits {
   struct Parting {
     std::vector<int> workers = {};  // worker ids as passed to Add()
     std::vector<std::string> files = {};
-    // Indices into `workers` of the workers outside the majority; all workers
-    // if there is no majority.
+    // Indices of workers outside the majority; all if there is none.
     std::vector<size_t> apart = {};
   };
   struct Job {

@@ -25,8 +25,7 @@ namespace gandem {
 class CheckpointDisk {
  public:
   // `evaluate_every`: keeps a checkpoint for evaluation every that many rounds,
-  // 0 keeps none (see evaluation_snapshots.h). `rounds`: number of rounds of
-  // the run.
+  // 0 keeps none (evaluation_snapshots.h). `rounds`: rounds of the run.
   CheckpointDisk(CheckpointPruner::Options options, int64_t evaluate_every,
                  int64_t rounds);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// gRPC service of the coordinator, and a client for other commands. Any process
-// that reaches the socket can send requests, so the coordinator validates all
-// of them.
+// gRPC service of the coordinator, and a client for other commands. The service
+// validates requests, because any process may connect to the socket.
 //
 // Owner: `gandem train`; the service must outlive its server.
 // Thread safety: called on gRPC's threads. Errors: see proto/control.proto.
@@ -53,8 +52,7 @@ class ControlService final : public Control::Service {
                       StatusReply* reply) override;
 
  private:
-  // Calls `method`, or returns an error if `request` has unknown or damaged
-  // fields.
+  // Calls `method`, unless `request` has unknown or damaged fields.
   template <typename Request, typename Reply>
   grpc::Status Answer(
       grpc::ServerContext& context, const Request& request,
@@ -65,8 +63,7 @@ class ControlService final : public Control::Service {
   const Observer observer_;
 };
 
-// Maximum size of a request in bytes. The largest request is a heartbeat with
-// the maximum number of metrics.
+// Maximum size of a request in bytes, for a heartbeat with all metrics.
 inline constexpr int kMaxControlRequestBytes = 128 << 10;
 
 // Starts a server for `service`, which must outlive the server. Returns the

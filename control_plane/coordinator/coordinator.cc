@@ -17,14 +17,12 @@
 namespace gandem {
 namespace {
 
-// A gap between two events that exceeds this limit means that the process did
-// not run.
+// A longer gap between two events means that the process did not run.
 constexpr absl::Duration kLongestEventGap = absl::Seconds(5);
 constexpr absl::Duration kShortestEventGap = absl::Milliseconds(500);
 
 // Returns the gap between events that counts as a pause of this process: half
-// the shortest timeout, so that workers can report again after the pause before
-// they count as dead or stuck.
+// the shortest timeout, so that workers can report before they count as dead.
 absl::Duration LongestGap(const EpochOptions& options) {
   absl::Duration shortest_timeout = options.heartbeat_timeout;
   if (options.progress_timeout > absl::ZeroDuration()) {

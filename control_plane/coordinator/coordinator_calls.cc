@@ -39,8 +39,7 @@ bool IsOf(const RoundMetrics& metrics, WorkerKey worker) {
   return has_role && metrics.rank() == worker.rank;
 }
 
-// Refuses a long host name instead of truncating it, because host names are
-// compared later.
+// Refuses long host names, because truncated names may be equal.
 absl::Status CheckRegistration(const RegisterRequest& request, int64_t rounds) {
   Faults faults("registration");
   if (request.holds_state()) {
@@ -118,8 +117,7 @@ absl::StatusOr<const Place*> Coordinator::Speaker(int64_t incarnation) {
 
 absl::Status Coordinator::CheckCaller(const Place& place,
                                       const RegisterRequest& request) {
-  // The caller is not authenticated yet, so only the operator is told the
-  // version.
+  // Only the operator sees the version, because the caller is unknown.
   if (request.binary_version() != options_.binary_version) {
     TellRefusal(absl::StrCat(
         ToString(place.key), " on ", request.host(), " is of gandem '",

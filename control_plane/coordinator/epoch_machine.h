@@ -71,14 +71,12 @@ class EpochMachine {
     std::vector<WorkerKey> kill;
   };
 
-  // `earlier`: counters of earlier coordinators of the run. The first event
-  // must be EpochBegun.
+  // `earlier`: counters of earlier coordinators. Requires EpochBegun first.
   EpochMachine(EpochOptions options, const RunCounters& earlier);
 
   EpochEffects On(const EpochEvent& event, absl::Time now);
 
-  // Records that the process is alive and returns its place. Errors: those of
-  // Membership::Speaker.
+  // Records a live process. Returns its place, or an error of Speaker().
   absl::StatusOr<const Place*> Hear(int64_t incarnation, absl::Time now);
   Wishes TakeWishes(absl::Time now);
   // Returns the next checkpoint to commit; send CheckpointWritten afterwards.
@@ -132,8 +130,7 @@ class EpochMachine {
   void Reform(WorkerKey key, const std::string& what);
   absl::Status Seal();
   void Stop(const std::string& reason);
-  // Ends the run, or goes on with the stop, when all workers have got far
-  // enough.
+  // Ends the run, or continues the stop, when all workers are ready.
   void Advance();
   void End(RunOutcome outcome);
   void EndFailed(int exit_code, const std::string& what);

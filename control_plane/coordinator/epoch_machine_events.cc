@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Handles the events of workers, checkpoints and time. The transitions are in
-// epoch_machine.cc.
+// Events of workers, checkpoints and time; epoch_machine.cc has transitions.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -156,8 +155,7 @@ void EpochMachine::Handle(const ShardReported& reported) {
   effects_.verdict =
       commits_.Add(static_cast<int>(index), reported.report).status();
   if (effects_.verdict.ok()) return;
-  // A refused report means that the checkpoint will not exist, so tell the
-  // operator.
+  // A refused report means that the checkpoint will not exist.
   Tell(absl::StrCat(ToString(reported.key), "'s ", effects_.verdict.message()));
 }
 
@@ -248,8 +246,7 @@ void EpochMachine::Handle(const TimePassed& /*passed*/) {
     if (deaths_.empty() && phase_ == Phase::kRunning) CheckProgress();
     if (deaths_.empty() && phase_ <= Phase::kRunning) CheckJoins();
   }
-  // Double the grace period while a checkpoint is being committed, because the
-  // disk may be slow.
+  // Double the grace period during a commit, because disks may be slow.
   const absl::Time latest = commits_.is_busy() ? now_ - options_.grace : now_;
   if (phase_ != Phase::kOver && stopping_.IsLate(latest)) {
     EndResumable(absl::StrCat("the workers did not reach a checkpoint within ",

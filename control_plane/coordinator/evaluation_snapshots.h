@@ -21,9 +21,8 @@
 
 namespace gandem {
 
-// Decides which checkpoints are evaluated: the first one at or after each
-// multiple of `every` rounds, and the one of the last round, in ascending
-// order. Uses no files.
+// Decides which checkpoints are evaluated, in ascending order: the first at or
+// after each multiple of `every` rounds, and the last round's. Uses no files.
 class EvaluationQueue {
  public:
   // Failed evaluations after which a checkpoint is skipped.
@@ -45,8 +44,7 @@ class EvaluationQueue {
   bool IsWaiting(int64_t step) const { return waiting_.contains(step); }
   std::optional<int64_t> Next() const;
   void Finish(int64_t step);
-  // Counts a failure that may be temporary. Returns false if it was the last
-  // try.
+  // Counts a temporary failure. Returns false after the last try.
   bool Retry(int64_t step);
 
   // Returns whether the last round's checkpoint has been evaluated or skipped.

@@ -26,9 +26,8 @@ class ProgressWatch {
  public:
   struct Options {
     int64_t rounds = 0;  // number of rounds of the run
-    // Maximum time in which no worker completes a round; zero: no limit;
-    // nullopt: 60 s, or 20 times the longest recent time between two rounds if
-    // that is longer.
+    // Maximum time without a completed round; zero: no limit; nullopt: 60 s, or
+    // 20 times the longest recent time between two rounds if longer.
     std::optional<absl::Duration> timeout = absl::ZeroDuration();
   };
   struct Worker {

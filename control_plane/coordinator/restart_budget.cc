@@ -24,8 +24,7 @@ absl::Duration RestartBudget::Wait(int in_a_row) const {
 
 bool RestartBudget::Spend(WorkerKey key, absl::Time now) {
   ++total_;
-  // A second death in the same tick means that the worker was restarted in
-  // between.
+  // On a second death in the same tick, the worker was restarted meanwhile.
   if (!in_tick_.insert(key).second) in_tick_ = {key};
   if (in_tick_.size() == 1) ++spent_;
   ++without_progress_;

@@ -33,8 +33,7 @@ struct RunOutcome {
 };
 
 RunOutcome FinishedOutcome(int64_t rounds);
-// Returns the outcome of a run that the same command can resume from the newest
-// checkpoint.
+// Returns the outcome of a run that can resume from its newest checkpoint.
 RunOutcome ResumableOutcome(const std::string& why,
                             const CheckpointCommits& commits);
 

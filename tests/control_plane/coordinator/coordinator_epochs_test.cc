@@ -427,8 +427,7 @@ TEST_F(ExternalTest, NewCoordinatorsStartFromTheNewestCheckpoint) {
   CommitStep(6);
 }
 
-// The zombie was stopped for longer than the timeout, and replaced before the
-// new coordinator started.
+// The zombie paused beyond the timeout and was replaced.
 TEST_F(ExternalTest, ZombiesDoNotReplaceTheirSuccessors) {
   StartRun();
   const PlayedWorker zombie = discriminator_;

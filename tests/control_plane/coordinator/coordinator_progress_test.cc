@@ -34,8 +34,7 @@ class CoordinatorProgressTest : public ::gandem::testing::CoordinatorFixture {
     position.set_whom(whom);
     position.set_seconds(seconds);
   }
-  // Reports `completed` rounds, and that the generator waits for the
-  // discriminator, each second.
+  // Reports `completed` rounds and a waiting generator each second.
   void StandStill(int64_t completed, int seconds) {
     for (int i = 0; i < seconds; ++i) {
       clock_.Advance(absl::Seconds(1));

@@ -127,8 +127,7 @@ TEST_F(CoordinatorTest, StrangersCannotTakeThePlaceOfALaunchedWorker) {
   EXPECT_OK(Register(generator_));
 }
 
-// The launcher's child is the program that starts the worker elsewhere, so its
-// PID is not the worker's.
+// The launcher's child has another PID than the worker that it starts.
 TEST_F(CoordinatorTest, WorkersStartedElsewhereHaveTheirOwnPid) {
   options_.starts_elsewhere = true;
   Open();
