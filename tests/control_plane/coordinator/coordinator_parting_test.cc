@@ -141,7 +141,7 @@ TEST_F(CoordinatorPartingTest, LateCheckpointsOfAnOldEpochAreRemoved) {
   EXPECT_FALSE(PathExists(late));
 }
 
-TEST_F(CoordinatorPartingTest, OfTwoWorkersNoneIsBlamed) {
+TEST_F(CoordinatorPartingTest, NeitherOfTwoWorkersIsBlamed) {
   StartFleet(2);
   ReportAll(4, {kGood, "00000002"});
   EXPECT_THAT(TakeEvents(), Contains(HasSubstr(
