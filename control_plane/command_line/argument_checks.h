@@ -13,18 +13,15 @@
 
 namespace gandem {
 
-// Accepts whole numbers from 1 on. CLI11's own checks print the limits of a
-// double in their messages.
+// Accepts whole numbers from 1. CLI11's own checks print limits of a double.
 CLI::Validator AtLeastOne();
 
 inline constexpr char kRecipeHelp[] =
     "Recipe: a RunConfig as text proto (`gandem explain` lists the fields)";
 
-// Adds an option that is repeated for each value.
 void AddRepeated(CLI::App* command, const std::string& name,
                  const std::string& help, std::vector<std::string>& values);
 
-// Adds --set, which is repeated for each field.
 inline constexpr char kSetsHelp[] =
     "Set a field of the recipe: path.to.field=value; repeat for each field";
 void AddSets(CLI::App* command, const std::string& help,
@@ -39,10 +36,8 @@ void AddCandidate(CLI::App* command, CLI::Option* plan, int& candidate);
 void AddCertificates(CLI::App* command, std::string& certificates,
                      bool& insecure_network);
 
-// Adds --python (see WorkerProgram).
 void AddPython(CLI::App* command, std::string& python);
 
-// Adds --python and --accept_changed_code.
 void AddOwnNetworks(CLI::App* command, std::string& python,
                     bool& accept_changed_code);
 

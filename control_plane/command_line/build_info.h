@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The text of `gandem --version`.
+// Text of `gandem --version`.
 #pragma once
 
 #include <string>
 
 namespace gandem {
 
-// "gandem 1.2.3 (commit 0123abcd, LibTorch 2.11.0)".
+// Example: "gandem 1.2.3 (commit 0123abcd, LibTorch 2.11.0)".
 std::string BuildInfo();
 
 }  // namespace gandem

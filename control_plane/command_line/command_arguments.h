@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The commands of `gandem` whose arguments are one options struct each. Each
-// function adds its command to `app`; parsing fills `options`, which must
-// outlive `app`.
+// Each function adds one command of `gandem` to `app`. Parsing fills `options`,
+// which must outlive `app`.
 //
 // Thread safety: one thread. Errors: while parsing, CLI::ParseError.
 #pragma once

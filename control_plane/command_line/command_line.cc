@@ -36,7 +36,7 @@ constexpr char kExamples[] =
     "  gandem models sngan --summary\n"
     "  gandem explain schedule.lag\n";
 
-// Commands whose arguments are evaluation_job's.
+// Commands whose arguments evaluation_job parses.
 constexpr std::pair<const char*, const char*> kEvaluationCommands[] = {
     {"sample", "Generate images with the generator of a run"},
     {"export",
@@ -48,8 +48,7 @@ constexpr std::pair<const char*, const char*> kEvaluationCommands[] = {
     {"models", "List the networks and their costs, or the layers of one"},
 };
 
-// All commands, in the order of the help, and the options structs that parsing
-// fills.
+// All commands, in the order of the help, and the structs for their options.
 struct Parser {
   Parser() {
     app.formatter(std::make_shared<WrappedHelp>());
@@ -84,14 +83,13 @@ struct Parser {
                           [options] { return Command(*options); });
   }
 
-  // The command that was parsed. Throws CLI::ParseError if its arguments
-  // exclude each other.
+  // Returns the parsed command. Throws CLI::ParseError for a conflict.
   Command Given() const {
     if (const auto given = dataset->Given()) return *given;
     if (const auto given = planning->Given()) return *given;
     const auto given = std::ranges::find_if(
         commands, [](const auto& command) { return command.first->parsed(); });
-    return given->second();  // app requires one
+    return given->second();  // app requires a subcommand
   }
 
   CLI::App app{
@@ -99,12 +97,12 @@ struct Parser {
       "separate processes.",
       "gandem"};
   std::vector<std::pair<CLI::App*, std::function<Command()>>> commands;
-  // Created late: the order of creation is the order of the help.
+  // The order of creation is the order of the help.
   std::optional<DatasetArguments> dataset;
   std::optional<PlanningArguments> planning;
 };
 
-// Message for an unknown command; empty if `name` is a command or a flag.
+// Returns a message for an unknown command, or "" for a command or a flag.
 std::string WhyNoCommand(const CLI::App& app, const std::string& name) {
   if (absl::StartsWith(name, "-")) return "";
   std::vector<std::string> commands;

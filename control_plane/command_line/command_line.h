@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The command line of `gandem`. Flags name files, hosts and addresses; the
-// recipe holds all hyper-parameters (style.md 3.7: a test freezes the flags).
+// Command line of `gandem`. Flags name files, hosts and addresses; the recipe
+// holds all hyper-parameters (style.md 3.7: a test freezes the flags).
 //
 // Thread safety: one thread.
 #pragma once
@@ -29,7 +29,7 @@ struct TrainOptions {
   std::string recipe;  // empty: the plan's recipe
   PlanFlags plan;
   std::string run_dir;
-  std::string data;               // replaces the recipe's unless empty
+  std::string data;               // images in place of the recipe's
   std::vector<std::string> sets;  // "path.to.field=value"
   InitialStates init = {};        // first values of the networks
   bool colocated = false;
@@ -40,7 +40,7 @@ struct TrainOptions {
   std::string certificates;    // empty: the run's own
   bool insecure_network = false;
   bool bind_cores = true;  // give each worker its own cores
-  std::string python;      // interpreter; empty: that of $VIRTUAL_ENV
+  std::string python;      // interpreter; empty: from $VIRTUAL_ENV
   bool accept_changed_code = false;
   bool trace = false;
   std::string log_format = "text";  // or "json"
@@ -48,13 +48,13 @@ struct TrainOptions {
   std::string evaluate_cores;       // empty: the cores of the workers
   std::string evaluate_args;        // arguments of `gandem evaluate`
 
-  // Whether workers may run on hosts whose hardware and files differ.
+  // Returns whether workers may run on hosts with other hardware and files.
   bool elsewhere() const { return external || !start_by.empty(); }
 };
 
 struct StatusOptions {
   std::string run_dir;
-  std::string certificates;  // empty: the ones that `gandem train` was given
+  std::string certificates;  // empty: those given to `gandem train`
   bool json = false;
 };
 
@@ -68,7 +68,7 @@ struct WatchOptions {
 
 // A command that evaluation_job runs, such as `gandem sample`.
 struct EvaluationOptions {
-  std::vector<std::string> arguments;  // the command is the first
+  std::vector<std::string> arguments;  // the first names the command
 };
 
 enum class DatasetAction { kShow, kVerify, kPack };
@@ -77,16 +77,16 @@ enum class DatasetAction { kShow, kVerify, kPack };
 struct DatasetOptions {
   DatasetAction action = DatasetAction::kShow;
   std::string source;
-  // Path of a list of images to leave out, which `verify` writes; may be empty.
+  // List of images to leave out, written by `verify`; may be empty.
   std::string exclude;
   std::string member;  // data.member
 
-  // `show` only, except `output`, which names a folder for `pack`.
+  // Used by `show`. `pack` uses `output`, too, as the name of a folder.
   std::string recipe;       // its data section decides how images look
   int64_t image_size = 64;  // used without a recipe
   std::string output = "dataset.png";
 
-  // `pack` only.
+  // Used by `pack`.
   int64_t shard_bytes = int64_t{1} << 28;
   int64_t resize = 0;           // 0: images are copied as they are stored
   std::string crop = "CENTER";  // or NONE
@@ -96,7 +96,7 @@ struct ExplainOptions {
   std::string field;  // empty: list all
 };
 
-// No command to run: help, the version or an error was printed.
+// Help, the version or an error was printed; there is no command to run.
 struct NoCommand {
   int exit_code = 0;
 };
@@ -107,11 +107,11 @@ using Command = std::variant<
     ProfileOptions, PlanOptions, TrialsOptions, LaunchSlurmOptions,
     LaunchKubernetesOptions, DoctorOptions, LogsOptions, ExplainOptions>;
 
-// Prints help to `out` and errors to `err`.
+// Parses the arguments. Prints help to `out` and errors to `err`.
 Command ParseCommandLine(int argc, const char* const* argv, std::ostream& out,
                          std::ostream& err);
 
-// All flags and arguments, as "command --flag" and "command ARGUMENT".
+// Returns all flags and arguments, as "command --flag" and "command ARGUMENT".
 std::vector<std::string> AllFlags();
 
 }  // namespace gandem

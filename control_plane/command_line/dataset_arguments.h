@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The arguments of `gandem dataset`.
+// Arguments of `gandem dataset`.
 //
-// Owner: the parser of the command line, which keeps pointers into it.
-// Thread safety: one thread. Errors: CLI::ParseError.
+// Owner: the parser of the command line, which keeps pointers into it. Thread
+// safety: one thread. Errors: CLI::ParseError.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@ class DatasetArguments {
   DatasetArguments(const DatasetArguments&) = delete;
   DatasetArguments& operator=(const DatasetArguments&) = delete;
 
-  // The parsed options, or none if another command was given.
+  // Returns the parsed options, or nullopt if another command was given.
   std::optional<DatasetOptions> Given() const;
 
  private:

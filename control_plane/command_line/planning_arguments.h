@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The arguments of `gandem profile`, `plan`, `simulate` and `trials`.
+// Arguments of `gandem profile`, `plan`, `simulate` and `trials`.
 //
-// Owner: the parser of the command line, which keeps pointers into it.
-// Thread safety: one thread. Errors: CLI::ParseError.
+// Owner: the parser of the command line, which keeps pointers into it. Thread
+// safety: one thread. Errors: CLI::ParseError.
 #pragma once
 
 #include <optional>
@@ -30,10 +30,10 @@ class PlanningArguments {
   void SetEvaluateArguments(std::vector<std::string> arguments) {
     trials_.evaluate_arguments = std::move(arguments);
   }
-  // Whether the parsed command accepts arguments after --.
+  // Returns whether the parsed command accepts arguments after --.
   bool TakesEvaluateArguments() const;
 
-  // The parsed options, or none if another command was given.
+  // Returns the parsed options, or nullopt if another command was given.
   std::optional<Command> Given() const;
 
  private:

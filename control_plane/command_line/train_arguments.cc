@@ -39,7 +39,7 @@ constexpr char kCoordinateExamples[] =
     "  gandem coordinate recipes/mlp_smoke.textproto --run_dir /nfs/a \\\n"
     "      --listen alpha:7000 --start_by ./by_ssh.sh\n";
 
-// Checks that the recipe comes from exactly one place: RECIPE or a plan file.
+// Requires the recipe in exactly one place: RECIPE or a plan file.
 void CheckRecipeAndPlan(const TrainOptions& train) {
   const PlanFlags& flags = train.plan;
   if (flags.is_file() && !train.recipe.empty()) {

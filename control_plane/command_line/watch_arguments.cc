@@ -66,7 +66,6 @@ constexpr char kExplainExamples[] =
     "  gandem explain schedule.lag    prints all about one field\n"
     "  gandem explain learning_rate   prints every field of this name\n";
 
-// Adds a command on one run directory.
 CLI::App* AddOnRun(CLI::App& app, const char* name, const char* description,
                    const char* examples, std::string& run_dir) {
   CLI::App* const command = app.add_subcommand(name, description);
@@ -75,7 +74,6 @@ CLI::App* AddOnRun(CLI::App& app, const char* name, const char* description,
   return command;
 }
 
-// Adds a command on several run directories.
 CLI::App* AddOnRuns(CLI::App& app, const char* name, const char* description,
                     const char* examples, std::vector<std::string>& run_dirs) {
   CLI::App* const command = app.add_subcommand(name, description);

@@ -14,7 +14,6 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// The value on one line; the default for an absent field.
 std::string ValueText(const Message& message, const FieldDescriptor& field) {
   const Reflection& reflection = *message.GetReflection();
   google::protobuf::TextFormat::Printer printer;
@@ -38,8 +37,8 @@ std::string ValueText(const Message& message, const FieldDescriptor& field) {
   return text + "]";
 }
 
-// Whether a message field is compared field by field. An absent message
-// compares as its defaults, except a member of a oneof.
+// Returns whether to compare a message field by field. An absent message has
+// default values, unless it is a member of a oneof.
 bool IsEntered(const Message& a, const Message& b,
                const FieldDescriptor& field) {
   if (field.message_type() == nullptr || field.is_repeated()) return false;
@@ -68,8 +67,7 @@ void Compare(const Message& a, const Message& b, const std::string& prefix,
   }
 }
 
-// "--set ...=400" if the role's learning rate would now decay until another
-// round, otherwise "".
+// Returns "--set ...=400", which keeps the old end of the decay, or "".
 std::string OldEndOfDecay(const std::string& role, const RoleConfig& before,
                           const RoleConfig& after) {
   const auto end = [](const RoleConfig& config) {

@@ -15,7 +15,7 @@ absl::StatusOr<std::unique_ptr<ControlEndpoint>> ControlEndpoint::Open(
       new ControlEndpoint(run.StatePath("control.addr")));
   std::string address = options.listen;
   if (address.empty() && options.external) {
-    // Workers that outlive this process must find the next one.
+    // Workers outlive this process and must find its successor.
     const std::string path = run.StatePath("control.sock");
     if (path.size() > kMaxUnixPath) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -34,8 +34,7 @@ absl::StatusOr<std::unique_ptr<ControlEndpoint>> ControlEndpoint::Open(
   return endpoint;
 }
 
-// Removes the file before the server stops, so that no client calls a stopped
-// server.
+// Removes the file first, so that no client calls a stopped server.
 ControlEndpoint::~ControlEndpoint() { RemoveAll(address_file_).IgnoreError(); }
 
 }  // namespace gandem

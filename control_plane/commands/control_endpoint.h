@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The server of `gandem train`'s Control service, and the file with its
+// Server of the Control service in `gandem train`, and the file with its
 // address, run_dir/state/control.addr.
 //
 // Owner: `gandem train`. Thread safety: one thread.
@@ -25,13 +25,13 @@ class ControlEndpoint {
     bool external = false;    // keep the socket's path across restarts
   };
 
-  // `service` must outlive the endpoint. Errors: those of RpcServer::Start and
-  // of writing the file; INVALID_ARGUMENT for a path that is too long.
+  // Starts the server and writes the file. `service` must outlive the endpoint.
+  // Returns errors of RpcServer::Start and of writing the file, and
+  //   INVALID_ARGUMENT  the path of the unix socket is too long
   static absl::StatusOr<std::unique_ptr<ControlEndpoint>> Open(
       const Options& options, ControlService* service);
   ControlEndpoint(const ControlEndpoint&) = delete;
   ControlEndpoint& operator=(const ControlEndpoint&) = delete;
-  // Stops listening and removes control.addr.
   ~ControlEndpoint();
 
   std::string address() const { return server_->address(); }
@@ -41,7 +41,7 @@ class ControlEndpoint {
       : address_file_(std::move(address_file)) {}
 
   const std::string address_file_;
-  std::unique_ptr<SocketFolder> folder_;  // or null
+  std::unique_ptr<SocketFolder> folder_;  // null with --listen or --external
   std::unique_ptr<RpcServer> server_;
 };
 

@@ -86,7 +86,7 @@ std::string SeenText(const DataConfig& data, const ImageStore& store) {
       data.horizontal_flip() ? ", mirrored at random" : "");
 }
 
-// A progress bar on one line of a terminal; prints nothing to other outputs.
+// Progress bar on one line of a terminal; prints nothing to other outputs.
 class SurveyProgress {
  public:
   SurveyProgress(int64_t total, std::ostream& err)
@@ -118,7 +118,7 @@ Survey SurveyWithProgress(const ImageStore& store, int64_t most,
                       [&](int64_t done) { progress.Show(done); });
 }
 
-// The recipe's data section, or defaults, with options.source as the source.
+// Returns the recipe's data section, or defaults, with options.source alone.
 absl::StatusOr<DataConfig> DataOf(const DatasetOptions& options) {
   DataConfig data;
   if (!options.recipe.empty()) {
@@ -142,19 +142,18 @@ absl::StatusOr<DataConfig> DataOf(const DatasetOptions& options) {
   return data;
 }
 
-// Without a recipe, tensors keep their stored shape and scale.
+// Keeps the stored shape and scale of tensors.
 void TakeAsStored(const ImageStore& store, DataConfig& data) {
   data.set_image_size(store.tensors()->shape.height);
   data.set_tensor_scale(1);
 }
 
-// Escapes control characters, which a terminal would obey.
+// Escapes control characters for a terminal.
 std::string Shown(absl::string_view text) {
   return Printable(text, std::numeric_limits<int>::max());
 }
 
-// The reason without the image's name. The name contains the location of the
-// source, and lists must not depend on it.
+// Returns the reason without the image's name, which has the source's path.
 std::string ReasonAlone(const ImageStore& store, const UnreadableImage& image) {
   absl::string_view reason = image.reason;
   absl::ConsumePrefix(&reason, absl::StrCat(store.NameOf(image.index), ": "));
@@ -200,7 +199,7 @@ absl::StatusOr<PackedImages> PackWithProgress(const ImageStore& store,
       });
 }
 
-// Adds the next step to the error of a failed `pack`.
+// Adds advice on the next step to the error of a failed `pack`.
 absl::Status WithWayOn(const absl::Status& status,
                        const DatasetOptions& options) {
   std::string way;
@@ -230,8 +229,7 @@ void SayIfTooMany(int64_t left_out, int64_t images, double most,
          "them\n";
 }
 
-// A grid of tensors of any shape, divided by their largest magnitude if it
-// exceeds 1.
+// Draws a grid of tensors of any shape, scaled down to magnitudes up to 1.
 absl::StatusOr<PixelImage> TensorSheet(const ImageStore& store) {
   const StoredFormat format = *store.tensors();
   const auto sample_values = static_cast<size_t>(format.shape.NumValues());
@@ -264,7 +262,7 @@ absl::StatusOr<PixelImage> ContactSheet(const OpenedData& opened,
 
 }  // namespace
 
-// A picture in the folder of the images would become an image of the dataset.
+// Rejects output in the folder of the images: it would join the dataset.
 absl::Status CheckOutput(const DatasetOptions& options) {
   if (IsUrl(options.source)) return absl::OkStatus();
   std::error_code error;
@@ -328,7 +326,7 @@ absl::StatusOr<int> VerifyDataset(const DatasetOptions& options,
                      "overwritten: name another file, or remove it"));
   }
   OpenedSource opened = [&] {
-    // Only opening the source has a time limit, not reading all images.
+    // The time limit applies to opening the source, not to reading all images.
     const FilePatience patience("gandem dataset");
     return OpenSource(options.source, {.member = options.member});
   }();

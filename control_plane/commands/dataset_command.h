@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `gandem dataset show`, `verify` and `pack` inspect, check and repack a
-// dataset.
+// `gandem dataset show`, `verify` and `pack`.
 //
 // Owner: main(). Thread safety: one thread, which starts others to read images.
 #pragma once

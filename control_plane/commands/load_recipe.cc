@@ -20,7 +20,7 @@
 namespace gandem {
 namespace {
 
-// Parses the text, or returns the config if the text is empty.
+// Returns the config in source.text, or source.config if the text is empty.
 absl::StatusOr<RunConfig> AsWritten(const RecipeSource& source) {
   if (source.text.empty()) return source.config;
   RunConfig config;
@@ -28,7 +28,7 @@ absl::StatusOr<RunConfig> AsWritten(const RecipeSource& source) {
   return config;
 }
 
-// Whether data.num_classes comes from the images of --data.
+// Returns whether data.num_classes comes from the images of --data.
 bool TakesClasses(const RecipeSource& recipe) {
   return !recipe.data.empty() &&
          std::ranges::none_of(recipe.sets, [](const std::string& set) {
@@ -53,7 +53,7 @@ absl::Status UseData(const std::string& data, RunConfig& config) {
   return absl::OkStatus();
 }
 
-// Folders with recipes: the current one, the installed one and the source tree.
+// Returns the current, the installed and the source tree's recipe folder.
 std::vector<std::string> RecipeFolders() {
   std::vector<std::string> folders = {"recipes"};
   const absl::StatusOr<std::string> binaries = BinaryFolder();
@@ -64,7 +64,7 @@ std::vector<std::string> RecipeFolders() {
   return folders;
 }
 
-// Advice for a recipe that was given by its name without a path.
+// Returns advice for a recipe that was given as a bare name.
 std::string HintFor(const std::string& name) {
   for (const std::string& folder : RecipeFolders()) {
     for (const char* const ending : {"", ".textproto"}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loads the recipe of a command line: its file with --data and --set applied.
+// Loads a recipe file and applies --data and --set.
 //
 // Thread safety: any thread. Errors: those of files and configs, by field.
 #pragma once
@@ -16,30 +16,28 @@
 namespace gandem {
 
 struct RecipeSource {
-  std::string name = {};               // in messages: its path
-  std::string text = {};               // the file's text, may be empty
+  std::string name = {};               // path, for messages
+  std::string text = {};               // contents of the file; may be empty
   RunConfig config = {};               // used if `text` is empty
-  std::string data = {};               // --data; empty: the recipe's images
+  std::string data = {};               // --data; empty: as in the recipe
   std::vector<std::string> sets = {};  // --set "path.to.field=value"
 };
 
-// Reads the text of a recipe or plan. NOT_FOUND suggests a recipe of gandem's
-// if `path` is a bare name.
+// Reads a recipe or plan. NOT_FOUND suggests a path for a bare name.
 absl::StatusOr<std::string> ReadRecipe(const std::string& path);
 
 struct SeenRecipe {
   RunConfig config;  // valid; fields that were not given are unset
-  SeenDataset data;  // empty text: this machine has no data.source
+  SeenDataset data;  // empty text: data.source is not on this machine
 };
 
-// Checks the recipe, inspects its images and checks it again, because a network
-// may not fit these images. `elsewhere`: the images may be on other machines; a
-// source missing here counts as color unless data.channels is set.
-// Errors name the place in the text.
+// Checks the recipe, inspects its images, and checks that the networks fit
+// them. `elsewhere`: the images may be on other machines; a source missing here
+// counts as color unless data.channels is set. Errors name the place.
 absl::StatusOr<SeenRecipe> SeeRecipe(const RecipeSource& source,
                                      bool elsewhere);
-// For profiling and planning, which need only the images' shape: the recipe's
-// images may be on other machines, the images of --data may not.
+// Loads a recipe for profiling and planning, which need only the images' shape.
+// The images of --data must be on this machine, the recipe's need not.
 absl::StatusOr<SeenRecipe> SeeRecipe(const std::string& path,
                                      const std::string& data,
                                      const std::vector<std::string>& sets);

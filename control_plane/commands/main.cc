@@ -68,8 +68,7 @@ int End(const absl::Status& status, const char* command = "gandem") {
   return ExitCodeOf(status);
 }
 
-// Waits up to `limit` for SIGINT or SIGTERM, which are blocked. True: a signal
-// arrived.
+// Waits for SIGINT or SIGTERM, which are blocked. Returns false after `limit`.
 bool SignalWithin(absl::Duration limit) {
   sigset_t signals;
   sigemptyset(&signals);
@@ -82,8 +81,8 @@ bool SignalWithin(absl::Duration limit) {
 int Run(const NoCommand& command) { return command.exit_code; }
 
 int Run(const TrainOptions& options) {
-  // Before any thread starts. A closed pipe must fail the write, not end the
-  // process.
+  // Signals are blocked before any thread starts. With SIGPIPE blocked, a
+  // closed pipe fails the write instead of ending the process.
   BlockSignals(kTrainSignals);
   BlockSignals({SIGPIPE});
   const auto exit_code = RunTrain(options, STDOUT_FILENO);
@@ -154,7 +153,7 @@ int Run(const SimulatePlanOptions& options) {
   return End(SimulatePlan(options, std::cout), "gandem simulate");
 }
 
-// Stops reading at SIGINT or SIGTERM, which the caller has blocked.
+// Loads the recipe until SIGINT or SIGTERM, which the caller has blocked.
 absl::StatusOr<SeenRecipe> SeeRecipeHearing(const ProfileOptions& options) {
   const FilePatience patience("gandem profile");
   const InterruptibleReads reads;
@@ -186,7 +185,6 @@ absl::StatusOr<ProfileRequest> RequestOf(const ProfileOptions& options) {
 }
 
 int Run(const ProfileOptions& options) {
-  // Before any thread starts.
   BlockSignals({SIGINT, SIGTERM});
   BlockSignals({SIGPIPE});
   const auto request = RequestOf(options);
@@ -228,8 +226,7 @@ int Run(const LaunchKubernetesOptions& options) {
   return End(LaunchKubernetes(options, std::cout), "gandem launch kubernetes");
 }
 
-// Runs the checks of `gandem train`. Workers on other hosts may see data that
-// this host does not.
+// Runs the checks of `gandem train`. Only workers' hosts may have the dataset.
 absl::StatusOr<RunConfig> CheckAsTrain(const DoctorOptions& options) {
   TrainOptions train;
   train.run_dir = options.run_dir;
@@ -241,7 +238,6 @@ absl::StatusOr<RunConfig> CheckAsTrain(const DoctorOptions& options) {
 }
 
 int Run(const DoctorOptions& options) {
-  // Before any thread starts.
   BlockSignals({SIGINT, SIGTERM});
   BlockSignals({SIGPIPE});
   const FilePatience patience("gandem doctor");
@@ -258,7 +254,7 @@ int Run(const DoctorOptions& options) {
 }
 
 int Run(const LogsOptions& options) {
-  // Ctrl-C ends the wait, and held back lines are still printed.
+  // Ctrl-C ends the wait, but not the printing of buffered lines.
   BlockSignals({SIGINT, SIGTERM});
   const FilePatience patience("gandem logs");
   const LogsHooks hooks = {
@@ -281,14 +277,14 @@ int Run(const ExplainOptions& options) {
   return kExitOk;
 }
 
-// Whether the reader is still there: one that left (`| head`) is no error.
+// Returns whether `fd` has a reader. A reader may exit early (`| head`).
 bool SomebodyReads(int fd) {
   pollfd out = {.fd = fd, .events = POLLOUT, .revents = 0};
   return poll(&out, 1, 0) < 0 || (out.revents & POLLERR) == 0;
 }
 
-// Fails a command whose output could not be written. A run of `gandem train`
-// keeps its own exit code.
+// Returns an error code if a command's output could not be written. A run of
+// `gandem train` keeps its own exit code.
 int EndOf(const Command& command, int exit_code) {
   if (std::holds_alternative<TrainOptions>(command)) return exit_code;
   errno = 0;  // the errno of an earlier failed write is lost

@@ -34,8 +34,7 @@
 namespace gandem {
 namespace {
 
-// Protobuf messages and the config contain the folder's path, which must be
-// UTF-8.
+// Requires a UTF-8 path, because protobuf messages and the config contain it.
 absl::Status CheckUtf8(const std::string& run_dir) {
   if (IsValidUtf8(run_dir)) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -77,8 +76,8 @@ absl::StatusOr<std::vector<int>> EvaluateCores(const TrainOptions& options) {
   return cores;
 }
 
-// If only the workers' machines have the dataset, the config must contain
-// everything that is otherwise read from the dataset.
+// Checks a config whose dataset is only on the workers' machines. The config
+// must contain everything that is otherwise read from the dataset.
 absl::Status CheckUnseen(const DataConfig& data) {
   if (!data.exclude().empty() && data.exclude_sha256().empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -97,7 +96,7 @@ absl::Status CheckUnseen(const DataConfig& data) {
 
 struct Choice {
   RecipeSource recipe = {};
-  std::optional<Plan> plan = {};  // its first candidate is the recipe
+  std::optional<Plan> plan = {};  // the recipe is its first candidate
   bool colocated = false;
   RunConfig given = {};  // fields that were not given are unset
   SeenDataset data = {};
@@ -145,7 +144,7 @@ absl::Status LoadConfig(bool elsewhere, Choice& choice) {
   return Annotate(KnowOwnNetworks(choice.given), choice.recipe.name);
 }
 
-// The config that workers get: absolute paths and all defaults.
+// Returns the config that workers get: absolute paths and all defaults.
 EffectiveRunConfig Completed(RunConfig given) {
   MakePathsAbsolute(*given.mutable_data());
   return EffectiveRunConfig::OfValid(given);
@@ -159,7 +158,6 @@ absl::StatusOr<std::string> AbsolutePath(const std::string& path) {
   return resolved;
 }
 
-// Advice on a difference between configs; may be empty.
 std::string ResumeHint(const RunConfig& old_config, const RunConfig& config) {
   if (CodeHasChanged(old_config, config)) {
     return "the file of a network has been changed; --accept_changed_code "
@@ -172,8 +170,7 @@ std::string ResumeHint(const RunConfig& old_config, const RunConfig& config) {
   return DecayHint(old_config, config);
 }
 
-// Checks that the run can resume under `config`. Returns a notice for the user,
-// mostly empty.
+// Checks that the run can resume under `config`. Returns a notice or "".
 absl::StatusOr<std::string> CheckResume(const std::string& run_dir,
                                         const FoundCheckpoint& newest,
                                         const RunConfig& config,
@@ -196,7 +193,7 @@ absl::StatusOr<std::string> CheckResume(const std::string& run_dir,
   MakePathsAbsolute(old_data);
   GANDEM_RETURN_IF_ERROR(
       TakeMovedDataset(run_dir, config.data(), seen, old_data));
-  // A run whose images are on other machines may not know which ones they are.
+  // The listing may be unknown if the images are on other machines.
   if (old_data.listing_sha256().empty() ||
       config.data().listing_sha256().empty()) {
     old_data.set_listing_sha256(config.data().listing_sha256());
@@ -240,7 +237,7 @@ Coordinator::Options CoordinatorOptions(const std::string& run_dir,
       .heartbeat_timeout = absl::Seconds(control.heartbeat_timeout_seconds()),
       .join_timeout = absl::Seconds(control.join_timeout_seconds()),
       .grace = absl::Seconds(control.grace_seconds()),
-      // None: derived from the run's own round times.
+      // nullopt: derived from the run's round times.
       .progress_timeout = control.progress_timeout_seconds() < 0
                               ? std::nullopt
                               : std::optional(absl::Seconds(
@@ -265,13 +262,12 @@ Coordinator::Options CoordinatorOptions(const std::string& run_dir,
           .evaluate_every = options.evaluate_every};
 }
 
-// Number of cores for the workers.
 int TrainingCores(const std::vector<int>& evaluate_cores) {
   const auto cores = CoresWithout(AllowedCores(), evaluate_cores).size();
   return std::min(static_cast<int>(cores), UsableCores());
 }
 
-// Makes a plan if --plan AUTO asks for it, and adds notices about the plan.
+// Makes a plan for --plan AUTO if the run has none. Adds notices about it.
 absl::Status FollowPlan(const TrainOptions& options, const std::string& run_dir,
                         bool begins, int cores, const ProfileMaker& measure,
                         Choice& choice) {
@@ -294,7 +290,7 @@ absl::Status FollowPlan(const TrainOptions& options, const std::string& run_dir,
   return CheckMachineHas(*choice.plan, cores, options.elsewhere());
 }
 
-// Writes the files that workers read and that a resume compares with.
+// Writes the files that the workers and later resumes read.
 absl::Status WriteRun(const TrainOptions& options, RunSetup& setup) {
   GANDEM_RETURN_IF_ERROR(RecordDataset(setup.run_dir, setup.dataset_contents));
   GANDEM_ASSIGN_OR_RETURN(
@@ -373,7 +369,7 @@ absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options,
         stopped_measuring = absl::IsCancelled(profile.status());
         return profile;
       });
-  // The error of `measure` says how to resume; no images were read.
+  // The error of `measure` already says how to resume.
   if (stopped_measuring) return setup.status();
   absl::Status prepared = setup.status();
   if (prepared.ok()) prepared = WriteRun(options, *setup);

@@ -31,36 +31,33 @@ struct RunSetup {
   RunLock lock;
   std::string run_dir;  // absolute path
   EffectiveRunConfig config;
-  bool begins = true;                 // there is no checkpoint yet
+  bool begins = true;                 // the folder has no checkpoint yet
   std::string dataset_contents = {};  // hashes to record; may be empty
   WorkerProgram program;
   Coordinator::Options coordinator;
   ThreadsByWorker threads;
   std::vector<int> evaluate_cores;  // reserved for evaluations
-  std::optional<Plan> plan;         // its first candidate is run
-  // Lines for the user about the plan, the dataset and the resume.
+  std::optional<Plan> plan;         // the run follows its first candidate
+  // Messages about the plan, the dataset and the resume.
   std::vector<std::string> notices;
 };
 
 // Checks everything that can be checked before workers start. Creates the
-// folder if needed and writes only its lock into it.
-//   INVALID_ARGUMENT     a faulty recipe, conflicting flags, or a folder whose
-//                        path is not UTF-8.
-//   the errors of CheckDataset (run_dataset.h), of users' networks
-//   (programs/own_networks.h, programs/worker_program.h) and of plans
-//   (planner_commands/plan_command.h).
-//   ALREADY_EXISTS       another `gandem train` uses the folder.
-//   FAILED_PRECONDITION  its checkpoints have another config (lists the fields
-//                        that differ) or more rounds, or a file is in the place
-//                        of a folder.
-//   DATA_LOSS            all its checkpoints are damaged.
-//   the file's error     the folder cannot be written.
-// `measure` makes the profile for --plan AUTO.
+// folder if needed and writes only a lock file into it. `measure` makes the
+// profile for --plan AUTO. Returns errors of CheckDataset (run_dataset.h), of
+// users' networks (programs/own_networks.h, programs/worker_program.h), of
+// plans (planner_commands/plan_command.h), of writing to the folder, and
+//   INVALID_ARGUMENT  faulty recipe, conflicting flags, or a path that is not
+//       UTF-8
+//   ALREADY_EXISTS  another `gandem train` uses the folder
+//   FAILED_PRECONDITION  the checkpoints have another config (lists the fields
+//       that differ) or more rounds, or a file is in the place of a folder
+//   DATA_LOSS  all checkpoints are damaged
 absl::StatusOr<RunSetup> CheckRun(const TrainOptions& options,
                                   const ProfileMaker& measure = {});
 
-// Checks the run, then writes the files that its workers read. Errors: those of
-// CheckRun, and CANCELLED if a signal arrives meanwhile.
+// Runs CheckRun() and writes the files that workers read. Returns the errors of
+// CheckRun(), and CANCELLED if a signal arrives meanwhile.
 absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options,
                                     const ProfileMaker& measure = {});
 

@@ -14,12 +14,11 @@ namespace {
 
 constexpr int64_t kMaxPathBytes = 8192;
 
-// Written in place of the certificates' path for --insecure_network. It cannot
-// be a path, because paths in the file are absolute.
+// Content of the note for --insecure_network; no absolute path equals it.
 constexpr char kInsecure[] = "insecure_network";
 
-// The file with the path of the certificates that replace the run's, or
-// kInsecure. Absent if the run uses its own certificates.
+// Returns the path of the note. The note holds the path of the certificates
+// that replace the run's own, or kInsecure; a run with its own has no note.
 std::string NotePath(const std::string& run_dir) {
   return run_dir + "/state/control.certificates";
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The credentials of a run: the secrets in RUN_DIR/state, and the certificates
-// that the user of `gandem train` chose instead, whose path it writes to the
-// run folder for `gandem status`.
+// Credentials of a run: the secrets in RUN_DIR/state, or the certificates given
+// to `gandem train`, whose path the run folder keeps for `gandem status`.
 //
 // Owner: `gandem train`; `gandem status` reads. Thread safety: one thread.
 // Errors: those of ReadToken, Certificates::Load and of files.
@@ -18,17 +17,17 @@
 
 namespace gandem {
 
-// Creates missing secrets of the run, and sets the credentials of this process.
-// `certificates`: see Certificates::Load; empty: the run's own.
+// Creates missing secrets of the run and sets the credentials of this process.
+// `certificates` (see Certificates::Load): empty selects the run's own.
 absl::Status TakeRunCredentials(const std::string& run_dir,
                                 const std::string& certificates,
                                 bool insecure_network);
 
-// Arguments that tell a worker of this `gandem train` which credentials to use.
+// Returns the flags that give a worker of this `gandem train` its credentials.
 std::vector<std::string> CredentialFlags();
 
-// Loads credentials to call the running `gandem train` of a run folder. Empty
-// `certificates`: the ones that `gandem train` was given.
+// Loads credentials for calls to the running `gandem train` of a run folder.
+// Empty `certificates` selects those given to `gandem train`.
 absl::StatusOr<std::shared_ptr<const Credentials>> CredentialsOfRun(
     const std::string& run_dir, const std::string& certificates);
 

@@ -44,7 +44,6 @@ std::string AbsoluteOrUrl(const std::string& path) {
   return IsUrl(path) ? path : AbsoluteName(path);
 }
 
-// Adds advice to the error of a missing file.
 absl::Status WithWayToMakeIt(const absl::Status& status,
                              const DataConfig& data) {
   if (!absl::IsNotFound(status) || IsUrl(ImagesPath(data))) return status;
@@ -180,7 +179,7 @@ absl::Status TakeMovedDataset(const std::string& run_dir,
   for (const DataPath& path : kDataPaths) {
     *(old.*path.mutable_path)() = (data.*path.get)();
   }
-  // Files in another kind of archive may have other names.
+  // File names may differ between kinds of archives.
   old.set_listing_sha256(data.listing_sha256());
   return absl::OkStatus();
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks the dataset of a run before its workers start: that it can be opened,
-// and that a moved dataset has the contents that the run began with.
+// Checks the dataset of a run before its workers start: whether it can be
+// opened, and whether a moved dataset has its original contents.
 //
-// Owner: `gandem train`. Thread safety: one thread, which a FilePatience
-// (common/stalls/file_patience.h) watches: a hanging mount ends the command.
-// Errors name the field of the config (data.idx_images ...) and the file.
+// Owner: `gandem train`. Thread safety: one thread, watched by a FilePatience
+// (common/stalls/file_patience.h), so a hanging mount ends the command. Errors
+// name the field of the config (data.idx_images ...) and the file.
 #pragma once
 
 #include <optional>
@@ -18,14 +18,13 @@
 
 namespace gandem {
 
-// Makes paths absolute, because workers have other working directories. URLs
-// stay unchanged.
+// Makes paths absolute, because workers have other folders. Keeps URLs.
 void MakePathsAbsolute(DataConfig& data);
 
 // A data.source that was inspected and stays open for later checks.
 struct SeenDataset {
   std::string text = {};                  // describes the dataset in one line
-  std::optional<OpenedData> opened = {};  // none without a data.source
+  std::optional<OpenedData> opened = {};  // nullopt: data.source is unset
 };
 
 // Opens data.source, if set, and writes into `data` the fields that depend on
@@ -35,22 +34,23 @@ struct SeenDataset {
 absl::StatusOr<SeenDataset> LookAtSource(DataConfig& data, bool takes_classes);
 
 // Checks that workers can read the dataset: the opened one in `seen`, or the
-// files that `data` names. `elsewhere`: only the workers' machines may have it.
-//   NOT_FOUND ...      the system's error.
-//   INVALID_ARGUMENT   a pipe or a device, or an error of OpenDataset.
-//   DATA_LOSS          truncated or damaged.
+// files that `data` names. `elsewhere`: the dataset may exist only on the
+// workers' machines.
+//   NOT_FOUND ...  error of the system
+//   INVALID_ARGUMENT  a pipe or a device, or an error of OpenDataset
+//   DATA_LOSS  truncated or damaged
 absl::Status CheckDataset(const DataConfig& data, const SeenDataset& seen,
                           bool elsewhere);
 
-// One line "FIELD SHA-256" per file or source (ImageStore::Fingerprint); equal
-// texts mean equal datasets. Empty if the run has its record already, or if
-// this machine lacks the dataset.
+// Returns one line "FIELD SHA-256" per file or source
+// (ImageStore::Fingerprint). Equal texts mean equal datasets. Returns "" if the
+// run has a record already, or if this machine lacks the dataset.
 absl::StatusOr<std::string> ContentsToRecord(const std::string& run_dir,
                                              const DataConfig& data,
                                              const SeenDataset& seen,
                                              bool begins);
 
-// Writes the text of ContentsToRecord to run_dir/state/, for TakeMovedDataset.
+// Writes the result of ContentsToRecord() to run_dir/state/.
 absl::Status RecordDataset(const std::string& run_dir,
                            const std::string& contents);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The progress of a run, from its running `gandem train` or, without one, from
-// its files.
+// Status of a run, from its running `gandem train` or from its files.
 //
 // Thread safety: any thread.
 #pragma once
@@ -17,10 +16,10 @@ namespace gandem {
 
 // Asks the running `gandem train` until `deadline`, then reads the files. If
 // `gandem train` does not answer, the state is UNREACHABLE (or FINISHED,
-// according to the files) and the detail gives the reason.
-// `certificates`: see CredentialsOfRun.
-//   NOT_FOUND  the folder holds no run.
-//   DATA_LOSS  all its checkpoints are damaged.
+// according to the files) and the detail gives the reason. `certificates`: see
+// CredentialsOfRun.
+//   NOT_FOUND  the folder holds no run
+//   DATA_LOSS  all checkpoints are damaged
 absl::StatusOr<StatusReply> GetRunStatus(const std::string& run_dir,
                                          const std::string& certificates,
                                          absl::Time deadline);

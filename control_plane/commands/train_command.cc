@@ -45,10 +45,10 @@ namespace gandem {
 namespace {
 
 constexpr absl::Duration kLoopInterval = absl::Milliseconds(50);
-// At the end of a run, workers have this long to exit, and the same time again
-// after SIGTERM; less if control.grace_seconds is less. Chosen.
+// Time for workers to exit at the end of a run, granted again after SIGTERM. A
+// shorter control.grace_seconds applies instead. Chosen.
 constexpr absl::Duration kMaxLeaveTime = absl::Seconds(10);
-// From a second Ctrl-C, or the end of the run, to the end of the process.
+// Time from a second Ctrl-C, or the end of the run, to the end of the process.
 constexpr absl::Duration kMaxEndTime = absl::Seconds(10);
 constexpr absl::Duration kMetricsErrorInterval = absl::Minutes(1);
 constexpr int kExitAtOnce = 128 + SIGINT;
@@ -66,21 +66,18 @@ class TrainCommand {
 
  private:
   absl::Status Start();
-  // With --external, prints the commands that start the workers.
+  // Starts the workers. With --external, prints the commands to start them.
   absl::Status StartWorkers();
   void OnMetrics(const HeartbeatRequest& request, int64_t first_round);
-  // One turn of the loop: child processes, timers, signals and output.
+  // Polls child processes, timers, signals and output once.
   void Turn();
-  // Divides the cores of this host among its workers.
   void PlaceWorkers(Launcher::Options& options);
   absl::Status StartWatcher();
   absl::Status StartMonitoring();
-  // Adds what the coordinator does not know.
   StatusReply CompleteStatus(StatusReply reply) const;
-  // Waits until the last checkpoint is evaluated. False: the user wants to
-  // exit.
+  // Waits for the last evaluation. Returns false if the user wants to exit.
   bool LetWatcherFinish();
-  // Waits until the workers have exited. False: the user wants to exit at once.
+  // Waits for the workers' exits. Returns false if the user wants to exit.
   bool LetWorkersLeave(const RunOutcome& outcome);
   bool WaitUntilGone(absl::Duration time);
   // Called on the signal thread.
@@ -113,8 +110,8 @@ class TrainCommand {
   absl::Mutex mu_;
   int64_t metrics_epoch_ ABSL_GUARDED_BY(mu_) = 0;
   NewRecords new_records_ ABSL_GUARDED_BY(mu_);
-  ExitDeadline end_;  // outlives the members that a disk may hold up
-  // In order of construction; each uses those above it.
+  ExitDeadline end_;  // outlives members that a disk may hold up
+  // Constructed in this order; each member may use the members above it.
   std::unique_ptr<MetricsWriter> metrics_;
   std::unique_ptr<Coordinator> coordinator_;
   std::unique_ptr<MetricsEndpoint> monitoring_;  // or null
@@ -310,8 +307,7 @@ void TrainCommand::Turn() {
 
 void TrainCommand::OnSignal(int signal) {
   wishes_.OnSignal(signal);
-  // The grace period may begin a second time, a commit may take as long again,
-  // and workers are told to exit in three ways.
+  // Allow for two grace periods, a commit, and three ways to stop workers.
   EndWithin(wishes_.at_once() ? kMaxEndTime
                               : 3 * setup_.coordinator.epoch.grace +
                                     3 * kMaxLeaveTime + kMaxEndTime,
@@ -381,7 +377,7 @@ absl::StatusOr<int> RunTrain(const TrainOptions& options, int out) {
                                               const std::string& folder) {
         return MeasureProfile(recipe, options.python, folder);
       }));
-  // Before threads start, so that threads and workers inherit the cores.
+  // Set before threads start, so that threads and workers inherit the cores.
   if (!setup.evaluate_cores.empty()) {
     GANDEM_RETURN_IF_ERROR(
         RunOnCores(CoresWithout(AllowedCores(), setup.evaluate_cores)));

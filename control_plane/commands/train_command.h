@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `gandem train` hosts the Control service, starts the workers, shows progress
-// and ends with the run. Order of shutdown: the workers exit (or are killed),
+// and exits with the run. Order of shutdown: the workers exit (or are killed),
 // the server stops, the last metrics are written, the lock is released.
 //
 // Owner: main(). Thread safety: the main thread, with the signals of
@@ -20,8 +20,7 @@ namespace gandem {
 inline constexpr std::initializer_list<int> kTrainSignals = {SIGINT, SIGTERM,
                                                              SIGHUP};
 
-// Returns the exit code. Prints progress to the descriptor `out` without
-// waiting for its reader.
+// Returns the exit code. Prints progress to `out`; never waits for a reader.
 absl::StatusOr<int> RunTrain(const TrainOptions& options, int out);
 
 }  // namespace gandem

@@ -33,8 +33,7 @@ void AppendParts(const std::string& text, std::vector<std::string>& arguments) {
   }
 }
 
-// Has evaluation_job check the arguments, which takes seconds. It does not open
-// the files that the arguments name.
+// Lets evaluation_job check the arguments without opening their files.
 absl::Status CheckArguments(const TrainingWatcher::Options& options) {
   if (options.arguments.empty()) return absl::OkStatus();
   GANDEM_ASSIGN_OR_RETURN(

@@ -23,14 +23,14 @@ class TrainingWatcher {
     std::string run_dir;          // required
     int64_t every = 0;            // rounds, required
     std::vector<int> cores = {};  // empty: all, at the lowest priority
-    std::string arguments = {};   // of `gandem evaluate`, with spaces between
+    std::string arguments = {};   // for `gandem evaluate`, space-separated
     std::string python = {};      // see WorkerProgram
   };
 
-  //   INVALID_ARGUMENT   evaluation_job refuses the arguments; quotes its
-  //                      message.
-  //   DEADLINE_EXCEEDED  evaluation_job has not answered within minutes.
-  //   the errors of ChildProcess::Start.
+  // Starts the child. Returns errors of ChildProcess::Start, and
+  //   INVALID_ARGUMENT  evaluation_job rejects the arguments; quotes its
+  //       message
+  //   DEADLINE_EXCEEDED  evaluation_job has not answered within minutes
   static absl::StatusOr<TrainingWatcher> Start(const Options& options);
 
   // Returns new lines of the child's log and rotates a long log. Never waits.
@@ -45,7 +45,7 @@ class TrainingWatcher {
   std::vector<std::string> TakeLines();
 
   ChildProcess child_;
-  int64_t read_;  // bytes of the log that were shown
+  int64_t read_;  // bytes of the log already returned
   bool running_ = true;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requests of the user by signals: the first signal asks the run to stop at a
-// checkpoint, a second Ctrl-C ends it at once. Wrappers such as
+// Stop requests of the user, sent as signals. The first signal asks the run to
+// stop at a checkpoint, a second Ctrl-C ends it at once. Wrappers such as
 // `timeout -s INT` often pass one Ctrl-C on twice, to the process and to its
 // group, so a repetition within kSameWish does not count.
 //
@@ -46,7 +46,7 @@ class UserWishes {
     AwaitUntil(&mu_, absl::Condition(&news_), deadline);
     news_ = false;
   }
-  // Empty: no request to stop.
+  // Returns "" if there is no request to stop.
   std::string stop_reason() {
     absl::MutexLock lock(&mu_);
     return stop_reason_;
@@ -63,7 +63,7 @@ class UserWishes {
  private:
   absl::Mutex mu_;
   bool news_ ABSL_GUARDED_BY(mu_) = false;
-  // Time of the first Ctrl-C; infinite future: none yet.
+  // Time of the first Ctrl-C; infinite future if there was none.
   absl::Time interrupted_at_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();
   bool at_once_ ABSL_GUARDED_BY(mu_) = false;
   std::string stop_reason_ ABSL_GUARDED_BY(mu_);

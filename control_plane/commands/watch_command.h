@@ -16,8 +16,7 @@
 
 namespace gandem {
 
-// Prints results to `out` and failures that do not end the command to standard
-// error.
+// Prints results to `out`, and failures that are not fatal to stderr.
 absl::Status RunWatch(const WatchOptions& options, FILE* out);
 
 }  // namespace gandem

@@ -17,8 +17,8 @@ namespace {
 
 constexpr int64_t kMaxFiles = 1000;
 
-// Whether the name stays inside the checkpoint's folder and is no file of the
-// coordinator.
+// Returns whether `name` is a file in the checkpoint's folder, not the
+// manifest.
 bool IsShardName(const std::string& name) {
   return !name.empty() && name.size() <= 255 && name[0] != '.' &&
          name.find('/') == std::string::npos &&
@@ -100,7 +100,7 @@ void CheckpointCommits::CompareStates(const Reports& reports, Job& job) {
     Parting parting;
     std::vector<uint32_t> states;
   };
-  std::map<std::string, Fleet> fleets;  // by the name of the role
+  std::map<std::string, Fleet> fleets;  // by role name
   for (const auto& [worker, report] : reports) {
     for (const CheckpointFile& file : report.files()) {
       if (!file.has_state_crc32c()) continue;

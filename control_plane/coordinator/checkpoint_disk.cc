@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kShownTensors = 3;
 
-// "'model.a', 'model.b' and 'model.c' and 4 more"
+// Example: "'model.a', 'model.b' and 'model.c' and 4 more".
 std::string TensorsText(const absl::StatusOr<std::vector<std::string>>& names) {
   if (!names.ok() || names->empty()) return "tensors that cannot be told";
   const auto shown =
@@ -62,7 +62,7 @@ std::vector<std::string> CheckpointDisk::TidyUp(
                              const absl::Status& done) {
     if (!done.ok()) notes.push_back(absl::StrCat(what, done.message()));
   };
-  if (!committed.ok()) {  // free the space, above all on a full disk
+  if (!committed.ok()) {  // free the space of a failed commit
     note("",
          RemoveAll(PendingCheckpointPath(run_dir_, job.step, job.run_epoch)));
     return notes;

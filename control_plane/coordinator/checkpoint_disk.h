@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The coordinator's disk work for checkpoints: commits complete ones, links
-// those that are due for evaluation, and prunes.
+// Disk operations of the coordinator for checkpoints: commits complete
+// checkpoints, links those that are due for evaluation, and prunes old ones.
 //
-// Owner: the coordinator, which calls it without its own lock because a disk
-// may be slow. Thread safety: any thread.
+// Owner: the coordinator, which does not hold its own lock during calls because
+// disks may be slow. Thread safety: any thread.
 #pragma once
 
 #include <cstdint>
@@ -24,17 +24,18 @@ namespace gandem {
 
 class CheckpointDisk {
  public:
-  // An `evaluate_every` above 0 keeps checkpoints that are due for evaluation
-  // (evaluation_snapshots.h). `rounds`: length of the run.
+  // `evaluate_every`: keeps a checkpoint for evaluation every that many rounds,
+  // 0 keeps none (evaluation_snapshots.h). `rounds`: rounds of the run.
   CheckpointDisk(CheckpointPruner::Options options, int64_t evaluate_every,
                  int64_t rounds);
 
-  // `manifest` lacks only the step, the epoch and the files. Errors: those of
-  // CommitCheckpoint, and the reason why the job is given up.
+  // Commits the job's checkpoint. The caller fills `manifest` except for the
+  // step, the epoch and the files. Returns the errors of CommitCheckpoint, or
+  // the error because of which the job has to be given up.
   absl::Status Commit(const CheckpointCommits::Job& job,
                       CheckpointManifest manifest) ABSL_LOCKS_EXCLUDED(mu_);
-  // Removes files that are not needed any more, after the last try ended with
-  // `committed`. Returns failures and findings for the operator.
+  // Removes files that are no longer needed. `committed`: result of Commit().
+  // Returns messages for the operator.
   std::vector<std::string> TidyUp(const CheckpointCommits::Job& job,
                                   const absl::Status& committed)
       ABSL_LOCKS_EXCLUDED(mu_);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The coordinator as a gRPC service, and the client for other commands. Any
-// process that reaches the socket can send requests, so the coordinator checks
-// them.
+// gRPC service of the coordinator, and a client for other commands. The service
+// validates requests, because any process may connect to the socket.
 //
 // Owner: `gandem train`; the service must outlive its server.
-// Thread safety: called on gRPC's threads. Errors: proto/control.proto.
+// Thread safety: called on gRPC's threads. Errors: see proto/control.proto.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +24,11 @@ namespace gandem {
 class ControlService final : public Control::Service {
  public:
   struct Observer {
-    // Receives accepted heartbeats with metrics, and the first round of the run
-    // epoch. Calls may overlap.
+    // Called with each accepted heartbeat that has metrics, and with the first
+    // round of the run epoch. Calls may overlap.
     std::function<void(const HeartbeatRequest&, int64_t first_round)>
         on_metrics = nullptr;
-    // Adds what the coordinator does not know (images/s ...).
+    // Adds fields that the coordinator does not know, such as images/s.
     std::function<void(StatusReply&)> complete_status = nullptr;
   };
 
@@ -53,7 +52,7 @@ class ControlService final : public Control::Service {
                       StatusReply* reply) override;
 
  private:
-  // Calls `method` unless a field of the request is unknown or damaged.
+  // Calls `method`, unless `request` has unknown or damaged fields.
   template <typename Request, typename Reply>
   grpc::Status Answer(
       grpc::ServerContext& context, const Request& request,
@@ -64,17 +63,18 @@ class ControlService final : public Control::Service {
   const Observer observer_;
 };
 
-// Limit for one request, in bytes. The largest request is a heartbeat with the
-// maximum number of metrics.
+// Maximum size of a request in bytes, for a heartbeat with all metrics.
 inline constexpr int kMaxControlRequestBytes = 128 << 10;
 
-// `service` must outlive the server. Errors: those of RpcServer::Start.
+// Starts a server for `service`, which must outlive the server. Returns the
+// errors of RpcServer::Start.
 absl::StatusOr<std::unique_ptr<RpcServer>> StartControlServer(
     RpcServer::Options options, ControlService* service);
 
-// Asks the coordinator at `address` for the status of its run. Any thread. Null
-// `credentials`: the process's own.
-//   UNAVAILABLE, DEADLINE_EXCEEDED  no answer from `address`.
+// Asks the coordinator at `address` for the status of its run. Null
+// `credentials` selects the credentials of the process. Thread safety: any
+// thread.
+//   UNAVAILABLE, DEADLINE_EXCEEDED  no reply from `address`
 absl::StatusOr<StatusReply> QueryStatus(
     absl::string_view address, std::shared_ptr<const Credentials> credentials,
     absl::Time deadline);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The effects of the epoch machine and the launcher's calls. The workers' calls
-// are in coordinator_calls.cc.
+// Effects of the epoch machine, and the calls of the launcher. The calls of the
+// workers are in coordinator_calls.cc.
 #include "control_plane/coordinator/coordinator.h"
 
 #include <algorithm>
@@ -17,12 +17,12 @@
 namespace gandem {
 namespace {
 
-// A longer gap between two events means that this process did not run.
+// A longer gap between two events means that the process did not run.
 constexpr absl::Duration kLongestEventGap = absl::Seconds(5);
 constexpr absl::Duration kShortestEventGap = absl::Milliseconds(500);
 
-// After this process has slept, workers get time to be heard again before they
-// count as dead or stuck.
+// Returns the gap between events that counts as a pause of this process: half
+// the shortest timeout, so that workers can report before they count as dead.
 absl::Duration LongestGap(const EpochOptions& options) {
   absl::Duration shortest_timeout = options.heartbeat_timeout;
   if (options.progress_timeout > absl::ZeroDuration()) {
@@ -97,7 +97,7 @@ absl::StatusOr<EpochBegun> Coordinator::StartEpoch(const EpochStart& start) {
                             RunFolder(options_.run_dir).NewestCheckpoint());
     next.set_first_round(newest.step);
     next.set_rollbacks(newest.manifest.rollbacks());
-    // The run may have rolled back to this checkpoint before.
+    // Count the rollback if the run has rolled back to this checkpoint before.
     if (start.rolls_back || counters_.first_round() == newest.step) {
       next.set_rollbacks(std::max(next.rollbacks(), counters_.rollbacks()) +
                          (start.rolls_back ? 1 : 0));
@@ -121,14 +121,15 @@ absl::StatusOr<EpochBegun> Coordinator::StartEpoch(const EpochStart& start) {
 }
 
 void Coordinator::BeginRounds() {
-  // Every member has joined this run epoch, so none writes to checkpoints of an
-  // older one, and none has begun to write for this one.
+  // All members have joined this run epoch, so no worker still writes files of
+  // an older epoch, and none has started to write files of this one.
   const absl::Status removed = RemovePending(options_.run_dir);
   if (!removed.ok()) Tell({std::string(removed.message())});
   GANDEM_FAILPOINT("coordinator.after_join");
   const Membership& members = machine_.members();
   computes_.clear();
-  for (const Place& place : members.places()) {  // the first of a role counts
+  for (const Place& place : members.places()) {  // keeps the first member of
+                                                 // each role
     if (place.is_member) computes_.emplace(place.key.role, place.compute);
   }
   const bool is_resumed = members.source() == Membership::Source::kCheckpoint;
@@ -197,7 +198,7 @@ void Coordinator::RequestStop(const std::string& reason) {
 }
 
 std::vector<std::string> Coordinator::Tick() {
-  CommitAll();  // retries failed commits
+  CommitAll();
   absl::MutexLock lock(&mu_);
   Apply(TimePassed());
   return std::exchange(news_, {});

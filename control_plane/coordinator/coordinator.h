@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The control plane (design.md section 8) around the state machine of a run
-// (epoch_machine.h): the lock, the files, the clock, and the replies to
-// workers. Callers deliver the events (RPCs, child processes, time); no call
-// waits for another process.
+// The control plane of a run (design.md section 8). Coordinator adds the lock,
+// the files, the clock and the replies to workers to the state machine in
+// epoch_machine.h. Callers deliver events: RPCs, exits of child processes,
+// time. No call waits for another process.
 //
-// The report of a checkpoint's last shard commits the checkpoint, and prunes,
-// with the lock released, so other calls are answered meanwhile. A worker that
-// registers during that time is told to try again.
+// The call that reports the last shard of a checkpoint also commits the
+// checkpoint and prunes older ones. The lock is released meanwhile, so other
+// calls are answered; a worker that registers is told to try again.
 //
-// Timeouts do not count time in which this process did not run, because it was
-// stopped or a disk held it up.
+// Timeouts ignore periods in which this process was stopped or held up.
 //
 // Owner: `gandem train`, for the whole command.
-// Thread safety: any thread. Counters are written under the lock, so that every
-// epoch, incarnation and commit is on disk before anyone acts on it.
-// Errors: those of proto/control.proto to workers. A failure of the run itself
-// ends the run and is in outcome().
+// Thread safety: any thread. Counters are written under the lock, so every
+// epoch, incarnation and commit is on disk before it takes effect.
+// Errors: replies to workers return those of proto/control.proto. A failure of
+// the run itself ends the run and is reported by outcome().
 #pragma once
 
 #include <cstdint>
@@ -48,17 +47,17 @@ class Coordinator {
  public:
   struct Options {
     std::string run_name;
-    std::string run_dir;      // required, exists
-    std::string config_text;  // the effective config
+    std::string run_dir;      // required; must exist
+    std::string config_text;  // the effective configuration
     uint64_t config_hash = 0;
-    // Workers with another version are refused.
+    // Version of gandem that workers must have.
     std::string binary_version = std::string(GandemVersion());
     EpochOptions epoch = {};
-    // The launcher's processes only start workers on other hosts, so the pids
-    // that workers report are unknown to the launcher.
+    // The launcher only starts workers on other hosts, so it does not know the
+    // pids that workers report.
     bool starts_elsewhere = false;
-    bool uses_gpus = false;  // in at least one role
-    // Treat a health warning of a worker as divergence.
+    bool uses_gpus = false;  // by at least one role
+    // Whether a health warning of a worker counts as divergence.
     bool ends_on_health_warning = false;
     int64_t keep_last = 2;
     int64_t keep_every = 0;
@@ -70,77 +69,73 @@ class Coordinator {
   // Fails if the run folder is unreadable or all its checkpoints are damaged.
   static absl::StatusOr<std::unique_ptr<Coordinator>> Create(Options options);
 
-  // The RPCs.
   absl::StatusOr<RegisterReply> Register(const RegisterRequest& request);
   absl::StatusOr<JoinReply> Join(const JoinRequest& request);
   absl::StatusOr<HeartbeatReply> Heartbeat(const HeartbeatRequest& request);
-  // The last report of a checkpoint returns when it is committed.
+  // Returns after the commit if the report completes a checkpoint.
   absl::StatusOr<ShardReply> ReportShard(const ShardReport& report);
   StatusReply Status();
 
-  // The launcher's events. `how` describes the end of the process ("signal 9").
+  // Events of the launcher. `how` describes the exit, for example "signal 9".
   void WorkerStarted(WorkerKey key, int64_t pid);
   void WorkerExited(WorkerKey key, int exit_code, const std::string& how);
   Wishes TakeWishes();
 
   void RequestStop(const std::string& reason);
-  // Checks for silence and timeouts; call it several times a second. Returns
-  // new lines for the operator.
+  // Checks for silence and timeouts; call several times a second. Returns new
+  // messages for the operator.
   std::vector<std::string> Tick();
-  // Set when the run is over, possibly before all workers know.
+  // Set once the run is over, possibly before all workers have been told.
   std::optional<RunOutcome> outcome();
   int64_t first_round();  // of the run epoch
 
  private:
   Coordinator(Options options, const RunCounters& counters, FolderProof proof);
 
-  // Excludes time in which this process did not run.
+  // Returns the time without the periods in which this process did not run.
   absl::Time Now() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Passes the event to the machine, carries out its effects, and returns the
-  // first ones.
+  // Passes the event to the machine, carries out its effects and returns them.
   EpochEffects Apply(const EpochEvent& event)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<EpochBegun> StartEpoch(const EpochStart& start)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void BeginRounds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // UNAVAILABLE (the caller tries again) while the disk cannot be written.
+  // Returns UNAVAILABLE, so that the caller retries, while the disk is full.
   absl::Status WriteCounters(const RunCounters& next)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CommitAll() ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Checks that the caller may be the process of this place.
+  // Checks that the caller may be the process of `place`.
   absl::Status CheckCaller(const Place& place, const RegisterRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   RegisterReply Assignment(const Place& place) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // The place of the process that may use this incarnation. Reports a caller
-  // that was declared dead to the operator.
+  // Returns the place that `incarnation` belongs to. Reports a caller that was
+  // declared dead to the operator.
   absl::StatusOr<const Place*> Speaker(int64_t incarnation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool IsOver() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return machine_.phase() == EpochMachine::Phase::kOver;
   }
   void Tell(std::vector<std::string> news) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Reports at most one refusal per second, because any caller can cause them.
+  // Reports at most one refusal per second, because any caller can cause one.
   void TellRefusal(absl::string_view what) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  // Never changes after construction.
   const Options options_;
-  const FolderProof proof_;  // shows that workers see the run folder
+  const FolderProof proof_;  // proves that a worker sees the run folder
   const absl::Duration longest_gap_;
 
-  CheckpointDisk disk_;  // thread-safe by itself
+  CheckpointDisk disk_;  // thread-safe
 
   absl::Mutex mu_;
   EpochMachine machine_ ABSL_GUARDED_BY(mu_);
-  RunCounters counters_ ABSL_GUARDED_BY(mu_);  // as on disk
+  RunCounters counters_ ABSL_GUARDED_BY(mu_);  // as written to disk
   std::string resume_from_ ABSL_GUARDED_BY(mu_);
-  // Numerics of the members and of the workers that wrote resume_from_.
+  // Numerics of the members, and of the workers that wrote resume_from_.
   std::vector<WorkerNumerics> numerics_ ABSL_GUARDED_BY(mu_);
   std::vector<WorkerNumerics> numerics_before_ ABSL_GUARDED_BY(mu_);
-  // How the roles compute in this epoch.
   std::map<Role, ComputeChoice> computes_ ABSL_GUARDED_BY(mu_);
-  // Rounds of the newest checkpoint before the first health warning.
+  // Number of rounds of the newest checkpoint before the first health warning.
   int64_t healthy_rounds_ ABSL_GUARDED_BY(mu_) = INT64_MAX;
   absl::Time last_event_ ABSL_GUARDED_BY(mu_);
   absl::Duration not_running_ ABSL_GUARDED_BY(mu_);

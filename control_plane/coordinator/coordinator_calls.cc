@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The workers' calls, and limits for the numbers and texts in their requests,
-// which any process may have sent. Limits that depend on the places are in
+// The calls of the workers, and the validation of their requests, which any
+// process may have sent. Checks that depend on the places of the run are in
 // joining.h and checkpoint_commits.h.
 #include <algorithm>
 #include <cstdint>
@@ -22,7 +22,7 @@
 namespace gandem {
 namespace {
 
-// Limits of texts, in bytes; longer texts are cut.
+// Maximum lengths of texts in bytes; longer texts are truncated.
 constexpr size_t kMaxVersion = 64;
 constexpr size_t kMaxFailure = 4096;
 constexpr size_t kMaxHost = 255;
@@ -38,7 +38,7 @@ bool IsOf(const RoundMetrics& metrics, WorkerKey worker) {
   return has_role && metrics.rank() == worker.rank;
 }
 
-// Refuses a long host name instead of cutting it, because it is compared later.
+// Refuses long host names, because truncated names may be equal.
 absl::Status CheckRegistration(const RegisterRequest& request, int64_t rounds) {
   Faults faults("registration");
   if (request.holds_state()) {
@@ -90,7 +90,7 @@ absl::Status CheckMetrics(const HeartbeatRequest& request, WorkerKey worker) {
       faults.Add("sample_grid is no name of a file");
     }
     faults.CheckRange("run_epoch", metrics.run_epoch(), 0, request.run_epoch());
-    if (!faults.empty()) break;  // one record is enough
+    if (!faults.empty()) break;  // one faulty record is enough
   }
   return faults.ToStatus();
 }
@@ -114,7 +114,7 @@ absl::StatusOr<const Place*> Coordinator::Speaker(int64_t incarnation) {
 
 absl::Status Coordinator::CheckCaller(const Place& place,
                                       const RegisterRequest& request) {
-  // The caller has proved nothing yet, so only the operator learns the version.
+  // Only the operator sees the version, because the caller is unknown.
   if (request.binary_version() != options_.binary_version) {
     TellRefusal(absl::StrCat(
         ToString(place.key), " on ", request.host(), " is of gandem '",
@@ -214,7 +214,7 @@ absl::StatusOr<JoinReply> Coordinator::Join(const JoinRequest& request) {
   GANDEM_RETURN_IF_ERROR(CheckJoin(members, *place, request));
   GANDEM_RETURN_IF_ERROR(CheckProof(*place, request, proof_, options_.run_dir));
   if (machine_.phase() == EpochMachine::Phase::kGathering) {
-    // The choices for AUTO must be on disk before a round depends on them.
+    // Choices for AUTO must be on disk before any round depends on them.
     RunCounters next = counters_;
     if (CountChoices(request, next)) {
       GANDEM_RETURN_IF_ERROR(WriteCounters(next));

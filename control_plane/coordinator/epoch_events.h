@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The input and the output of EpochMachine: events of a run, and their effects.
-// Plain values.
+// Events of a run and their effects: input and output of EpochMachine.
 #pragma once
 
 #include <cstdint>
@@ -22,29 +21,28 @@ namespace gandem {
 
 // How the next run epoch starts.
 struct EpochStart {
-  // From the state in the members' memory instead of the newest checkpoint.
+  // Start from the state in the members' memory, not from a checkpoint.
   bool from_memory = false;
-  bool rolls_back = false;  // after divergence: continue with other noise
+  bool rolls_back = false;  // after divergence: use different noise
 };
 
 // Actions for the owner of the machine after an event, in this order.
 struct EpochEffects {
-  std::vector<std::string> news = {};  // for the operator
-  // All members have joined, so no worker writes to an older epoch's
-  // checkpoints.
+  std::vector<std::string> news = {};  // messages for the operator
+  // All members have joined, so none still writes an older epoch's checkpoints.
   bool rounds_begin = false;
-  // Keep the last good checkpoint, then send LastGoodMarked.
+  // Protect the last good checkpoint from pruning, then send LastGoodMarked.
   bool mark_last_good = false;
   // Count a run epoch on disk, then send EpochBegun or EpochFailed.
   std::optional<EpochStart> start = {};
-  // Answer to the sender of the event.
+  // Reply to the sender of the event.
   absl::Status verdict = {};
 };
 
 struct EpochBegun {
   EpochStart start;
   int64_t run_epoch = 0;
-  // If the start is from a checkpoint: its number of rounds, and the number of
+  // For a start from a checkpoint: its number of rounds, and the number of
   // rollbacks of the run after divergence.
   int64_t first_round = 0;
   int64_t rollbacks = 0;
@@ -56,15 +54,14 @@ struct LastGoodMarked {
   absl::StatusOr<int64_t> step;  // NOT_FOUND: no good checkpoint
 };
 
-// The launcher has started a process.
 struct ProcessStarted {
   WorkerKey key;
   int64_t pid = 0;
 };
-// A process registers for its place. If the effects start an epoch, repeat the
-// event afterwards. The verdict is the answer:
-//   UNAVAILABLE          not yet; the process tries again.
-//   FAILED_PRECONDITION  another process has the place, or the run is over.
+// A process registers for its place. If the effects start an epoch, send the
+// event again afterwards. Verdicts:
+//   UNAVAILABLE          not yet possible; the process tries again
+//   FAILED_PRECONDITION  another process has the place, or the run is over
 struct WorkerCame {
   RegisterRequest request;
 };
@@ -72,7 +69,7 @@ struct WorkerAdmitted {
   RegisterRequest request;
   int64_t incarnation = 0;
 };
-// The worker is ready. The verdict comes from TakeJoin().
+// The worker is ready. The verdict is the result of TakeJoin().
 struct WorkerJoined {
   WorkerKey key;
   JoinRequest request;
@@ -86,23 +83,23 @@ struct WorkerDied {
   std::string why;  // "was killed by signal 9"
   int exit_code = kExitInternal;
   bool process_is_gone = false;
-  bool was_reaped = false;  // by the launcher
+  bool was_reaped = false;  // the launcher collected the exit code
   // Time for the process to exit before it is killed.
   absl::Duration kill_after = absl::ZeroDuration();
-  // The states of its fleet differ, so state in memory must not be used.
+  // The states of its role's workers differ, so memory is unusable.
   bool states_differ = false;
 };
 struct WorkerLeaves {  // The worker knows that the run is over.
   WorkerKey key;
 };
 
-// The verdict comes from CheckpointCommits::Add().
+// The verdict is the result of CheckpointCommits::Add().
 struct ShardReported {
   WorkerKey key;
   ShardReport report;
 };
-// A commit has ended. Verdict UNAVAILABLE: it is tried again later; otherwise
-// CheckpointSettled follows.
+// A commit has ended. After verdict UNAVAILABLE the commit is tried again
+// later, otherwise CheckpointSettled follows.
 struct CheckpointWritten {
   CheckpointCommits::Job job;
   absl::Status done;
@@ -115,7 +112,7 @@ struct CheckpointSettled {
 struct StopWanted {
   std::string reason;
 };
-struct TimePassed {};  // several times a second
+struct TimePassed {};  // sent several times a second
 
 using EpochEvent =
     std::variant<EpochBegun, EpochFailed, LastGoodMarked, ProcessStarted,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The states of a run and all transitions between them. The events that cause
+// States of a run and all transitions between them. The events that cause
 // transitions are handled in epoch_machine_events.cc.
 #include "control_plane/coordinator/epoch_machine.h"
 
@@ -14,7 +14,7 @@
 namespace gandem {
 namespace {
 
-// Limit of the wait before a restart, because the other workers wait as well.
+// Maximum wait before a restart. All other workers wait as well.
 constexpr absl::Duration kLongestRestartWait = absl::Seconds(60);
 
 }  // namespace
@@ -35,8 +35,8 @@ EpochMachine::EpochMachine(EpochOptions options, const RunCounters& earlier)
 EpochEffects EpochMachine::On(const EpochEvent& event, absl::Time now) {
   now_ = now;
   std::visit([this](const auto& it) { Handle(it); }, event);
-  // Handle one death at a time: each may begin an epoch that the next belongs
-  // to.
+  // Handle one death at a time: a death may start an epoch, and the next death
+  // then belongs to the new epoch.
   while (!deaths_.empty() && !commits_.is_busy() &&
          !effects_.start.has_value() && !effects_.mark_last_good) {
     const WorkerDied death = std::move(deaths_.front());
@@ -47,7 +47,7 @@ EpochEffects EpochMachine::On(const EpochEvent& event, absl::Time now) {
 }
 
 void EpochMachine::Start(EpochStart start) {
-  if (starting_.has_value()) {  // combine both reasons for a start
+  if (starting_.has_value()) {  // combine both requests
     start.from_memory &= starting_->start.from_memory;
     start.rolls_back |= starting_->start.rolls_back;
   } else {
@@ -77,7 +77,7 @@ void EpochMachine::Handle(const EpochBegun& begun) {
   phase_ = Phase::kGathering;
   phase_since_ = now_;
   members_.BeginEpoch(begun.run_epoch, begun.start.from_memory, now_);
-  if (begun.start.from_memory) return;  // Seal() decides the first round
+  if (begun.start.from_memory) return;  // Seal() sets first_round_
   changes_.clear();
   first_round_ = begun.first_round;
   rollbacks_ = begun.rollbacks;
@@ -178,7 +178,7 @@ bool EpochMachine::TakeProcess(Place& place, const WorkerDied& death) {
 void EpochMachine::HandleDeath(const WorkerDied& death) {
   Place& place = At(death.key);
   const bool was_in_epoch = members_.IsInEpoch(place);
-  // The death of a process because of an epoch's end is counted already.
+  // An exit that follows from the end of an earlier epoch is already counted.
   const bool is_aftermath =
       place.incarnation != 0 && !was_in_epoch && death.process_is_gone;
   const bool is_missed = was_in_epoch || (GathersMemory() && place.is_member);
@@ -192,7 +192,7 @@ void EpochMachine::HandleDeath(const WorkerDied& death) {
   } else if (phase_ == Phase::kStopping) {
     EndResumable(absl::StrCat(what, " while the run was stopping"));
   } else if (!is_aftermath && !SpendRestart(place)) {
-    // The user has to repair an unreadable folder.
+    // Only the user can repair an unreadable folder.
     const bool is_unreadable =
         death.exit_code == kExitDamaged && !death.states_differ;
     EndFailed(is_unreadable ? kExitUsage : kExitInternal,
@@ -201,15 +201,15 @@ void EpochMachine::HandleDeath(const WorkerDied& death) {
     HandleLoss(place, death);
   } else if (phase_ == Phase::kGathering && !GathersMemory() &&
              restarts_.StartAt(place.key) > now_) {
-    StartFromCheckpoint(what);  // the other workers would wait for it
+    StartFromCheckpoint(what);  // the other workers would wait too long
   } else {
     Tell(what);
   }
 }
 
 void EpochMachine::HandleLoss(Place& place, const WorkerDied& death) {
-  // If states differ, even the majority's memory is unusable: it contains
-  // gradients of the faulty worker.
+  // If the states differ, the memory of the majority is unusable too, because
+  // it contains gradients of the faulty worker.
   if (options_.elastic && !death.states_differ) {
     place.is_member = false;
     if (CanReform()) return Reform(place.key, death.why);
@@ -292,7 +292,7 @@ void EpochMachine::Advance() {
   if (phase_ == Phase::kStopping && stopping_.DecideCut(members_.places())) {
     Tell(absl::StrCat("all workers stop after round ", *stopping_.cut() + 1));
   }
-  // The end may wait for the checkpoint that is being committed.
+  // The outcome may depend on the checkpoint that is being committed.
   if (commits_.is_busy()) return;
   auto outcome = stopping_.Judge(members_.places(), commits_);
   if (outcome.has_value()) End(*std::move(outcome));

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The life of a run as a state machine (design.md section 8):
+// State machine of a run (design.md section 8):
 //
 //   gathering <-> running -> stopping -> over
 //
 //   gathering  A run epoch has begun; its workers register and join.
 //   running    All members have joined and compute rounds.
 //   stopping   All workers pause; the checkpoint at the cut ends the run.
-//   over       outcome() holds the result of the run.
+//   over       outcome() returns the result of the run.
 //
-// A death starts the next epoch from the newest complete checkpoint. In an
-// elastic run in which both roles still have workers, the epoch starts from
-// their state in memory instead: the fleets re-form, and again when the worker
-// returns. The members of such an epoch register again, but get no answer until
-// all of them have registered or are lost: only then are their positions known,
-// and the round that all have completed. While stopping, a death ends the run.
+// The death of a worker starts the next epoch from the newest complete
+// checkpoint. In an elastic run in which both roles still have workers, the
+// next epoch starts from the state in their memory instead: the fleets re-form
+// without the dead worker, and once more when it returns. The members of such
+// an epoch register again. They get no reply until every member has registered
+// or is lost, because their positions and the last round that all of them
+// completed are unknown before. While the run is stopping, a death ends it.
 //
 // The machine uses no lock, file or clock: On() takes an event and its time,
-// and returns the actions to take. A start is requested by an effect and
-// complete with EpochBegun; on a full disk it is requested again until the
-// grace period has passed. Deaths wait until no checkpoint is being committed.
+// and returns the actions to carry out. The machine requests the start of an
+// epoch as an effect and considers it started after EpochBegun. If the disk is
+// full, the machine repeats the request until the grace period has passed.
+// Deaths are handled after running commits.
 //
 // Owner: the coordinator. Thread safety: one thread at a time.
 #pragma once
@@ -46,13 +48,12 @@ namespace gandem {
 
 struct EpochOptions {
   int64_t rounds = 0;  // required, >= 1
-  // Checkpoints are possible only at multiples of this number of rounds, a
-  // divisor of `rounds`.
+  // Checkpoints are possible only at multiples of this divisor of `rounds`.
   int64_t rounds_to_agreement = 1;
   std::vector<WorkerKey> workers = {};  // required
-  // The launcher starts no workers; they connect by themselves.
+  // The launcher starts no workers; they are started by hand.
   bool external = false;
-  bool elastic = false;  // BOUNDED: a fleet continues without a dead worker
+  bool elastic = false;  // BOUNDED: fleets continue without dead workers
   absl::Duration heartbeat_timeout = absl::Seconds(60);
   absl::Duration join_timeout = absl::Seconds(120);
   absl::Duration grace = absl::Seconds(30);
@@ -65,24 +66,20 @@ struct EpochOptions {
 class EpochMachine {
  public:
   enum class Phase { kGathering, kRunning, kStopping, kOver };
-  // Processes for the launcher to start and to kill.
   struct Wishes {
     std::vector<WorkerKey> start;
     std::vector<WorkerKey> kill;
   };
 
-  // `earlier`: the counters of earlier coordinators of the run. The first event
-  // must be EpochBegun.
+  // `earlier`: counters of earlier coordinators. Requires EpochBegun first.
   EpochMachine(EpochOptions options, const RunCounters& earlier);
 
-  // `now` must not decrease.
   EpochEffects On(const EpochEvent& event, absl::Time now);
 
-  // Notes that the process with this incarnation is alive, and returns its
-  // place. Errors: those of Membership::Speaker.
+  // Records a live process. Returns its place, or an error of Speaker().
   absl::StatusOr<const Place*> Hear(int64_t incarnation, absl::Time now);
   Wishes TakeWishes(absl::Time now);
-  // The next checkpoint to commit; CheckpointWritten reports the result.
+  // Returns the next checkpoint to commit; send CheckpointWritten afterwards.
   std::optional<CheckpointCommits::Job> TakeJob(absl::Time now) {
     return commits_.Take(now);
   }
@@ -93,12 +90,11 @@ class EpochMachine {
   const CheckpointCommits& commits() const { return commits_; }
   const Stopping& stopping() const { return stopping_; }
   int restarts() const { return restarts_.total(); }
-  int64_t first_round() const { return first_round_; }  // of the epoch
+  int64_t first_round() const { return first_round_; }  // of the current epoch
   std::optional<RunOutcome> outcome() const;
   absl::Status OverError() const;
 
  private:
-  // A start that was requested and has not happened yet.
   struct Starting {
     EpochStart start;
     absl::Time next_try = absl::InfiniteFuture();
@@ -106,9 +102,9 @@ class EpochMachine {
   };
   static constexpr absl::Duration kDiskRetryInterval = absl::Seconds(1);
 
-  // When a fleet last completed a sum over all its ranks.
+  // Last time at which a fleet completed an all-reduce.
   struct FleetSign {
-    int64_t sums = 0;  // in units of rounds_to_agreement
+    int64_t sums = 0;  // all-reduces, each after rounds_to_agreement rounds
     absl::Time time = absl::InfinitePast();
   };
 
@@ -128,14 +124,13 @@ class EpochMachine {
   void Handle(const StopWanted& wanted);
   void Handle(const TimePassed& passed);
 
-  // Transitions.
   void BeginRounds();
   void Start(EpochStart start);
   void StartFromCheckpoint(const std::string& why, bool rolls_back = false);
   void Reform(WorkerKey key, const std::string& what);
   absl::Status Seal();
   void Stop(const std::string& reason);
-  // Checks whether all workers are paused, at the cut, or finished.
+  // Ends the run, or continues the stop, when all workers are ready.
   void Advance();
   void End(RunOutcome outcome);
   void EndFailed(int exit_code, const std::string& what);
@@ -146,7 +141,7 @@ class EpochMachine {
   absl::Status Receive(Place& place, const RegisterRequest& request);
   absl::Status Gather(Place& place, const RegisterRequest& request);
   void HandleDeath(const WorkerDied& death);
-  // Returns false if the process's end is known and changes nothing.
+  // Takes the dead process from its place. Returns false if nothing changes.
   bool TakeProcess(Place& place, const WorkerDied& death);
   void HandleLoss(Place& place, const WorkerDied& death);
   bool SpendRestart(const Place& place);
@@ -159,10 +154,11 @@ class EpochMachine {
   absl::Time LastSign(const Place& place) const;
   std::string PatienceText() const;
 
-  // Whether the next epoch can start from the members' memory.
+  // Returns whether the next epoch can start from the members' memory.
   bool CanReform() const;
-  // Whether the members of an epoch that starts from memory are registering
-  // again. IsReforming: none of them has got its position yet.
+  // GathersMemory: the members of an epoch that starts from memory are
+  // registering again. IsReforming: none of them has been assigned a position
+  // yet.
   bool GathersMemory() const {
     return phase_ == Phase::kGathering &&
            members_.source() != Membership::Source::kCheckpoint;
@@ -175,7 +171,6 @@ class EpochMachine {
   void Tell(std::string news) { effects_.news.push_back(std::move(news)); }
 
   const EpochOptions options_;
-  // The time and the effects of the current event.
   absl::Time now_;
   EpochEffects effects_;
 
@@ -189,14 +184,13 @@ class EpochMachine {
   int64_t first_round_ = 0;
   int64_t rollbacks_ = 0;
   std::optional<Starting> starting_;
-  std::deque<WorkerDied> deaths_;  // wait for commits or for a start
-  // Set if the states of a role's workers differed at a checkpoint; the text
-  // describes how.
+  std::deque<WorkerDied> deaths_;  // wait for a commit or an epoch start
+  // Set, with a description, if a role's states differed at a checkpoint.
   std::optional<std::pair<CheckpointCommits::Parting, std::string>> parting_;
-  // Why the fleets re-form: the workers that are lost or back.
+  // Workers lost or back since the fleets began to re-form, with the reason.
   std::vector<std::pair<WorkerKey, std::string>> changes_;
-  std::map<Role, FleetSign> fleet_signs_;  // of the epoch
-  std::string diverged_;  // set until the last good checkpoint is marked
+  std::map<Role, FleetSign> fleet_signs_;  // in this epoch
+  std::string diverged_;  // why; until the last good checkpoint is marked
 };
 
 }  // namespace gandem

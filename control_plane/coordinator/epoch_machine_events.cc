@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Events of workers, checkpoints and time; the transitions are in
-// epoch_machine.cc.
+// Events of workers, checkpoints and time; epoch_machine.cc has transitions.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -127,7 +126,7 @@ void EpochMachine::Handle(const WorkerLeaves& leaves) {
 
 EpochMachine::Wishes EpochMachine::TakeWishes(absl::Time now) {
   Wishes wishes;
-  // Fleets that re-form begin without further workers.
+  // Fleets that re-form start without additional workers.
   const bool needs_all = phase_ == Phase::kGathering && !GathersMemory();
   const bool may_grow = phase_ == Phase::kRunning && options_.elastic;
   const bool starts = !options_.external && (needs_all || may_grow);
@@ -156,11 +155,11 @@ void EpochMachine::Handle(const ShardReported& reported) {
   effects_.verdict =
       commits_.Add(static_cast<int>(index), reported.report).status();
   if (effects_.verdict.ok()) return;
-  // A refused report means that there is no checkpoint; report the reason.
+  // A refused report means that the checkpoint will not exist.
   Tell(absl::StrCat(ToString(reported.key), "'s ", effects_.verdict.message()));
 }
 
-// Only the commit of the checkpoint that ends the run is tried again.
+// Retries only the commit of the checkpoint that ends the run.
 void EpochMachine::Handle(const CheckpointWritten& written) {
   CheckpointCommits::Job job = written.job;
   if (!DiskMayRecover(written.done) || job.step != stopping_.goal() ||
@@ -247,7 +246,7 @@ void EpochMachine::Handle(const TimePassed& /*passed*/) {
     if (deaths_.empty() && phase_ == Phase::kRunning) CheckProgress();
     if (deaths_.empty() && phase_ <= Phase::kRunning) CheckJoins();
   }
-  // A running commit gets the same time again, because its disk may be slow.
+  // Double the grace period during a commit, because disks may be slow.
   const absl::Time latest = commits_.is_busy() ? now_ - options_.grace : now_;
   if (phase_ != Phase::kOver && stopping_.IsLate(latest)) {
     EndResumable(absl::StrCat("the workers did not reach a checkpoint within ",
@@ -256,9 +255,9 @@ void EpochMachine::Handle(const TimePassed& /*passed*/) {
   }
 }
 
-// Heartbeats of many workers on a busy machine can be late by more than the
-// timeout. A rank completes a sum only with all others, so its rounds are signs
-// of life of the whole fleet.
+// Heartbeats of many workers on a busy machine can arrive later than the
+// timeout. An all-reduce needs every rank, so a completed one shows that all
+// workers of the role were alive.
 absl::Time EpochMachine::LastSign(const Place& place) const {
   const auto fleet = fleet_signs_.find(place.key.role);
   if (fleet == fleet_signs_.end() || !members_.IsInEpoch(place) ||

@@ -52,7 +52,7 @@ StatusReply StatusOf(const EpochMachine& machine, absl::Time now) {
   reply.set_first_round(machine.first_round());
   int64_t completed = machine.options().rounds;
   for (const Place& place : members.places()) {
-    // A worker whose shard is in a checkpoint has completed its rounds.
+    // The worker of a shard has completed the checkpoint's rounds.
     const int64_t rounds =
         place.incarnation == 0
             ? committed_step

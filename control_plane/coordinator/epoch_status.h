@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The progress of a run and of each worker.
+// Status of a run and of each worker.
 //
 // Thread safety: the machine must not change during the call.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace gandem {
 
-// `now` is the time of the machine's clock, as for EpochMachine::On.
+// `now`: time as passed to EpochMachine::On.
 StatusReply StatusOf(const EpochMachine& machine, absl::Time now);
 
 }  // namespace gandem

@@ -21,7 +21,7 @@ void EvaluationQueue::Know(int64_t step) {
 }
 
 std::set<int64_t> EvaluationQueue::Due(std::span<const int64_t> steps) const {
-  std::map<int64_t, int64_t> first;  // first step by multiple of every_
+  std::map<int64_t, int64_t> first;  // multiple -> first step
   std::set<int64_t> due;
   for (const int64_t step : std::set<int64_t>(steps.begin(), steps.end())) {
     const auto known = first_of_multiple_.find(step / every_);
@@ -66,7 +66,7 @@ EvaluationSnapshots::EvaluationSnapshots(const std::string& run_dir,
       queue_(every, rounds) {
   const std::string folder = run_dir_ + "/evaluation";
   const auto names = ListDirectory(folder);
-  if (!names.ok()) return;  // no evaluation yet
+  if (!names.ok()) return;  // nothing evaluated yet
   for (const std::string& name : *names) {
     if (!absl::EndsWith(name, ".textproto")) continue;
     const auto card = ReadMetricCard(folder + "/" + name);

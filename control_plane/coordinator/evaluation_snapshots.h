@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checkpoints that wait to be evaluated: hard links in
+// Checkpoints that wait for evaluation, as hard links in
 // RUN/evaluation/snapshots, which pruning does not touch. `gandem train` links
-// the due ones before it prunes, and `gandem watch-eval` links the ones that it
-// finds, by the same rule.
+// due checkpoints before it prunes. `gandem watch-eval` links the due ones that
+// it finds. Both use EvaluationQueue.
 //
 // Owner: the coordinator, and `gandem watch-eval`. Thread safety: one thread.
 // Errors: those of common/files/file.h.
@@ -21,42 +21,39 @@
 
 namespace gandem {
 
-// Decides which checkpoints are evaluated: the first one at or after each
-// multiple of `every` rounds, and the one of the last round, in ascending
-// order. Uses no files and no processes.
+// Decides which checkpoints are evaluated, in ascending order: the first at or
+// after each multiple of `every` rounds, and the last round's. Uses no files.
 class EvaluationQueue {
  public:
-  // Failed evaluations of a checkpoint before it is skipped.
+  // Failed evaluations after which a checkpoint is skipped.
   static constexpr int kTries = 3;
 
-  // every >= 1; `rounds`: length of the whole run.
+  // Requires every >= 1. `rounds`: number of rounds of the run.
   EvaluationQueue(int64_t every, int64_t rounds)
       : every_(every), rounds_(rounds) {}
 
-  // Records that `step` has a metric card, so that no later step of the same
-  // multiple is evaluated.
+  // Records that `step` has a metric card, so that no later step between the
+  // same two multiples of `every` is evaluated.
   void Know(int64_t step);
 
-  // Returns the steps among `steps` (any order) that are due and not queued
-  // yet. The caller links their checkpoints and calls Add for each link.
+  // Returns the steps among `steps`, in any order, that are due and not queued
+  // yet. The caller links their checkpoints and calls Add() for each link.
   std::set<int64_t> Due(std::span<const int64_t> steps) const;
   void Add(int64_t step);
 
   bool IsWaiting(int64_t step) const { return waiting_.contains(step); }
-  // The oldest waiting step, if any.
   std::optional<int64_t> Next() const;
-  // Removes `step` from the queue for good.
   void Finish(int64_t step);
-  // Counts a failure that may be temporary. False: `step` left the queue.
+  // Counts a temporary failure. Returns false after the last try.
   bool Retry(int64_t step);
 
-  // Whether the checkpoint of the last round is finished.
+  // Returns whether the last round's checkpoint has been evaluated or skipped.
   bool complete() const { return finished_.contains(rounds_); }
 
  private:
   const int64_t every_;
   const int64_t rounds_;
-  std::map<int64_t, int64_t> first_of_multiple_;  // step
+  std::map<int64_t, int64_t> first_of_multiple_;  // multiple -> step
   std::set<int64_t> waiting_;
   std::set<int64_t> finished_;
   std::map<int64_t, int> failures_;
@@ -64,16 +61,15 @@ class EvaluationQueue {
 
 class EvaluationSnapshots {
  public:
-  // `every` and `rounds` as for EvaluationQueue. Reads the run's metric cards.
+  // Reads the run's metric cards. `every`, `rounds`: see EvaluationQueue.
   EvaluationSnapshots(const std::string& run_dir, int64_t every,
                       int64_t rounds);
 
-  // Links the run's due checkpoints, and queues them and earlier links.
-  // `committed`: the only checkpoint that is new since the last call, which
-  // saves listing the others.
+  // Links the run's due checkpoints, and queues all links. `committed`: the
+  // only checkpoint added since the last call, which saves listing the others.
   absl::Status KeepDue(std::optional<int64_t> committed = {});
 
-  // Removes links that KeepDue() made for another value of `every`.
+  // Removes links that were made for another value of `every`.
   absl::Status RemoveStale();
 
   EvaluationQueue& queue() { return queue_; }
@@ -86,7 +82,7 @@ class EvaluationSnapshots {
   const std::string run_dir_;
   const std::string folder_;
   EvaluationQueue queue_;
-  bool all_are_kept_ = false;  // by the last KeepDue()
+  bool all_are_kept_ = false;  // since the last KeepDue()
 };
 
 }  // namespace gandem

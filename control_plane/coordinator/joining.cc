@@ -39,7 +39,7 @@ absl::Status CheckChoices(const Place& place, const JoinRequest& request) {
   return absl::OkStatus();
 }
 
-// A unix socket serves its own host only.
+// Rejects a unix socket of `place` if workers are on other hosts.
 absl::Status CheckReach(const Membership& members, const Place& place) {
   for (const Place& other : members.places()) {  // generators first
     if (other.host_identity == place.host_identity || !members.IsInEpoch(other))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The join of a worker: it reports its address, its numerics and its choices,
-// and learns the addresses of the others.
+// Handles the join of a worker, which reports its address, numerics and choices
+// and receives the addresses of the other workers.
 //
-// Owner: the coordinator calls these. Thread safety: one thread at a time.
+// Owner: called by the coordinator. Thread safety: one thread at a time.
 #pragma once
 
 #include <string>
@@ -17,29 +17,29 @@
 
 namespace gandem {
 
-// INVALID_ARGUMENT: a required address of a worker in this place is missing, or
-// an unused one is present.
+// Returns INVALID_ARGUMENT if an address that the worker must have is missing,
+// or an address that it must not have is present.
 absl::Status CheckJoin(const Membership& members, const Place& place,
                        const JoinRequest& request);
 
-// INVALID_ARGUMENT: the worker does not see `run_dir`, so its files would not
-// be in any checkpoint.
+// Returns INVALID_ARGUMENT if the worker does not see `run_dir`. Its shards
+// would be missing from every checkpoint.
 absl::Status CheckProof(const Place& place, const JoinRequest& request,
                         const FolderProof& proof, const std::string& run_dir);
 
-// Marks the worker as ready. Workers on other hosts that a unix socket cannot
-// reach are not ready any more; they learn it from their next call.
-//   INVALID_ARGUMENT  this worker cannot be reached, and is not ready.
+// Marks the worker as ready. Other workers that this host cannot reach by their
+// unix socket stop being ready and get the error in their next call.
+//   INVALID_ARGUMENT  another host cannot reach this worker; it is not ready
 absl::Status TakeJoin(Membership& members, Place& place,
                       const JoinRequest& request);
 
-// Writes the role's choices for AUTO to `counters`. False: they were there.
+// Writes the role's choices for AUTO to `counters`. Returns whether any is new.
 bool CountChoices(const JoinRequest& request, RunCounters& counters);
 
-// The distinct numerics of the members, with the members that have them.
+// Returns the distinct numerics, each with the members that have it.
 std::vector<WorkerNumerics> MemberNumerics(const Membership& members);
-// Warns if bits may differ between the members, or from `before`, the workers
-// that wrote the checkpoint that the members start from. Empty: no warning.
+// Returns a warning, else "", if results may differ bitwise between the members
+// or from `before`, the workers that wrote the checkpoint.
 std::string WarnOfMachines(const std::vector<WorkerNumerics>& before,
                            const Membership& members);
 

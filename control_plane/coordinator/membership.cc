@@ -33,7 +33,7 @@ int64_t RandomIncarnation() {
   uint64_t bits = 0;
   do {
     GANDEM_CHECK(getentropy(&bits, sizeof(bits)) == 0);
-    bits >>= 1;  // so that it is positive
+    bits >>= 1;  // positive
   } while (bits == 0);
   return static_cast<int64_t>(bits);
 }
@@ -97,7 +97,7 @@ absl::Status Membership::CheckFence(const Place& place, int64_t incarnation,
       incarnation == place.registered_from) {
     return absl::OkStatus();
   }
-  // Deaths that an earlier coordinator declared are unknown here.
+  // Deaths declared by an earlier coordinator are unknown to this one.
   const bool may_be_dead = keeps_state && place.newest_is_ours;
   const bool is_newest = place.newest == 0 || incarnation == place.newest;
   if (is_newest && !may_be_dead) return absl::OkStatus();

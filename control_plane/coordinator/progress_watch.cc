@@ -16,15 +16,15 @@ namespace {
 constexpr absl::Duration kShortestLimit = absl::Seconds(60);
 constexpr int kLimitInRounds = 20;
 // Factor of the limit while a worker reads a checkpoint or a dataset, or waits
-// for a disk. Chosen.
+// for a disk. Chosen; nothing depends on it.
 constexpr int kSlowParts = 10;
 constexpr size_t kMostGaps = 20;
-// Workers to name in a message, to keep it readable.
+// Maximum number of workers that a message names, to keep it readable.
 constexpr size_t kMostNamed = 16;
 
 using Watched = ProgressWatch::Worker;
 
-// Indices of the workers that `worker` waits for.
+// Returns the indices of the workers that `worker` waits for.
 std::vector<size_t> AwaitedBy(std::span<const Watched> workers, size_t worker,
                               int64_t rounds) {
   const WorkerPosition& position = workers[worker].position;
@@ -58,7 +58,7 @@ WorkerKey FindSuspect(std::span<const Watched> workers, int64_t rounds) {
   std::vector<size_t> all(workers.size());
   std::iota(all.begin(), all.end(), 0);
   const size_t suspect = *std::ranges::min_element(all, {}, [&](size_t i) {
-    // A worker with all rounds done only serves the others.
+    // A worker that has done all its rounds only serves the others.
     return std::tuple(workers[i].completed_rounds >= rounds, waits[i],
                       !is_awaited[i], workers[i].completed_rounds,
                       -workers[i].position.seconds());

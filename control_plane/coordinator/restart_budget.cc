@@ -10,7 +10,7 @@ namespace {
 
 constexpr absl::Duration kSecondWait = absl::Seconds(1);
 constexpr int kMaxDoublings = 30;
-// Time of new rounds that gives one restart back.
+// Time of new rounds that gives one restart back to the budget.
 constexpr absl::Duration kTimePerRestart = absl::Hours(1);
 
 }  // namespace
@@ -24,11 +24,11 @@ absl::Duration RestartBudget::Wait(int in_a_row) const {
 
 bool RestartBudget::Spend(WorkerKey key, absl::Time now) {
   ++total_;
-  // A worker that dies twice in a tick was restarted in between.
+  // On a second death in the same tick, the worker was restarted meanwhile.
   if (!in_tick_.insert(key).second) in_tick_ = {key};
   if (in_tick_.size() == 1) ++spent_;
   ++without_progress_;
-  counted_until_.reset();  // the run stands still
+  counted_until_.reset();  // the run makes no progress
   Deaths& deaths = deaths_[key];
   deaths.start_at = now + Wait(++deaths.in_a_row);
   deaths.rounds = completed_;
@@ -46,7 +46,7 @@ void RestartBudget::NoteRounds(WorkerKey key, int64_t first_round,
   completed_ = completed;
   without_progress_ = 0;
   if (counted_until_.has_value()) {
-    // Limits the credit for a time in which the machine slept.
+    // Limits the credit if the machine was asleep.
     worked_ += std::min(now - *counted_until_, kTimePerRestart);
   }
   counted_until_ = now;

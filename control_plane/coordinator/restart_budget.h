@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Limits how often and how soon workers are restarted. The first restart is
-// immediate, later ones wait for 1 s, 2 s, 4 s and so on; a worker that
-// completes a round beyond all earlier ones resets its wait. A run has a budget
-// of restarts. Each hour of new rounds gives one restart back, so that a run of
-// weeks survives occasional deaths while a crash loop ends. Workers found dead
-// in one tick of the coordinator count as one restart, because their machine
-// was lost or overloaded.
+// Limits the number and the rate of worker restarts. The first restart is
+// immediate; later ones wait for 1 s, 2 s, 4 s and so on. A worker that
+// completes a round beyond all earlier ones resets its wait. Each restart is
+// taken from a budget, and each hour of new rounds gives one back, so that a
+// run of weeks survives occasional deaths while a crash loop ends. Workers that
+// are found dead in the same tick of the coordinator count as one restart,
+// because their machine was lost or overloaded.
 //
 // Owner: the coordinator. Thread safety: one thread at a time. Uses no clock.
 #pragma once
@@ -31,21 +31,21 @@ class RestartBudget {
 
   explicit RestartBudget(const Options& options) : options_(options) {}
 
-  // Counts the death of a worker. False: the budget is used up.
+  // Counts the death of a worker. Returns false if the budget is used up.
   bool Spend(WorkerKey key, absl::Time now);
-  // Later deaths count as another restart.
+  // Ends the tick: later deaths count as another restart.
   void EndTick() { in_tick_.clear(); }
-  // Notes that the worker, which began at `first_round`, has completed
+  // Records that the worker, which began at `first_round`, has completed
   // `completed` rounds since the start of the run.
   void NoteRounds(WorkerKey key, int64_t first_round, int64_t completed,
                   absl::Time now);
 
-  // Earliest start time of the worker's next process.
+  // Returns the earliest start time of the worker's next process.
   absl::Time StartAt(WorkerKey key) const;
-  // Restarts counted so far, including the ones given back.
+  // Returns the number of restarts, including the ones given back.
   int total() const { return total_; }
   int left() const { return options_.restarts - spent_; }
-  // "the budget of 5 restarts is used up ..."
+  // Example: "the budget of 5 restarts is used up ...".
   std::string UsedUpText() const;
 
  private:
@@ -63,10 +63,10 @@ class RestartBudget {
   int spent_ = 0;
   std::set<WorkerKey> in_tick_;  // workers that died in this tick
   int without_progress_ = 0;     // deaths since the last new round
-  int64_t completed_ = 0;        // most rounds of any worker so far
-  // Time up to which worked_ is counted; none while no new rounds complete.
+  int64_t completed_ = 0;        // most rounds of any worker
+  // Time up to which worked_ is counted; nullopt while no new rounds complete.
   std::optional<absl::Time> counted_until_;
-  absl::Duration worked_;  // towards the next restart to give back
+  absl::Duration worked_;  // time of new rounds towards the next credit
 };
 
 }  // namespace gandem

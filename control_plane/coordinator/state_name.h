@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names of the states of proto/control.proto for people, such as "running".
+// Lower-case names of the states of proto/control.proto, such as "running".
 #pragma once
 
 #include <string>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The end of a run. To stop early, every worker is told to pause. The cut is
-// the last round that any worker has started, or the next round at which a
-// checkpoint is possible. All workers run exactly to the cut, and the
-// checkpoint there ends the run. Otherwise the checkpoint of the last round
-// ends it.
+// End of a run. To stop a run early, the coordinator tells all workers to
+// pause. The cut is the last round that any worker has started, or the next
+// round at which a checkpoint is possible. All workers run exactly to the cut,
+// and the checkpoint of the cut ends the run. Without a stop, the checkpoint of
+// the last round ends the run.
 //
 // Owner: the coordinator. Thread safety: one thread at a time.
 #pragma once
@@ -24,15 +24,16 @@
 namespace gandem {
 
 struct RunOutcome {
-  StatusReply::State state = StatusReply::UNKNOWN;  // one of the last three
+  StatusReply::State state = StatusReply::UNKNOWN;  // FINISHED, STOPPED or
+                                                    // FAILED
   int exit_code = kExitOk;
   std::string detail;
-  // Every registered worker has been told that the run is over.
+  // Whether every registered worker has been told that the run is over.
   bool is_known_to_all = false;
 };
 
 RunOutcome FinishedOutcome(int64_t rounds);
-// For a run that the same command resumes from the newest checkpoint.
+// Returns the outcome of a run that can resume from its newest checkpoint.
 RunOutcome ResumableOutcome(const std::string& why,
                             const CheckpointCommits& commits);
 
@@ -42,37 +43,37 @@ class Stopping {
     int64_t rounds = 0;  // required, >= 1
     // Checkpoints are possible only at multiples of this number of rounds.
     int64_t rounds_to_agreement = 1;
-    // Maximum time from the request to stop to its checkpoint.
+    // Maximum time from the request to stop until the checkpoint of the cut.
     absl::Duration grace = absl::Seconds(30);
   };
 
   explicit Stopping(const Options& options) : options_(options) {}
 
-  // Requests a stop. The grace period starts with the first request, and again
-  // when the run `begins` to stop later because it could not before.
+  // Requests a stop. The grace period starts with the first request. If the run
+  // could not stop then, the period restarts with `begins`, when it can.
   void Request(const std::string& reason, bool begins, absl::Time now);
   const std::string& reason() const { return reason_; }  // empty: no request
   bool IsLate(absl::Time now) const {
     return !reason_.empty() && now > deadline_;
   }
 
-  // Decides the cut once all members have paused. True the first time.
+  // Decides the cut once all members have paused. Returns true when it does so.
   bool DecideCut(const std::vector<Place>& places);
   std::optional<int64_t> cut() const { return cut_; }
-  // Number of rounds of the checkpoint that ends the run.
+  // Returns the number of rounds of the checkpoint that ends the run.
   int64_t goal() const {
     return cut_.has_value() ? *cut_ + 1 : options_.rounds;
   }
 
-  // The outcome, if all members have done their part.
+  // Returns the outcome once all members have done their part.
   std::optional<RunOutcome> Judge(const std::vector<Place>& places,
                                   const CheckpointCommits& commits) const;
 
-  // Sets the text that Detail() returns while the run continues.
+  // Sets the text that Detail() returns until the run ends.
   void NoteFailure(std::string failure) { last_failure_ = std::move(failure); }
   const std::string& Detail() const;
 
-  // Sets the outcome; later calls change nothing.
+  // Sets the outcome; later calls have no effect.
   void End(RunOutcome outcome);
   const std::optional<RunOutcome>& outcome() const { return outcome_; }
 

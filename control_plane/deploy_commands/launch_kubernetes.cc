@@ -25,14 +25,13 @@
 namespace gandem {
 namespace {
 
-// Time limit of kubectl, for a cluster that does not answer. kubectl's own
-// limit is shorter.
+// Time limit of kubectl for an unresponsive cluster, above kubectl's own limit.
 constexpr absl::Duration kKubectlTimeout = absl::Seconds(90);
-// Factor on the memory that a plan predicts, for memory that it does not count.
+// Factor on the memory that a plan predicts, for memory that it ignores.
 constexpr double kMemoryMargin = 1.25;
 
-// Memory limit for a role, or 0: not known. For a role with GPUs, the plan
-// predicts only the memory of the GPUs.
+// Returns the memory limit for a role, or 0 if unknown. Predictions for a role
+// with GPUs contain only the memory of the GPUs.
 int64_t PredictedBytes(const LaunchedRecipe& launched, const RoleConfig& config,
                        Role role) {
   if (!launched.candidate.has_value() || IsOnGpu(config)) return 0;
@@ -70,7 +69,7 @@ void AddWorkers(const LaunchedRecipe& launched, int64_t memory_bytes,
 }
 
 // Checks that pods have everything that the config names. Pods do not see the
-// GPUs, the files and the Python of this machine.
+// GPUs, files and Python of this machine.
 absl::Status CheckInPods(const RunConfig& config, const std::string& data,
                          const KubernetesRun& run) {
   Faults faults("what the cluster is to run");
@@ -128,8 +127,7 @@ absl::StatusOr<int> Kubectl(std::vector<std::string> arguments) {
   return end->exit_code;
 }
 
-// Checks that the claim exists, because pods would wait for a missing one.
-// kubectl itself has printed the cluster's answer.
+// Checks that the claim exists, because pods wait for a missing claim.
 absl::Status CheckClaim(const KubernetesRun& run) {
   if (!run.volume.storage_class.empty()) return absl::OkStatus();
   GANDEM_ASSIGN_OR_RETURN(

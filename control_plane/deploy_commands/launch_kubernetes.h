@@ -22,24 +22,24 @@ struct LaunchKubernetesOptions {
   std::string output = {};  // folder; empty: NAME-kubernetes
   // Memory limit per worker, for example "4GiB". Empty: the plan's, or none.
   std::string memory = {};
-  // The part that a user chooses. No name: derived from the recipe's name. No
-  // claim: NAME-run, with a storage class.
+  // Settings that the user chooses. An empty name is derived from the recipe's
+  // name. With a storage class, an empty claim becomes NAME-run.
   KubernetesRun run = {};
 };
 
-// Describes the run. Reads no files except the recipe. Errors: those of files,
+// Describes the run. Reads no files except the recipe. Returns errors of files,
 // recipes and plans, and
-//   INVALID_ARGUMENT  lists the values that Kubernetes would refuse, and the
-//                     fields of the recipe that do not work in pods.
+//   INVALID_ARGUMENT  lists values that Kubernetes would reject, and fields of
+//       the recipe that do not work in pods
 absl::StatusOr<KubernetesRun> KubernetesRunOf(
     const LaunchKubernetesOptions& options);
 
 // Prints the manifests, or writes the folder, checks that the cluster has the
 // claim, and applies the manifests.
-//   NOT_FOUND            the cluster has no such claim, or PATH no kubectl.
-//   DEADLINE_EXCEEDED    kubectl does not end.
-//   FAILED_PRECONDITION  the cluster refuses the manifests; kubectl has printed
-//                        the reason.
+//   NOT_FOUND  the cluster lacks the claim, or PATH lacks kubectl
+//   DEADLINE_EXCEEDED  kubectl does not end
+//   FAILED_PRECONDITION  the cluster rejects the manifests; kubectl has printed
+//       the reason
 absl::Status LaunchKubernetes(const LaunchKubernetesOptions& options,
                               std::ostream& out);
 

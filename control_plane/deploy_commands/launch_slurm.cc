@@ -43,8 +43,7 @@ absl::StatusOr<LaunchedRecipe> LoadLaunched(const LaunchFlags& flags,
   return launched;
 }
 
-// Adds the flags that a job with networks in Python needs. The script names
-// the interpreter, so that anybody can submit it again.
+// Adds the flags for networks in Python, so that any user can submit again.
 absl::Status AddPythonFlags(const LaunchSlurmOptions& options, RunConfig config,
                             const std::string& binary_folder,
                             std::vector<std::string>& what) {
@@ -117,8 +116,7 @@ absl::Status LaunchSlurm(const LaunchSlurmOptions& given,
     out << script;
     return absl::OkStatus();
   }
-  // An unanswered query is an error: without the answer, two jobs might be
-  // submitted.
+  // Fail without an answer: otherwise two jobs might be submitted.
   GANDEM_ASSIGN_OR_RETURN(std::optional<int64_t> job,
                           FindSlurmJob(SlurmComment(options.run_dir)));
   if (job.has_value()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `gandem launch slurm` describes a run to Slurm and submits it, unless Slurm
-// has a job with the run's comment already. The job does not need this process.
+// `gandem launch slurm` writes a job script for a run and submits it, unless
+// Slurm already has a job with the run's comment.
 //
 // Owner: main(). Thread safety: the main thread.
 #pragma once
@@ -27,15 +27,15 @@ struct LaunchSlurmOptions {
   SlurmAllocation allocation = {};
 };
 
-// Loads a recipe as training does.
+// Loads a recipe in the same way as `gandem train`.
 using RecipeLoader = std::function<absl::StatusOr<RunConfig>(
     const std::string& path, const std::string& data,
     const std::vector<std::string>& sets)>;
 
-// Prints the script, or the number of the job, to `out`. Errors: those of
+// Prints the script, or the number of the job, to `out`. Returns errors of
 // FindWorkerProgram and of deploy/slurm/slurm_tools.h, and
 //   INVALID_ARGUMENT  the file is neither a recipe nor a plan, or cannot run
-//                     with these options, or Slurm refuses the job.
+//       with these options, or Slurm rejects the job
 absl::Status LaunchSlurm(const LaunchSlurmOptions& options,
                          const RecipeLoader& load, std::ostream& out);
 

@@ -27,7 +27,7 @@ namespace {
 
 constexpr size_t kLauncherTailLines = 15;
 constexpr int kWithBacktraceLines = 150;
-// Variable of OpenMP, which runs LibTorch's compute threads.
+// Environment variable of OpenMP, which runs LibTorch's compute threads.
 constexpr char kWaitPolicy[] = "OMP_WAIT_POLICY";
 constexpr absl::Duration kTrimInterval = absl::Minutes(1);
 constexpr double kLowestNiceness = 19;
@@ -49,15 +49,16 @@ std::string TailWithoutBacktraces(const std::string& tail) {
   return text.empty() ? text : text + "\n";
 }
 
-// Each step of niceness divides a process's share of a core by 1.25 (sched(7)).
+// Returns the niceness of a host's workers. Each step of niceness divides a
+// process's share of a core by 1.25 (sched(7)).
 int NicenessOf(double threads_per_core) {
   if (threads_per_core <= 1) return 0;
   const double steps = std::log(threads_per_core) / std::log(1.25);
   return static_cast<int>(std::min(std::ceil(steps), kLowestNiceness));
 }
 
-// Assumes that the kernel or a person sent SIGKILL: the worker is not one that
-// the launcher killed.
+// Returns advice on a worker that got SIGKILL from the kernel or a person. The
+// caller excludes workers that the launcher killed.
 std::string AdviceOn(WorkerKey key, const ProcessEnd& end) {
   if (end.exit_code != 128 + SIGKILL) return "";
   const std::string batch =
@@ -152,7 +153,7 @@ std::vector<Launcher::Failure> Launcher::Poll() {
   for (const WorkerKey key : wishes.start) {
     const absl::Status status = Start(key);
     if (status.ok()) continue;
-    // A missing binary would still be missing at another try.
+    // Do not retry: a missing binary would still be missing.
     coordinator_->WorkerExited(key, ExitCodeOf(status),
                                std::string(status.message()));
   }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Starts the worker processes of this host, reports their ends to the
-// coordinator, and leaves none running. Alternatively, a program starts them on
-// other hosts: `start_by ROLE RANK START COMMAND...` runs the command there,
-// lives as long as the command and ends with its exit code. START counts the
-// starts of this worker from 0. SIGTERM asks the program to end the worker. If
-// it has not ended the worker after kEndElsewhereTime, the launcher leaves the
-// worker behind, and the coordinator refuses it from then on.
+// Starts the worker processes of this host, reports their exits to the
+// coordinator, and leaves none running. A program may start them on other hosts
+// instead: `start_by ROLE RANK START COMMAND...` runs the command there, lives
+// as long as the command and ends with its exit code. START counts the starts
+// of this worker from 0. SIGTERM asks the program to end the worker. If the
+// program does not exit within kEndElsewhereTime, the launcher abandons the
+// worker, and the coordinator refuses it from then on.
 //
 // Owner: `gandem train`. Thread safety: one thread, which must live as long as
 // the workers may (see child_process.h).
@@ -40,21 +40,20 @@ class Launcher {
     std::string trace_folder = {};                   // empty: no timelines
     std::string log_format = "text";                 // see LogOptions
     WorkerCores cores = {};  // a worker without an entry runs on any core
-    // Compute threads of this host's workers per core. Above 1, threads that
-    // wait for each other block instead of spinning on a core that another
-    // worker could use, unless the environment sets OMP_WAIT_POLICY. The
-    // workers also get a niceness, so that the workers of a core together weigh
-    // as much as one process: `gandem train` and its heartbeats come first.
+    // Compute threads of this host's workers per core. Above 1, waiting threads
+    // block instead of spinning, unless the environment sets OMP_WAIT_POLICY,
+    // and workers get a niceness: the workers of a core together weigh as much
+    // as one process, so that `gandem train` and its heartbeats come first.
     double threads_per_core = 0;
     std::string start_by = {};  // empty: workers are children, on this host
   };
-  // The end of a worker that was not asked to leave, or that failed.
+  // End of a worker that was not asked to leave, or that failed.
   struct Failure {
     WorkerKey key;
     ProcessEnd end;
     std::string log_path;
     std::string log_tail;  // without the frames of C++ exceptions
-    std::string advice;    // what to do about it; mostly empty
+    std::string advice;    // what the user can do; may be empty
   };
 
   // `coordinator` must outlive the launcher.
@@ -63,11 +62,9 @@ class Launcher {
   // Kills the children that still run.
   ~Launcher() = default;
 
-  // Reaps children, reports to the coordinator and carries out its wishes.
-  // Never waits.
+  // Reaps children, reports exits and follows the coordinator. Never waits.
   std::vector<Failure> Poll();
 
-  // Whether no process is left.
   bool empty() const { return children_.empty(); }
   void SignalAll(int signal);
 
@@ -83,15 +80,15 @@ class Launcher {
   Coordinator* const coordinator_;
   std::map<WorkerKey, ChildProcess> children_;
   std::set<WorkerKey> killed_;  // by the launcher
-  // Number of times that start_by was run for each worker.
+  // Number of starts by start_by, for each worker.
   std::map<WorkerKey, int> starts_;
-  // Time at which a start_by that SIGTERM has not ended is killed.
+  // Time to kill a start_by process that ignores SIGTERM.
   std::map<WorkerKey, absl::Time> kill_at_;
   bool signalled_ = false;  // by SignalAll()
   absl::Time next_trim_ = absl::InfinitePast();
 };
 
-// The lines about a failure that the user sees.
+// Returns the lines about a failure for the user.
 std::vector<std::string> ToLines(const Launcher::Failure& failure);
 
 }  // namespace gandem

@@ -23,13 +23,12 @@
 namespace gandem {
 namespace {
 
-// Threads of the server. A scrape is one request; further requests wait.
+// Number of server threads. A scrape is one request; further requests wait.
 constexpr char kThreads[] = "2";
-// Time after which the server drops a client that does not send or read.
+// Time after which the server drops an inactive client.
 constexpr char kTimeoutMilliseconds[] = "10000";
 
-// Resolves the host of `address` to its first numeric address, because the
-// server accepts no names.
+// Resolves the host to its first address, because the server takes no names.
 absl::StatusOr<Address> InNumbers(const Address& address) {
   addrinfo hints = {};
   hints.ai_flags = AI_PASSIVE;
@@ -96,7 +95,7 @@ absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(
   if (address.host == "localhost") address.host = "127.0.0.1";
   const absl::StatusOr<Address> numbers = InNumbers(address);
   GANDEM_RETURN_IF_ERROR(Annotate(numbers.status(), "--metrics_listen"));
-  // The server itself gives no reason if it cannot listen.
+  // The server's own error gives no reason.
   GANDEM_RETURN_IF_ERROR(Annotate(TryToListen(*numbers), "--metrics_listen"));
   std::unique_ptr<Server> server;
   try {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The page http://ADDRESS/metrics, where Prometheus reads a run. It shows
-// numbers, names of hosts and the run's name to any client, without a token or
-// a certificate, and accepts no input (docs/security.md). Therefore it listens
-// on loopback unless the user gives another address.
+// Serves http://ADDRESS/metrics, where Prometheus reads a run. Shows numbers,
+// names of hosts and the run's name to any client, without a token or a
+// certificate, and accepts no input (docs/security.md). Therefore it listens on
+// loopback unless the user gives another address.
 //
 // Owner: `gandem train`. Thread safety: any thread may add records. Scrapes run
-// on threads of the endpoint and delay no other thread.
-// Errors name the address:
-//   INVALID_ARGUMENT    it is no address.
-//   ALREADY_EXISTS      it is in use.
-//   the system's error  otherwise.
+// on threads of the endpoint and delay no other thread. Errors name the
+// address:
+//   INVALID_ARGUMENT  it is not an address
+//   ALREADY_EXISTS  it is in use
+//   the system's error  otherwise
 #pragma once
 
 #include <functional>
@@ -26,12 +26,10 @@ namespace gandem {
 class MetricsEndpoint {
  public:
   struct Options {
-    // HOST:PORT. Port 0 lets the system choose. If the name has several
-    // addresses, the first one is used.
+    // HOST:PORT. Port 0: the system chooses. Uses the first address of HOST.
     std::string listen;   // required
     std::string run_dir;  // required
-    // Returns the progress of the run, as for `gandem status`. Called on any
-    // thread.
+    // Returns the same status as `gandem status`. Called on any thread.
     std::function<StatusReply()> status;  // required
   };
 
@@ -39,10 +37,10 @@ class MetricsEndpoint {
       Options options);
   MetricsEndpoint(const MetricsEndpoint&) = delete;
   MetricsEndpoint& operator=(const MetricsEndpoint&) = delete;
-  // Waits until no scrape uses the status any more.
+  // Waits for scrapes that use the status.
   ~MetricsEndpoint();
 
-  // The address, with the port that the system has chosen.
+  // Returns the address, with the port that the system has chosen.
   const std::string& address() const { return address_; }
 
   void Add(const RoundMetrics& metrics);

@@ -21,7 +21,6 @@ namespace {
 using Labels = std::vector<prometheus::ClientMetric::Label>;
 using prometheus::MetricType;
 
-// Adds a metric, then its samples.
 class MetricList {
  public:
   // Begins a metric: a counter if its name ends in _total, otherwise a gauge.

@@ -20,15 +20,14 @@
 
 namespace gandem {
 
-// Facts about a run folder: room on its disk, and the age of the newest
-// checkpoint. A fact that cannot be read is left out.
+// Facts about a run folder. Facts that cannot be read are unset.
 struct FolderFacts {
   std::optional<int64_t> free_bytes = {};  // for users who are not root
   std::optional<int64_t> size_bytes = {};  // of the disk
-  // When the newest checkpoint was completed.
+  // Time at which the newest checkpoint was completed.
   std::optional<absl::Time> checkpoint_time = {};
 };
-// `checkpoint_step`: rounds of the newest checkpoint; 0: there is none.
+// Reads the facts. `checkpoint_step`: rounds of the newest checkpoint, or 0.
 FolderFacts ReadFolderFacts(const std::string& run_dir,
                             int64_t checkpoint_step);
 
@@ -39,8 +38,7 @@ struct RunSnapshot {
   int64_t own_bytes = 0;  // resident memory of `gandem train`
 };
 
-// Returns all metrics, always in the same order. A metric without a value yet
-// has no samples.
+// Returns all metrics in a fixed order. Unknown metrics have no samples.
 std::vector<prometheus::MetricFamily> RunMetrics(const RunSnapshot& run);
 
 }  // namespace gandem

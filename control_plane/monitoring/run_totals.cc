@@ -21,8 +21,8 @@ void RunTotals::Add(const RoundMetrics& metrics) {
   newest_[{metrics.role(), metrics.rank()}] = metrics;
 }
 
-// Number of rounds that a record stands for: with control.metrics_every_rounds,
-// it includes the rounds before it.
+// Returns the number of rounds that a record covers: with
+// control.metrics_every_rounds, a record includes the rounds before it.
 int64_t RunTotals::RoundsOf(const RoundMetrics& metrics) const {
   const auto last = newest_.find({metrics.role(), metrics.rank()});
   if (last == newest_.end() ||

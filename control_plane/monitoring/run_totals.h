@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums of the workers' records since this `gandem train` was started, and the
-// newest record of each worker: the part of a scrape that is about the rounds.
+// Sums of the workers' records since the start of this `gandem train`, and the
+// newest record of each worker, for scrapes.
 //
 // Owner: `gandem train`. Thread safety: one thread at a time.
 #pragma once
@@ -18,24 +18,23 @@ namespace gandem {
 
 class RunTotals {
  public:
-  // Sums over all ranks of a role.
   struct RoleTotals {
-    int64_t rounds = 0;  // of the leading rank; rounds that are redone count
+    int64_t rounds = 0;  // rounds of the leading rank, repetitions included
     int64_t images = 0;
     RoundTimes seconds = {};      // of the rounds that have a record
     int64_t updates_skipped = 0;  // since the start of the run
     int64_t records_dropped = 0;
   };
 
-  // Adds a record that is no repeat (record_order.h).
+  // Adds a record. The caller must drop repeated records (record_order.h).
   void Add(const RoundMetrics& metrics);
 
   const std::map<Role, RoleTotals>& roles() const { return roles_; }
-  // Newest records, by role and rank, of the newest run epoch only.
+  // Returns the newest records, by role and rank, of the newest run epoch.
   const std::map<std::pair<Role, int>, RoundMetrics>& newest() const {
     return newest_;
   }
-  // Share of the newest rounds of a role's ranks that was spent waiting.
+  // Returns the share of time that a role's ranks wait in their newest rounds.
   double WaitingShare(Role role) const;
 
  private:

@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The config without the fields that do not change what is trained.
+// Returns bytes that are equal for runs of one recipe with different seeds.
 std::string RecipeOf(RunConfig config) {
   config = EffectiveConfig(config);
   config.clear_seed();
@@ -80,7 +80,7 @@ std::string ComparisonText(const RunComparison& comparison) {
                     "Nothing to compare: the recipes differ in nothing but "
                     "the seed.\n");
   }
-  // The text contains names of folders, and names of networks from cards.
+  // Names of folders, and of networks in cards, may not be printable.
   return PrintableText(text);
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `gandem compare` prints a table of runs with intervals, and in words whether
-// the best run is better than each other one (run_comparison.h). It reads only
-// recipes and metric cards.
+// `gandem compare` prints a table of runs with confidence intervals, and states
+// whether the best run is better than each other run (run_comparison.h).
 //
 // Owner: main(). Thread safety: the main thread.
 #pragma once

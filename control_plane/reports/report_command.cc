@@ -26,7 +26,7 @@
 namespace gandem {
 namespace {
 
-// Number of images of the dataset, or 0 if it is not on this machine.
+// Returns the number of images, or 0 if this machine lacks the dataset.
 int64_t DatasetImages(const DataConfig& data) {
   int64_t images = 0;
   if (data.source().empty()) {
@@ -34,7 +34,7 @@ int64_t DatasetImages(const DataConfig& data) {
     if (!shape.ok()) return 0;
     images = shape->front();
   } else {
-    // A report does not wait for a network.
+    // Do not wait for a network.
     if (IsUrl(data.source())) return 0;
     const auto source = OpenImages(data);
     if (!source.ok()) return 0;

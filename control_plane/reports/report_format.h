@@ -23,16 +23,16 @@ struct ReportedRun {
 };
 
 struct ReportFormat {
-  absl::string_view name;  // name of its option: "html" for --html
-  // Returns the text of the file.
+  absl::string_view name;  // name of the option: "html" for --html
+  // Returns the contents of the report file.
   absl::StatusOr<std::string> (*write)(std::span<const ReportedRun> runs);
 };
 
-// The formats of the extras in this build.
+// Returns the formats of the extras in this build.
 std::vector<ReportFormat> ExtraReportFormats();
 
-// Finds the format "html".
-//   FAILED_PRECONDITION  `formats` lacks it; names the extra that provides it.
+// Returns the format "html".
+//   FAILED_PRECONDITION  `formats` lacks it; names the extra that provides it
 absl::StatusOr<ReportFormat> HtmlFormatOf(
     std::span<const ReportFormat> formats);
 

@@ -25,19 +25,18 @@ double MeanOf(std::span<const double> values) {
          static_cast<double>(values.size());
 }
 
-// The 97.5 % quantile of Student's t.
+// Returns the 97.5 % quantile of Student's t-distribution.
 double StudentOf(size_t freedom) {
   constexpr std::array<double, 10> kTable = {
       12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228};
   if (freedom <= kTable.size()) return kTable[freedom - 1];
-  // The first terms of Cornish and Fisher's series are precise to 0.003 here.
+  // The first terms of the Cornish-Fisher expansion are precise to 0.003 here.
   const double z = kNormal;
   const auto n = static_cast<double>(freedom);
   return z + (z * z * z + z) / (4 * n) +
          (5 * std::pow(z, 5) + 16 * z * z * z + 3 * z) / (96 * n * n);
 }
 
-// The variance of the mean of several values.
 double VarianceOfMean(std::span<const double> values) {
   const double mean = MeanOf(values);
   double squares = 0;
@@ -46,7 +45,7 @@ double VarianceOfMean(std::span<const double> values) {
   return squares / (n - 1) / n;
 }
 
-// A curve of each run, all of one setting. Empty: the runs share no setting.
+// Returns a curve of each run, all of one setting, or {} if there is none.
 std::vector<const JudgedCurve*> CommonCurves(std::span<const ComparedRun> runs,
                                              const std::string& metric) {
   for (const JudgedCurve& first : runs.front().curves) {
@@ -105,7 +104,7 @@ struct PointOfRun {
   JudgedPoint point;
 };
 
-// The points of the runs at `step`, or the newest points without a step.
+// Returns the points of the runs at `step`, or their newest points.
 absl::StatusOr<std::vector<PointOfRun>> PointsAt(
     std::span<const ComparedRun> runs,
     std::span<const JudgedCurve* const> curves, std::optional<int64_t> step) {
@@ -126,8 +125,7 @@ absl::StatusOr<std::vector<PointOfRun>> PointsAt(
   return points;
 }
 
-// Groups the points by recipe. Of several runs with the same recipe and seed,
-// only the first counts.
+// Groups the points by recipe, without runs of an earlier recipe and seed.
 std::vector<std::vector<PointOfRun>> SidesOf(
     const std::vector<PointOfRun>& points, std::vector<std::string>& notes) {
   std::vector<std::vector<PointOfRun>> sides;
@@ -149,8 +147,7 @@ std::vector<std::vector<PointOfRun>> SidesOf(
   return sides;
 }
 
-// Adds a note for each warning of a card about its own numbers, and for images
-// that were evaluated twice.
+// Adds notes for warnings of cards, and for images evaluated twice.
 void NoteDoubts(const std::vector<PointOfRun>& points,
                 std::vector<std::string>& notes) {
   std::map<std::string, std::string> first;  // run, by images
@@ -190,7 +187,7 @@ ComparedSide SideOf(const std::vector<PointOfRun>& points) {
   return side;
 }
 
-// Interval of the difference between two runs, by their cards.
+// Returns the interval of the difference, from both cards' intervals.
 std::optional<Interval> IntervalOfCards(const ComparedSide& a,
                                         const ComparedSide& b) {
   if (!a.interval.has_value() || !b.interval.has_value()) return std::nullopt;
@@ -203,8 +200,8 @@ std::string IntervalText(const Interval& interval) {
   return absl::StrFormat("%.3g to %.3g", interval.low, interval.high);
 }
 
-// Writes the verdict that follows from the interval. `by`: the source of the
-// interval. `more`: what would narrow it.
+// Writes the verdict that follows from the interval. `by`: source of the
+// interval. `more`: data that would narrow it.
 void JudgeInterval(const RunComparison& comparison, const std::string& yes,
                    const std::string& by, const std::string& more,
                    Verdict& verdict) {
@@ -221,7 +218,7 @@ void JudgeInterval(const RunComparison& comparison, const std::string& yes,
                                     " More ", more, " narrow it.");
 }
 
-// Writes the verdict on two sides that are one run each.
+// Writes the verdict on two sides of one run each.
 void JudgeCheckpoints(const RunComparison& comparison, Verdict& verdict) {
   if (!verdict.interval.has_value()) {
     verdict.text = absl::StrCat(
@@ -284,9 +281,9 @@ Verdict VerdictOf(const RunComparison& comparison, const ComparedSide& better,
 }  // namespace
 
 bool CanSeparate(size_t n, size_t m) {
-  // One value has no spread of its own.
+  // The spread of a single value is unknown.
   if (n < 2 || m < 2) return false;
-  // The binomial coefficient (n + m) over n.
+  // Binomial coefficient (n + m) over n.
   double ways = 1;
   for (size_t i = 1; i <= n; ++i) {
     ways *= static_cast<double>(m + i) / static_cast<double>(i);
@@ -302,7 +299,7 @@ Interval StudentInterval(std::span<const double> a, std::span<const double> b) {
   const double parts =
       va * va / static_cast<double>(a.size() - 1) +
       (b.empty() ? 0 : vb * vb / static_cast<double>(b.size() - 1));
-  // Rounded down, so that the interval is too wide rather than too narrow.
+  // Rounding down makes the interval too wide rather than too narrow.
   const auto freedom = static_cast<size_t>((va + vb) * (va + vb) / parts);
   const double reach =
       StudentOf(std::max<size_t>(1, freedom)) * std::sqrt(va + vb);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares the image quality of several runs by their metric cards, and says
-// how sure the result is.
+// Compares the image quality of several runs by their metric cards.
 //
-// Runs whose recipes differ only in the seed are one side. Sides of several
+// Runs whose recipes differ only in the seed form one side. Sides of several
 // seeds are compared by Student's t for unequal variances (B. L. Welch, "The
 // Generalization of 'Student's' Problem", Biometrika 34, 1947). Sides of one
-// run each are compared by the standard deviation of their cards, which says
-// something about two checkpoints, not about two recipes.
+// run each are compared by the standard deviation of their cards, which
+// compares two checkpoints, not two recipes.
 //
 // Owner: values. Thread safety: pure functions.
 #pragma once
@@ -25,7 +24,7 @@ namespace gandem {
 
 struct ComparedRun {
   std::string run_dir = {};
-  // Equal for recipes that differ only in the seed.
+  // Equal texts mean recipes that differ only in the seed.
   std::string recipe = {};
   uint64_t seed = 0;
   std::vector<JudgedCurve> curves = {};
@@ -37,8 +36,8 @@ struct Interval {
 };
 
 struct ComparedSide {
-  std::string name = {};               // folder of its first run
-  std::vector<std::string> runs = {};  // of different seeds
+  std::string name = {};               // folder of the first run
+  std::vector<std::string> runs = {};  // folders of the runs
   std::vector<int64_t> steps = {};     // evaluated step of each run
   std::vector<double> values = {};
   double mean = 0;
@@ -47,7 +46,7 @@ struct ComparedSide {
 };
 
 struct Verdict {
-  std::string better = {};  // by the mean
+  std::string better = {};  // side with the better mean
   std::string other = {};
   double difference = 0;  // positive: `better` has the better mean
   std::optional<Interval> interval = {};
@@ -64,21 +63,22 @@ struct RunComparison {
   std::vector<std::string> notes = {};
 };
 
-// Compares the runs. `metric`: beginning of a name; empty: the first metric.
-// `step`: none: the newest step at which all runs were evaluated.
-//   NOT_FOUND            a run has no card of that metric or step.
-//   FAILED_PRECONDITION  no figure was computed in the same way for all runs.
-//   INVALID_ARGUMENT     there are fewer than two runs.
+// Compares the runs. `metric`: prefix of a metric's name; empty selects the
+// first metric. `step`: unset selects the newest step at which all runs were
+// evaluated.
+//   NOT_FOUND  a run has no card of the metric or step
+//   FAILED_PRECONDITION  no metric was computed in the same way for all runs
+//   INVALID_ARGUMENT  fewer than two runs
 absl::StatusOr<RunComparison> CompareRuns(std::span<const ComparedRun> runs,
                                           const std::string& metric,
                                           std::optional<int64_t> step);
 
-// The 95 % interval of mean(a) - mean(b), or of mean(a) if b is empty. Each
-// non-empty one has at least two values.
+// Returns the 95 % confidence interval of mean(a) - mean(b), or of mean(a) if
+// `b` is empty. A span that is not empty must have at least two values.
 Interval StudentInterval(std::span<const double> a, std::span<const double> b);
 
-// Whether n and m seeds are enough to separate two sides: the chance that equal
-// sides are separated entirely, 2 in (n + m) over n, is 5 % or less.
+// Returns whether n and m seeds can separate two sides: the probability that
+// two equal sides are separated entirely, 2 / ((n + m) over n), is at most 5 %.
 bool CanSeparate(size_t n, size_t m);
 
 }  // namespace gandem

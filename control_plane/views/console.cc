@@ -23,14 +23,14 @@ namespace {
 
 constexpr absl::Duration kTerminalInterval = absl::Milliseconds(200);
 constexpr absl::Duration kLineInterval = absl::Seconds(5);
-// Time for a slow reader at the end.
+// Time that a slow reader gets at the end.
 constexpr absl::Duration kLastWait = absl::Seconds(5);
 constexpr int kUsualColumns = 80;
 constexpr char kClearLine[] = "\r\x1b[K";
 
-// Opens terminals and pipes anew, because O_NONBLOCK on `fd` itself would also
-// affect the shell and other processes that share it. Files never wait, and
-// after opening them anew they would be overwritten from their start.
+// Reopens terminals and pipes, because O_NONBLOCK on `fd` itself would affect
+// the shell and other processes that share `fd`. Returns -1 for files, which
+// never block and which a reopened descriptor would overwrite from the start.
 int OpenWithoutWaiting(int fd) {
   struct stat info = {};
   if (fstat(fd, &info) != 0) return -1;
@@ -44,9 +44,8 @@ bool IsReady(int fd, int timeout_milliseconds) {
   return poll(&ready, 1, timeout_milliseconds) > 0;
 }
 
-// Writes to a descriptor that could not be opened anew (a socket, or the
-// terminal of another user) as much as it takes. A pipe that is ready has room
-// for PIPE_BUF bytes.
+// Writes as much text as fits to a descriptor that was not reopened (a socket,
+// or another user's terminal). A ready pipe has room for PIPE_BUF bytes.
 ssize_t WriteShared(int fd, absl::string_view text) {
   if (!IsReady(fd, /*timeout_milliseconds=*/0)) {
     errno = EAGAIN;
@@ -115,8 +114,8 @@ bool Console::WriteCurrent() {
   return true;
 }
 
-// A permanent line replaces the progress line; the next progress line is drawn
-// below it.
+// Moves the next item to current_. A permanent line replaces the progress line;
+// the next progress line is drawn below it.
 bool Console::TakeNext() {
   if (pending_.empty()) return false;
   const Pending next = std::move(pending_.front());
@@ -142,7 +141,7 @@ void Console::Flush() {
   }
 }
 
-// Keeps only the newest progress, and drops the oldest of too many items.
+// Adds an item. Drops older progress, and the oldest of too many items.
 void Console::Add(Pending pending) {
   Flush();
   if (pending.is_progress) {
@@ -158,7 +157,7 @@ void Console::Add(Pending pending) {
 }
 
 void Console::PrintLine(absl::string_view line) {
-  // The line may contain text of a worker's log or from another process.
+  // The line may contain untrusted text, for example from a worker's log.
   Add({.text = PrintableText(line), .is_progress = false});
 }
 
@@ -168,8 +167,7 @@ void Console::ShowProgress(const ProgressView& view, absl::Time now,
   const absl::Duration interval = terminal_ ? kTerminalInterval : kLineInterval;
   if (!at_once && now - last_shown_ < interval) return;
   last_shown_ = now;
-  // The size of the window may have changed. A line that fills the last column
-  // would wrap on some terminals.
+  // A line that fills the last column would wrap on some terminals.
   Add({.text =
            terminal_ ? ProgressBar(view, Columns() - 1) : ProgressLine(view),
        .is_progress = true});

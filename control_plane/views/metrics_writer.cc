@@ -27,7 +27,7 @@ namespace {
 
 constexpr int64_t kMaxGridBytes = int64_t{64} << 20;
 
-// Bytes up to the end of the last whole line.
+// Returns the number of bytes up to the end of the last whole line.
 absl::StatusOr<off_t> WholeLines(int fd, const std::string& path) {
   off_t end = lseek(fd, 0, SEEK_END);
   if (end < 0) return FileError(errno, "cannot read", path);
@@ -44,7 +44,7 @@ absl::StatusOr<off_t> WholeLines(int fd, const std::string& path) {
   return 0;
 }
 
-// Adds the scalars of the real images that are read ahead.
+// Adds the scalars of the loading of real images.
 void AddDataScalars(const DataMetrics& data,
                     std::vector<EventWriter::Scalar>& scalars) {
   const auto add = [&](absl::string_view name, double value) {
@@ -70,7 +70,8 @@ void AddDataScalars(const DataMetrics& data,
   add("retries", static_cast<double>(data.retries()));
 }
 
-// Both are noisy round by round: `gandem report` has their ratio over the run.
+// Adds the signal and the noise of the gradients, which are noisy in a single
+// round; `gandem report` prints their ratio over the run.
 void AddNoiseScalars(const RoundMetrics& m,
                      std::vector<EventWriter::Scalar>& scalars) {
   for (const GradientNoise& noise : m.gradient_noise()) {
@@ -166,7 +167,7 @@ void MetricsWriter::BeginEpoch(int64_t first_round) {
   Enqueue(Epoch{first_round});
 }
 
-// Never blocks the caller: a full queue drops the record and sets an error.
+// Queues an item without blocking. Drops it if the queue is full.
 void MetricsWriter::Enqueue(Item item) {
   if (queue_.TryPush(std::move(item))) return;
   absl::MutexLock lock(&mu_);
@@ -211,8 +212,8 @@ absl::Status MetricsWriter::BeginEvents(std::optional<int64_t> first_round) {
                       limits_.file_bytes * limits_.older_files);
 }
 
-// After a failure the same file grows further, under its old or new name, and
-// the next record tries again.
+// Rotates a full file. After a failure, the file grows further under its old or
+// new name, and the next record tries again.
 absl::Status MetricsWriter::BeginFileIfFull() {
   if (size_ < limits_.file_bytes) return absl::OkStatus();
   const std::string path = MetricsPath();

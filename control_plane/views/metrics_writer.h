@@ -2,13 +2,12 @@
 //
 // Writes the workers' records to run_dir/metrics.jsonl (one RoundMetrics per
 // line) and run_dir/tensorboard/ (scalars by role, grids of samples), on its
-// own thread, so that a slow disk delays no other thread. Both are bounded: a
-// full metrics.jsonl becomes metrics.1.jsonl and so on
-// (common/files/rotation.h), and the oldest files of events are removed.
+// own thread, so that a slow disk delays no other thread. The size is limited:
+// a full metrics.jsonl becomes metrics.1.jsonl and so on
+// (common/files/rotation.h), and the oldest event files are removed.
 //
-// Owner: `gandem train`. Thread safety: any thread.
-// Errors: records that cannot be written are dropped; TakeError() returns the
-// first reason.
+// Owner: `gandem train`. Thread safety: any thread. Errors: records that cannot
+// be written are dropped; TakeError() returns the first reason.
 #pragma once
 
 #include <sys/types.h>
@@ -38,7 +37,7 @@ class MetricsWriter {
     int older_files = 15;  // maximum number of full files to keep
   };
 
-  // Appends to the run's files, and removes a line that a crash cut off.
+  // Opens the run's files for appending, and removes an incomplete last line.
   static absl::StatusOr<std::unique_ptr<MetricsWriter>> Open(
       const std::string& run_dir, Limits limits);
   static absl::StatusOr<std::unique_ptr<MetricsWriter>> Open(
@@ -48,10 +47,9 @@ class MetricsWriter {
   // Writes the queued records.
   ~MetricsWriter();
 
-  // Begins a run epoch at `first_round`: TensorBoard drops its data of later
-  // rounds.
+  // Begins a run epoch. TensorBoard drops its data from `first_round` on.
   void BeginEpoch(int64_t first_round);
-  // Adds a record that is no repeat (record_order.h). Never waits.
+  // Adds a record without waiting. The caller drops repeats (record_order.h).
   void Add(const RoundMetrics& metrics) { Enqueue(metrics); }
 
   // Returns the first error since the last call, or OK.
@@ -71,7 +69,6 @@ class MetricsWriter {
   absl::Status Write(const Item& item);
   absl::Status OpenLines();
   absl::Status WriteLine(const RoundMetrics& metrics);
-  // Begins another file if the current one is full.
   absl::Status BeginFileIfFull();
   absl::Status WriteEvents(const RoundMetrics& metrics);
   absl::Status BeginEvents(std::optional<int64_t> first_round);
@@ -79,13 +76,13 @@ class MetricsWriter {
 
   std::string MetricsPath() const { return run_dir_ + "/metrics.jsonl"; }
 
-  // Never change after construction.
+  // Constant after construction.
   const std::string run_dir_;
   const Limits limits_;
   BoundedQueue<Item> queue_;
   absl::Mutex mu_;
   absl::Status error_ ABSL_GUARDED_BY(mu_);
-  // Only the thread uses these.
+  // Used only by the thread.
   int fd_ = -1;
   off_t size_ = 0;  // whole lines
   std::unique_ptr<EventWriter> events_;

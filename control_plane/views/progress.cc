@@ -39,7 +39,7 @@ double PercentDone(const StatusReply& status) {
          static_cast<double>(status.rounds());
 }
 
-// "D2 812/s sync 3% slow 1 +25%": two workers, of which rank 1 is slow.
+// Example: "D2 812/s sync 3% slow 1 +25%": two workers, rank 1 is slow.
 std::string FleetText(const FleetStatus& fleet) {
   std::string text = absl::StrFormat(
       "%c%d %.0f/s sync %.0f%%", fleet.role() == GENERATOR ? 'G' : 'D',
@@ -51,13 +51,13 @@ std::string FleetText(const FleetStatus& fleet) {
   return text;
 }
 
-// A field of the progress, as shown in a bar and in a line. Empty: not shown.
+// Field of the progress, as shown in a bar and in a line; empty: not shown.
 struct Field {
   std::string bar;
   std::string line;
 };
 
-// The most important field comes first.
+// Returns the fields, the most important one first.
 std::vector<Field> Fields(const ProgressView& view) {
   const StatusReply& status = view.status;
   const RoundMetrics& generator = view.generator;
@@ -106,7 +106,7 @@ std::vector<Field> Fields(const ProgressView& view) {
   return fields;
 }
 
-// The workers that a run waits for before its first round.
+// Lists the workers that a run waits for before its first round.
 std::string Waiting(const StatusReply& status) {
   return "starting: " +
          absl::StrJoin(status.workers(), ", ",
@@ -138,7 +138,7 @@ void ProgressTracker::Observe(absl::Time now, int64_t run_epoch,
   // A new epoch may start at an earlier round.
   if (run_epoch != run_epoch_) seen_.clear();
   run_epoch_ = run_epoch;
-  // The time before the first round says nothing about the speed.
+  // Do not count the time before the first round.
   if (seen_.size() == 1 && seen_.front().second == completed_rounds) {
     seen_.front().first = now;
     return;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Progress of a run for the user: speed, losses and time left, as a bar for a
-// terminal or as plain lines.
+// Progress of a run: speed, losses and time left, as a bar or plain lines.
 //
-// Owner: `gandem train`.
-// Thread safety: ProgressTracker from any thread; the rest are pure functions.
+// Owner: `gandem train`. Thread safety: any thread.
 #pragma once
 
 #include <cstdint>
@@ -25,26 +23,24 @@ namespace gandem {
 
 struct ProgressView {
   StatusReply status;  // with images_per_second and eta_seconds
-  // The newest record of each role; a role of 0 means none yet.
+  // Newest record of each role, with role 0 if there is none.
   RoundMetrics generator;
   RoundMetrics discriminator;
 };
 
 class ProgressTracker {
  public:
-  // Generated images that a round trains on.
+  // `images_per_round`: generated images that a round trains on.
   explicit ProgressTracker(int64_t images_per_round)
       : images_per_round_(images_per_round) {}
 
   void AddMetrics(const RoundMetrics& metrics);
   // Measures the speed; call it a few times a second.
   void Observe(absl::Time now, int64_t run_epoch, int64_t completed_rounds);
-  // Fills images_per_second and eta_seconds (0: not known yet), fleets and
-  // data.
+  // Fills images_per_second and eta_seconds (0: unknown), fleets and data.
   void Complete(StatusReply& status) const;
   ProgressView View(StatusReply status) const;
-  // Warnings of the workers about the health of training
-  // (RoundMetrics.health). Each is returned once.
+  // Returns new warnings about the health of training (RoundMetrics.health).
   std::vector<std::string> TakeWarnings();
 
  private:
@@ -58,18 +54,17 @@ class ProgressTracker {
   std::vector<std::string> warnings_ ABSL_GUARDED_BY(mu_);
   RecentSpeeds speeds_ ABSL_GUARDED_BY(mu_);
   int64_t run_epoch_ ABSL_GUARDED_BY(mu_) = 0;
-  // (time, completed rounds), oldest first; the last few seconds.
+  // (time, completed rounds) of the last seconds, oldest first.
   std::deque<std::pair<absl::Time, int64_t>> seen_ ABSL_GUARDED_BY(mu_);
 };
 
-// One line of at most `width` columns. The least important fields are left out
-// first.
+// Returns one line of at most `width` columns with the fields that fit.
 std::string ProgressBar(const ProgressView& view, int width);
 
-// One line for a log.
+// Returns one line for a log.
 std::string ProgressLine(const ProgressView& view);
 
-// A row of headings and a row for each fleet. Empty: there are no fleets.
+// Returns a row of headings and a row for each fleet, or "" without fleets.
 std::string FleetTable(const StatusReply& status);
 
 }  // namespace gandem

@@ -11,14 +11,12 @@
 namespace gandem {
 namespace {
 
-// Factor on the weight of the earlier rounds with each new round.
+// Factor by which each new round reduces the weight of the earlier rounds.
 constexpr double kDecay = 0.92;
-// A worker is a straggler, for which all others wait, if it computes longer
-// than the median of its fleet by more than this share.
+// Excess over the fleet's median compute time that makes a straggler.
 constexpr double kStraggles = 0.1;
-// Workers without a record for this time have left the fleet.
+// Time without a record after which a worker counts as having left.
 constexpr double kLeftSeconds = 60;
-// The first rounds of a process are others (warm-up). 20 rounds add up to it.
 
 }  // namespace
 
@@ -58,8 +56,7 @@ std::map<int, RecentSpeeds::Recent> RecentSpeeds::WorkersOf(Role role) const {
   return workers;
 }
 
-// Speeds are sums over the workers, the lag is the largest one, and shares of
-// time are over all workers together.
+// Returns the sum of speeds, the largest lag, and the mean shares of time.
 FleetStatus RecentSpeeds::Fleet(Role role) const {
   FleetStatus fleet;
   fleet.set_role(role);
@@ -111,8 +108,7 @@ void RecentSpeeds::Complete(StatusReply& status) const {
   CompleteData(status);
 }
 
-// Speeds and settings are sums over the workers; shares of time are over all
-// workers together.
+// Sets the sums of speeds and settings, and the mean shares of time.
 void RecentSpeeds::CompleteData(StatusReply& status) const {
   DataStatus data;
   RoundTimes times;

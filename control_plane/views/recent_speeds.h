@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Facts about a run from the records of its last rounds: the images per second
-// of each fleet, the share of its time that it waits for its own sums, the
-// workers that are slower than the others, the role that limits the run, and
-// the supply of real images to the discriminators.
+// Computes facts about a run from the records of its last rounds: the images
+// per second and the synchronization of each fleet, the stragglers, the role
+// that limits the run, and the supply of real images.
 //
 // Owner: the object that receives the records. Thread safety: one thread.
 #pragma once
@@ -20,21 +19,21 @@
 
 namespace gandem {
 
-// Smallest share of waiting for data that is reported.
+// Smallest reported share of waiting for data.
 inline constexpr double kShownDataWait = 0.05;
 
 class RecentSpeeds {
  public:
-  // Adds a record, in the order of each worker's rounds. A new run epoch drops
-  // all earlier records, because it may have other workers.
+  // Adds a record; each worker's records must be in order. A new run epoch
+  // drops all earlier records, because it may have other workers.
   void Add(const RoundMetrics& metrics);
 
-  // Sets fleets, limit and data, as far as they are known. Fleets are set only
-  // if a role has several workers: the progress has the figures of single ones.
+  // Sets the known ones of fleets, limit and data. Fleets are set only if a
+  // role has several workers; the progress shows single workers.
   void Complete(StatusReply& status) const;
 
  private:
-  // Weighted sums in which the last dozen rounds count most.
+  // Weighted sums, dominated by the last dozen rounds.
   struct Recent {
     double rounds = 0;
     RoundTimes times = {};
@@ -43,10 +42,10 @@ class RecentSpeeds {
     double data_seconds = 0;
     double data_images = 0;
     double stored_bytes = 0;
-    int64_t retries = 0;  // all
+    int64_t retries = 0;  // not weighted
     RoundMetrics newest = {};
   };
-  // Workers of the role that have not left, by rank.
+  // Returns the role's workers that have not left, by rank.
   std::map<int, Recent> WorkersOf(Role role) const;
   FleetStatus Fleet(Role role) const;
   RoleLoad Load(Role role) const;
@@ -56,11 +55,10 @@ class RecentSpeeds {
   std::map<std::pair<Role, int>, Recent> workers_;  // by rank
 };
 
-// "waits for data 31%: fetch"
+// Example: "waits for data 31%: fetch".
 std::string DataWaitText(const DataStatus& data);
 
-// The line about reading ahead, which is shown below those of the workers.
-// Empty: not known.
+// Returns the line about data loading for `gandem status`, or "" if unknown.
 std::string DataLine(const StatusReply& status);
 
 }  // namespace gandem

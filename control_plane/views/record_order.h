@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Selects the workers' records that count if each round is shown once.
+// Selects the workers' records that represent a round.
 //
 // Owner: the object that receives the records. Thread safety: one thread.
 #pragma once
@@ -13,12 +13,11 @@
 
 namespace gandem {
 
-// Recognizes repeats: workers send a record again until it is acknowledged. A
-// record that is not newer than the last one of its worker is a repeat.
+// Recognizes repeats: workers resend a record until it is acknowledged. A
+// record is a repeat if it is not newer than the last record of its worker.
 class NewRecords {
  public:
-  // False: there was a record of the same worker, run epoch and round, or a
-  // later one.
+  // Returns false for a repeat.
   bool Note(const RoundMetrics& metrics) {
     // Epochs start at 1, so the initial (0, 0) is before any record.
     auto& newest = newest_[{metrics.role(), metrics.rank()}];
@@ -35,12 +34,11 @@ class NewRecords {
 };
 
 // Selects the records that represent a role: those of the lowest rank that
-// reports in the newest run epoch. A fleet that continues without a worker may
-// have no rank 0.
+// reports in the newest run epoch. A fleet may have lost its rank 0.
 class LeadingRanks {
  public:
   bool Leads(const RoundMetrics& metrics) {
-    // Later epochs first, then lower ranks.
+    // Later epochs come first, then lower ranks.
     const std::pair<int64_t, int> place = {-metrics.run_epoch(),
                                            metrics.rank()};
     auto& first = first_.try_emplace(metrics.role(), place).first->second;

@@ -12,19 +12,18 @@
 
 namespace gandem {
 
-// The average round of a role, over all its workers.
+// Average round of a role, over all its workers.
 struct RoleLoad {
   int workers = 0;
   double round_seconds = 0;
   double own_seconds = 0;   // part without waits for the other role
   double sync_seconds = 0;  // part for communication of its fleet
 };
-// `times`: sums over `rounds` of all workers.
+// Computes the averages. `times`: sums over `rounds` of all workers.
 RoleLoad LoadOf(int workers, double rounds, const RoundTimes& times);
 
-// One sentence that names the role that holds the other one up, and the largest
-// possible gain from another worker of it, if that had its own cores and the
-// fleet's work were divided evenly. Empty: not known, or both are one process.
+// Names the role that delays the other role, and the largest possible gain from
+// another worker of that role with its own cores. Returns "" if unknown.
 std::string LimitText(const RoleLoad& generator, const RoleLoad& discriminator);
 
 }  // namespace gandem

@@ -21,8 +21,7 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 using Line = std::vector<std::string>;
 
-// Smallest share of a core that is reported. Other work on a machine takes
-// more.
+// Smallest reported share of a core; other work on a machine takes more.
 constexpr double kShownTakenShare = 0.01;
 
 constexpr char kLegend[] =
@@ -114,8 +113,8 @@ Line RankLine(const RankTimes& rank) {
   return line;
 }
 
-// The values of the generator and the discriminator, for example "32/48". One
-// number if they agree.
+// Returns the values of the generator and the discriminator, for example
+// "32/48", or one number if they are equal.
 std::string OfBoth(const std::string& a, const std::string& b) {
   return a == b ? a : absl::StrCat(a, "/", b);
 }
@@ -142,7 +141,7 @@ Line RunLine(const TimeReport& report, const TimeReport& first) {
   return line;
 }
 
-// Notes on the rounds that were left out, and on how to read the numbers.
+// Returns notes on excluded rounds and lines, and on how to read the numbers.
 std::string Notes(const TimeReport& report) {
   std::string text;
   if (report.warm_up_rounds > 0) {
@@ -181,18 +180,17 @@ std::string Stragglers(const TimeReport& report) {
   return text;
 }
 
-// Share of `part` in the time of the rounds.
 double ShareOf(const TimeRow& row, double part) {
   return row.times.round > 0 ? part / row.times.round : 0;
 }
 
-// Speed in images/s if that share of the time were not needed.
+// Returns the speed in images/s if the time `share` were not needed.
 double SpeedWithout(const TimeRow& row, double share) {
   return row.images_per_second / (1 - std::min(share, 0.999));
 }
 
-// The stage of data loading that the run waits for, and the possible gain.
-// Empty: it does not wait for data.
+// Names the stage of data loading that the run waits for, and the possible
+// gain. Returns "" if the run does not wait for data.
 std::string DataBottleneck(const TimeReport& report) {
   const TimeRow& row = report.roles[1].row;
   const double share = ShareOf(row, row.times.data);
@@ -211,8 +209,7 @@ std::string DataBottleneck(const TimeReport& report) {
       100 * share, most, SpeedWithout(row, share), row.images_per_second);
 }
 
-// Warning that the discriminator trains slower because its cores also prepare
-// images. Empty: it does not.
+// Returns a warning if preparing images slows the discriminator, or "".
 std::string ShortCores(const TimeReport& report) {
   const TimeRow& row = report.roles[1].row;
   const double share = ShareOf(row, row.times.data_taken);
@@ -293,7 +290,7 @@ OrderedJson ToJson(const RoleTimes& role) {
   return json;
 }
 
-// Infinity is null.
+// Writes infinity as null.
 OrderedJson ToJson(const NoiseRow& row) {
   const auto finite = [](double images) {
     return std::isfinite(images) ? OrderedJson(images) : OrderedJson();

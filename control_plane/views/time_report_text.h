@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Time reports for people and for programs.
+// Formats time reports as text and JSON.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -12,15 +12,14 @@
 
 namespace gandem {
 
-// A line for each role, followed by a line for each of its workers if there are
-// several.
+// Returns a line for each role and, if there are several, for each worker.
 std::string TimeReportText(const TimeReport& report);
 
-// A line for each run, compared with the first run. Images and rounds are those
-// of the discriminator, shares of time those of all workers.
+// Returns a line for each run, compared with the first run. Images and rounds
+// are those of the discriminator, shares of time are over all workers.
 std::string ScalingText(std::span<const TimeReport> reports);
 
-// All numbers of all runs. Unknown numbers are null.
+// Returns all numbers of all runs. Unknown numbers are null.
 std::string TimeReportsJson(std::span<const TimeReport> reports);
 
 }  // namespace gandem

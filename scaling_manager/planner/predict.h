@@ -13,14 +13,13 @@
 
 namespace gandem {
 
-// Sets everything except images_needed and time_to_quality.
+// Predicts everything except images_needed and time_to_quality.
 absl::StatusOr<Prediction> Predict(const ProfileCosts& costs,
                                    const Machines& machines,
                                    const RunConfig& config,
                                    const Placement& placement);
 
-// Predicts the same memory and approximate images/s without a simulation
-// (closed_form.h). Sets nothing else.
+// Predicts only memory and, by the closed form, approximate images/s.
 absl::StatusOr<Prediction> PredictRoughly(const ProfileCosts& costs,
                                           const Machines& machines,
                                           const RunConfig& config,

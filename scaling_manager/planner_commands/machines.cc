@@ -23,8 +23,7 @@ namespace {
 
 constexpr int kMostHosts = 4096;
 constexpr int64_t kMostDevices = 65536;
-// Part of a machine's memory that workers may use. The rest is for the system
-// and other programs.
+// Share of a machine's memory for workers; the system needs the rest.
 constexpr double kUsableMemory = 0.9;
 
 void CheckHost(const std::string& path, Host& host, Faults& faults) {
@@ -80,7 +79,7 @@ bool WantsGpus(const RunConfig& recipe) {
   return IsOnGpu(recipe.discriminator());
 }
 
-// Memory of the profiled GPU in bytes; 0 if unknown, or if none was profiled.
+// Returns the memory of the profiled GPU in bytes, or 0 if it is unknown.
 int64_t DeviceMemoryOf(const Profile& profile) {
   int64_t bytes = 0;
   for (const Probe& probe : profile.probes()) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The machines that a plan is for: a file of hosts (docs/planning.md), or
-// several devices of a machine like the profiled one. Whether the hosts can be
-// reached is not checked, because a plan may be made before they exist.
+// Machines that a plan is for: a file of hosts (docs/planning.md), or several
+// devices of a machine like the profiled one. The hosts need not exist yet.
 // Thread safety: pure functions, except for reading the file.
 #pragma once
 
@@ -18,24 +17,22 @@
 
 namespace gandem {
 
-// Parses a hosts.textproto; `file` is its name in messages. Fills in devices
-// and speeds that are left out. A `link`, in the syntax of --link, replaces the
-// link in the text.
+// Parses a hosts.textproto and fills in missing devices and speeds. `file`: its
+// name in messages. `link`, in the syntax of --link, replaces the link in the
+// text.
 //   INVALID_ARGUMENT  lists every fault with its place: no hosts, empty or
-//                     repeated names, no cores, wrong devices, several hosts
-//                     without a link.
+//       repeated names, no cores, wrong devices, several hosts without a link
 absl::StatusOr<Machines> ParseMachines(absl::string_view text,
                                        absl::string_view file,
                                        const std::string& link = "");
 
-// The machines that `options` describe; `recipe` decides whether devices are
-// cores or GPUs. Without a file of hosts, there are two cases. With a link:
-// `devices` machines like the profiled one, each with all its cores or one GPU.
-// Without a link: `devices` cores or GPUs of that machine. Nine tenths of a
-// machine's memory, and of its GPU's, count as usable.
+// Returns the machines that `options` describe. `recipe` decides whether
+// devices are cores or GPUs. Without a file of hosts, a link means `devices`
+// machines like the profiled one, each with all its cores or one GPU; no link
+// means `devices` cores or GPUs of that machine. Nine tenths of a machine's
+// memory, and of its GPU's, count as usable.
 //   INVALID_ARGUMENT  more devices than the machines have, with that number; a
-//                     fault of the file, see above; hosts without the recipe's
-//                     kind of device.
+//       fault of the file, see above; hosts without the recipe's kind of device
 absl::StatusOr<Machines> MachinesFor(const MachineOptions& options,
                                      const RunConfig& recipe,
                                      const Profile& profile);

@@ -61,7 +61,7 @@ absl::Status ParseLags(const std::string& text, SearchLimits& limits) {
       ", for example 0..4"));
 }
 
-// The fingerprint that a profile has to match.
+// Returns the fingerprint that a profile has to match.
 ProfileFingerprint FingerprintFor(const PlanOptions& options,
                                   const RunConfig& recipe,
                                   const ProfileFingerprint& profiled) {
@@ -74,7 +74,6 @@ ProfileFingerprint FingerprintFor(const PlanOptions& options,
   return here;
 }
 
-// The command that measures the profile for these options.
 std::string ProfileCommand(const PlanOptions& options) {
   std::string command = absl::StrCat("gandem profile ", options.recipe);
   for (const auto& [flag, value] : {std::pair(" --data ", options.data),
@@ -113,10 +112,9 @@ std::string FingerprintText(const ProfileFingerprint& fingerprint) {
       fingerprint.release(), ", LibTorch ", fingerprint.torch_version());
 }
 
-// Reports what a profile lacks because it was stopped early, or its budget was
-// too small.
+// Reports settings that were not measured, for example within the budget.
 std::string OpenText(const PlanOptions& options, const Profile& profile) {
-  // Predicting the recipe as it is uses no other settings.
+  // Predicting the recipe as it is requires no other settings.
   if (options.as_it_is) return "";
   const std::vector<ProbeQuestion> open = OpenQuestions(
       profile, ProbeList(profile.recipe(), profile.fingerprint().cores()));

@@ -69,7 +69,7 @@ bool IsColocated(const Candidate& candidate) {
          candidate.placement().workers(0).role() == COLOCATED;
 }
 
-// --- For people ---
+// --- Text for a terminal ---
 
 namespace {
 
@@ -94,7 +94,7 @@ std::string MemoryText(const Prediction& prediction) {
              : absl::StrCat(generator, " + ", discriminator);
 }
 
-// The recipe as it is has no other candidate to compare with.
+// The recipe as it is has no candidate to compare with.
 std::string TimeText(const Prediction& prediction) {
   return prediction.time_to_quality() > 0
              ? NumberText(prediction.time_to_quality())

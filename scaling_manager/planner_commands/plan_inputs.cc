@@ -20,8 +20,7 @@
 namespace gandem {
 namespace {
 
-// Bytes of an IDX file in memory: one per pixel. 0 if it is not on this
-// machine.
+// Returns the bytes of an IDX file in memory, or 0 without a local file.
 int64_t IdxBytes(const std::string& path) {
   if (path.empty() || IsUrl(path)) return 0;
   const auto shape = ReadIdxShape(path, /*num_dimensions=*/3);
@@ -40,7 +39,7 @@ int64_t BytesOf(const ImageStore& images) {
          (tensors.has_value() ? tensors->sample_bytes() : shape->NumValues());
 }
 
-// Gradient noise does not depend on the device or the data folder.
+// Ignores the device and the data folder, which do not affect gradient noise.
 absl::Status CheckSameModel(const RunConfig& recipe, RunConfig other,
                             const std::string& source) {
   *other.mutable_data() = recipe.data();
@@ -53,8 +52,7 @@ absl::Status CheckSameModel(const RunConfig& recipe, RunConfig other,
       "': give a run of this recipe, or leave --noise_of out"));
 }
 
-// Larger batches help the network with the smallest scale least, so the
-// smallest scale decides.
+// Takes the smaller scale, which limits the benefit of larger batches.
 void TakeSmaller(const NoiseRow& row, std::optional<NoiseScale>& smallest) {
   if (!row.scale.has_value()) return;
   if (!smallest.has_value() || row.scale->images < smallest->images) {
@@ -68,7 +66,7 @@ int64_t HeldImageBytes(const DataConfig& data) {
   if (data.source().empty()) {
     return IdxBytes(data.idx_images()) + IdxBytes(data.idx_inputs());
   }
-  // Planning does not wait for a network.
+  // Do not wait for a network.
   if (IsUrl(data.source())) return 0;
   const auto images = OpenImages(data);
   return images.ok() ? BytesOf(**images) : 0;

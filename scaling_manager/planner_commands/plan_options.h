@@ -21,7 +21,7 @@ struct ProfileOptions {
   bool fresh = false;  // measure known settings again, too
 };
 
-// The machines to plan for; by default this one.
+// Machines to plan for; by default this one.
 struct MachineOptions {
   int64_t devices = 0;      // cores, or GPUs; 0: all
   std::string hosts = {};   // a file of hosts; empty: machines like this one
@@ -43,13 +43,13 @@ struct PlanOptions {
   // Predicts the recipe instead of searching; `colocated`: in one process.
   bool as_it_is = false;
   bool colocated = false;
-  // Empty: plan.textproto; with as_it_is, no file.
+  // Empty: plan.textproto, or no file with as_it_is.
   std::string output = {};
 };
 
-// How `gandem train` follows a plan.
+// Flags of `gandem train` that select a plan.
 struct PlanFlags {
-  // A file, or "AUTO" to plan now for `machines`. Empty: the recipe itself.
+  // A file, or "AUTO" to plan now for `machines`. Empty: no plan.
   std::string plan = {};
   int candidate = 1;  // of the plan, from 1
   MachineOptions machines = {};

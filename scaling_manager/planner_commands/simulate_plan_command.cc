@@ -19,7 +19,7 @@
 namespace gandem {
 namespace {
 
-// Reads a profile. Unlike ReadProfile, also accepts a profile that was never
+// Reads a profile. Unlike ReadProfile, accepts a profile that was never
 // measured, without a recipe and a fingerprint (docs/scaling).
 absl::StatusOr<Profile> ReadNumbers(const std::string& path) {
   GANDEM_ASSIGN_OR_RETURN(const std::string text,
@@ -51,8 +51,7 @@ absl::StatusOr<Profile> ProfileOf(const SimulatePlanOptions& options,
       "on this machine: give the profile of the plan with --profile"));
 }
 
-// `gandem plan` makes the same check. Profiles that were never measured have no
-// fingerprint.
+// Makes the check of `gandem plan`, except for profiles written by hand.
 absl::Status CheckSameModel(const Profile& profile, const Plan& plan) {
   if (!profile.has_fingerprint() ||
       profile.fingerprint().networks() ==

@@ -40,13 +40,13 @@ std::vector<std::string> EvaluateArguments(const TrialsOptions& options) {
   return {"--num", "2000"};
 }
 
-// Fields that every run of the study sets, besides those of its trial.
+// Returns the fields that every run sets, besides those of its trial.
 std::vector<std::string> RunSets(const RunConfig& config, const TrialRun& run) {
   std::vector<std::string> sets = {
       absl::StrCat("seed=", run.seed), absl::StrCat("rounds=", run.rounds),
       "samples.every_rounds=0",        "checkpoint.keep_last=1",
       "generator.workers=1",           "discriminator.workers=1"};
-  // Learning rates decay as in the whole run, not within a short one.
+  // Learning rates must decay as in the whole run, not within a short run.
   const auto fix = [&](const std::string& role, const RoleConfig& role_config) {
     const RateScheduleConfig& schedule =
         role_config.optimizer().rate_schedule();
@@ -73,10 +73,10 @@ class TrialsCommand {
   absl::Status Run();
 
  private:
-  // Runs Score, and counts its time whether it succeeds or not.
+  // Runs Score() and counts its time, even if Score() fails.
   absl::StatusOr<double> Timed(const TrialRun& run);
   absl::StatusOr<double> Score(const TrialRun& run, absl::Time deadline);
-  // How the child process ended, and the last lines of its log.
+  // Returns how the child process ended, and the last lines of its log.
   absl::StatusOr<std::pair<ProcessEnd, std::string>> RunChild(
       std::vector<std::string> arguments, const std::string& log,
       absl::Time deadline) const;
@@ -112,7 +112,7 @@ absl::StatusOr<std::pair<ProcessEnd, std::string>> TrialsCommand::RunChild(
     if (end.has_value()) {
       return std::pair(*end, child->LogTail(kTrialTailLines));
     }
-    // The child's destructor kills it. The next invocation resumes its run.
+    // The child's destructor kills the child. The next call resumes the run.
     if (MonotonicNow() > deadline) {
       return absl::DeadlineExceededError("the time of the trials is over");
     }

@@ -33,14 +33,14 @@ struct TrialsOptions {
   std::vector<std::string> evaluate_arguments;
 };
 
-// The study that `options` ask for, without scores.
-//   INVALID_ARGUMENT  the recipe is invalid, or an option is out of range.
+// Returns the study that `options` describe, without scores.
+//   INVALID_ARGUMENT  the recipe is invalid, or an option is out of range
 absl::StatusOr<Trials> StudyOf(const TrialsOptions& options);
 
-// Runs the study and prints each score and, at the end or when the time is
-// over, the verdict.
-//   FAILED_PRECONDITION  the folder holds another study.
-//   errors of StudyOf; the error of a run, with the end of its log.
+// Runs the study. Prints each score and, at the end or when the time is over,
+// the verdict. Returns errors of StudyOf and of runs (with the end of the log),
+// and
+//   FAILED_PRECONDITION  the folder holds another study
 absl::Status RunTrials(const TrialsOptions& options, FILE* out);
 
 }  // namespace gandem

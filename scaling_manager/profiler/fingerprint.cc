@@ -18,8 +18,7 @@
 namespace gandem {
 namespace {
 
-// Relative tolerance for total memory: the kernel reserves a part that changes
-// at every boot.
+// Relative tolerance for total memory, which changes a little at every boot.
 constexpr double kSameMemory = 0.02;
 
 void KeepKind(const OptimizerConfig& optimizer, OptimizerConfig& kind) {

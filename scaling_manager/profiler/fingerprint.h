@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a profile is valid for a recipe on this machine.
+// Checks whether a profile is valid for a recipe on this machine.
 // Thread safety: any thread.
 #pragma once
 
@@ -10,18 +10,17 @@
 
 namespace gandem {
 
-// The fingerprint of `recipe` on this machine, with the cores and the memory
-// that this process may use.
+// Returns the fingerprint of `recipe` with this process's cores and memory.
 ProfileFingerprint FingerprintHere(const RunConfig& recipe);
 
-// Hash of everything in a recipe that decides how long its networks take:
-// networks, shape of the images, losses, penalties, augmentation, kind of
-// optimizer and device. Batch sizes, constants, seeds and paths are left out.
+// Returns a hash of everything in a recipe that decides how long its networks
+// take: networks, shape of the images, losses, penalties, augmentation, kind of
+// optimizer and device; not batch sizes, constants, seeds and paths.
 uint64_t NetworksHash(const RunConfig& recipe);
 
 // Checks that `profile` is valid for the fingerprint `here`.
-//   FAILED_PRECONDITION  it is not: lists each difference in model, machine or
-//                        version, and the remedy.
+//   FAILED_PRECONDITION  lists each difference in model, machine or version,
+//       and the remedy
 absl::Status CheckProfileHolds(const Profile& profile,
                                const ProfileFingerprint& here);
 

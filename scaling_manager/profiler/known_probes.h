@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The state of an unfinished profile: which questions are answered, how
-// long another probe may take, and which probes would fail.
+// State of an unfinished profile: answered questions, the likely time of
+// another probe, and probes that would fail.
 // Owner: values. Thread safety: pure functions.
 #pragma once
 
@@ -12,21 +12,20 @@
 
 namespace gandem {
 
-// The probe with these settings; nullptr if there is none.
+// Returns the probe with these settings, or nullptr.
 const Probe* FindProbe(const Profile& profile, const ProbeSettings& settings);
 
-// Upper estimate of the seconds of a round with these settings: the batch at
-// the pace of the slowest probe of the same role and precision or, if no probe
-// has the precision, of the role. 0 if the role was not measured.
+// Returns an upper estimate of the seconds of a round with these settings: the
+// batch at the pace of the slowest probe of the same role and precision or,
+// without such a probe, of the role. Returns 0 if the role was not measured.
 double LikelyRoundSeconds(const Profile& profile,
                           const ProbeSettings& settings);
 
-// Whether the profile has a probe that ran out of memory or time and differs
-// only in its threads and in an equal or smaller batch.
+// Returns whether the profile has a probe that ran out of memory or time and
+// differs only in its threads and in an equal or smaller batch.
 bool IsHopeless(const Profile& profile, const ProbeSettings& settings);
 
-// The questions that are neither answered nor hopeless, because the budget was
-// over or profiling was stopped.
+// Returns the questions that are neither answered nor hopeless.
 std::vector<ProbeQuestion> OpenQuestions(const Profile& profile,
                                          std::vector<ProbeQuestion> questions);
 

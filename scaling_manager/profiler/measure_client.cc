@@ -19,14 +19,13 @@
 namespace gandem {
 namespace {
 
-// Polling interval. In this time a process that writes new memory at full speed
-// gets about 100 MB further.
+// Polling interval, in which a process can write about 100 MB.
 constexpr absl::Duration kLookEvery = absl::Milliseconds(10);
 constexpr int kLastLines = 5;
-// Time to wait, after a process's connections broke, for the process to end.
+// Time to wait for a process to end after its connections broke.
 constexpr absl::Duration kDyingTime = absl::Seconds(2);
 
-// Both the call and Look() may notice the deadline first; they report it alike.
+// Message of the call and of Look(); either may notice the deadline first.
 constexpr char kTooLate[] = "no answer before the deadline";
 
 void Pause() { absl::SleepFor(kLookEvery); }
@@ -81,7 +80,7 @@ MeasureClient::MeasureClient(Options options, ChildProcess process,
       rpc_(std::move(rpc)) {}
 
 // Members are destroyed in reverse order: the call ends before its thread is
-// joined, and the process is stopped after that.
+// joined, and the process is stopped last.
 MeasureClient::~MeasureClient() { rpc_->calls.Cancel(/*for_good=*/true); }
 
 template <typename Method, typename Request, typename Reply>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A worker process in profile mode, under supervision: a call ends when it is
-// answered, when the process ends, when the process exceeds its memory limit,
-// or at its deadline. In the last two cases the process is killed, so that it
-// neither blocks the profiler nor exhausts the machine's memory.
+// Supervises a worker process in profile mode. A call ends when it is answered,
+// when the process ends, when the process exceeds its memory limit, or at its
+// deadline. In the last two cases the process is killed, so that it neither
+// blocks the profiler nor exhausts the machine's memory.
 //
-// The limit is on resident memory, polled every few milliseconds: limits on
-// address space (RLIMIT_AS, RLIMIT_DATA) would count what LibTorch, OpenMP and
-// gRPC reserve and never touch, which is several times what they use.
+// The limit is on resident memory, polled every few milliseconds. A limit on
+// address space (RLIMIT_AS, RLIMIT_DATA) would count memory that LibTorch,
+// OpenMP and gRPC reserve and never touch, several times the used memory.
 //
 // Owner: `gandem profile`, on one thread, which lives as long as the workers
 // may (common/process/child_process.h). Thread safety: one thread.
@@ -45,7 +45,7 @@ class MeasureClient {
     std::vector<int> cores = {};  // empty: any core
     int64_t memory_bytes = 0;     // limit of resident memory; 0: none
   };
-  // How a call ended.
+  // Result of a call.
   struct End {
     Probe::Outcome outcome = Probe::MEASURED;
     std::string message = {};
@@ -57,17 +57,17 @@ class MeasureClient {
   MeasureClient& operator=(const MeasureClient&) = delete;
   ~MeasureClient();
 
-  // Start a call to the worker on another thread, which owns `reply` until Wait
-  // returns. Prepare also waits until the worker accepts calls.
+  // Starts a call to the worker on another thread, which owns `reply` until
+  // Wait() returns. Prepare() also waits until the worker accepts calls.
   void Prepare(const PrepareRequest& request, absl::Time deadline,
                PrepareReply* reply);
   void Measure(const MeasureRequest& request, absl::Time deadline,
                MeasureReply* reply);
   void Transfer(const TransferRequest& request, absl::Time deadline,
                 TransferReply* reply);
-  // Waits for the calls of all workers and returns how each ended, in order.
-  // When one call fails, the others are cancelled.
-  //   CANCELLED  `interrupted` returned true.
+  // Waits for the calls of all workers and returns their results, in order.
+  // When one call fails, cancels the others.
+  //   CANCELLED  `interrupted` returned true
   static absl::StatusOr<std::vector<End>> Wait(
       std::span<const std::unique_ptr<MeasureClient>> workers,
       absl::Time deadline, const std::function<bool()>& interrupted);
@@ -81,7 +81,7 @@ class MeasureClient {
   void Ask(Method method, const Request& request, absl::Time deadline,
            Reply* reply);
 
-  // Checks the process and the call; returns true when the call has ended.
+  // Checks the process and the call. Returns true when the call has ended.
   bool Look(absl::Time deadline);
   bool HasFailed();
   // Kills the process and ends its call with `end`, unless the call has ended.

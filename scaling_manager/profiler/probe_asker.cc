@@ -18,7 +18,7 @@
 namespace gandem {
 namespace {
 
-// Extra time for a measurement, after which it counts as timed out.
+// Time after the end of a measurement at which it counts as timed out.
 constexpr absl::Duration kAnswerGrace = absl::Seconds(15);
 constexpr double kLastRounds = 4;
 constexpr absl::Duration kTransferDeadline = absl::Seconds(60);
@@ -26,8 +26,8 @@ constexpr int64_t kTransferSizes[] = {4 << 10, 32 << 10, 256 << 10, 2 << 20,
                                       16 << 20};
 constexpr int kTransferRepetitions = 15;
 
-// Cores of each worker, in the order of `together`; empty if the workers have
-// more threads than the machine has cores.
+// Returns the cores of each worker, in the order of `together`; empty if the
+// workers have more threads than the machine has cores.
 std::vector<std::vector<int>> CoresOf(
     const std::vector<ProbeSettings>& together) {
   std::map<WorkerKey, int> threads;

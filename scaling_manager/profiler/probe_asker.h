@@ -3,8 +3,8 @@
 // Asks workers the questions of a profile. Each probe has a fresh process, so
 // that peak memory is the probe's own, and a probe cannot affect another.
 // Owner: `gandem profile`. Thread safety: one thread, which lives as long as
-// its workers may. Errors: a process cannot be started, which would fail again;
-// CANCELLED. A failure of the probe itself is its outcome, not an error.
+// its workers may. Errors: CANCELLED, and errors of starting a process, which
+// would fail again. A failure of the probe itself is its outcome, not an error.
 #pragma once
 
 #include <functional>
@@ -37,13 +37,13 @@ class ProbeAsker {
   struct Limits {
     absl::Duration prepare = {};  // to start, build and warm up; then TIMED_OUT
     absl::Duration measure = {};  // the last round begins before its end
-    // The last round also begins before this time.
+    // Time before which the last round begins.
     absl::Time until = absl::InfiniteFuture();
   };
 
   explicit ProbeAsker(Options options) : options_(std::move(options)) {}
 
-  // The probes of `question`, in order. Replies of measured probes also
+  // Returns the probes of `question`, in order. Replies of measured probes also
   // describe the state of the worker's networks.
   absl::StatusOr<std::vector<MeasureReply>> Ask(const ProbeQuestion& question,
                                                 const Limits& limits);

@@ -23,15 +23,14 @@ using google::protobuf::util::MessageDifferencer;
 
 constexpr int64_t kProbeRounds = 1'000'000'000;
 constexpr double kNextToNoLearning = 1e-9;
-// Above this number of thread counts, only the fewest, a middle one and all
-// cores are measured.
+// Largest number of thread counts that are all measured.
 constexpr int kFewThreadCounts = 8;
 
 const RoleConfig& RoleConfigOf(const RunConfig& recipe, Role role) {
   return role == GENERATOR ? recipe.generator() : recipe.discriminator();
 }
 
-// Powers of two up to the number of cores, and all cores.
+// Returns powers of two up to the number of cores, and all cores.
 std::vector<int> ThreadCounts(int cores) {
   std::vector<int> counts;
   for (int threads = 1; threads < cores; threads *= 2) {
@@ -53,7 +52,7 @@ MemoryLayout BaseLayout(const RoleConfig& role) {
   return role.layout() == AUTO ? NCHW : role.layout();
 }
 
-// The precisions that AUTO tries on the device
+// Returns the precisions that AUTO tries on the device
 // (training/compute/choose_compute.h).
 std::vector<RoleConfig::Precision> PrecisionsOf(const RoleConfig& role) {
   if (role.precision() == RoleConfig::FLOAT64) return {};
@@ -102,8 +101,7 @@ void SetRole(const ProbeSettings& settings, bool is_asked, RoleConfig& role) {
   role.clear_sync();
   role.set_micro_batch(settings.micro_batch());
   role.set_threads(settings.threads());
-  // The other role keeps its own precision and layout unless they are AUTO: a
-  // generator runs the critic with them.
+  // Keep the other role's settings: a generator runs the critic with them.
   if (is_asked || role.precision() == RoleConfig::AUTO) {
     role.set_precision(settings.precision());
   }
@@ -126,8 +124,7 @@ class ListOfProbes {
         {.together = {std::move(settings)}, .is_needed = is_needed});
   }
 
-  // Adds a question that runs both workers at the same time, each on its own
-  // cores.
+  // Adds a question that runs both workers at once, on their own cores.
   void AddBeside(ProbeSettings generator, ProbeSettings discriminator) {
     generator.set_beside_other_role(true);
     discriminator.set_beside_other_role(true);
@@ -136,8 +133,8 @@ class ListOfProbes {
         {.together = {std::move(generator), std::move(discriminator)}});
   }
 
-  // A worker of the recipe with `threads` threads and the fraction `part` of
-  // its batch. A colocated worker has the discriminator's settings.
+  // Returns settings of a worker with `threads` threads and the fraction `part`
+  // of the recipe's batch. A colocated worker has the discriminator's settings.
   ProbeSettings Base(Role role, double part, int threads) const {
     ProbeSettings settings = BaseSettings(recipe_, role);
     settings.set_batch_size(static_cast<int64_t>(
@@ -171,16 +168,14 @@ constexpr ScheduleConfig::FeedbackMode kFeedbackModes[] = {
     ScheduleConfig::SNAPSHOT, ScheduleConfig::IMAGE_GRADIENT,
     ScheduleConfig::FUSED};
 
-// Each function below adds questions about workers with `threads` threads.
-// `part` is the fraction of the recipe's batch.
 void AddBatches(double part, int threads, ListOfProbes& list) {
   for (const Role role : kBothRoles) {
     list.Add(list.Base(role, part, threads));
   }
 }
 
-// Adds each feedback mode. The cost of a pair is neither the sum of its parts
-// nor the same multiple of it in every mode.
+// Adds each feedback mode, because the cost of a pair is neither the sum of its
+// parts nor the same multiple of that sum in every mode.
 void AddModes(std::span<const Role> roles, double part, int threads,
               ListOfProbes& list) {
   for (const auto mode : kFeedbackModes) {
@@ -192,8 +187,7 @@ void AddModes(std::span<const Role> roles, double part, int threads,
   }
 }
 
-// Runs both roles at the same time, each on its own cores, to measure
-// contention.
+// Runs both roles at once, on their own cores, to measure contention.
 void AddContention(int cores, ListOfProbes& list) {
   if (cores < 2) return;
   list.AddBeside(list.Base(GENERATOR, 1, cores / 2),
@@ -224,7 +218,7 @@ void AddMicroBatches(int threads, ListOfProbes& list) {
   }
 }
 
-// Images that are made for the discriminator alone.
+// Adds images that are made for the discriminator alone.
 void AddFresh(ListOfProbes& list) {
   ProbeSettings fresh = list.Base(GENERATOR, 1, 1);
   fresh.set_image_source(ScheduleConfig::FRESH);
@@ -255,8 +249,7 @@ const char* NameOf(TransferProfile::Kind kind) {
 
 std::vector<ProbeQuestion> ProbeList(const RunConfig& recipe,
                                      int machine_cores) {
-  // On a GPU, neither more CPU threads nor work on another GPU changes the
-  // times.
+  // On GPUs, CPU threads and work on another GPU do not change the times.
   const bool are_on_gpus =
       IsOnGpu(recipe.generator()) && IsOnGpu(recipe.discriminator());
   const int cores = are_on_gpus ? 1 : machine_cores;
@@ -268,16 +261,14 @@ std::vector<ProbeQuestion> ProbeList(const RunConfig& recipe,
   list.Add(list.Base(COLOCATED, 1, cores));
   AddContention(cores, list);
   AddModes(kBothRoles, 1, 1, list);
-  // A colocated process has all cores: the candidates with two processes are
-  // compared with it.
+  // Candidates with two processes are compared with a process on all cores.
   AddBatches(1, cores, list);
   AddModes(kBothRoles, 1, cores, list);
   AddModes(kColocated, 1, cores, list);
-  // Larger batches, and the slices of fleets; also needed for batches that vary
-  // in no other question.
+  // Larger batches and slices of fleets, also for batches in no other question.
   AddBatches(2, 1, list);
   AddBatches(0.25, 1, list);
-  // How the times and the memory of a mode grow with the batch.
+  // Measure how the times and the memory of a mode grow with the batch.
   AddModes(kBothRoles, 0.5, 1, list);
   AddModes(kColocated, 0.5, cores, list);
   AddMicroBatches(cores, list);
@@ -312,7 +303,7 @@ RunConfig ProbeConfig(const RunConfig& recipe, const ProbeSettings& settings,
   schedule.set_consistency(ScheduleConfig::EXACT);
   schedule.clear_max_samples_per_image();
   schedule.set_image_source(settings.image_source());
-  // The setting fused_backward belongs to FUSED feedback only.
+  // fused_backward belongs to FUSED feedback only.
   if (schedule.feedback() != settings.feedback()) {
     schedule.clear_fused_backward();
   }

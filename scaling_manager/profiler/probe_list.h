@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The questions of a profile, the most informative first, and the config that
-// asks one of them. Each question has the batch, precision, layout and feedback
-// of the recipe's role, except for the field that it varies.
+// Questions of a profile, the most informative first, and the config that asks
+// one of them. Each question has the batch, precision, layout and feedback of
+// the recipe's role, except for the field that it varies.
 // Owner: values. Thread safety: pure functions.
 #pragma once
 
@@ -17,17 +17,18 @@ namespace gandem {
 // One probe, or one probe of each role at the same time.
 struct ProbeQuestion {
   std::vector<ProbeSettings> together;
-  // Asked whatever the budget, because without it there is no profile.
+  // Asked regardless of the budget, because a profile needs the answer.
   bool is_needed = false;
 };
 
-// `recipe` is valid, `cores` are those that this process may use. Skips
-// settings that the recipe's networks, losses or penalties do not support.
+// Returns the questions. `recipe` must be valid; `cores` are those that this
+// process may use. Skips settings that the recipe's networks, losses or
+// penalties do not support.
 std::vector<ProbeQuestion> ProbeList(const RunConfig& recipe, int cores);
 
-// A run that answers the question: R = 1, lag 1, EXACT, one worker per role,
-// both with the batch of `settings`. Learning rates are constant and nearly 0,
-// so that values stay in range. `data` says where the images are.
+// Returns the config of a run that answers the question: R = 1, lag 1, EXACT,
+// one worker per role, both with the batch of `settings`. Learning rates are
+// constant and nearly 0, so that values stay in range. `data`: the images.
 RunConfig ProbeConfig(const RunConfig& recipe, const ProbeSettings& settings,
                       const DataConfig& data);
 

@@ -41,35 +41,32 @@ namespace {
 
 // Share of the free memory for probes if --memory is not given (chosen).
 constexpr double kMemoryShare = 0.8;
-// Rough time in seconds that a process takes to reach its first round.
+// Estimated seconds until a process reaches its first round.
 constexpr double kStartSeconds = 3;
 // Fewest rounds, with warm-up, for which starting a probe is worth its time.
 constexpr double kFewestRounds = 4;
-// Shares of the budget for measuring one probe (chosen: there are about 60
-// questions).
+// Shares of the budget for one probe (chosen: there are about 60 questions).
 constexpr double kNeededShare = 1.0 / 30;
 constexpr double kOtherShare = 1.0 / 60;
 // Limit for preparing the first probe of a role, when no time is known.
 constexpr absl::Duration kShortestPrepare = absl::Minutes(1);
 // Limits for preparing a later probe: the start on a busy machine, and the
-// number of rounds that it may take besides. bfloat16 on a processor without
-// instructions for it is many times slower than FLOAT32, and no plan would use
-// it.
+// number of rounds in addition. bfloat16 on a processor without instructions
+// for it is many times slower than FLOAT32, and no plan would use it.
 constexpr absl::Duration kLongestStart = absl::Seconds(20);
 constexpr double kMostPrepareRounds = 8;
 // Number of images that are decoded for timing, and the time limit.
 constexpr int64_t kTimedImages = 256;
 constexpr absl::Duration kPipelineLimit = absl::Seconds(3);
 
-// Real images per second that one thread makes of stored ones after reading
-// them: decoding, cropping, resizing. Takes about `limit`.
+// Returns the real images per second that one thread decodes, crops and resizes
+// after reading them. Takes about `limit`.
 absl::StatusOr<double> ImagesPerDecodeThreadSecond(const DataConfig& data,
                                                    absl::Duration limit) {
   GANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> dataset,
                           HasPairs(data) ? OpenPairs(data) : OpenDataset(data));
   const absl::Time begin = MonotonicNow();
-  // Take images from the whole dataset, because neighbors may be alike. Half of
-  // the time is for reading them.
+  // Sample the whole dataset: neighbors may be alike. Reads for half the time.
   const int64_t count = std::min(kTimedImages, dataset->size());
   std::vector<std::pair<int64_t, StoredSample>> stored;
   for (int64_t i = 0; i < count; ++i) {
@@ -149,7 +146,7 @@ class Profiler {
     out_ << line << "\n" << std::flush;
   }
 
-  // The states are the same in all probes, except for the bytes per element.
+  // All probes have the same states, except for the bytes per element.
   void KeepStates(const MeasureReply& reply) {
     if (reply.has_generator_state() && !profile_.has_generator_state()) {
       *profile_.mutable_generator_state() = reply.generator_state();
@@ -166,8 +163,7 @@ class Profiler {
     return absl::Seconds(kStartSeconds + kFewestRounds * round);
   }
 
-  // A probe of an unmeasured role may take half of the budget; the times of
-  // other probes can be estimated.
+  // A probe of an unmeasured role may take half of the budget.
   ProbeAsker::Limits LimitsOf(const ProbeQuestion& question) const {
     if (question.is_needed) {
       return {.prepare = std::max(kShortestPrepare, request_.budget / 2),
@@ -181,7 +177,7 @@ class Profiler {
             .until = MonotonicNow() + Left()};
   }
 
-  // If one of the two networks cannot run at all, there is nothing to plan.
+  // Fails if a network cannot run at all, because there is nothing to plan.
   absl::Status CheckNeeded(const std::vector<ProbeQuestion>& questions) const {
     for (const ProbeQuestion& question : questions) {
       if (!question.is_needed) continue;
@@ -271,7 +267,7 @@ class Profiler {
   std::ostream& out_;
 };
 
-// Measurements that exist already, in the output file or in the cache.
+// Returns existing measurements, from the output file or the cache.
 absl::StatusOr<Profile> KnownProfile(const ProfileRequest& request,
                                      std::ostream& out) {
   const ProfileFingerprint here = FingerprintHere(request.recipe);

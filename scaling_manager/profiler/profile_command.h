@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `gandem profile`: asks its questions, the most informative first, until all
+// `gandem profile` asks its questions, the most informative first, until all
 // are answered or the budget is over, and writes the file after each answer.
-// The same command resumes an interrupted profile. Measurements that this
-// machine made before come from the cache.
+// The same command resumes an interrupted profile. Earlier measurements of this
+// machine come from the cache.
 // Owner: main. Thread safety: call once, from main, with SIGINT and SIGTERM
 // blocked; a command that handles these signals itself (InterruptibleReads)
 // keeps doing so.
@@ -30,27 +30,26 @@ struct ProfileRequest {
   absl::Duration budget = absl::Minutes(5);
   // limit for the workers; 0: most of the free memory
   int64_t memory_bytes = 0;
-  // True if the recipe's images are on this machine: measures how fast they are
-  // decoded.
+  // Measures how fast images are decoded. Requires images on this machine.
   bool measures_data = false;
   bool fresh = false;
 };
 
-// Measures the profile that `request` asks for.
+// Measures the profile that `request` asks for. Returns errors of files and of
+// starting workers, and
 //   FAILED_PRECONDITION  the output is a profile of another model, machine or
-//                        version; or a role could not be measured at all.
-//   CANCELLED            a signal; the output has the measurements so far.
-//   errors of files and of starting workers.
+//       version; or a role could not be measured at all
+//   CANCELLED  a signal arrived; the output has the measurements so far
 absl::Status RunProfile(const ProfileRequest& request, std::ostream& out);
 
-// The request for `recipe`, with the flags of the command line applied, and
-// `python` (--python). The other fields have their defaults.
-// Errors: those of KnowOwnNetworks and FindWorkerProgram.
+// Returns the request for `recipe`, with the flags of the command line applied,
+// and `python` (--python). Other fields have their defaults. Returns errors of
+// KnowOwnNetworks and FindWorkerProgram.
 absl::StatusOr<ProfileRequest> ProfileRequestFor(const RunConfig& recipe,
                                                  const std::string& python);
 
 // Measures `recipe` into `folder` for --plan AUTO if no complete profile is
-// cached, and reports progress on stdout.
+// cached. Reports progress on stdout.
 absl::StatusOr<Profile> MeasureProfile(const RunConfig& recipe,
                                        const std::string& python,
                                        const std::string& folder);

@@ -21,8 +21,7 @@
 namespace gandem {
 namespace {
 
-// Checks the fields that a measured profile must have; CheckProfile checks its
-// numbers.
+// Checks that required fields are set; CheckProfile checks the numbers.
 absl::Status CheckComplete(const Profile& profile, const std::string& file) {
   Faults faults(file);
   if (!profile.has_fingerprint()) faults.Add("fingerprint is missing");
@@ -82,8 +81,7 @@ std::string CachedProfilePath(const ProfileFingerprint& here) {
     return "";
   }
   Sha256 digest;
-  // Memory is left out, because it varies slightly: it is compared after
-  // reading.
+  // FindCachedProfile compares the memory, because it varies slightly.
   digest.Update(absl::StrCat(here.machine(), "|", here.cores(), "|",
                              here.networks(), "|", here.release(), "|",
                              here.torch_version()));

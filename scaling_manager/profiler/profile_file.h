@@ -21,14 +21,14 @@ namespace gandem {
 absl::StatusOr<Profile> ReadProfile(const std::string& path);
 absl::Status WriteProfile(const std::string& path, const Profile& profile);
 
-// Parses and checks a text as ReadProfile does; `file` is its name in errors.
+// Parses and checks a text as ReadProfile() does. `file`: its name in errors.
 absl::StatusOr<Profile> ParseProfile(const std::string& text,
                                      const std::string& file);
 std::string ProfileText(const Profile& profile);
 
-// The cache file for this fingerprint; empty if there is no home directory.
+// Returns the path of the cached profile, or "" if there is no home directory.
 std::string CachedProfilePath(const ProfileFingerprint& here);
-// The cached profile for this fingerprint, if it can be read and is valid.
+// Returns the cached profile for this fingerprint if it is readable and valid.
 std::optional<Profile> FindCachedProfile(const ProfileFingerprint& here);
 // Writes the profile to the cache. Replaces a profile with more probes only if
 // `even_with_less`. Errors are ignored: an unwritable cache only costs time.

@@ -39,8 +39,8 @@ void AppendBigEndian(uint32_t number, std::string& text) {
   }
 }
 
-// The IDX format of MNIST: a magic number with the number of dimensions, the
-// dimensions, and the bytes.
+// Returns a file in MNIST's IDX format: a magic number with the number of
+// dimensions, the dimensions, and the bytes.
 std::string IdxFile(std::span<const int64_t> shape, absl::string_view bytes) {
   std::string file;
   AppendBigEndian(0x0800 | static_cast<uint32_t>(shape.size()), file);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random bytes in the place of real images for probes, in the size that the
+// Random bytes in place of real images for probes, in the size that the
 // networks see, so that a probe neither reads nor resizes stored images.
 // (profile_command.cc measures the input pipeline separately.)
 // Thread safety: any thread. Errors: those of writing files.
@@ -13,10 +13,9 @@
 
 namespace gandem {
 
-// Writes random images into `folder`, which exists, and returns the config that
-// reads them in place of the recipe's, with the same sizes, labels and pairs.
-// RGB images with labels are written as CIFAR, which has both in memory, and
-// resized.
+// Writes random images into the existing `folder`. Returns the config that
+// reads them in place of the recipe's images, with the same sizes, labels and
+// pairs. RGB images with labels are written as CIFAR and resized.
 absl::StatusOr<DataConfig> WriteRandomImages(const DataConfig& recipe,
                                              const std::string& folder);
 

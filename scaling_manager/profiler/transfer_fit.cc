@@ -33,7 +33,7 @@ Line FitRelative(std::span<const TransferSample> samples,
   return line;
 }
 
-// Faster than any memory.
+// Higher than the speed of any memory.
 constexpr double kMostBytesPerSecond = 1e13;
 
 }  // namespace

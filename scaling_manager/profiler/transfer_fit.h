@@ -18,9 +18,8 @@ struct TransferSample {
 };
 
 // Fits latency + bytes / rate by least squares of relative deviations, so that
-// small transfers count as much as large ones. `latencies` is the number of
-// latencies in a sample: 2 if an empty answer came back. `samples` have at
-// least two sizes.
+// small transfers count as much as large ones. `latencies`: number of latencies
+// in a sample, 2 with an empty answer. `samples` must have at least two sizes.
 TransferProfile FitTransfers(TransferProfile::Kind kind,
                              std::span<const TransferSample> samples,
                              double latencies);

@@ -46,10 +46,9 @@ int64_t NumPasses(int64_t images, int64_t micro_batch) {
   return micro_batch <= 0 ? 1 : (images + micro_batch - 1) / micro_batch;
 }
 
-// Sums of one role's fleet in a round.
 struct Sums {
   double seconds = 0;
-  // Time of the sums that no computing can hide.
+  // Time that no computing can hide.
   double bare = 0;
   double bytes = 0;  // sent by a host
 };
@@ -72,7 +71,7 @@ Sums SumsOf(const RunShape& shape, const RoleShape& role) {
   return sums;
 }
 
-// Adds the time of a role's sums that `computing` does not hide; returns it.
+// Adds a role's sums to `times`. Returns their time beyond `computing`.
 double AddSums(const RunShape& shape, const RoleShape& role, double computing,
                PipelineTimes& times) {
   const Sums sums = SumsOf(shape, role);
@@ -80,8 +79,8 @@ double AddSums(const RunShape& shape, const RoleShape& role, double computing,
   return std::max(sums.bare, sums.seconds - kHidesSums * computing);
 }
 
-// Time to decode the real images of a round beyond the discriminator's own
-// computing. Without a free core, the worker decodes by itself.
+// Returns the time to decode the real images of a round beyond the
+// discriminator's own computing. Without a free core, the worker decodes.
 double DecodeSeconds(const RunShape& shape, double computing) {
   if (shape.images_per_decode_thread <= 0) return 0;
   const RoleShape& role = shape.discriminator;
@@ -95,7 +94,6 @@ double DecodeSeconds(const RunShape& shape, double computing) {
                   seconds / std::max(1.0, decoders) - computing);
 }
 
-// Fills in the times of the generator.
 void AddGenerator(const RunShape& shape, PipelineTimes& times) {
   const Schedule& schedule = shape.schedule;
   const RoleShape& role = shape.generator;
@@ -114,7 +112,6 @@ void AddGenerator(const RunShape& shape, PipelineTimes& times) {
   times.generator = seconds + AddSums(shape, role, seconds, times);
 }
 
-// Fills in the times of the discriminator.
 void AddDiscriminator(const RunShape& shape, PipelineTimes& times) {
   using Kind = DiscriminatorOp::Kind;
   const Schedule& schedule = shape.schedule;
@@ -152,7 +149,6 @@ void AddDiscriminator(const RunShape& shape, PipelineTimes& times) {
   times.boundary = seconds_of(role.times.Of(OperationTime::ANSWER, judged));
 }
 
-// Number of the role's ranks on each host.
 std::vector<double> RanksOn(const RunShape& shape, const RoleShape& role) {
   std::vector<double> ranks(shape.hosts.size(), 0);
   for (int rank = 0; rank < role.size(); ++rank) {
@@ -161,8 +157,8 @@ std::vector<double> RanksOn(const RunShape& shape, const RoleShape& role) {
   return ranks;
 }
 
-// Largest share of a round's images that leaves or reaches one host, assuming
-// that each generator sends to all discriminators.
+// Returns the largest share of a round's images that leaves or reaches one
+// host, if each generator sends to all discriminators.
 double TravelingShare(const RunShape& shape) {
   const std::vector<double> generators = RanksOn(shape, shape.generator);
   const std::vector<double> discriminators =
@@ -176,7 +172,7 @@ double TravelingShare(const RunShape& shape) {
   return most;
 }
 
-// Largest number of critics that leave or reach one host.
+// Returns the largest number of critics that leave or reach one host.
 double TravelingCritics(const RunShape& shape) {
   std::vector<double> left(shape.hosts.size(), 0);
   std::vector<double> came(shape.hosts.size(), 0);
@@ -221,7 +217,6 @@ void AddLinks(const RunShape& shape, PipelineTimes& times) {
       std::llround(schedule.AnswersImages() ? answered : critic_bytes));
 }
 
-// Fills in the numbers of parts of the steps.
 void AddParts(const RunShape& shape, PipelineTimes& times) {
   const Schedule& schedule = shape.schedule;
   const int64_t made =
@@ -238,8 +233,8 @@ void AddParts(const RunShape& shape, PipelineTimes& times) {
       asks ? made : std::min(made, taken * shape.discriminator.size());
 }
 
-// Time for `parts` parts to pass through stages in sequence: all of the longest
-// stage, and one part of each other stage.
+// Returns the time for `parts` parts to pass through stages in sequence: all of
+// the longest stage, and one part of each other stage.
 double StagesSeconds(std::initializer_list<double> stages, int64_t parts) {
   double sum = 0;
   for (const double stage : stages) sum += stage;
@@ -247,8 +242,8 @@ double StagesSeconds(std::initializer_list<double> stages, int64_t parts) {
   return longest + (sum - longest) / static_cast<double>(parts);
 }
 
-// Time until the generator has learned from the feedback on all of its images;
-// computing the feedback takes `answering`.
+// Returns the time until the generator has learned from the feedback on all of
+// its images. `answering`: time to compute the feedback.
 double AnsweredSeconds(const PipelineTimes& times, double answering) {
   const double backward = times.generator - times.forward;
   const double apart =
@@ -262,8 +257,8 @@ double AnsweredSeconds(const PipelineTimes& times, double answering) {
                                 times.image_parts));
 }
 
-// Time until the discriminator has trained on all images of a round, which
-// takes it `training`.
+// Returns the time until the discriminator has trained on all images of a
+// round. `training`: time to train on them.
 double TrainedSeconds(const PipelineTimes& times, double training) {
   if (times.image_parts > 1) {
     return StagesSeconds({times.forward, times.images_link, training},
@@ -286,15 +281,14 @@ PipelineTimes PipelineTimesOf(const RunShape& shape) {
 
 double PipelineRoundSeconds(const Schedule& schedule,
                             const PipelineTimes& times) {
-  // Components that never wait: either role, and the link.
+  // Parts that never wait: each role, and the link.
   const double discriminator = times.discriminator + times.boundary;
   const double alone =
       std::max({times.generator, discriminator, times.images_link});
   // From the arrival of generated images to the end of the boundary.
   const double training = discriminator - times.before_images;
   if (!schedule.AnswersImages()) {
-    // A critic is sent when the previous one was acknowledged, and so are a
-    // round's images.
+    // Critics and a round's images wait for the previous acknowledgment.
     const double slots =
         std::max(times.feedback_link, times.images_link) + 2 * times.latency;
     const double cycle = TrainedSeconds(times, training) + times.feedback_link +
@@ -318,7 +312,7 @@ double RoughRoundSeconds(const RunShape& shape) {
   if (shape.colocated) {
     return times.generator + times.discriminator + times.boundary;
   }
-  // The link carries sums one after the other, and then the exchange.
+  // The link carries the sums, and then the exchange.
   return std::max(
       PipelineRoundSeconds(shape.schedule, times),
       times.sums_link + std::max(times.images_link, times.feedback_link));

@@ -35,8 +35,8 @@ absl::StatusOr<LinkLine> Local(const Profile& profile,
       ", which this plan uses; `gandem profile` measures it"));
 }
 
-// The line `remote` as measured. A `link` of the machines replaces the measured
-// network; the two ends limit its speed to that of `local`.
+// Returns the line of a network. A `link` of the machines replaces the measured
+// line; the two ends limit its speed to the measured speed or that of `local`.
 absl::StatusOr<LinkLine> Remote(const Profile& profile, const Link& link,
                                 TransferProfile::Kind kind,
                                 const LinkLine& local, bool is_used) {

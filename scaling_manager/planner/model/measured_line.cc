@@ -28,7 +28,7 @@ double MeasuredLine::At(int64_t images) const {
   const double line =
       low->second.mean() + slope * static_cast<double>(images - low->first);
   // Noise may tilt the segments at the ends: clamp the time of fewer images
-  // between their proportional share and the nearest point.
+  // between the proportional time and the nearest point.
   if (images < low->first) {
     return std::clamp(line, PartOf(*low, images), low->second.mean());
   }

@@ -12,19 +12,17 @@ namespace gandem {
 
 class MeasuredLine {
  public:
-  // `grows`: whether seconds depend on images; if not, all points measure one
-  // number.
+  // `grows`: whether seconds depend on images, or all points are equal.
   explicit MeasuredLine(bool grows = true) : grows_(grows) {}
 
-  // Adds a point; several points of one size count as their mean.
+  // Adds a point. Several points of one size count as their mean.
   void Add(int64_t images, double seconds);
   bool empty() const { return points_.empty(); }
   int num_sizes() const { return static_cast<int>(points_.size()); }
-  // Seconds for `images`; 0 without points.
+  // Returns the seconds for `images`, or 0 without points.
   double At(int64_t images) const;
-  // Turns a single point into a line with the shape of `other`, a similar
-  // operation, scaled to this point. Does nothing if this line has several
-  // sizes, or the other only one.
+  // Turns a single point into a line with the shape of `other`, scaled to the
+  // point. Does nothing if this line has several sizes, or `other` has one.
   void TakeShapeOf(const MeasuredLine& other);
 
  private:
@@ -35,7 +33,6 @@ class MeasuredLine {
   };
   using Points = std::map<int64_t, Sum>;  // by images
 
-  // Seconds of a point in proportion to `images`.
   static double PartOf(const Points::value_type& point, int64_t images);
   double Mean() const;
 

@@ -21,15 +21,14 @@ struct Peak {
   int threads = 0;
 };
 
-// A generator keeps the graphs of all micro-batches of its step until it has
-// their feedback, a discriminator that of one micro-batch.
+// Returns the images of a step that are in memory at once: all images of a
+// generator, which keeps their graphs until the feedback, or one micro-batch.
 int64_t ImagesHeld(Role role, int64_t step, int64_t micro_batch) {
   if (role != DISCRIMINATOR || micro_batch <= 0) return step;
   return std::min(step, micro_batch);
 }
 
-// Bytes per additional thread, from peaks of equal passes. Never negative: such
-// differences are noise.
+// Returns the bytes per additional thread, from peaks of equal passes; >= 0.
 double BytesPerThread(const std::vector<Peak>& peaks) {
   double covariance = 0, variance = 0;
   for (const Peak& some : peaks) {
@@ -55,7 +54,7 @@ Peak PeakOf(const Probe& probe) {
           .threads = probed.threads()};
 }
 
-// Peaks scaled to the threads of `settings`.
+// Returns the peaks, scaled to the threads of `settings`.
 std::vector<Peak> PeaksOf(const Profile& profile, const RoleSettings& settings,
                           bool same_feedback) {
   RoleSettings any_threads = settings;
@@ -95,7 +94,7 @@ Mean MeanOf(const std::vector<Peak>& peaks) {
   return mean;
 }
 
-// Slope of the least-squares line; `peaks` have several sizes.
+// Returns the slope of the least-squares line through several sizes.
 double SlopeOf(const std::vector<Peak>& peaks, const Mean& mean) {
   double covariance = 0, variance = 0;
   for (const Peak& peak : peaks) {
@@ -105,8 +104,8 @@ double SlopeOf(const std::vector<Peak>& peaks, const Mean& mean) {
   return covariance / variance;
 }
 
-// The least-squares line, or the line through resting memory if all peaks have
-// one size. `peaks` is not empty.
+// Returns the least-squares line, or the line through the resting memory if all
+// peaks have one size. Requires at least one peak.
 MemoryLine LineThrough(const std::vector<Peak>& peaks) {
   const Mean mean = MeanOf(peaks);
   const double resting = std::ranges::max(peaks, {}, &Peak::resting).resting;
@@ -122,7 +121,7 @@ MemoryLine LineThrough(const std::vector<Peak>& peaks) {
           .beyond_per_image = slope};
 }
 
-// `line`, shifted so that it has `bytes` at `images`.
+// Shifts `line` so that it has `bytes` at `images`.
 MemoryLine ShiftedTo(double bytes, double images, MemoryLine line) {
   const double more = bytes - line.At(images);
   line.fixed_bytes += more;
@@ -130,12 +129,12 @@ MemoryLine ShiftedTo(double bytes, double images, MemoryLine line) {
   return line;
 }
 
-// Each precision and layout loads its own kernels into a process.
+// Returns whether both use the kernels of the same precision and layout.
 bool ComputesAlike(const RoleSettings& a, const RoleSettings& b) {
   return a.precision == b.precision && a.layout == b.layout;
 }
 
-// Bytes of the buffers for sums: each bucket has its own.
+// Returns the bytes of the buffers for sums, one for each bucket.
 int64_t BucketBytes(const RoleShape& role) {
   if (role.size() < 2) return 0;
   if (role.sums.averages_state) {
@@ -145,8 +144,8 @@ int64_t BucketBytes(const RoleShape& role) {
                       role.sums.wire_factor);
 }
 
-// Shared memory of the ranks of one host: the chunks that a rank writes for one
-// rank, and those that it reads from one.
+// Returns the shared memory of the ranks of one host: the chunks that a rank
+// writes for another rank, and reads from another rank.
 int64_t SharedMemoryBytes(const RunShape& shape, const RoleShape& role) {
   if (std::ranges::max(shape.RanksByHost(role)) < 2) return 0;
   const auto chunks = static_cast<int64_t>(MostChunksUnderWay(role.size()));
@@ -183,8 +182,7 @@ absl::StatusOr<MemoryLine> FitMemory(const Profile& profile,
     if (!HasSeveralSizes(peaks)) {
       return ShiftedTo(line.At(peaks.front().size), peaks.front().size, its);
     }
-    // With small batches, the peak may come from something other than
-    // activations.
+    // With small batches, the peak may not come from activations.
     if (its.most_images > line.most_images) {
       line.beyond_per_image =
           std::max(line.beyond_per_image, its.bytes_per_image);
@@ -204,17 +202,17 @@ int64_t PlannedBytes(const RunShape& shape, Role role) {
   int64_t bytes = BucketBytes(shape.role(role)) +
                   SharedMemoryBytes(shape, shape.role(role));
   if (role == GENERATOR) {
-    // Sent images without acknowledgment, and received answers.
+    // Images sent without acknowledgment, and received answers.
     bytes += round * shape.image_bytes;
     if (schedule.AnswersImages()) bytes += round * shape.feedback_bytes;
-    // The critic in use, the received critic, and those ahead of time.
+    // The critic in use, the received critic, and critics ahead of time.
     if (sends_critics) bytes += (1 + std::max<int64_t>(1, lag)) * critic;
     return bytes;
   }
-  // This rank's share of the images that the lag allows, or the cache limit.
+  // This rank's share of the images that the lag allows, up to the cache limit.
   bytes += std::min(shape.cache_images, (lag + 1) * round) * shape.image_bytes;
   if (sends_critics) {
-    // The critic in the slot and, for lags of 2 or more, those of a checkpoint.
+    // The critic in the slot, and critics of a checkpoint for lags above 1.
     bytes += (1 + (lag >= 2 ? lag : 0)) * critic;
   } else {
     bytes += ImagesJudgedBy(schedule, 0, shape.discriminator.size()) *
@@ -225,7 +223,7 @@ int64_t PlannedBytes(const RunShape& shape, Role role) {
 
 namespace {
 
-// Images of a worker's pass that are in memory at once.
+// Returns the images of a worker's pass that are in memory at once.
 int64_t HeldInRun(const RunShape& shape, Role role) {
   const Schedule& schedule = shape.schedule;
   const int ranks = shape.role(role).size();
@@ -248,7 +246,7 @@ int64_t AtImages(const MemoryLine& line, int64_t images) {
   return std::llround(line.At(static_cast<double>(images)));
 }
 
-// Memory of the program without networks, which both roles need.
+// Returns the memory of the program without networks, which both roles need.
 double ProgramBytes(const MemoryLine& line, const StateSize& state) {
   return std::max(
       0.0, line.fixed_bytes - static_cast<double>(state.parameter_bytes() +
@@ -256,7 +254,7 @@ double ProgramBytes(const MemoryLine& line, const StateSize& state) {
                                                   state.optimizer_bytes()));
 }
 
-// Both roles, with the memory of the program counted once.
+// Memory of both roles, with the program counted once.
 struct SumOfRoles {
   int64_t bytes = 0;
   // Bytes of the smaller of the two passes.
@@ -286,8 +284,7 @@ absl::StatusOr<SumOfRoles> SumUp(const Profile& profile,
                        discriminator.fixed_bytes)};
 }
 
-// The run of a COLOCATED probe, with its exchange settings
-// (profiler/probe_list.h).
+// Changes `shape` to the run of a COLOCATED probe (profiler/probe_list.h).
 RunShape AsProbed(RunShape shape, const ProbeSettings& probed) {
   Schedule& schedule = shape.schedule;
   schedule.lag = 1;
@@ -320,8 +317,8 @@ absl::StatusOr<int64_t> ColocatedPeakBytes(const Profile& profile,
   RoleSettings settings = shape.discriminator.settings;
   settings.role = COLOCATED;
   if (!ComputesAlike(shape.generator.settings, settings)) return sum.bytes;
-  // Difference between the measured memory of such processes and the sum;
-  // probes of the same mode come first.
+  // Correct the sum by the difference between measured colocated processes and
+  // their sums. Probes of the same mode come first.
   for (const bool same_feedback : {true, false}) {
     std::vector<Peak> differences;
     for (const Probe* const probe : ProbesOf(profile, settings)) {
@@ -339,8 +336,8 @@ absl::StatusOr<int64_t> ColocatedPeakBytes(const Profile& profile,
     }
     if (differences.empty()) continue;
     const Mean mean = MeanOf(differences);
-    // One role's step can reuse memory that the other's has freed, at most all
-    // of the memory that it needs.
+    // One role's step can reuse memory that the other role's step has freed, at
+    // most all of the memory that the step needs.
     const double slope = same_feedback && HasSeveralSizes(differences)
                              ? std::clamp(SlopeOf(differences, mean), -1.0, 0.0)
                              : 0;

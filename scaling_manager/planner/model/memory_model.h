@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Predicts the peak memory of a worker, or of its GPU: a line in the images of
-// a pass, fitted to the peaks of the probes, plus what the plan adds to a probe
-// (docs/cost_model.md section 7).
+// Predicts the peak memory of a worker, or of its GPU, as a line in the images
+// of a pass, fitted to the peaks of the probes, plus the memory that a plan
+// needs beyond a probe (docs/cost_model.md section 7).
 // Owner: values. Thread safety: pure functions.
-// Errors: NOT_FOUND  no probe of the role has a peak; has the remedy.
+// Errors: NOT_FOUND  no probe of the role has a peak; names the remedy.
 #pragma once
 
 #include <cstdint>
@@ -27,26 +27,25 @@ struct MemoryLine {
   double At(double images) const;
 };
 
-// Least squares over the probes of a role with these settings and any number of
-// threads, corrected for the memory of each thread. If only one size was
-// measured, the line of another mode with the same kernels is shifted to it;
-// without such a mode, the line goes through the resting memory. Fewer images
-// than measured do not get less memory: what a first pass loads and keeps does
-// not depend on its images. More images than measured grow at least as fast as
-// in a mode that measured more.
+// Fits a line by least squares to the probes of a role with these settings and
+// any number of threads, corrected for the memory of each thread. If only one
+// size was measured, shifts the line of another mode with the same kernels or,
+// without such a mode, uses the line through the resting memory. Fewer images
+// than measured take as much memory, because a first pass loads memory that
+// does not depend on its images. Beyond the measured images, memory grows at
+// least as fast as in a mode that measured more.
 absl::StatusOr<MemoryLine> FitMemory(const Profile& profile,
                                      const RoleSettings& settings);
 
-// Memory that a worker needs beyond a probe: waiting images, critics, messages
-// and buckets.
+// Returns a worker's memory beyond a probe: images, critics and buffers.
 int64_t PlannedBytes(const RunShape& shape, Role role);
 
-// Peak of the largest worker of the role.
+// Returns the peak of the largest worker of the role.
 absl::StatusOr<int64_t> PeakBytes(const Profile& profile, const RunShape& shape,
                                   Role role);
-// Peak of a colocated worker: the sum of both roles, with the program counted
-// once, corrected by the measured difference of colocated probes if both roles
-// use the same kernels as these.
+// Returns the peak of a colocated worker: the sum of both roles, with the
+// program counted once. If both roles use the kernels of the colocated probes,
+// corrects the sum by the measured difference.
 absl::StatusOr<int64_t> ColocatedPeakBytes(const Profile& profile,
                                            const RunShape& shape);
 

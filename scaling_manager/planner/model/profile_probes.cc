@@ -45,7 +45,7 @@ std::string MeasuredText(const Profile& profile, Role role) {
   return measured.empty() ? "nothing" : absl::StrJoin(measured, "; ");
 }
 
-// Number of differences, weighted: the mode counts least, kernels most.
+// Returns the weighted number of differences; kernels have the most weight.
 int DistanceOf(const RoleSettings& settings, const RoleSettings& wanted) {
   const bool same_mode = settings.feedback == wanted.feedback &&
                          settings.image_source == wanted.image_source;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The probes of a profile that measured a role's worker.
+// Selects the probes of a profile that measured a role's worker.
 // Owner: values; copy freely. Thread safety: pure functions.
 // Errors: INVALID_ARGUMENT names the probe and the invalid field. NOT_FOUND
-// names what was not measured, what was, and how to measure it.
+// names the missing and the existing measurements, and the remedy.
 #pragma once
 
 #include <compare>
@@ -17,8 +17,7 @@
 
 namespace gandem {
 
-// Settings of the probes that count. AUTO selects the precision and the layout
-// with the shortest round per image.
+// Settings of probes. AUTO selects the fastest precision and layout.
 struct RoleSettings {
   Role role = GENERATOR;
   RoleConfig::Precision precision = RoleConfig::FLOAT32;
@@ -37,34 +36,32 @@ absl::Status CheckProfile(const Profile& profile);
 absl::StatusOr<RoleSettings> Resolve(const Profile& profile,
                                      RoleSettings settings);
 
-// The measured probes of a role with these settings and any feedback and image
-// source.
+// Returns the role's measured probes; ignores feedback and image source.
 std::vector<const Probe*> ProbesOf(const Profile& profile,
                                    const RoleSettings& settings);
 
-// Other settings in which the role was measured, the most similar first:
-// another mode or image source, then other threads, then other kernels.
+// Returns other settings in which the role was measured, the most similar
+// first: another mode or image source, then other threads, then other kernels.
 std::vector<RoleSettings> OthersOf(const Profile& profile,
                                    const RoleSettings& settings);
 
 // Example: "FLOAT32, NCHW, 1 thread".
 std::string SettingsText(const RoleSettings& settings);
 
-// Number of passes in a step of the probe, and the mean number of images in a
-// pass, rounded.
+// PassesOf() returns the number of passes in a step of the probe, PassImages()
+// the rounded mean number of images in a pass.
 int64_t PassesOf(const ProbeSettings& settings);
 int64_t PassImages(const ProbeSettings& settings);
 
-// Whether the training passes of the probe do the same work as those of the
-// settings: with FUSED they do more.
+// Returns whether the probe's training passes do the same work as passes with
+// the settings: passes with FUSED do more.
 bool SamePasses(const Probe& probe, const RoleSettings& settings);
 
-// NOT_FOUND: the profile has no `what` with these settings.
+// Returns NOT_FOUND: the profile has no `what` with these settings.
 absl::Status NotMeasured(const Profile& profile, const RoleSettings& settings,
                          const std::string& what);
 
-// Peak of the memory that limits the worker: its GPU's or, without one, the
-// process's. 0: unknown.
+// Returns the peak of the GPU or, without one, of the process. 0: unknown.
 int64_t LimitedPeakBytes(const Probe& probe);
 
 }  // namespace gandem

@@ -10,8 +10,8 @@
 namespace gandem {
 namespace {
 
-// Whether an operation grows with the images and runs once per micro-batch;
-// others run once per step.
+// Returns whether an operation runs once per micro-batch and grows with its
+// images. Other operations run once per step.
 bool Grows(OperationTime::Operation operation) {
   return operation != OperationTime::UPDATE &&
          operation != OperationTime::CAPTURE_CRITIC &&
@@ -36,8 +36,8 @@ bool IsSameProbe(const ProbeSettings& a, const ProbeSettings& b) {
          a.feedback() == b.feedback() && a.image_source() == b.image_source();
 }
 
-// Mean ratio of a round beside the other role to a round alone, over the probes
-// that were measured in both ways; 1 if there are none.
+// Returns the mean ratio of a round beside the other role to a round alone,
+// over the probes that were measured in both ways, or 1.
 double BesideRatioOf(const Profile& profile, Role role) {
   double sum = 0;
   int pairs = 0;
@@ -58,15 +58,15 @@ double BesideRatioOf(const Profile& profile, Role role) {
   return pairs == 0 ? 1 : std::max(1.0, sum / pairs);
 }
 
-// Whether some probes have whole steps; then probes with several passes only
-// measure the cost of cutting.
+// Returns whether some probes have whole steps. If so, probes with several
+// passes only measure the cost of cutting.
 bool HasWholeSteps(const Profile& profile, const RoleSettings& settings) {
   return std::ranges::any_of(
       ProbesOf(profile, settings),
       [](const Probe* probe) { return PassesOf(probe->settings()) == 1; });
 }
 
-// Probes whose operations are points of lines: whole steps if there are any.
+// Returns the probes with points of lines: whole steps if there are any.
 std::vector<const Probe*> LineProbes(const Profile& profile,
                                      const RoleSettings& settings) {
   std::vector<const Probe*> probes = ProbesOf(profile, settings);
@@ -78,7 +78,7 @@ std::vector<const Probe*> LineProbes(const Profile& profile,
   return probes;
 }
 
-// Probes of this schedule, alone, with several passes per step.
+// Returns probes of this schedule, alone, with several passes per step.
 std::vector<const Probe*> CutProbes(const Profile& profile,
                                     const RoleSettings& settings) {
   std::vector<const Probe*> probes = ProbesOf(profile, settings);
@@ -116,8 +116,8 @@ absl::StatusOr<RoleCosts> RoleCosts::Create(const Profile& profile,
                                             const RoleSettings& settings) {
   GANDEM_ASSIGN_OR_RETURN(RoleCosts times, WholeSteps(profile, settings));
   times.ReadCuts(profile, settings);
-  // An operation takes the same time in every mode, so probes of all modes
-  // count: more probes, at other times, are more accurate.
+  // An operation takes the same time in every mode, so use the probes of all
+  // modes: more probes, at other times, are more accurate.
   times.lines_ = LinesOf(profile, settings, Schedules::kAll);
   return times;
 }
@@ -281,7 +281,7 @@ ComputeCost CostOf(const GeneratorOp& op, const Schedule& schedule,
     case Kind::kForward:
       return times.Of(OperationTime::FORWARD, images);
     case Kind::kTakeCritic:
-      // Its cost does not depend on images.
+      // The cost does not depend on images.
       return times.Of(OperationTime::LOAD_CRITIC, 1);
     case Kind::kBackward:
       return times.Of(OperationTime::BACKWARD, images) +

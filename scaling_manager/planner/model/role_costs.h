@@ -21,9 +21,8 @@
 
 namespace gandem {
 
-// Seconds of computing: alone on the machine, and with all other cores busy,
-// too (memory bandwidth, caches, clock). SimulatedHost interpolates between the
-// two.
+// Seconds of computing, alone on the machine and with all other cores busy
+// (memory bandwidth, caches, clock). SimulatedHost interpolates between both.
 struct ComputeCost {
   double alone = 0;
   double beside = 0;  // >= alone
@@ -46,15 +45,14 @@ class RoleCosts {
  public:
   using Operation = OperationTime::Operation;
 
-  // `settings` are resolved; the profile is checked.
+  // Requires resolved `settings` and a checked profile.
   static absl::StatusOr<RoleCosts> Create(const Profile& profile,
                                           const RoleSettings& settings);
 
   ComputeCost Of(Operation operation, int64_t images) const;
-  // Time of a step of `images` in `passes` passes that no operation covers: the
-  // rest of a measured round, and the cost of cutting the step.
+  // Returns the time that no operation of a step of `images` in `passes` passes
+  // covers: the rest of a measured round, and the cost of cutting the step.
   ComputeCost Rest(int64_t images, int64_t passes) const;
-  // Multiplies all times by `factor`.
   void Scale(double factor);
 
  private:
@@ -65,50 +63,45 @@ class RoleCosts {
 
   using OperationLines = std::map<Operation, Lines>;
 
-  // Which probes count: those with the same schedule, or all.
+  // Probes to use: those with the same schedule, or all.
   enum class Schedules { kSame, kAll };
 
-  // The lines of the probes that `schedules` selects.
   static OperationLines MeasuredLines(const Profile& profile,
                                       const RoleSettings& settings,
                                       Schedules schedules);
-  // Gives operations that were measured at one size their shape in other
-  // settings.
+  // Gives operations of a single size the shape of other settings.
   static void TakeShapes(const Profile& profile, const RoleSettings& settings,
                          OperationLines& lines);
-  // MeasuredLines, completed with what follows from them for other operations.
+  // Returns MeasuredLines() with the lines that follow from them.
   static OperationLines LinesOf(const Profile& profile,
                                 const RoleSettings& settings,
                                 Schedules schedules);
-  // Costs of whole steps, preferably from probes of the same schedule, for
-  // comparison with the rounds of that schedule.
+  // Returns the costs of whole steps, preferably from probes of the same
+  // schedule, for comparison with the rounds of that schedule.
   static absl::StatusOr<RoleCosts> WholeSteps(const Profile& profile,
                                               const RoleSettings& settings);
   void ReadRests(const Profile& profile, const RoleSettings& settings);
-  // Uses the probes of all modes and threads together, because the cost of a
-  // cut is smaller than the difference between two equal probes.
+  // Uses probes of all modes and threads, because a cut costs less than noise.
   void ReadCuts(const Profile& profile, const RoleSettings& settings);
 
   OperationLines lines_;
   MeasuredLine rest_;
-  double cut_seconds_ = 0;  // of each pass after the first
+  double cut_seconds_ = 0;  // per pass after the first
   double factor_ = 1;
-  double beside_ratio_ = 1;  // ratio for operations without their own
+  double beside_ratio_ = 1;  // for operations without a measured ratio
 };
 
-// The cost of a rank's operation in its round; waiting costs nothing.
+// Returns the cost of a rank's operation in its round; waiting costs nothing.
 ComputeCost CostOf(const GeneratorOp& op, const Schedule& schedule,
                    const RoleCosts& times);
 ComputeCost CostOf(const DiscriminatorOp& op, const RoleCosts& times);
 
-// Time of a role's whole round in a probe, which is one step, as the sum of its
-// operations.
+// Returns the time of a role's round in a probe: the sum of its operations.
 double ProbedRoundSeconds(Role role, const ProbeSettings& settings,
                           const RoleCosts& times);
 
-// A profile with the costs of its roles' operations, computed once for each
-// settings, because a search needs them thousands of times. The profile is
-// checked, outlives this object and does not change.
+// Costs of the operations of a profile's roles, cached by settings for
+// searches. The profile must be checked, outlive this object and not change.
 class ProfileCosts {
  public:
   // Implicit, because a single prediction needs only the profile.
@@ -118,7 +111,7 @@ class ProfileCosts {
   ProfileCosts& operator=(const ProfileCosts&) = delete;
 
   const Profile& profile() const { return profile_; }
-  // RoleCosts::Create() of resolved settings; valid as long as this object.
+  // Returns RoleCosts::Create() of resolved settings, owned by this object.
   const absl::StatusOr<RoleCosts>& Of(const RoleSettings& settings) const {
     const auto known = known_.find(settings);
     if (known != known_.end()) return known->second;

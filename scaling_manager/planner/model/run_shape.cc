@@ -19,9 +19,8 @@
 namespace gandem {
 namespace {
 
-// Share of FUSED training with one backward pass for each loss that comes
-// before the answer: forward and backward to the images, 1 + 1 of 1 + 1 + 2
-// (docs/design.md section 4).
+// Share of a FUSED training pass before the answer, with a backward pass per
+// loss: forward and backward to the images, 2 of 4 (docs/design.md section 4).
 constexpr double kJudgedPart = 0.5;
 
 absl::StatusOr<std::map<std::string, size_t>> ReadHosts(
@@ -59,7 +58,6 @@ std::string WorkerText(const PlacedWorker& worker) {
                       worker.rank());
 }
 
-// Assigns a process to a rank of a role.
 absl::Status Place(const PlacedWorker& worker, Role role,
                    const RunConfig& config, RunShape& shape) {
   RoleShape& placed = role == GENERATOR ? shape.generator : shape.discriminator;
@@ -143,8 +141,7 @@ SumShape SumsOf(const RoleConfig& role) {
           .wire_factor = narrow ? 0.5 : 1};
 }
 
-// Costs of the rank with the largest slice; ranks with equal slices take as
-// long.
+// Sets the costs of the rank with the largest slice, the slowest rank.
 absl::Status FillRole(const ProfileCosts& costs, const RunConfig& config,
                       RunShape& shape, Role role) {
   const Profile& profile = costs.profile();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run as the cost model needs it: config, placement, machines and profile as
+// Input of the cost model: config, placement, machines and profile of a run as
 // plain numbers, checked.
-// Owner: values; they never change once made. Thread safety: pure functions.
-// Errors: INVALID_ARGUMENT and NOT_FOUND name the field or the worker, and what
-// would be accepted.
+// Owner: values that never change. Thread safety: pure functions.
+// Errors: INVALID_ARGUMENT and NOT_FOUND name the field or the worker, and the
+// accepted values.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,7 @@ struct HostShape {
   std::string name = {};
   int cores = 1;
   double speed = 1;
-  // Each worker has its own device, so that workers do not slow each other
-  // down.
+  // Each worker has its own device, so workers do not slow each other down.
   bool has_devices = false;
 };
 
@@ -34,7 +33,7 @@ struct ProcessShape {
   int threads = 1;
 };
 
-// How the workers of a role combine their networks.
+// Synchronization of the networks of a role's workers.
 struct SumShape {
   bool averages_state = false;  // sync.mode AVERAGE_STATE
   int64_t interval = 1;         // of averages, in updates
@@ -44,7 +43,7 @@ struct SumShape {
 
 struct RoleShape {
   Role role = GENERATOR;
-  // Process of each rank.
+  // Index into RunShape::processes, by rank.
   std::vector<size_t> processes = {};
   RoleSettings settings = {};
   RoleCosts times = {};
@@ -53,7 +52,6 @@ struct RoleShape {
   bool on_gpu = false;
 
   int size() const { return static_cast<int>(processes.size()); }
-  // Bytes of a critic: parameters and buffers.
   int64_t network_bytes() const {
     return state.parameter_bytes() + state.buffer_bytes();
   }
@@ -65,8 +63,7 @@ struct RunShape {
   int64_t cache_images = 0;  // per discriminator worker
   int64_t image_bytes = 0;   // bytes of one image in a message
   int64_t feedback_bytes = 0;
-  // FUSED: share of a training pass on generated images before its answer is
-  // sent.
+  // FUSED: share of a training pass before the answer on generated images.
   double answer_part = 1;
   int64_t rounds_to_agreement = 1;
   bool colocated = false;
@@ -83,22 +80,20 @@ struct RunShape {
   const RoleShape& role(Role role) const {
     return role == GENERATOR ? generator : discriminator;
   }
-  // Generated images of rank 0 of a role in a round; a discriminator trains on
-  // as many real images.
+  // Returns the generated images of rank 0 of a role in a round. A
+  // discriminator trains on as many real images.
   int64_t RoundImages(Role role) const;
-  // Number of worker threads on a host.
   int ThreadsOn(size_t host) const;
   size_t HostOf(const RoleShape& role, int rank) const {
     return processes[role.processes[rank]].host;
   }
-  // Numbers of ranks of the hosts that have any.
+  // Returns the numbers of ranks of the hosts that have any.
   std::vector<int> RanksByHost(const RoleShape& role) const;
-  // Ranks per core on the fullest host, at least 1.
+  // Returns the ranks per core on the fullest host, at least 1.
   double Crowding(const RoleShape& role) const;
 };
 
-// Checks that each worker of the config has one place, on a host of the
-// machines. The config is valid.
+// Checks that each worker of the valid config has one place on a known host.
 absl::Status CheckPlacement(const Placement& placement,
                             const Machines& machines, const RunConfig& config);
 
@@ -114,11 +109,11 @@ struct SumPart {
   int64_t bytes = 0;  // sent by a host
 };
 
-// The gradients of a step, in a few launches of one or more buckets. The first
-// launch also has the buffers of rank 0.
+// Returns the sums of the gradients of a step, in a few launches of one or more
+// buckets. The first launch includes the buffers of rank 0.
 std::vector<SumPart> GradientParts(const RunShape& shape,
                                    const RoleShape& role);
-// Parameters, buffers and the optimizer's state at once.
+// Returns one sum of parameters, buffers and the optimizer's state.
 std::vector<SumPart> StateParts(const RunShape& shape, const RoleShape& role);
 
 }  // namespace gandem

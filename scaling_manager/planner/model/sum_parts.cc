@@ -8,13 +8,12 @@
 namespace gandem {
 namespace {
 
-// Most launches of gradients in a backward pass: more would slow the simulation
-// down and not change the result.
+// Largest number of launches of gradients in a backward pass. More launches
+// would slow the simulation down and not change the result.
 constexpr int kMostLaunches = 8;
 
 int64_t CeilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Bytes that a host sends to the next host.
 int64_t SentBytes(int64_t bytes, size_t hosts) {
   if (hosts < 2) return 0;
   const double others = static_cast<double>(hosts - 1);
@@ -22,7 +21,7 @@ int64_t SentBytes(int64_t bytes, size_t hosts) {
                       static_cast<double>(bytes));
 }
 
-// The sum of a buffer in buckets of `bucket` bytes.
+// Returns the sum of a buffer in buckets of `bucket` bytes.
 SumPart SumOf(const RunShape& shape, const RoleShape& role, int64_t bytes,
               int64_t bucket) {
   const std::vector<int> ranks = shape.RanksByHost(role);

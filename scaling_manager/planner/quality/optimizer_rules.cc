@@ -10,8 +10,8 @@
 namespace gandem {
 namespace {
 
-// Families that divide steps by a root of squared gradients. LARS, LAMB and
-// Adafactor set the size of a step in another way.
+// Returns whether the family divides steps by a root of squared gradients.
+// LARS, LAMB and Adafactor set the size of a step in another way.
 bool IsAdaptive(OptimizerConfig::FamilyCase family) {
   switch (family) {
     case OptimizerConfig::FAMILY_NOT_SET:  // Adam
@@ -44,7 +44,7 @@ void FollowTheBatch(const std::string& role, const RoleConfig& role_config,
                "et al. 2022)"));
 }
 
-// AdaBelief does not allow a beta1 of 0, and Lion's beta1 means something else.
+// Sets beta1 to 0. AdaBelief does not allow 0; Lion's beta1 is no momentum.
 void DropMomentum(const std::string& role, OptimizerConfig& optimizer,
                   std::vector<std::string>& reasons) {
   const auto drop = [&](double beta1, auto& family) {
@@ -56,8 +56,7 @@ void DropMomentum(const std::string& role, OptimizerConfig& optimizer,
         role, beta1));
   };
   switch (optimizer.family_case()) {
-    // Without a family, the optimizer is Adam with its defaults, whose beta1 is
-    // 0.
+    // Without a family, the optimizer is Adam with its default beta1 of 0.
     case OptimizerConfig::kAdam:
       return drop(optimizer.adam().beta1(), *optimizer.mutable_adam());
     case OptimizerConfig::kAdamw:

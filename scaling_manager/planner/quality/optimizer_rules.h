@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Changes to the optimizers of a recipe that a plan makes because it changes
+// Changes that a plan makes to the optimizers of a recipe because it changes
 // batches and lag (docs/optimizers.md, "Changed by the planner").
 // Thread safety: pure functions.
 #pragma once
@@ -14,13 +14,12 @@ namespace gandem {
 
 // Records that the recipe's learning rates belong to its batches:
 // base_batch_size becomes batch_size in every role without batch_scaling. Call
-// it once on a recipe, before batches are changed.
+// it once per recipe, before batches are changed.
 void RememberBatches(RunConfig& recipe);
 
-// Adapts the optimizers; families and rates stay the recipe's. If a batch has
-// changed, the rate follows it. With a lag, beta1 becomes 0 (Adam and similar
-// families) and optimism_rule LAG_MATCHED. Returns a sentence for each change,
-// which names the rule.
+// Adapts the optimizers to the batches and the lag of `config`. The learning
+// rate follows a changed batch. With a lag, beta1 becomes 0 (Adam and similar
+// families) and optimism_rule LAG_MATCHED. Returns the reason of each change.
 std::vector<std::string> ChooseOptimizers(RunConfig& config);
 
 }  // namespace gandem

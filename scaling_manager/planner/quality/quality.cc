@@ -18,7 +18,7 @@ constexpr double kTwoSided95 = 1.96;
 // assume twice the deviation (chosen, without a second study).
 constexpr double kLogSd = 2 * quality::kPredictionSd;
 
-// beta1 or momentum, whichever the family has; otherwise 0.
+// Returns beta1 or momentum, whichever the family has, otherwise 0.
 double MomentumOf(const OptimizerConfig& optimizer) {
   const auto& reflection = *optimizer.GetReflection();
   const auto* const family = FamilyFieldOf(optimizer);
@@ -39,8 +39,8 @@ struct BatchRange {
   double high = 1;
 };
 
-// (1 + B / scale) / (1 + base / scale), McCandlish et al. 2018, equation 2.11.
-// Monotone in the scale, between B / base (larger batches gain nothing) and 1.
+// Returns (1 + batch / scale) / (1 + base / scale), McCandlish et al. 2018,
+// equation 2.11, between batch / base (large batches gain nothing) and 1.
 double OfScale(double batch, double base, double scale) {
   if (std::isinf(scale)) return 1;
   if (scale <= 0) return batch / base;

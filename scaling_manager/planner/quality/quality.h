@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Images that a config needs to reach a quality, relative to the best
-// synchronous run of the same networks: plans divide the speed by it
-// (docs/quality.md, "What the planner makes of it").
+// Predicts the images that a config needs to reach a quality, relative to the
+// best synchronous run of the same networks. Plans divide the speed by this
+// number (docs/quality.md, "What the planner makes of it").
 //
-// The model is a law of the lag, fitted by benchmarks/quality_fit.py to the
-// study of docs/quality.md: it has the square of the lag that optimism leaves,
+// The model of the lag was fitted by benchmarks/quality_fit.py to the study of
+// docs/quality.md. Its terms are the square of the lag that optimism leaves,
 // and the noise of optimism. Batches count through the gradient noise scale
 // (noise_scale.h).
 // Thread safety: pure functions.
@@ -19,7 +19,7 @@
 
 namespace gandem {
 
-// The factor is between low and high with 95 % confidence.
+// Factor on the images, between low and high with 95 % confidence.
 struct ImagesNeeded {
   double factor = 1;
   double low = 1;
@@ -27,8 +27,7 @@ struct ImagesNeeded {
   std::string why;  // one or more sentences
 };
 
-// The smallest scale among the parts of each role's gradient; std::nullopt if
-// not measured.
+// Smallest scale among the parts of each role's gradient, if measured.
 struct NoiseScales {
   std::optional<NoiseScale> generator = {};
   std::optional<NoiseScale> discriminator = {};
@@ -40,7 +39,7 @@ struct NoiseScales {
 ImagesNeeded PredictImagesNeeded(const RunConfig& config,
                                  const NoiseScales& noise = {});
 
-// The fields of a config that the model uses.
+// Fields of a config that the model uses.
 struct QualitySetting {
   double lag = 0;
   double steps = 1;  // R
@@ -49,9 +48,9 @@ struct QualitySetting {
   double generator_momentum = 0;  // beta1, or momentum
   double discriminator_momentum = 0;
 
-  // The lag that optimism leaves, including the effect of momentum; at least 0.
+  // Returns the lag that optimism leaves, with the effect of momentum.
   double Excess() const;
-  // (1 + a)^2 + a^2 - 1, averaged over the roles.
+  // Returns (1 + a)^2 + a^2 - 1 for an optimism of a, averaged over the roles.
   double Noise() const;
 };
 QualitySetting QualitySettingOf(const RunConfig& config);

@@ -68,7 +68,7 @@ int64_t Rounded(int64_t batch, int devices, int of, int workers) {
   return std::max<int64_t>(workers, std::llround(scaled));
 }
 
-// Scales batches; keeps B_G = R B_D, counted in updates, if images are reused.
+// Scales the batches. If images are reused, keeps B_G = R B_D in updates.
 void ScaleBatches(const FleetSizes& base, int devices, ScaledPlan& plan) {
   RunConfig& config = plan.config;
   const int64_t discriminator =
@@ -89,7 +89,7 @@ void ScaleBatches(const FleetSizes& base, int devices, ScaledPlan& plan) {
 }
 
 // Limits the threads of workers `first` to `last` - 1 to the cores of their
-// host, because the candidate's host may have had other workers than this one.
+// host, because the candidate's host may have had fewer workers.
 void FitThreads(const Host& host, int first, int last, Placement& placement) {
   int threads = 0;
   for (int i = first; i < last; ++i) threads += placement.workers(i).threads();
@@ -280,7 +280,7 @@ absl::StatusOr<std::vector<ScalingRow>> StudyScaling(
     row->efficiency = base > 0 ? of_device / base : 0;
     rows.push_back(*std::move(row));
   }
-  // If no row succeeded, all rows have the same fault.
+  // If no row succeeded, return the first error.
   if (base == 0 && !first_fault.ok()) return first_fault;
   return rows;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A plan on growing numbers of devices: its predicted speed, with stragglers
+// Predicts the speed of a plan on growing numbers of devices, with stragglers
 // (docs/cost_model.md section 8).
 // Owner: values. Thread safety: pure functions.
-// Errors: INVALID_ARGUMENT names the part of the plan that cannot be scaled;
-// errors of MakeRunShape and ScalePlan are returned if no number of devices is
-// possible. Otherwise they are in their row.
+// Errors: INVALID_ARGUMENT names the part of the plan that cannot be scaled.
+// Errors of MakeRunShape and ScalePlan are in their row, and returned if all
+// rows fail.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,7 @@
 
 namespace gandem {
 
-// --- A plan on another number of devices: the same proportion of roles,
-// batches that grow or stay, and copies of the plan's hosts ---
+// --- A plan scaled to another number of devices ---
 
 enum class Scaling {
   kWeak,   // constant images per device: batches grow
@@ -35,16 +34,16 @@ struct ScaledPlan {
   int discriminators = 1;
 };
 
-// Scales `candidate` of a plan for `machines`. A device is a worker; a single
-// device is a colocated worker. The hosts are repeated in order, each with as
-// many workers as the plan's first host.
+// Scales `candidate` of a plan for `machines` and keeps its proportion of
+// roles. A device is a worker; a single device is a colocated worker. The hosts
+// are repeated in order, each with as many workers as the plan's first host.
 absl::StatusOr<ScaledPlan> ScalePlan(const Candidate& candidate,
                                      const Machines& machines, int devices,
                                      Scaling scaling);
 
 struct StudyOptions {
   std::vector<int> devices = {};  // ascending
-  // See SimulationOptions; below 0: the variation of the profile's rounds.
+  // See SimulationOptions. Negative: the variation of the profile's rounds.
   double jitter = 0;
   uint64_t seed = 1;
 };
@@ -63,13 +62,13 @@ struct ScalingRow {
   std::string why_not = {};  // if not empty, the other fields are invalid
 };
 
-// Parses numbers and ranges, separated by commas. 1..1024 is the powers of two
-// between both ends, which are included.
-//   INVALID_ARGUMENT  names the fault in `text`.
+// Parses numbers and ranges, separated by commas. The range 1..1024 stands for
+// both ends and the powers of two between them.
+//   INVALID_ARGUMENT  names the fault in `text`
 absl::StatusOr<std::vector<int>> ParseDevices(absl::string_view text);
 
-// Variation of the profile's rounds: the median over its probes, from their
-// intervals; 0 if none has an interval.
+// Returns the variation of the profile's rounds: the median over its probes,
+// from their intervals; 0 if none has an interval.
 double MeasuredJitter(const Profile& profile);
 
 absl::StatusOr<std::vector<ScalingRow>> StudyScaling(

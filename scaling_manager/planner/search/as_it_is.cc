@@ -12,7 +12,7 @@
 namespace gandem {
 namespace {
 
-// Placement on a host with fewer cores than threads, which then share cores.
+// Places workers on a host with fewer cores than threads, which share cores.
 Placement CrowdedOn(const Host& host, const SearchChoice& choice) {
   Machines roomy;
   *roomy.add_hosts() = host;

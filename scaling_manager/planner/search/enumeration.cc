@@ -13,18 +13,16 @@
 namespace gandem {
 namespace {
 
-// Smallest pass in images: smaller ones are slow, and batch norm needs about as
-// many (Wu and He 2018, figure 1).
+// Smallest pass in images; batch norm needs it (Wu and He 2018, figure 1).
 constexpr int64_t kLeastPass = 8;
-// Most halvings of a step: a generator's into eight parts, a discriminator's
-// into four. More parts hardly save more time.
+// Most halvings of a step: a generator's step into eight parts, a
+// discriminator's into four. More parts hardly save more time.
 constexpr size_t kMostGeneratorCuts = 3;
 constexpr size_t kMostDiscriminatorCuts = 2;
-// Up to this sum, every pair of worker counts is tried. Above it, worker counts
-// are powers of two, the numbers halfway between, and what these leave of all
-// devices.
+// Largest sum up to which every pair of worker counts is tried. Above it,
+// counts are powers of two, numbers halfway between, and the remaining devices.
 constexpr int kFewWorkers = 16;
-// Up to this lag every lag is tried, above it only powers of two.
+// Largest lag up to which every lag is tried. Above it, lags are powers of two.
 constexpr int64_t kEveryLag = 4;
 constexpr int kMostDoublings = 6;
 
@@ -71,8 +69,8 @@ void SetCompute(const RoleChoice& compute, RoleChoice& role) {
   role.layout = compute.layout;
 }
 
-// The kernels with which a step of the recipe takes the least time; the first
-// of `computes` if the profile has no times.
+// Returns the kernels with which a step of the recipe takes the least time, or
+// the first of `computes` if the profile has no times.
 RoleChoice FastestCompute(const ProfileCosts& costs, const RunConfig& recipe,
                           Role role, int threads,
                           const std::vector<RoleChoice>& computes) {
@@ -111,8 +109,8 @@ std::vector<int64_t> LagsToTry(const SearchLimits& limits) {
   return lags;
 }
 
-// For many workers, keeps only shapes that use nearly all, half, a quarter and
-// so on of the machines.
+// Returns whether a shape is ranked. Of many workers, only shapes that use
+// nearly all, half, a quarter and so on of the machines are ranked.
 bool IsWorthRanking(const SearchChoice& shape, const Machines& machines) {
   const RoleChoice& generator = shape.generator;
   const RoleChoice& discriminator = shape.discriminator;
@@ -186,8 +184,7 @@ Enumeration::RoleSpace Enumeration::SpaceOf(Role role,
 
 void Enumeration::AddModes(SearchChoice shape,
                            std::vector<SearchChoice>& shapes) const {
-  // One process computes with the thread count that both roles were measured
-  // with.
+  // One process uses a thread count that was measured for both roles.
   const auto generator = generator_.fastest.find(shape.generator.threads);
   if (generator != generator_.fastest.end()) {
     SetCompute(generator->second, shape.generator);
@@ -214,8 +211,8 @@ void Enumeration::AddModes(SearchChoice shape,
   }
 }
 
-// Pairs of thread counts that fit and cannot grow; also the fewest threads,
-// with which most workers share a host and exchange messages locally.
+// Returns pairs of thread counts that fit and cannot grow, and the pair of the
+// fewest threads, with which most workers exchange messages locally.
 std::vector<SearchChoice> Enumeration::WithThreads(SearchChoice shape) const {
   std::vector<SearchChoice> result;
   int most = 0;  // of the discriminator beside more threads of the generator

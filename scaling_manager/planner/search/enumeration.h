@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The search space of a plan: all shapes, and all ways to run one of them.
-// Threads, precisions and layouts are those that were profiled.
+// Search space of a plan: all shapes, and all ways to run one of them. Threads,
+// precisions and layouts are those that were profiled.
 // Owner: the search. Thread safety: const methods from any thread.
 #pragma once
 
@@ -19,32 +19,32 @@ namespace gandem {
 class Enumeration {
  public:
   // Leaves out batches other than the recipe's unless `is_promising` returns
-  // true for their doublings. The request outlives the enumeration.
+  // true for their doublings. `request` must outlive the enumeration.
   Enumeration(const PlanRequest& request, const ProfileCosts& costs,
               absl::FunctionRef<bool(int doublings)> is_promising);
 
-  // The recipe as a choice, with one worker per role.
+  // Returns the recipe as a choice, with one worker per role.
   const SearchChoice& base() const { return base_; }
-  // The fewest threads that a discriminator may have.
+  // Returns the fewest threads that a discriminator may have.
   int least_threads() const { return discriminator_.threads.front(); }
 
-  // Colocated shapes, and all worker counts that fit, with every feedback mode
-  // and lag. Each has the recipe's batches and also the largest ones, and the
-  // fastest kernels for its threads.
+  // Returns colocated shapes, and all worker counts that fit, with every
+  // feedback mode and lag. Each is listed with the recipe's and with the
+  // largest batches, and has the fastest kernels for its threads.
   std::vector<SearchChoice> Shapes() const;
-  // `shape` with every batch and, for each batch, every averaging interval with
-  // every order of placement, and steps cut into a few parts, which are sent
-  // while others are computed.
+  // Returns `shape` with every batch and, for each batch, every averaging
+  // interval with every order of placement, and steps cut into a few parts,
+  // which are sent while others are computed.
   std::vector<SearchChoice> WaysOf(const SearchChoice& shape) const;
-  // `way` with every kernel and every cut of the discriminator's step: some
-  // take less memory. (Cutting the generator's step saves none: it holds the
-  // graphs of all of its parts.)
+  // Returns `way` with every kernel and every cut of the discriminator's step,
+  // some of which take less memory. Cutting the generator's step saves no
+  // memory, because it keeps the graphs of all of its parts.
   std::vector<SearchChoice> LeanWaysOf(const SearchChoice& way) const;
-  // `way` with the discriminator's step cut into the smallest parts.
+  // Returns `way` with the discriminator's step cut into the smallest parts.
   SearchChoice CutMost(SearchChoice way) const;
 
  private:
-  // The choices of a role. Each list has at least one element.
+  // Choices of a role. Each list has at least one element.
   struct RoleSpace {
     std::vector<int> threads = {};
     std::vector<RoleChoice> computes = {};
@@ -52,12 +52,10 @@ class Enumeration {
   };
 
   RoleSpace SpaceOf(Role role, const ProfileCosts& costs) const;
-  // Adds `shape` with every feedback mode, lag and extreme batch.
   void AddModes(SearchChoice shape, std::vector<SearchChoice>& shapes) const;
-  // `shape` with the thread counts that its workers may have.
   std::vector<SearchChoice> WithThreads(SearchChoice shape) const;
-  // Micro-batches of a role of `way`, each half of the previous one, from the
-  // current size down to the smallest.
+  // Returns micro-batches of a role of `way`, each half of the previous one,
+  // from the current size down to the smallest.
   std::vector<int64_t> Cuts(Role role, const SearchChoice& way) const;
   void AddCuts(SearchChoice way, std::vector<SearchChoice>& ways) const;
 

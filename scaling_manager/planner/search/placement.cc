@@ -17,7 +17,7 @@ double SpeedOf(const Host& host) { return host.speed() > 0 ? host.speed() : 1; }
 
 bool HasGpus(const Host& host) { return host.device() == "cuda"; }
 
-// Hosts by descending speed, equally fast ones in the order of the file.
+// Returns hosts by descending speed, equal hosts in the file's order.
 std::vector<HostRoom> RoomsOf(const Machines& machines) {
   std::vector<HostRoom> rooms;
   for (const Host& host : machines.hosts()) {
@@ -37,15 +37,14 @@ bool Take(int threads, HostRoom& room) {
   return true;
 }
 
-// The roles of all workers in the order in which they are placed.
+// Returns the roles of all workers in the order of placement.
 std::vector<Role> OrderOf(const SearchChoice& choice) {
   const int generators = choice.generator.workers;
   const int discriminators = choice.discriminator.workers;
   const int all = generators + discriminators;
   std::vector<Role> roles;
   for (int i = 0; i < all; ++i) {
-    // Among the first i + 1 workers, the share of generators is that among all,
-    // rounded down.
+    // Keep the share of generators constant, rounded down.
     const bool is_generator =
         choice.spread == WorkerSpread::kGeneratorsFirst ? i < generators
         : choice.spread == WorkerSpread::kMixed
@@ -56,13 +55,13 @@ std::vector<Role> OrderOf(const SearchChoice& choice) {
   return roles;
 }
 
-// Progress of a role: no host before `room` can take another of its workers.
+// Progress of a role: hosts before `room` cannot take another of its workers.
 struct RoleCursor {
   size_t room = 0;
   int rank = 0;
 };
 
-// Places a worker; returns false if it fits nowhere.
+// Places a worker. Returns false if it fits nowhere.
 bool PlaceOne(Role role, int threads, std::vector<HostRoom>& rooms,
               RoleCursor& cursor, Placement& placement) {
   while (cursor.room < rooms.size() && !Take(threads, rooms[cursor.room])) {

@@ -22,8 +22,8 @@ int64_t BytesOfWorker(Role role, const Prediction& prediction) {
                   prediction.discriminator_bytes());
 }
 
-// Reserve for the error of memory predictions: without it, a plan that was
-// predicted to fill the memory exactly would fail every other time.
+// Reserve for the error of memory predictions. Without it, a plan with a
+// prediction that fills the memory exactly would fail every other time.
 constexpr double kMemoryReserve = 1.08;
 
 MemoryNeed NeedOfHost(const Host& host, int64_t bytes) {
@@ -63,7 +63,7 @@ MemoryNeed MemoryNeedOf(const Machines& machines, const Placement& placement,
   return most;
 }
 
-// The hosts with more memory than `limit`, or with unlimited memory.
+// Returns the hosts with more memory than `limit`, or with unlimited memory.
 Machines RoomierThan(int64_t limit, const Machines& machines) {
   Machines roomier = machines;
   roomier.clear_hosts();
@@ -99,7 +99,7 @@ absl::StatusOr<ScoredChoice> ScoreConfig(const SearchChoice& choice,
   GANDEM_ASSIGN_OR_RETURN(
       Prediction prediction,
       models.predict(costs, request.machines, config, placement));
-  // A model that does not know is no reason to run it.
+  // A choice without a predicted speed is no candidate.
   if (!(prediction.images_per_second() > 0) ||
       !std::isfinite(prediction.images_per_second())) {
     return absl::InvalidArgumentError(
@@ -141,8 +141,7 @@ absl::StatusOr<ScoredChoice> ScoreChoice(const SearchChoice& choice,
     return absl::InvalidArgumentError(
         absl::StrCat("no plan can be predicted: ", scored.status().message()));
   }
-  // Hosts are filled regardless of their memory: if it is too small, try again
-  // without the smallest hosts.
+  // If the memory is too small, try again without the smallest hosts.
   while (!scored->Fits()) {
     machines = RoomierThan(scored->memory.limit, machines);
     Placement elsewhere = PlaceWorkers(machines, choice);

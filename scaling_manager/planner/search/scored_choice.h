@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The predictions of the models for one choice of the search.
+// Predictions of the models for one choice of the search.
 // Thread safety: values and pure functions.
 #pragma once
 
@@ -23,7 +23,7 @@ struct MemoryNeed {
   std::string where = {};
   int64_t bytes = 0;  // includes a reserve of 8 % for errors of predictions
   int64_t limit = 0;  // 0: none
-  std::string field = {};  // the field of Host that has the limit
+  std::string field = {};  // field of Host that has the limit
 
   double Share() const {
     return limit > 0 ? static_cast<double>(bytes) / static_cast<double>(limit)
@@ -41,39 +41,37 @@ struct ScoredChoice {
   double cost = 0;
 
   bool Fits() const { return memory.Share() <= 1; }
-  // Choices that fit come first, then by how nearly they fit.
+  // Sorts choices that fit first, the others by how nearly they fit.
   std::pair<double, double> Rank() const {
     return {Fits() ? 1.0 : memory.Share(), cost};
   }
 };
 
-// Seconds per effective image, or bytes on the fullest host, up to a factor
-// that all candidates share. If its batches differ from the recipe's, the upper
-// bound of the quality model counts: such a plan must be better even then.
+// Returns the seconds per image, the seconds per effective image, or the bytes
+// on the fullest host, up to a common factor. If the batches differ from the
+// recipe's, the upper bound of the quality model counts.
 double CostOf(Plan::Objective objective, const ScoredChoice& scored);
 
 // Scores a choice. Skips hosts whose memory is too small for its workers, where
 // possible.
-//   NOT_FOUND            its workers do not fit the machines.
-//   FAILED_PRECONDITION  its config is invalid.
-//   INVALID_ARGUMENT     it cannot be predicted.
+//   NOT_FOUND  the workers do not fit the machines
+//   FAILED_PRECONDITION  the config is invalid
+//   INVALID_ARGUMENT  the choice cannot be predicted
 absl::StatusOr<ScoredChoice> ScoreChoice(const SearchChoice& choice,
                                          const ProfileCosts& costs,
                                          const PlanRequest& request,
                                          const PlanModels& models);
 
-// Scores a valid config with the given placement; `costs` are of the request's
-// profile.
-//   INVALID_ARGUMENT  the predicted speed is not above 0.
-//   errors of models.predict.
+// Scores a valid config with the given placement. `costs` must be of the
+// request's profile. Returns errors of models.predict, and
+//   INVALID_ARGUMENT  the predicted speed is not above 0
 absl::StatusOr<ScoredChoice> ScoreConfig(const SearchChoice& choice,
                                          RunConfig config, Placement placement,
                                          const ProfileCosts& costs,
                                          const PlanRequest& request,
                                          const PlanModels& models);
 
-// Whether `a` needs less: no second process, fewer workers, a smaller lag,
-// uncut steps.
+// Returns whether `a` has fewer processes and workers, less lag, uncut steps.
 bool IsSimpler(const SearchChoice& a, const SearchChoice& b);
 
 }  // namespace gandem

@@ -20,23 +20,21 @@ namespace gandem {
 namespace {
 
 constexpr size_t kMostCandidates = 10;
-// Numbers of shapes for which all ways to run them are ranked: of those that
-// fit, and of those that a cut may make fit (chosen).
+// Numbers of shapes whose ways are ranked: fitting, and fitting after a cut.
 constexpr size_t kMostShapes = 24;
 constexpr size_t kMostTooLarge = 8;
-// Limits on the number of simulated choices (chosen). The first ones are the
-// best shapes, then the best of each fleet, then the best with each batch.
+// Limits on the number of simulated choices (chosen): the best shapes come
+// first, then the best of each fleet, then the best with each batch.
 constexpr size_t kMostSimulated = 20;
 constexpr size_t kMostSimulatedShapes = 11;
 constexpr size_t kMostSimulatedFleets = 17;
-// Costs within this share count as equal; the cost model has an error of about
-// 5 %.
+// Relative difference of equal costs; the cost model has an error of 5 %.
 constexpr double kSameCost = 0.02;
 constexpr double kSameMemoryNeed = 0.005;
-// The same, between ways to run one shape.
+// Relative difference of equal costs between ways to run one shape.
 constexpr double kSameWay = 0.005;
 
-// Choices that the user sees as one way to run; the other fields are tuning.
+// Returns the fields that define a way to run for the user; others are tuning.
 auto ShapeKey(const SearchChoice& choice) {
   return std::tuple(choice.colocated, choice.generator.workers,
                     choice.discriminator.workers, choice.feedback, choice.lag);
@@ -77,39 +75,36 @@ class PlanSearch {
   using Scores = std::deque<ScoredChoice>;  // a deque keeps pointers valid
   using Row = std::vector<const ScoredChoice*>;
 
-  // Larger batches are promising if they would be cheaper even if a step took
-  // no longer than with the recipe's batch.
+  // Returns whether larger batches would pay if steps took no longer.
   bool IsPromising(int doublings) const;
   ImagesNeeded ImagesAt(int doublings) const;
-  // Adds the score of `choice`, or records why it has none.
+  // Adds the score of `choice`, or records the error.
   void Score(const SearchChoice& choice, const PlanModels& models,
              Scores& scores);
   // Scores `choices` with the closed form into ranked_, each only once.
   void Rank(const std::vector<SearchChoice>& choices);
   void RankAll();
-  // A way with less memory may be worth its time.
+  // Returns whether a way with less memory may be worth its time.
   bool WantsLess(const ScoredChoice& scored) const {
     return request_.objective == Plan::MEMORY || !scored.Fits();
   }
-  // The shapes for which all ways are ranked, disregarding batches and cuts.
+  // Returns the shapes for which all ways are ranked, without batches and cuts.
   std::vector<SearchChoice> BestShapes() const;
   void SimulateBest();
-  // The best way to run each shape, the best shape first.
+  // Returns the best way to run each shape, the best shape first.
   Row BestOfShapes(const Scores& scores, bool fits) const {
     return BestOf(ShapeKey, scores, fits);
   }
-  // The best choice for each key.
+  // Returns the best choice for each key.
   template <typename Key>
   Row BestOf(Key key_of, const Scores& scores, bool fits) const;
-  // The fastest synchronous choice, the reference of all others; nullptr if
-  // none fits.
+  // Returns the fastest synchronous choice that fits, or nullptr.
   const ScoredChoice* BestSynchronous(const Scores& scores) const;
   double BestSynchronousCost() const;
-  // The first `most`, including a colocated and a decoupled choice.
+  // Returns the first `most`, including a colocated and a decoupled choice.
   static Row First(const Row& ranked, size_t most);
-  // Moves the simplest of the choices that cost at most `same` more than the
-  // first, relatively, to the front. For the objective MEMORY, prefers the
-  // fastest of them.
+  // Moves the simplest (for the objective MEMORY, the fastest) of the choices
+  // that cost at most the share `same` more than the first to the front.
   void PreferSimple(double same, Row& ranked) const;
   absl::Status WhyNone() const;
 
@@ -118,8 +113,7 @@ class PlanSearch {
   PlanModels ranking_models_ = models_;  // predicts by the closed form
   const ProfileCosts costs_;
   const Enumeration enumeration_;
-  // Why the first failing choice could not be predicted, and why the first
-  // invalid config was invalid.
+  // First errors of predictions and of configs.
   absl::Status unpredicted_;
   absl::Status invalid_;
   std::set<SearchChoice> seen_;
@@ -160,7 +154,7 @@ void PlanSearch::Rank(const std::vector<SearchChoice>& choices) {
     const size_t before = ranked_.size();
     Score(choice, ranking_models_, ranked_);
     if (ranked_.size() == before) continue;
-    // Saves memory: there are thousands of choices.
+    // Save memory: there are thousands of choices.
     ranked_.back().candidate.clear_config();
     ranked_.back().candidate.clear_placement();
   }
@@ -232,13 +226,12 @@ void PlanSearch::SimulateBest() {
     }
   };
   add(First(fitting, kMostSimulatedShapes), kMostSimulatedShapes);
-  // If one role is the bottleneck, modes and lags make no difference, and would
-  // leave no room for other fleets.
+  // Modes and lags of one fleet may be equally fast; leave room for others.
   add(BestOf(FleetKey, ranked_, /*fits=*/true), kMostSimulatedFleets);
   add(BestOf(ShapeAndBatchKey, ranked_, /*fits=*/true), kMostSimulated);
   const ScoredChoice* const synchronous = BestSynchronous(ranked_);
   if (synchronous != nullptr) choices.insert(synchronous->choice);
-  // The choice that would be better with a little more memory.
+  // Add the choice that would be better with a little more memory.
   for (const ScoredChoice* const scored :
        BestOfShapes(ranked_, /*fits=*/false)) {
     if (scored->cost >= fitting.front()->cost) continue;
@@ -259,8 +252,7 @@ PlanSearch::Row PlanSearch::BestOf(Key key_of, const Scores& scores,
   Row row;
   for (auto& [key, ways] : groups) {
     std::ranges::sort(ways, IsBetter);
-    // Among choices that do not fit, the one that comes nearest to fitting
-    // counts.
+    // Among choices that do not fit, use the one nearest to fitting.
     if (fits) PreferSimple(kSameWay, ways);
     row.push_back(ways.front());
   }
@@ -311,8 +303,7 @@ const ScoredChoice* PlanSearch::BestSynchronous(const Scores& scores) const {
   return best;
 }
 
-// Cost of the best synchronous choice, or of the fastest of all if lag 0 is not
-// allowed.
+// Returns the cost of the best synchronous choice, if any, or of the fastest.
 double PlanSearch::BestSynchronousCost() const {
   const ScoredChoice* const best = BestSynchronous(simulated_);
   if (best != nullptr) return CostOf(Plan::TIME_TO_QUALITY, *best);

@@ -2,11 +2,9 @@
 //
 // Finds the plan: the shape, batches, feedback, lag, threads, precision and
 // placement that serve the objective best on some machines. The closed form
-// ranks all shapes, and all ways to run the best of them. The best twenty are
-// simulated, and the best of these is the plan. The result is deterministic.
-//
-// The models are functions, so that tests can use models with closed-form
-// answers.
+// ranks all shapes, and all ways to run the best shapes. The best twenty ways
+// are simulated, and the best of these is the plan. The result is
+// deterministic.
 // Owner: `gandem plan`. Thread safety: pure functions.
 #pragma once
 
@@ -29,8 +27,7 @@ struct PlanModels {
   std::function<absl::StatusOr<Prediction>(const ProfileCosts&, const Machines&,
                                            const RunConfig&, const Placement&)>
       predict;
-  // The same, with errors of about a fifth, and much cheaper: it ranks all
-  // choices.
+  // Approximates `predict` with errors of about a fifth, to rank all choices.
   decltype(predict) predict_roughly;
   // planner/quality/quality.h
   std::function<ImagesNeeded(const RunConfig&)> images_needed;
@@ -49,30 +46,28 @@ struct SearchLimits {
 struct PlanRequest {
   RunConfig recipe;   // valid
   Profile profile;    // of this recipe
-  Machines machines;  // as CheckMachines leaves them
+  Machines machines;  // checked, with defaults filled in
   Plan::Objective objective = Plan::TIME_TO_QUALITY;
   SearchLimits limits = {};
 };
 
-// At most ten candidates, one for each shape, feedback and lag, the best first,
-// including the best colocated one and the best decoupled one. Candidates
+// Finds at most ten candidates, one for each shape, feedback and lag, the best
+// first, including the best colocated and the best decoupled one. Candidates
 // within 2 %, which is less than the error of the models, are ordered by
-// simplicity. `models` predict times and memory; the limit is the memory of
-// each host, or of each of its GPUs.
+// simplicity. The limit is the memory of each host, or of each of its GPUs.
 //   INVALID_ARGUMENT  nothing fits; names the binding limit and the nearest
-//   value
-//                     at which something fits.
+//       value at which something fits
 absl::StatusOr<Plan> FindPlan(const PlanRequest& request,
                               const PlanModels& models);
 
-// Predicts one config without a search: the plan's only candidate is
-// request.recipe with its worker counts, threads and lag or, if `colocated`,
-// one process for both roles. Ignores request.limits. Workers are placed as in
-// the search; a single machine may also have more workers than cores, as with
-// `gandem train`. If the memory is too small, the first reason says so.
-// time_to_quality is 0, because there is no other candidate to compare with.
+// Predicts one config without a search. The only candidate is request.recipe
+// with its worker counts, threads and lag or, if `colocated`, one process for
+// both roles. Ignores request.limits. Places workers as in the search, but a
+// single machine may have more workers than cores, as with `gandem train`. If
+// the memory is too small, the first reason says so. time_to_quality is 0,
+// because there is no candidate to compare with.
 //   INVALID_ARGUMENT  the config is invalid, fits no machine, or cannot be
-//                     predicted; with the reason.
+//       predicted; names the reason
 absl::StatusOr<Plan> PlanAsItIs(const PlanRequest& request, bool colocated,
                                 const PlanModels& models);
 

@@ -8,8 +8,7 @@
 namespace gandem {
 namespace {
 
-// Rounds that train on as many images with batches 2^`doublings` times as
-// large.
+// Returns the rounds for as many images with batches 2^`doublings` as large.
 int64_t ScaledRounds(int64_t rounds, int doublings) {
   if (doublings <= 0) return rounds << -doublings;
   return (rounds + (int64_t{1} << doublings) - 1) >> doublings;
@@ -134,7 +133,7 @@ std::string NameOf(const RunConfig& recipe, const SearchChoice& choice,
       choice.colocated
           ? absl::StrCat("colocated, ", threads)
           : absl::StrCat(g.workers, " G + ", d.workers, " D, ", threads);
-  // A colocated process has one result with SNAPSHOT and IMAGE_GRADIENT.
+  // SNAPSHOT and IMAGE_GRADIENT give a colocated process the same result.
   absl::StrAppend(&name, ", ",
                   ScheduleConfig::FeedbackMode_Name(choice.feedback), ", lag ",
                   choice.lag);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The settings that the search for a plan chooses; everything else stays as in
-// the recipe.
+// Settings that the search for a plan chooses. All others stay as in the
+// recipe.
 // Thread safety: pure functions.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace gandem {
 
-// Which workers get the fastest hosts; hosts are filled one after the other.
+// Workers that get the fastest hosts. Hosts are filled one after the other.
 enum class WorkerSpread { kDiscriminatorsFirst, kGeneratorsFirst, kMixed };
 
 struct RoleChoice {
@@ -40,29 +40,27 @@ struct SearchChoice {
   auto operator<=>(const SearchChoice&) const = default;
 };
 
-// The choice that corresponds to a config.
+// Returns the choice that corresponds to a config.
 SearchChoice ChoiceAsItIs(const RunConfig& config, bool colocated);
 
-// `batch` images of the recipe, scaled to the batches of a choice.
+// Scales `batch` images of the recipe to the batches of a choice.
 int64_t ScaledBatch(int64_t batch, int doublings);
 
-// The config of a choice, not validated. Its rounds train on as many images as
-// the recipe's.
+// Returns a choice's config, not validated, for as many images as the recipe's.
 RunConfig ConfigOf(const RunConfig& recipe, const SearchChoice& choice);
 
-// Name with the settings that differ from `base`, for example "colocated, 2
-// threads, lag 0" or "1 G + 2 D, FUSED, lag 1, micro-batch 16 + 0".
+// Returns a name with the settings that differ from `base`, such as "colocated,
+// 2 threads, lag 0" or "1 G + 2 D, FUSED, lag 1, micro-batch 16 + 0".
 std::string NameOf(const RunConfig& recipe, const SearchChoice& choice,
                    const SearchChoice& base);
 
-// Number of devices of the machines: cores (CPU) or GPUs.
+// Returns the number of cores (CPU) or GPUs of the machines.
 int NumDevices(const Machines& machines);
 
-// Largest number of workers with `threads` threads, at least 1 if one was
-// placed.
+// Returns the largest number of workers with `threads` threads each.
 int MostWorkers(const Machines& machines, int threads);
 
-// Host of each worker; no workers if they do not fit.
+// Returns the host of each worker, or no workers if they do not fit.
 Placement PlaceWorkers(const Machines& machines, const SearchChoice& choice);
 
 }  // namespace gandem

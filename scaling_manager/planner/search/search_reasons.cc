@@ -65,7 +65,6 @@ std::string WhyFirst(std::span<const ScoredChoice> shown) {
   return text;
 }
 
-// The bottleneck of the first candidate, and how long each role waits.
 std::string Bottleneck(const ScoredChoice& first) {
   const Prediction& prediction = PredictionOf(first);
   return absl::StrCat(

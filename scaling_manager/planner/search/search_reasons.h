@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Explains in sentences with numbers why a plan is the best, and what prevents
-// a better one.
+// a better plan.
 // Thread safety: pure functions.
 #pragma once
 
@@ -15,18 +15,16 @@
 
 namespace gandem {
 
-// The reasons for the first of `shown`, the candidates of the plan. `too_large`
-// are candidates that do not fit the memory, the best first.
+// Returns the reasons for the first of `shown`, the candidates of the plan.
+// `too_large`: candidates that do not fit the memory, the best first.
 std::vector<std::string> ReasonsFor(
     std::span<const ScoredChoice> shown,
     std::span<const ScoredChoice* const> too_large);
 
-// The reasons for a candidate without alternatives: whether it fits, then its
-// bottleneck and quality.
+// Returns whether a single candidate fits, its bottleneck and its quality.
 std::vector<std::string> ReasonsAsItIs(const ScoredChoice& scored);
 
-// INVALID_ARGUMENT with the memory that `nearly`, the nearest to fitting,
-// needs.
+// Returns INVALID_ARGUMENT with the memory of `nearly`, the nearest to fit.
 absl::Status NoneFits(const ScoredChoice& nearly, const SearchChoice& base,
                       const PlanRequest& request);
 

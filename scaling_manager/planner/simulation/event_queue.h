@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Virtual time: runs events in order of their time. Events of the same time run
-// in the order in which they were added, so that a simulation is a pure
-// function.
+// Runs events in order of virtual time. Events of the same time run in the
+// order in which they were added, so a simulation is a pure function.
 // Owner: the simulation. Thread safety: one thread.
 #pragma once
 
@@ -18,16 +17,15 @@ class EventQueue {
  public:
   using Event = std::function<void()>;
 
-  // Seconds since the beginning of the simulation.
+  // Returns the seconds since the beginning of the simulation.
   double now() const { return now_; }
 
-  // Adds an event; `time` is not before now().
   void At(double time, Event event) {
     GANDEM_CHECK(time >= now_);
     events_.emplace(time, std::move(event));
   }
 
-  // Runs the next event; returns false if there is none.
+  // Runs the next event. Returns false if there is none.
   bool RunNext() {
     if (events_.empty()) return false;
     const auto next = events_.extract(events_.begin());

@@ -8,8 +8,8 @@
 namespace gandem {
 namespace {
 
-// Share of the forward pass in a training pass, by floating-point operations:
-// one third forward, two thirds backward, which produces the gradients.
+// Share of the forward pass in the floating-point operations of a training
+// pass; the backward pass, which produces the gradients, takes two thirds.
 constexpr double kForwardPart = 1.0 / 3;
 
 }  // namespace
@@ -29,7 +29,7 @@ SimulatedDiscriminator::SimulatedDiscriminator(Simulation* run, int rank)
   maker_process_ =
       shape_.generator
           .processes[MakerOf(schedule_, first, shape_.generator.size())];
-  // The free cores of the host are shared by its discriminators.
+  // The discriminators of a host share its free cores.
   const size_t host = shape_.HostOf(role_, rank);
   int ranks = 0;
   for (int other = 0; other < role_.size(); ++other) {
@@ -99,7 +99,7 @@ ComputeCost SimulatedDiscriminator::CaptureCost() const {
   return factor_ * cost;
 }
 
-// Follows the givers in discriminator_worker/feedback_giver.h.
+// Mirrors the givers in discriminator_worker/feedback_giver.h.
 void SimulatedDiscriminator::PlanBoundary() {
   const int64_t due = schedule_.LastRoundJudgedBy(round_);
   if (schedule_.JudgesInTraining() || due < 0) return;
@@ -145,7 +145,7 @@ bool SimulatedDiscriminator::HasAnswered(int64_t last_round) {
   return false;
 }
 
-// An answer is sent when all images of its request were trained on.
+// Sends an answer when all images of its request were trained on.
 void SimulatedDiscriminator::AnswerTrained(int64_t round, IndexRange trained) {
   trained_.Add(trained);
   while (auto request = run_.exchange.NextRequest(rank_, round)) {
@@ -175,7 +175,7 @@ void SimulatedDiscriminator::PlanData() {
   Await(RoleWait::kData, [this, making, ahead, ready = -1.0]() mutable {
     const double now = run_.queue.now();
     if (ready < 0) {
-      // Decoding began when the batch before was made and the queue had room.
+      // Decoding began when the previous batch was made and the queue had room.
       const double room = data_taken_.size() < ahead ? 0 : data_taken_.front();
       if (data_taken_.size() == ahead) data_taken_.pop_front();
       ready = data_ready_ = std::max(data_ready_, room) + making;
@@ -193,8 +193,7 @@ void SimulatedDiscriminator::PlanTake(const DiscriminatorOp& op) {
       round_ * schedule_.discriminator_steps_per_round + op.step;
   Await(RoleWait::kOtherRole,
         [this, version, round = round_, range = op.range] {
-          // A BOUNDED discriminator is at a version boundary here: serve
-          // waiting generators first.
+          // BOUNDED: serve waiting generators at each version boundary.
           if (!schedule_.IsExact() && !HasGiven(version)) {
             return false;
           }

@@ -27,7 +27,7 @@ SimulatedExchange::SimulatedExchange(const RunShape* shape,
         .push_back(g);
   }
   for (int d = 0; d < num_discriminators; ++d) {
-    // Only the generators that take its critics count.
+    // Count only the generators that take its critics.
     const int takers = static_cast<int>(critic_takers_[d].size());
     discriminators_.push_back(
         {.cache = ImageCache(
@@ -65,7 +65,7 @@ void SimulatedExchange::Arrive(int generator, int discriminator,
   if (AcceptWaiting(discriminator)) wake_(Discriminator(discriminator));
 }
 
-// Follows DiscriminatorEnd of exchange/discriminator_end.h.
+// Mirrors DiscriminatorEnd of exchange/discriminator_end.h.
 bool SimulatedExchange::HasRoom(int discriminator,
                                 const ImageBatch& batch) const {
   const DiscriminatorSide& side = discriminators_[discriminator];
@@ -120,8 +120,7 @@ bool SimulatedExchange::Take(int discriminator, int64_t round,
     return !taken->empty();
   };
   bool is_taken = attempt();
-  // Accept waiting batches twice: the missing slice may fit now, and taking one
-  // makes room.
+  // Accept waiting batches before a retry, and again after taking a slice.
   if (AcceptWaiting(discriminator) && !is_taken) is_taken = attempt();
   if (is_taken) {
     counts_.images_taken += range.count;

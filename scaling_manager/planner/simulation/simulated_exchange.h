@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The exchange between the two fleets in virtual time: the real policies
-// (image_cache.h, critic_slot.h, critic_queue.h of exchange/), with messages
+// Exchange between the two fleets in virtual time. It uses the real policies
+// (image_cache.h, critic_slot.h, critic_queue.h of exchange/) with messages
 // that take as long as their bytes do. Images have no pixels. No call waits:
 // each tries once and returns.
 // Owner: the simulation. Thread safety: one thread.
@@ -25,12 +25,11 @@
 
 namespace gandem {
 
-// Images and critics of a run so far. A sent item has been taken once, or is
-// still on its way.
+// Counts of a run so far. A sent item was taken once, or is in transit.
 struct ExchangeCounts {
-  int64_t images_sent = 0;    // for training; answered ones count as asked
-  int64_t images_taken = 0;   // with BOUNDED, reuses count, too
-  int64_t images_asked = 0;   // sent for feedback
+  int64_t images_sent = 0;    // for training
+  int64_t images_taken = 0;   // includes reuses with BOUNDED
+  int64_t images_asked = 0;   // for feedback
   int64_t answers_taken = 0;  // images with feedback
   int64_t critics_sent = 0;
   int64_t critics_acknowledged = 0;
@@ -38,17 +37,17 @@ struct ExchangeCounts {
 
 class SimulatedExchange {
  public:
-  // A micro-batch for which a discriminator owes feedback.
+  // Micro-batch for which a discriminator owes feedback.
   struct Request {
     int generator = 0;
     ImageBatch images = {};
   };
 
-  // The shape and the network outlive the exchange. `wake` is called for a
+  // `shape` and `network` must outlive the exchange. `wake` is called for a
   // process that may be able to continue.
   SimulatedExchange(const RunShape* shape, SimulatedNetwork* network,
                     std::function<void(size_t process)> wake);
-  // Number of generators that take the critics of a discriminator.
+  // Returns the number of generators that take the critics of a discriminator.
   int64_t num_takers(int discriminator) const {
     return std::ssize(critic_takers_[discriminator]);
   }
@@ -57,18 +56,18 @@ class SimulatedExchange {
 
   // Sends a part to one discriminator; returns false if the outbox is full.
   bool Put(int generator, int discriminator, const ImageBatch& part);
-  // Whether the answer to this part has arrived; true only once.
+  // Returns whether the answer to this part has arrived; true only once.
   bool TakeAnswer(int generator, int64_t round, int64_t first_index);
-  // The version of the critic, if it has arrived.
+  // Returns the version of the critic, if the critic has arrived.
   std::optional<int64_t> TakeCritic(int generator, int64_t version);
 
   // --- A discriminator's end ---
 
   bool Take(int discriminator, int64_t round, IndexRange range);
   void FinishRound(int discriminator, int64_t round);
-  // The first request of a round up to `last_round`; removes it.
+  // Removes and returns the first request of a round up to `last_round`.
   std::optional<Request> NextRequest(int discriminator, int64_t last_round);
-  // BOUNDED: the newest round that may get feedback now.
+  // Returns the newest round that may get feedback now, for BOUNDED.
   int64_t NewestJudgedRound(int discriminator) const;
   void Answer(int discriminator, const Request& request);
   // Returns false if a generator still lacks the previous critic.
@@ -77,10 +76,10 @@ class SimulatedExchange {
   const ExchangeCounts& counts() const { return counts_; }
 
  private:
-  // State of the messages from one generator to one discriminator.
+  // Messages from one generator to one discriminator.
   struct Stream {
     int64_t outbox_images = 0;
-    // Images that arrived and have no room in the cache yet, in order.
+    // Images that wait for room in the cache, in the order of arrival.
     std::deque<ImageBatch> waiting = {};
     bool is_critic_under_way = false;
     int64_t critic_sent = -1;
@@ -108,8 +107,7 @@ class SimulatedExchange {
   }
   bool HasRoom(int discriminator, const ImageBatch& batch) const;
   void Arrive(int generator, int discriminator, const ImageBatch& batch);
-  // Accepts waiting images while there is room. Returns whether it accepted
-  // any.
+  // Accepts waiting images while there is room. Returns whether any fit.
   bool AcceptWaiting(int discriminator);
   void Accept(int generator, int discriminator, const ImageBatch& batch);
   void SendCritic(int generator, int discriminator);
@@ -121,9 +119,8 @@ class SimulatedExchange {
   const std::function<void(size_t process)> wake_;
   std::vector<GeneratorSide> generators_;
   std::vector<DiscriminatorSide> discriminators_;
-  // Only pairs that have sent something: of a thousand workers, few pairs do.
+  // Only pairs that have sent something: few pairs of a thousand workers.
   std::map<std::pair<int, int>, Stream> streams_;
-  // The generators that take the critics of each discriminator.
   std::vector<std::vector<int>> critic_takers_;
   ExchangeCounts counts_;
 };

@@ -154,8 +154,7 @@ void SimulatedGenerator::PlanRound() {
   EndRound();
 }
 
-// Images go to the rank that trains on them or gives feedback on them, as in
-// exchange/fleet_exchange.h.
+// Sends images to the ranks that use them, like exchange/fleet_exchange.h.
 void SimulatedGenerator::PlanSend(size_t op, ImageUse use, IndexRange range) {
   const auto [found, is_new] = parts_.try_emplace(op);
   const std::vector<RankedRange>& parts = found->second;

@@ -9,9 +9,8 @@ namespace gandem {
 namespace {
 
 // Loss of workers that share cores, for each process per core beyond one. Four
-// processes on two busy cores were 18 % slower than one process with two
-// threads (docs/performance.md, Fleets); sums explain 3 % of that, and smaller
-// slices 5 %.
+// processes on two busy cores were 18 % slower than one with two threads
+// (docs/performance.md, Fleets). Sums explain 3 % of that, smaller slices 5 %.
 constexpr double kTurnLoss = 0.1;
 
 }  // namespace
@@ -77,7 +76,7 @@ void SimulatedHost::Plan() {
 void SimulatedHost::Finish(int64_t plan) {
   if (plan != plan_) return;
   CatchUp();
-  // The task for which this end was planned has only rounding errors left.
+  // The task that ends now has only rounding errors left.
   const auto first = std::ranges::min_element(
       tasks_, {}, [](const Task& task) { return task.left / task.pace; });
   first->left = 0;

@@ -16,24 +16,21 @@
 
 namespace gandem {
 
-// The cores of a host, and the workers that compute on them. A worker that
-// computes beside others takes longer:
+// Cores of a host. A worker that computes beside others takes longer:
 //   seconds = alone + (beside - alone) * min(1, others / (cores - threads))
-// where `others` is the number of threads of the other workers that are
-// computing. If the host has l > 1 computing threads per core, workers take
-// turns and take l (1 + 0.1 (l - 1)) times as long. A waiting worker uses no
-// core.
+// where `others` is the number of computing threads of the other workers. With
+// l > 1 computing threads per core, workers take turns and take l (1 + 0.1 (l -
+// 1)) times as long. A waiting worker uses no core.
 class SimulatedHost {
  public:
-  // `threads` and `processes` are those of all workers of the host. The queue
-  // outlives the host.
+  // `threads`, `processes`: of all workers. `queue` must outlive the host.
   SimulatedHost(const HostShape& shape, int threads, int processes,
                 EventQueue* queue);
 
   // Calls `done` when a worker with `threads` has computed for `cost`.
   void Compute(int threads, const ComputeCost& cost, EventQueue::Event done);
 
-  // Cores of the host minus the threads of its workers; may be below 0.
+  // Returns the cores minus the threads of all workers; may be negative.
   double free_cores() const { return free_cores_; }
 
  private:
@@ -45,9 +42,8 @@ class SimulatedHost {
     EventQueue::Event done = {};
   };
 
-  // Accounts for the work that was done since the last change.
   void CatchUp();
-  // Computes new paces, and schedules the next end.
+  // Computes new paces, and schedules the end of the next task.
   void Plan();
   void Finish(int64_t plan);
   double PaceOf(const Task& task, int active) const;
@@ -64,35 +60,34 @@ class SimulatedHost {
   int64_t plan_ = 0;  // number of the newest schedule; older ones are ignored
 };
 
-// Messages in transit. A host sends its messages one after the other, in order,
-// at the speed of the link, and receives likewise. Between two processes of a
-// host, the same holds for the sending process.
+// Network with messages in transit. A host sends its messages one after the
+// other, in order, at the speed of the link, and receives likewise. Between two
+// processes of a host, the sending process does so.
 class SimulatedNetwork {
  public:
-  // The shape and the queue outlive the network.
+  // `shape` and `queue` must outlive the network.
   SimulatedNetwork(const RunShape* shape, EventQueue* queue);
 
-  // Calls `arrived` when all bytes have arrived.
   void Send(size_t from_process, size_t to_process, int64_t bytes,
             EventQueue::Event arrived);
   // Sends a notification without bytes.
   void Notify(size_t from_process, size_t to_process,
               EventQueue::Event arrived);
 
-  // Runs a sum between hosts that takes `seconds`, begins at `start` or when
-  // all their links are free, and makes each host send and receive `bytes`.
-  // Returns its end.
+  // Runs a sum between hosts that takes `seconds` from `start`, or from when
+  // all their links are free, and `bytes` of each host. Returns the time of its
+  // end.
   double Sum(const std::vector<size_t>& hosts, double start, double seconds,
              int64_t bytes);
 
-  // Processor seconds of a message at each end.
+  // Returns the processor seconds of a message at each end.
   double ComputeSeconds(size_t from_process, size_t to_process,
                         int64_t bytes) const;
 
   // Bytes sent so far, by pair of hosts, the lower number first.
   using Pair = std::pair<size_t, size_t>;
   const std::map<Pair, int64_t>& bytes() const { return bytes_; }
-  // Seconds so far in which each host's link was sending.
+  // Returns the seconds so far in which each host's link was sending.
   const std::vector<double>& busy_seconds() const { return busy_; }
 
  private:
@@ -109,22 +104,21 @@ class SimulatedNetwork {
   std::vector<double> busy_;
 };
 
-// The sums of a fleet: the gradients of a step, part by part during the
-// backward pass, or the states in intervals. A part begins when all ranks have
-// launched it and the previous part has ended.
+// Sums of a fleet: gradients part by part, or states in intervals. A part
+// begins when all ranks have launched it and the previous part has ended.
 class SimulatedSums {
  public:
-  // `wake` is called for all ranks when the last part has ended.
+  // `wake` is called when the last part has ended.
   SimulatedSums(int ranks, std::vector<SumPart> parts,
                 std::vector<size_t> hosts, SimulatedNetwork* network,
                 EventQueue* queue, std::function<void()> wake);
 
   int parts() const { return static_cast<int>(parts_.size()); }
   int num_hosts() const { return static_cast<int>(hosts_.size()); }
-  // Called when a rank has its part `part` ready. A rank launches parts of the
-  // next step only after this step's are completed.
+  // Reports that a rank has part `part` ready. A rank launches parts of the
+  // next step only after this step's sums are completed.
   void Launch(int part);
-  // Number of steps whose sums are completed.
+  // Returns the number of steps whose sums are completed.
   int64_t completed() const { return completed_; }
 
  private:

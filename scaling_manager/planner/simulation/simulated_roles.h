@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two roles in virtual time: the operations of exchange/schedule.h in their
-// order, each with its time from the profile, and the waits of
-// generator_worker/ and discriminator_worker/ between them.
+// Both roles in virtual time: the operations of exchange/schedule.h in order,
+// each with its time from the profile, and the waits of generator_worker/ and
+// discriminator_worker/ between them.
 // Owner: the simulation. Thread safety: one thread.
 #pragma once
 
@@ -22,7 +22,6 @@
 
 namespace gandem {
 
-// All ranks of a role.
 struct SimulatedFleet {
   const RoleShape* role = nullptr;
   std::unique_ptr<SimulatedSums> gradients = {};  // null: nothing to sum
@@ -33,7 +32,7 @@ struct SimulatedFleet {
   void FinishRound(int64_t round, double now);
 };
 
-// A run and all of its parts, which point to each other.
+// Run with all of its parts, which point to each other.
 struct Simulation {
   Simulation(const RunShape& run_shape, const SimulationOptions& run_options);
   Simulation(const Simulation&) = delete;
@@ -53,7 +52,7 @@ struct Simulation {
 
 class RankRole : public SimulatedRole {
  protected:
-  // `images` is this rank's number of images per step.
+  // `images`: number of images of this rank per step.
   RankRole(Simulation* run, SimulatedFleet* fleet, int rank, int64_t images);
 
   void BeginRound();
@@ -64,7 +63,7 @@ class RankRole : public SimulatedRole {
   void ComputeLaunching(const ComputeCost& cost);
   // Adds the sums, the update and the averages.
   void FinishStep();
-  // Cost, at one end, of a message between this rank and one of the other role.
+  // Returns the cost at one end of a message to or from the other role.
   ComputeCost NetworkCost(size_t from_process, size_t to_process,
                           int64_t bytes) const;
 
@@ -81,9 +80,9 @@ class RankRole : public SimulatedRole {
 
  private:
   ComputeCost SumCost() const;
-  int64_t Passes() const;  // of a step
+  int64_t Passes() const;  // per step
 
-  // Share of the network's computing that takes the workers' cores, in [0, 1].
+  // Share of the network's computing that takes time from the workers' cores.
   double network_share_ = 0;
   int64_t summed_ = 0;  // number of planned steps
   int64_t updates_ = 0;
@@ -103,9 +102,9 @@ class SimulatedGenerator : public RankRole {
     return shape_.discriminator.processes[rank];
   }
 
-  // The parts of the images that an operation sends, the same in every round.
+  // Parts of the images that an operation sends, equal in every round.
   std::map<size_t, std::vector<RankedRange>> parts_;
-  // The same parts, by the first index of the images with feedback.
+  // Parts of images with feedback, by their first index.
   std::map<int64_t, const std::vector<RankedRange>*> asked_;
   int64_t loaded_critic_ = -1;
 };
@@ -116,15 +115,14 @@ class SimulatedDiscriminator : public RankRole {
 
  private:
   void PlanRound() override;
-  // EXACT: plans what is due before a round begins.
+  // Plans the feedback that is due before a round begins, for EXACT.
   void PlanBoundary();
   void PlanData();
   void PlanTake(const DiscriminatorOp& op);
   void PlanGenerated(const DiscriminatorOp& op, bool is_last);
 
-  // For attempts: plans an answer or the newest critic and returns false, or
-  // returns true if there is nothing to give. BOUNDED gives what it can at
-  // `version`.
+  // Attempts: each plans an answer or the newest critic and returns false, or
+  // returns true if there is nothing to give. HasGiven() is for BOUNDED.
   bool HasAnswered(int64_t last_round);
   bool HasGiven(int64_t version);
   void AnswerTrained(int64_t round, IndexRange trained);
@@ -136,11 +134,10 @@ class SimulatedDiscriminator : public RankRole {
   const int64_t num_takers_;  // number of generators that take its critics
   int64_t answered_ = 0;
   int64_t published_ = -1;
-  // FUSED: images trained on in the current round.
+  // Images trained on in the current round, for FUSED.
   IndexSet trained_;
   std::vector<SimulatedExchange::Request> unanswered_;
-  // Real batches: when the last was ready, and when the earlier ones were
-  // taken.
+  // Times at which the last real batch was ready, and earlier ones were taken.
   double data_ready_ = 0;
   std::deque<double> data_taken_;
 };

@@ -20,14 +20,12 @@
 namespace gandem {
 namespace {
 
-// Relative difference below which two stretches of rounds count as equally
-// long.
+// Relative difference below which two series of rounds take equally long.
 constexpr double kSteady = 1e-9;
-// The same between the two roles: while one role gets ahead of the other,
-// neither waits, but one eventually will.
+// Relative difference between the two roles below which rounds are steady.
+// While one role gets ahead, neither waits, but one eventually will.
 constexpr double kInStep = 0.005;
 
-// State of a run at one time.
 struct Moment {
   double time = 0;
   RoleWaits generator = {};
@@ -36,7 +34,6 @@ struct Moment {
   std::vector<double> busy = {};
 };
 
-// The sums of a fleet with several ranks.
 std::unique_ptr<SimulatedSums> SumsOf(Simulation& run, const RoleShape& role,
                                       std::vector<SumPart> parts) {
   std::set<size_t> hosts;
@@ -63,8 +60,7 @@ SimulatedFleet FleetOf(Simulation& run, const RoleShape& role) {
   return fleet;
 }
 
-// Duration of the generators' last `rounds` rounds; infinite if there were
-// fewer.
+// Returns the seconds of the generators' last `rounds` rounds, or infinity.
 double GeneratorSeconds(const Simulation& run, int64_t rounds) {
   const std::vector<double>& ends = run.generators.ends;
   if (std::ssize(ends) <= rounds) {
@@ -75,7 +71,7 @@ double GeneratorSeconds(const Simulation& run, int64_t rounds) {
 
 RoleWaits MeanWaits(const Simulation& run, const RoleShape& role) {
   RoleWaits mean = {};
-  // A colocated worker has the generator first.
+  // A colocated worker runs the generator first.
   const size_t position = run.shape.colocated && role.role == DISCRIMINATOR;
   for (const size_t process : role.processes) {
     const RoleWaits waited = run.workers[process].Waited(position);
@@ -143,16 +139,16 @@ absl::Status RunTo(int64_t rounds, Simulation& run) {
   return absl::OkStatus();
 }
 
-// Compares a stretch of the discriminators' rounds with the previous stretch
-// and with the generators' last rounds.
+// Returns whether a series of the discriminators' rounds takes as long as the
+// previous series and as the generators' last rounds.
 bool IsSteady(double seconds, double before, double generator_seconds) {
   return std::abs(seconds - before) <= kSteady * std::max(seconds, 1e-300) &&
          std::abs(generator_seconds - seconds) <= kInStep * seconds;
 }
 
-// A role that waits for a smaller share of a round counts as always computing.
+// A role that waits for a smaller share counts as always computing.
 constexpr double kBusy = 0.05;
-// A link that sends for a larger share of the time is the bottleneck.
+// Share of the time above which a sending link is the bottleneck.
 constexpr double kFullLink = 0.9;
 
 double Total(const RoleWaits& waits) {
@@ -164,7 +160,7 @@ double Share(const SimulatedRounds& rounds, const RoleWaits& waits) {
   return std::clamp(Total(waits) / rounds.round_seconds, 0.0, 1.0);
 }
 
-// The longest of the role's waits.
+// Names the longest of the role's waits.
 std::string LongestWait(const RunShape& shape, Role role,
                         const RoleWaits& waits) {
   const auto longest =
@@ -250,7 +246,7 @@ absl::StatusOr<SimulatedRounds> SimulateRun(const RunShape& shape,
   int64_t rounds = std::max(cycle, 2 * (shape.schedule.lag + 2));
   GANDEM_RETURN_IF_ERROR(RunTo(rounds, run));
   Moment begin = Now(run);
-  // If rounds never become steady, the second half counts.
+  // If rounds never become steady, use the second half.
   Moment half = begin;
   int64_t half_rounds = rounds;
   double last = -1;

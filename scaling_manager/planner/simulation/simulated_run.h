@@ -4,7 +4,7 @@
 // discrete-event simulation of the real schedule (docs/cost_model.md section
 // 5).
 // Owner: values. Thread safety: pure functions.
-// Errors: INTERNAL  all workers wait, and for what: a bug of the simulation.
+// Errors: INTERNAL  all workers wait, a bug of the simulation; names the waits.
 #pragma once
 
 #include <cstdint>
@@ -20,29 +20,27 @@
 namespace gandem {
 
 struct SimulationOptions {
-  // Standard deviation of the logarithm of the factor, with mean 1, that
-  // multiplies a rank's compute time in a round.
+  // Standard deviation of log(factor on a rank's compute time in a round).
   double jitter = 0;
   uint64_t seed = 1;
-  // With jitter: number of measured rounds; without: the largest number.
+  // Number of measured rounds with jitter, largest number without jitter.
   int64_t rounds = 256;
 };
 
-// Times of a steady stretch of rounds.
+// Times of a series of steady rounds.
 struct SimulatedRounds {
   int64_t rounds = 0;
   double round_seconds = 0;  // mean
   // Seconds of a round that ranks wait, by reason, averaged over the ranks.
   RoleWaits generator_waits = {};
   RoleWaits discriminator_waits = {};
-  // Bytes per round between the pair of hosts with the most, and the names of
-  // that pair; empty with one host.
+  // Bytes per round between the pair of hosts with the most traffic, and the
+  // names of that pair; empty with one host.
   int64_t link_bytes = 0;
   std::string link = {};
   // Share of the time in which the busiest host's link was sending.
   double link_share = 0;
-  // These two count from the beginning of the run.
-  // ends for the whole discriminator fleet
+  // Ends of the discriminator fleet's rounds, and counts, since the run began.
   std::vector<double> round_ends = {};
   ExchangeCounts counts = {};
 };
@@ -50,8 +48,7 @@ struct SimulatedRounds {
 absl::StatusOr<SimulatedRounds> SimulateRun(const RunShape& shape,
                                             const SimulationOptions& options);
 
-// Summarizes simulated rounds: speed, shares of waiting, bytes of the busiest
-// link, and the bottleneck.
+// Summarizes simulated rounds and names the bottleneck.
 Prediction SummaryOf(const RunShape& shape, const SimulatedRounds& rounds);
 
 }  // namespace gandem

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A worker process: one compute thread that runs the operations of its role or,
-// if colocated, of both roles in turn (training/roles/run_roles.h).
+// Worker process with one compute thread that runs the operations of its role
+// or, if colocated, of both roles in turn (training/roles/run_roles.h).
 // Owner: the simulation. Thread safety: one thread.
 #pragma once
 
@@ -17,13 +17,12 @@
 
 namespace gandem {
 
-// Reasons to wait.
 enum class RoleWait { kNone, kOtherRole, kCache, kFleet, kData };
 inline constexpr size_t kNumRoleWaits = 5;
-// Seconds by reason.
+// Seconds of waiting, by reason.
 using RoleWaits = std::array<double, kNumRoleWaits>;
 
-// The operations of one role, in order.
+// Operations of one role, in order.
 class SimulatedRole {
  public:
   virtual ~SimulatedRole() = default;
@@ -48,12 +47,12 @@ class SimulatedRole {
       return true;
     }});
   }
-  // Waits until `attempt` returns true; it is called again at every Wake().
+  // Waits until `attempt` returns true. Every Wake() repeats the attempt.
   void Await(RoleWait wait, std::function<bool()> attempt) {
     tasks_.push_back({.wait = wait, .attempt = std::move(attempt)});
   }
-  // Called by an attempt: computes `cost` and runs `then` before the attempt is
-  // repeated or, if it succeeded, before the next task.
+  // Lets an attempt compute `cost` and run `then` before the attempt is
+  // repeated or, if the attempt succeeded, before the next task.
   void First(ComputeCost cost, std::function<void()> then);
 
  private:
@@ -73,13 +72,12 @@ class SimulatedWorker {
   SimulatedWorker(int threads, SimulatedHost* host, EventQueue* queue)
       : threads_(threads), host_(host), queue_(queue) {}
 
-  // The roles outlive the worker.
+  // `role` must outlive the worker.
   void Add(SimulatedRole* role) { roles_.push_back(role); }
-  // Call it when something has changed that a role may wait for.
+  // Reports a change that a role may wait for.
   void Wake();
 
-  // Seconds so far, by reason, that `role`, the n-th added, waited while the
-  // thread was idle.
+  // Returns the seconds that the `role`-th role waited on the idle thread.
   RoleWaits Waited(size_t role) const;
 
  private:

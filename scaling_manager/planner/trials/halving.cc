@@ -39,8 +39,7 @@ std::vector<uint64_t> CommonSeeds(std::span<const SeedScores> candidates) {
   return seeds;
 }
 
-// log(score) by candidate and seed; infinity for NaN and scores not above 0,
-// which are failures.
+// Returns log(score) by candidate and seed; infinity for a failure.
 std::vector<std::vector<double>> LogScores(
     std::span<const SeedScores> candidates,
     const std::vector<uint64_t>& seeds) {
@@ -66,8 +65,7 @@ struct SeedNoise {
   int degrees = 0;
 };
 
-// Residuals of the additive model, candidate + seed, over rows without
-// failures.
+// Returns residuals of the model candidate + seed, over rows without failures.
 SeedNoise NoiseOf(const std::vector<std::vector<double>>& table) {
   std::vector<std::vector<double>> rows;
   for (const auto& row : table) {

@@ -18,32 +18,29 @@
 
 namespace gandem {
 
-// Distances of one candidate at a rung, by seed: above 0, smaller is better;
-// infinity for a failed run.
+// Distances of a candidate by seed, > 0; infinity for a failed run.
 using SeedScores = std::map<uint64_t, double>;
 
 struct Standing {
-  int candidate = 0;      // its index
-  int seeds = 0;          // number in common with the best
+  int candidate = 0;      // index of the candidate
+  int seeds = 0;          // number shared with the best
   double log_ratio = 0;   // mean of log(score / the best score)
   double sd = 0;          // of log_ratio; infinity with one seed: unknown
   bool is_worse = false;  // than the best, with 97.5 % confidence, or failed
 };
 
-// Compares candidates, the best first. Uses only seeds that all candidates
-// have.
+// Compares candidates by their common seeds. Returns the best first.
 std::vector<Standing> Compare(std::span<const SeedScores> candidates);
 
-// Indices, ascending, of the better half, rounded up, and of candidates not
-// significantly worse than the best.
+// Returns the indices, ascending, of the better half, rounded up, and of
+// candidates that are not significantly worse than the best.
 std::vector<int> Survivors(std::span<const Standing> standings);
 
-// The candidate to take: the best, or `given` (the user's own setting) unless
-// the best is significantly better.
+// Returns the best candidate if it is significantly better than `given`.
 int Winner(std::span<const Standing> standings, int given);
 
-// Rounds of each rung, ascending up to `rounds`, each twice the previous. At
-// least one rung; fewer than `rungs` if `rounds` is small.
+// Returns the rounds of each rung, ascending up to `rounds`, each twice the
+// previous: at least one, fewer than `rungs` if `rounds` is small.
 std::vector<int64_t> RungRounds(int64_t rounds, int rungs);
 
 }  // namespace gandem

@@ -31,7 +31,7 @@ SeedScores ScoresAt(const Trial& trial, int64_t rounds) {
   return scores;
 }
 
-// Compares the trials with these indices, which have a seed in common.
+// Compares the trials with these indices, which share a seed.
 std::vector<Standing> CompareAt(const Trials& trials,
                                 const std::vector<int>& indices,
                                 int64_t rounds) {
@@ -52,14 +52,13 @@ std::vector<int> AllTrials(const Trials& trials) {
   return all;
 }
 
-// The synchronous reference may win only if it is the recipe itself.
+// Returns whether a trial may win: not the reference, unless it is the recipe.
 bool MayBeChosen(const Trial& trial) {
   return !trial.is_reference() || trial.sets().empty();
 }
 
-// The trials that continue after a complete rung. The recipe and the reference
-// always continue unless they failed, because the winner has to be better than
-// the recipe.
+// Returns the trials that continue after a complete rung, always including the
+// recipe and the reference unless they failed: the winner must beat the recipe.
 std::vector<int> Promoted(const Trials& trials, const std::vector<int>& indices,
                           int64_t rounds) {
   std::vector<int> choice = indices;
@@ -200,7 +199,7 @@ namespace {
 
 using Sets = std::vector<std::string>;
 
-// The numeric options of a role's optimizer, whatever its family.
+// Numeric options of a role's optimizer, of any family.
 class RoleNumbers {
  public:
   RoleNumbers(std::string role, const OptimizerConfig& optimizer)
@@ -214,8 +213,8 @@ class RoleNumbers {
             : &reflection.GetMessage(optimizer, family);
   }
 
-  // Empty if the family has no such number. AdaBelief's beta1 must be above 0,
-  // and Lion's has another meaning.
+  // Returns {} if the family has no such number. AdaBelief's beta1 must be
+  // above 0, and Lion's beta1 has another meaning.
   Sets Set(const std::string& number, double value) const {
     const bool is_other =
         number == "beta1" && (family_ == "adabelief" || family_ == "lion");

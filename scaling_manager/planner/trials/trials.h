@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A study of trials as arithmetic on its file (Trials of proto/plan.proto):
-// which run comes next, and what the scores mean.
+// Evaluates the file of a study (Trials of proto/plan.proto): which run comes
+// next, and what the scores mean.
 // Thread safety: pure functions.
 #pragma once
 
@@ -24,42 +24,40 @@ struct TrialRun {
   int64_t rounds = 0;
 };
 
-// The next run: all trials of a rung with one seed, then with the next seed, so
-// that the finished runs can be compared at any time. std::nullopt if the study
-// is complete.
+// Returns the next run, or nullopt at the end. All trials of a rung run with
+// one seed, then with the next, so that finished runs can always be compared.
 std::optional<TrialRun> NextRun(const Trials& trials);
 
 void AddScore(const TrialRun& run, double distance, Trials& trials);
 
-// Standings at the last rung where at least two trials have a seed in common;
-// candidates are indices of trials. `rounds` is 0 if there is no such rung.
+// Standings at the last rung where at least two trials share a seed. Candidates
+// are indices of trials. `rounds` is 0 if there is no such rung.
 struct TrialStandings {
   int64_t rounds = 0;
   std::vector<Standing> standings = {};
 };
 TrialStandings StandingsOf(const Trials& trials);
 
-// Index of the trial to take: the recipe's own unless another is significantly
-// better. The reference wins only if it is the recipe.
+// Returns the index of the best trial: the recipe's own unless another is
+// significantly better. The reference wins only if it is the recipe.
 int WinnerOf(const Trials& trials);
 
-// A table with uncertainties, the verdict, and the flags of the winner.
+// Returns a table with uncertainties, the verdict, and the winner's flags.
 std::string TrialsText(const Trials& trials);
 
-// Checks that a folder's file is of the wanted study.
-//   FAILED_PRECONDITION  `found` is of another study; names the difference.
+// Checks that the study found in a folder is the wanted one.
+//   FAILED_PRECONDITION  the studies differ; names the difference
 absl::Status CheckSameStudy(const Trials& found, const Trials& wanted);
 
-// --- The trials: the recipe itself, a synchronous run as the reference, and
-// other optimizer settings, the most promising first ---
+// --- Trials: the recipe itself, a synchronous run as the reference, and other
+// optimizer settings, the most promising first ---
 
-// `recipe` with the fields that a trial sets.
-//   INVALID_ARGUMENT  the resulting config is invalid; names the trial.
+// Returns `recipe` with the fields that a trial sets.
+//   INVALID_ARGUMENT  the resulting config is invalid; names the trial
 absl::StatusOr<RunConfig> ConfigOf(const Trial& trial, const RunConfig& recipe);
 
-// Adds at most `count` distinct trials to `trials`, including the recipe itself
-// and the reference. Adds fewer if the recipe's optimizers have fewer settings
-// to vary.
+// Adds at most `count` distinct trials, including the recipe itself and the
+// reference. Adds fewer if the recipe's optimizers have few settings to vary.
 void AddTrials(const RunConfig& recipe, int count, Trials& trials);
 
 }  // namespace gandem

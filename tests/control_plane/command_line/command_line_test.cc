@@ -33,7 +33,7 @@ class CommandLineTest : public ::testing::Test {
   std::ostringstream err_;
 };
 
-TEST_F(CommandLineTest, AFlagThatThereIsNotIsNamedFirst) {
+TEST_F(CommandLineTest, UnknownFlagsAreNamedFirst) {
   const struct {
     std::vector<const char*> arguments;
     const char* says;
@@ -47,7 +47,7 @@ TEST_F(CommandLineTest, AFlagThatThereIsNotIsNamedFirst) {
        "'--run_dir'?"},
       {{"status", "q", "--frobnicate"},
        "gandem status: there is no flag --frobnicate; --help lists"},
-      // The value of a flag is none.
+      // The value of a flag is not checked as a flag.
       {{"train", "r", "--evaluate_args", "--num 3"}, "--run_dir is required"},
       {{"train", "r", "--run_dir"}, "--run_dir"}};
   for (const auto& one : kCases) {
@@ -59,8 +59,8 @@ TEST_F(CommandLineTest, AFlagThatThereIsNotIsNamedFirst) {
   EXPECT_EQ(ExitCode(Parse({"train", "--help"})), kExitOk);
 }
 
-// gandem train r --run_dir q --data "$PHOTOS"
-TEST_F(CommandLineTest, AnEmptyValueIsAForgottenVariable) {
+// Example: gandem train r --run_dir q --data "$PHOTOS"
+TEST_F(CommandLineTest, EmptyValuesAreRejected) {
   const std::vector<std::vector<const char*>> kCases = {
       {"train", "r", "--run_dir", "q", "--data", ""},
       {"train", "r", "--run_dir", "q", "--listen", ""},
@@ -171,7 +171,7 @@ TEST_F(CommandLineTest, Coordinate) {
              "--metrics_listen", "h:9400", "--log_format", "json"}));
   EXPECT_EQ(watched.metrics_listen, "h:9400");
   EXPECT_EQ(watched.log_format, "json");
-  // Nothing to train; nowhere to listen; two recipes; a plan of this machine.
+  // No recipe; no --listen; two recipes; a plan of this machine.
   EXPECT_EQ(
       ExitCode(Parse({"coordinate", "--run_dir", "a", "--listen", "h:0"})),
       kExitUsage);
@@ -387,13 +387,13 @@ TEST_F(CommandLineTest, Train) {
   EXPECT_FALSE(options.external);
 }
 
-TEST_F(CommandLineTest, ASetTakesOneValue) {
+TEST_F(CommandLineTest, SetTakesOneValue) {
   const Command command =
       Parse({"train", "--run_dir", "r", "--set", "rounds=5", "a.textproto"});
   EXPECT_EQ(std::get<TrainOptions>(command).recipe, "a.textproto");
 }
 
-TEST_F(CommandLineTest, EvaluationCommandsHandTheirArgumentsOn) {
+TEST_F(CommandLineTest, EvaluationCommandsForwardTheirArguments) {
   const Command sample = Parse({"sample", "runs/a", "-n", "64", "--help"});
   EXPECT_THAT(std::get<EvaluationOptions>(sample).arguments,
               ElementsAre("sample", "runs/a", "-n", "64", "--help"));
@@ -405,7 +405,7 @@ TEST_F(CommandLineTest, EvaluationCommandsHandTheirArgumentsOn) {
               ElementsAre("train-features", "--dataset", "d"));
 }
 
-TEST_F(CommandLineTest, WatchHandsArgumentsBehindTwoDashesOn) {
+TEST_F(CommandLineTest, WatchForwardsArgumentsAfterTwoDashes) {
   const Command command = Parse({"watch-eval", "runs/a", "--every", "500",
                                  "--once", "--", "--num", "10"});
   const auto& options = std::get<WatchOptions>(command);
@@ -424,7 +424,7 @@ TEST_F(CommandLineTest, WatchHandsArgumentsBehindTwoDashesOn) {
   EXPECT_THAT(err_.str(), HasSubstr("'0' is not a whole number from 1 on"));
 }
 
-TEST_F(CommandLineTest, ANetworkIsEncryptedOrTrusted) {
+TEST_F(CommandLineTest, CertificatesExcludeInsecureNetwork) {
   const Command command =
       Parse({"train", "a.textproto", "--run_dir", "r", "--listen", "a:1",
              "--certificates", "certs/a"});
@@ -453,7 +453,7 @@ TEST_F(CommandLineTest, TrainWithEvaluation) {
   }
 }
 
-TEST_F(CommandLineTest, TrainBindsCoresUnlessToldNotTo) {
+TEST_F(CommandLineTest, TrainBindsCoresByDefault) {
   const std::vector<const char*> train = {"train", "a.textproto", "--run_dir",
                                           "runs/a", "--bind_cores"};
   const auto with = [&](const char* value) {
@@ -547,7 +547,7 @@ TEST_F(CommandLineTest, HelpHasExamples) {
   EXPECT_EQ(ExitCode(Parse({"explain", "--help"})), kExitOk);
 }
 
-TEST_F(CommandLineTest, NoLineOfTheHelpExceeds100Columns) {
+TEST_F(CommandLineTest, HelpLinesHaveAtMost100Columns) {
   for (const char* const command :
        {"train", "coordinate", "launch", "status", "logs", "doctor", "explain",
         "plan", "profile", "simulate", "trials", "dataset", "report", "compare",

@@ -31,7 +31,7 @@ TEST(ConfigDifferencesTest, NamesFieldAndBothValues) {
                   "generator.device: \"cpu\", now \"cuda:0\""));
 }
 
-TEST(ConfigDifferencesTest, ADefaultIsNoDifference) {
+TEST(ConfigDifferencesTest, DefaultsAreNoDifference) {
   EXPECT_THAT(
       ConfigDifferences(Config(""), Config("seed: 1 schedule { lag: 1 }")),
       IsEmpty());
@@ -39,7 +39,7 @@ TEST(ConfigDifferencesTest, ADefaultIsNoDifference) {
               ElementsAre("schedule.lag: 1, now 2"));
 }
 
-TEST(ConfigDifferencesTest, FieldsThatOnlyPaceARunMayChange) {
+TEST(ConfigDifferencesTest, FieldsWithMayChangeMayDiffer) {
   EXPECT_THAT(ConfigDifferences(Config("rounds: 10"),
                                 Config("name: 'b' rounds: 20"
                                        " checkpoint { every_rounds: 7 }"
@@ -50,7 +50,7 @@ TEST(ConfigDifferencesTest, FieldsThatOnlyPaceARunMayChange) {
               IsEmpty());
 }
 
-TEST(ConfigDifferencesTest, NumbersOfWorkersMayChangeAndAreTold) {
+TEST(ConfigDifferencesTest, WorkerCountsMayChangeWithANotice) {
   const RunConfig old_config =
       Config("generator { workers: 2 } discriminator { workers: 2 }");
   const RunConfig new_config = Config("discriminator { workers: 3 }");
@@ -62,8 +62,7 @@ TEST(ConfigDifferencesTest, NumbersOfWorkersMayChangeAndAreTold) {
   EXPECT_EQ(WorkersDifference(Config(""), Config("rounds: 9")), "");
 }
 
-// More rounds would stretch a decay that has no end of its own, and so raise
-// the rate in the middle of it.
+// More rounds would stretch a decay without an end and raise its rate.
 TEST(ConfigDifferencesTest, MoreRoundsDoNotStretchADecay) {
   const std::string decay =
       " generator { optimizer { rate_schedule { shape: LINEAR } } }";
@@ -82,7 +81,6 @@ TEST(ConfigDifferencesTest, MoreRoundsDoNotStretchADecay) {
       ->set_decay_until_round(400);
   EXPECT_THAT(ConfigDifferences(first, told), IsEmpty());
   EXPECT_EQ(DecayHint(first, told), "");
-  // A constant rate has no end.
   EXPECT_THAT(ConfigDifferences(EffectiveConfig(Config("rounds: 400")),
                                 EffectiveConfig(Config("rounds: 800"))),
               IsEmpty());

@@ -61,8 +61,8 @@ class OpenRunTest : public ::testing::Test {
                      absl::StrCat("data.idx_labels=", labels)};
   }
   absl::Status Prepare() { return PrepareRun(options_).status(); }
-  // Makes the files of a run that has been trained for `rounds` rounds. The
-  // config lacks the line that contains `without`.
+  // Writes the files of a run that was trained for `rounds` rounds. Its config
+  // lacks the line that contains `without`.
   void TrainFor(int64_t rounds, const std::string& without = "") {
     ASSERT_OK_AND_ASSIGN(const RunSetup setup, PrepareRun(options_));
     std::string text = setup.coordinator.config_text;
@@ -90,9 +90,8 @@ class OpenRunTest : public ::testing::Test {
   TrainOptions options_;
 };
 
-// If two threads waited for signals, only one of them would get the signal, so
-// measuring relies on the thread that waits already.
-TEST_F(OpenRunTest, CtrlCDuringMeasuringStopsTheMeasurement) {
+// Only one thread may wait for signals, so measuring starts no other.
+TEST_F(OpenRunTest, CtrlCStopsTheMeasurement) {
   setenv("XDG_CACHE_HOME", (dir_ / "cache").c_str(), 1);
   options_.plan.plan = "AUTO";
   const auto measure = [](const RunConfig&,
@@ -107,7 +106,7 @@ TEST_F(OpenRunTest, CtrlCDuringMeasuringStopsTheMeasurement) {
   unsetenv("XDG_CACHE_HOME");
 }
 
-TEST_F(OpenRunTest, FlagsThatDoNotFitEachOtherAreListed) {
+TEST_F(OpenRunTest, ConflictingFlagsAreListed) {
   options_.certificates = dir_ / "certs";
   options_.insecure_network = true;
   options_.evaluate_args = "--num 10";
@@ -118,7 +117,7 @@ TEST_F(OpenRunTest, FlagsThatDoNotFitEachOtherAreListed) {
                              HasSubstr("need --evaluate_every N"))));
 }
 
-TEST_F(OpenRunTest, PathsThatAreNotUtf8AreRefusedByName) {
+TEST_F(OpenRunTest, PathsThatAreNotUtf8AreRejected) {
   options_.data = dir_ / "photos-\xff";
   EXPECT_THAT(Prepare(),
               StatusIs(absl::StatusCode::kInvalidArgument,
@@ -132,7 +131,7 @@ TEST_F(OpenRunTest, PathsThatAreNotUtf8AreRefusedByName) {
   EXPECT_FALSE(PathExists(options_.run_dir));
 }
 
-TEST_F(OpenRunTest, ErrorsOfTheDatasetNameItsField) {
+TEST_F(OpenRunTest, DatasetErrorsNameTheField) {
   const std::string none = dir_ / "none";
   UseImages(none);
   EXPECT_THAT(Prepare(),
@@ -156,7 +155,7 @@ TEST_F(OpenRunTest, ErrorsOfTheDatasetNameItsField) {
   EXPECT_FALSE(PathExists(options_.run_dir)) << "nothing was begun";
 }
 
-TEST_F(OpenRunTest, WorkersElsewhereMayHaveTheDataset) {
+TEST_F(OpenRunTest, DatasetMayBeOnTheWorkersHostsOnly) {
   UseImages("/nonexistent/images");
   options_.external = true;
   EXPECT_OK(Prepare());
@@ -171,7 +170,7 @@ TEST_F(OpenRunTest, WorkersGetAbsolutePaths) {
                     HasSubstr("idx_labels: \"\"")));
 }
 
-TEST_F(OpenRunTest, DataTakesThePlaceOfTheRecipesImages) {
+TEST_F(OpenRunTest, DataReplacesTheRecipesImages) {
   WriteTree(dir_ / "photos", {{"a/1.png", PngBytes(NoiseImage(3, 9, 8, 1))},
                               {"b/2.png", PngBytes(NoiseImage(3, 8, 8, 2))}});
   options_.data = dir_ / "photos";
@@ -180,7 +179,6 @@ TEST_F(OpenRunTest, DataTakesThePlaceOfTheRecipesImages) {
   EXPECT_THAT(setup.notices.front(),
               HasSubstr("data: 2 images, 8 to 9 x 8, RGB, 2 classes: a folder "
                         "of images "));
-  // The config records the facts that were found.
   EXPECT_THAT(setup.coordinator.config_text,
               AllOf(HasSubstr("idx_images: \"\""), HasSubstr("channels: 3"),
                     HasSubstr("fit: RESIZE"), HasSubstr("crop: CENTER"),
@@ -189,8 +187,7 @@ TEST_F(OpenRunTest, DataTakesThePlaceOfTheRecipesImages) {
                                            std::string(dir_ / "photos")))));
 }
 
-// A recipe that tells its networks classes gets as many as there are.
-TEST_F(OpenRunTest, DataSaysTheNumberOfClasses) {
+TEST_F(OpenRunTest, ConditionalRecipesTakeTheClassesOfTheData) {
   WriteTree(dir_ / "photos", {{"a/1.png", PngBytes(NoiseImage(1, 8, 8, 1))},
                               {"b/2.png", PngBytes(NoiseImage(1, 8, 8, 2))}});
   ASSERT_OK(WriteFile(
@@ -203,7 +200,7 @@ TEST_F(OpenRunTest, DataSaysTheNumberOfClasses) {
               AllOf(HasSubstr("num_classes: 2"), HasSubstr("channels: 1")));
 }
 
-TEST_F(OpenRunTest, DataThatCannotBeTrainedOnIsSaidAtOnce) {
+TEST_F(OpenRunTest, UnusableDataIsRejectedBeforeTheRunBegins) {
   options_.sets = {};
   options_.data = dir_ / "none";
   EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kNotFound,
@@ -215,7 +212,7 @@ TEST_F(OpenRunTest, DataThatCannotBeTrainedOnIsSaidAtOnce) {
   EXPECT_THAT(Prepare(),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("1.png")));
   EXPECT_FALSE(PathExists(options_.run_dir)) << "nothing was begun";
-  // Elsewhere it may be there, but nobody can look.
+  // External workers may have the data.
   options_.data = dir_ / "none";
   options_.external = true;
   EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kInvalidArgument,
@@ -225,8 +222,7 @@ TEST_F(OpenRunTest, DataThatCannotBeTrainedOnIsSaidAtOnce) {
   EXPECT_OK(Prepare());
 }
 
-// A list of images to leave out belongs to the run, wherever it lies.
-TEST_F(OpenRunTest, TheListOfImagesToLeaveOutStays) {
+TEST_F(OpenRunTest, ExcludeListMayMoveButNotChange) {
   WriteTree(dir_ / "photos", {{"1.png", PngBytes(NoiseImage(1, 8, 8, 1))},
                               {"2.png", PngBytes(NoiseImage(1, 8, 8, 2))},
                               {"3.png", ""}});
@@ -241,7 +237,7 @@ TEST_F(OpenRunTest, TheListOfImagesToLeaveOutStays) {
   EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kInvalidArgument,
                                   HasSubstr("data.max_excluded")));
   options_.sets.push_back("data.max_excluded=0.5");
-  {  // it holds the run
+  {  // releases the lock of the run at its end
     ASSERT_OK_AND_ASSIGN(const RunSetup setup, PrepareRun(options_));
     EXPECT_THAT(setup.notices.front(), HasSubstr("2 images (1 left out)"));
     EXPECT_THAT(setup.coordinator.config_text,
@@ -262,7 +258,7 @@ TEST_F(OpenRunTest, TheListOfImagesToLeaveOutStays) {
                                         HasSubstr("another --run_dir"))));
 }
 
-TEST_F(OpenRunTest, AListThatIsElsewhere) {
+TEST_F(OpenRunTest, ExcludeListMayBeElsewhere) {
   options_.data = dir_ / "none";
   options_.external = true;
   options_.sets = {"data.channels=3",      "data.fit=RESIZE",
@@ -274,7 +270,7 @@ TEST_F(OpenRunTest, AListThatIsElsewhere) {
   EXPECT_OK(Prepare());
 }
 
-TEST_F(OpenRunTest, ASourceThatLostOrGotAnImageIsAnother) {
+TEST_F(OpenRunTest, AddedOrRemovedImagesMakeAnotherDataset) {
   const std::string folder = dir_ / "here";
   const NamedBytes files = {{"1.png", PngBytes(NoiseImage(1, 8, 8, 1))},
                             {"2.png", PngBytes(NoiseImage(1, 8, 8, 2))}};
@@ -298,7 +294,7 @@ TEST_F(OpenRunTest, ASourceThatLostOrGotAnImageIsAnother) {
   is_another();
 }
 
-TEST_F(OpenRunTest, ARunThatDoesNotKnowItsListingGoesOn) {
+TEST_F(OpenRunTest, RunsWithoutAListingCanResume) {
   WriteTree(dir_ / "here", {{"1.png", PngBytes(NoiseImage(1, 8, 8, 1))}});
   options_.sets = {"data.image_size=8"};
   options_.data = dir_ / "here";
@@ -306,7 +302,7 @@ TEST_F(OpenRunTest, ARunThatDoesNotKnowItsListingGoesOn) {
   EXPECT_OK(Prepare());
 }
 
-TEST_F(OpenRunTest, ASourceThatMovedIsTheSame) {
+TEST_F(OpenRunTest, MovedSourcesAreTheSame) {
   const NamedBytes files = {{"1.png", PngBytes(NoiseImage(1, 8, 8, 1))}};
   WriteTree(dir_ / "here", files);
   options_.sets = {"data.image_size=8"};
@@ -321,13 +317,13 @@ TEST_F(OpenRunTest, ASourceThatMovedIsTheSame) {
                                   HasSubstr("data.source: ")));
 }
 
-TEST_F(OpenRunTest, ADatasetThatMovedIsTheSame) {
+TEST_F(OpenRunTest, MovedDatasetsAreTheSame) {
   TrainFor(10);
   const std::string moved = dir_ / "moved";
   std::filesystem::rename(images_, moved);
   UseImages(moved);
   EXPECT_OK(Prepare());
-  // It is compared with what the run began with, not with the last start.
+  // Datasets are compared with the run's beginning, not with its last start.
   const std::string other = WritePlain(
       dir_ / "other", IdxBytes({3, 1, 2}, {0, 255, 51, 204, 127, 129}));
   UseImages(other);
@@ -338,7 +334,7 @@ TEST_F(OpenRunTest, ADatasetThatMovedIsTheSame) {
   EXPECT_OK(Prepare());
 }
 
-TEST_F(OpenRunTest, ARunWithoutCheckpointsMayTakeOtherData) {
+TEST_F(OpenRunTest, RunsWithoutCheckpointsMayChangeTheData) {
   ASSERT_OK(Prepare());
   UseImages(WritePlain(dir_ / "other", IdxBytes({1, 1, 2}, {0, 255})));
   TrainFor(10);
@@ -348,7 +344,7 @@ TEST_F(OpenRunTest, ARunWithoutCheckpointsMayTakeOtherData) {
                                   HasSubstr("data.idx_images: ")));
 }
 
-TEST_F(OpenRunTest, FewerRoundsThanAreDoneAreRefused) {
+TEST_F(OpenRunTest, FewerRoundsThanCompletedAreRejected) {
   TrainFor(20);
   EXPECT_OK(Prepare());
   options_.sets.push_back("rounds=10");
@@ -359,7 +355,7 @@ TEST_F(OpenRunTest, FewerRoundsThanAreDoneAreRefused) {
   EXPECT_OK(Prepare());
 }
 
-TEST_F(OpenRunTest, AFileInPlaceOfAFolderIsRefused) {
+TEST_F(OpenRunTest, FilesInPlaceOfFoldersAreRejected) {
   for (const std::string name :
        {"checkpoints", "samples", "logs", "state", "tensorboard"}) {
     SCOPED_TRACE(name);
@@ -371,7 +367,7 @@ TEST_F(OpenRunTest, AFileInPlaceOfAFolderIsRefused) {
   }
 }
 
-TEST_F(OpenRunTest, ALinkToNowhereInPlaceOfAFolderIsRefused) {
+TEST_F(OpenRunTest, BrokenLinksInPlaceOfFoldersAreRejected) {
   for (const std::string name :
        {"checkpoints", "samples", "logs", "tensorboard"}) {
     SCOPED_TRACE(name);
@@ -390,7 +386,7 @@ TEST_F(OpenRunTest, ALinkToNowhereInPlaceOfAFolderIsRefused) {
   }
 }
 
-TEST_F(OpenRunTest, APipeInPlaceOfTheRecipeIsRefused) {
+TEST_F(OpenRunTest, PipesInPlaceOfRecipesAreRejected) {
   ASSERT_OK(RemoveAll(options_.recipe));
   ASSERT_EQ(mkfifo(options_.recipe.c_str(), 0600), 0);
   EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kInvalidArgument,

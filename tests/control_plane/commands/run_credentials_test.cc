@@ -30,7 +30,7 @@ class RunCredentialsTest : public ::testing::Test {
     MakeAuthority(certs_);
     IssueCertificate(certs_, {"alpha"});
   }
-  // The credentials of the process are shared with the other tests.
+  // All tests share the credentials of the process.
   ~RunCredentialsTest() override { gandem::testing::UseTestCredentials(); }
 
   const TempDir dir_;
@@ -39,7 +39,7 @@ class RunCredentialsTest : public ::testing::Test {
   const std::string token_ = TokenPath(run_dir_);
 };
 
-TEST_F(RunCredentialsTest, WorkersGetTheNamesOfFiles) {
+TEST_F(RunCredentialsTest, WorkersGetFileNames) {
   ASSERT_OK(TakeRunCredentials(run_dir_, "", false));
   EXPECT_THAT(CredentialFlags(), ElementsAre("--token_file", token_));
   ASSERT_OK(TakeRunCredentials(run_dir_, "", true));
@@ -51,7 +51,7 @@ TEST_F(RunCredentialsTest, WorkersGetTheNamesOfFiles) {
       ElementsAre("--token_file", token_, "--certificates", certs_ + "/alpha"));
 }
 
-TEST_F(RunCredentialsTest, TheSecretsAreKept) {
+TEST_F(RunCredentialsTest, SecretsAreKept) {
   ASSERT_OK(TakeRunCredentials(run_dir_, "", false));
   const auto first = ProcessCredentials();
   ASSERT_NE(first->certificates, nullptr);
@@ -61,7 +61,7 @@ TEST_F(RunCredentialsTest, TheSecretsAreKept) {
             first->certificates->Text());
 }
 
-TEST_F(RunCredentialsTest, StatusUsesWhatTheTrainingWasGiven) {
+TEST_F(RunCredentialsTest, StatusUsesTheCredentialsOfTheRun) {
   EXPECT_THAT(CredentialsOfRun(run_dir_, ""),
               StatusIs(absl::StatusCode::kNotFound));
   ASSERT_OK(TakeRunCredentials(run_dir_, "", false));
@@ -73,7 +73,7 @@ TEST_F(RunCredentialsTest, StatusUsesWhatTheTrainingWasGiven) {
   ASSERT_NE(found->certificates, nullptr);
   EXPECT_EQ(found->certificates->path(), certs_ + "/alpha");
   EXPECT_FALSE(found->insecure_network);
-  // On a host that keeps its own elsewhere.
+  // The host keeps its certificates elsewhere.
   const std::string other = dir_ / "other";
   MakeAuthority(other);
   IssueCertificate(other, {"beta"});
@@ -83,7 +83,7 @@ TEST_F(RunCredentialsTest, StatusUsesWhatTheTrainingWasGiven) {
   EXPECT_THAT(
       CredentialsOfRun(run_dir_, ""),
       StatusIs(absl::StatusCode::kNotFound, HasSubstr("pass --certificates")));
-  // The next start does not encrypt.
+  // The next start does not use encryption.
   ASSERT_OK(TakeRunCredentials(run_dir_, "", true));
   ASSERT_OK_AND_ASSIGN(found, CredentialsOfRun(run_dir_, ""));
   EXPECT_EQ(found->certificates, nullptr);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The real `gandem` with played workers (played_worker.cc), as a user would
-// start it: the folder played/ beside the tests holds all binaries.
+// Runs the real `gandem` with played workers (played_worker.cc). The folder
+// played/ beside the tests holds all binaries.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -74,12 +74,12 @@ class TrainCommandTest : public ::testing::Test {
         folder_ / "images", gandem::testing::IdxBytes({1, 1, 2}, {0, 255}));
     EXPECT_OK(WriteFile(recipe_,
                         absl::StrReplaceAll(kRecipe, {{"$IMAGES", images}})));
-    // Workers whose `gandem` was killed become our children.
+    // Workers whose `gandem` was killed become children of this process.
     prctl(PR_SET_CHILD_SUBREAPER, 1);
   }
   ~TrainCommandTest() override {
     for (const auto& [name, value] : environment_) unsetenv(name.c_str());
-    // Nothing may be left: that is the promise of `gandem`.
+    // No process may outlive `gandem`.
     EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "a process is left";
   }
   void Set(const std::string& name, const std::string& value) {
@@ -100,7 +100,7 @@ class TrainCommandTest : public ::testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return Start(arguments);
   }
-  // `script` sees the binary as $0.
+  // `script` gets the path of the binary as $0.
   ChildProcess StartShell(const std::string& script) {
     auto child = ChildProcess::Start(
         {{"/bin/sh", "-c", script, PlayedProgram("gandem")}, output_});
@@ -119,7 +119,7 @@ class TrainCommandTest : public ::testing::Test {
     ChildProcess child = StartTrain(more);
     return WaitForEnd(child);
   }
-  // Workers whose `gandem` was killed are killed, too, and come to us.
+  // Reaps workers that were killed with their `gandem`. Returns their number.
   static int ReapOrphans() {
     int count = 0;
     int wait_status = 0;
@@ -147,7 +147,7 @@ class TrainCommandTest : public ::testing::Test {
     EXPECT_OK(RemoveAll(file));
     return json;
   }
-  // The rounds of one role in metrics.jsonl, by run epoch.
+  // Returns the rounds of one role in metrics.jsonl, by run epoch.
   std::map<int64_t, std::vector<int64_t>> Metrics(const std::string& role) {
     std::map<int64_t, std::vector<int64_t>> rounds;
     const std::string text = ReadFile(run_dir_ + "/metrics.jsonl").value_or("");
@@ -167,7 +167,7 @@ class TrainCommandTest : public ::testing::Test {
   std::map<std::string, std::string> environment_;
 };
 
-TEST_F(TrainCommandTest, ARunFromStartToEnd) {
+TEST_F(TrainCommandTest, RunsFromStartToEnd) {
   EXPECT_EQ(Train(), kExitOk) << Output();
   EXPECT_EQ(NewestStep(), 40);
   const auto metrics = Metrics("generator");
@@ -184,7 +184,7 @@ TEST_F(TrainCommandTest, ARunFromStartToEnd) {
   const Json status = StatusOfRun();
   EXPECT_EQ(status.at("state"), "FINISHED");
   EXPECT_EQ(status.at("completed_rounds"), "40");
-  // Nothing to do any more.
+  // A complete run has nothing to do.
   EXPECT_EQ(Train(), kExitOk);
   EXPECT_EQ(Metrics("generator").size(), 1);
 }
@@ -195,14 +195,14 @@ TEST_F(TrainCommandTest, Colocated) {
   EXPECT_FALSE(PathExists(run_dir_ + "/logs/generator-0.log"));
 }
 
-TEST_F(TrainCommandTest, WorkersHaveCoresOfTheirOwnIfThereAreEnough) {
+TEST_F(TrainCommandTest, WorkersGetTheirOwnCoresIfThereAreEnough) {
   const auto log = [this] {
     return ReadFile(run_dir_ + "/logs/gandem.log").value_or("");
   };
   EXPECT_EQ(Train({"--bind_cores", "none"}), kExitOk) << Output();
   EXPECT_THAT(log(), Not(HasSubstr("cores")));
   EXPECT_EQ(Train({"--set", "rounds=50"}), kExitOk) << Output();
-  // A machine of one core has not enough.
+  // A machine with one core has too few.
   EXPECT_THAT(log(), AnyOf(HasSubstr("cores: generator 0 on "),
                            HasSubstr("workers are not bound to cores")));
   ChildProcess many = Start({"train", recipe_, "--run_dir", folder_ / "many",
@@ -213,7 +213,7 @@ TEST_F(TrainCommandTest, WorkersHaveCoresOfTheirOwnIfThereAreEnough) {
                         "compute threads, and"));
 }
 
-TEST_F(TrainCommandTest, StopsWithACheckpointAndGoesOn) {
+TEST_F(TrainCommandTest, StopsWithACheckpointAndResumes) {
   Set("PLAY_ROUND_MS", "5");
   ChildProcess child = StartTrain({"--set", "rounds=4000"});
   WaitForStep(10);
@@ -224,10 +224,9 @@ TEST_F(TrainCommandTest, StopsWithACheckpointAndGoesOn) {
   const int64_t step = NewestStep();
   EXPECT_GE(step, 10);
   EXPECT_EQ(StatusOfRun().at("last_checkpoint_step"), absl::StrCat(step));
-  // Nothing that was reported is done again.
+  // Reported rounds are not repeated.
   EXPECT_EQ(Metrics("generator").at(1).back(), step - 1);
   EXPECT_EQ(Metrics("discriminator").at(1).back(), step - 1);
-  // Fewer rounds are allowed, too.
   EXPECT_EQ(Train({"--set", absl::StrCat("rounds=", step + 20)}), kExitOk)
       << Output();
   EXPECT_EQ(Metrics("generator").at(2).front(), step);
@@ -269,7 +268,7 @@ TEST_F(TrainCommandTest, SigtermToAWorkerStopsTheRun) {
   EXPECT_THAT(Output(), HasSubstr("generator 0 was asked to stop"));
 }
 
-TEST_F(TrainCommandTest, OutputThatCannotBeWrittenIsNoSuccess) {
+TEST_F(TrainCommandTest, UnwritableOutputIsAnError) {
   ASSERT_EQ(Train(), kExitOk);
   for (const std::string arguments :
        {"--help", "explain", "report $RUN --json", "report $RUN",
@@ -283,7 +282,7 @@ TEST_F(TrainCommandTest, OutputThatCannotBeWrittenIsNoSuccess) {
     ChildProcess read = StartShell(command + " > /dev/null");
     EXPECT_EQ(WaitForEnd(read), kExitOk);
   }
-  // A reader who has seen enough is no failure.
+  // A reader that exits early is no error.
   ChildProcess left =
       StartShell("(trap '' PIPE; $0 explain; echo ended $? >&2) | true");
   EXPECT_EQ(WaitForEnd(left), 0);
@@ -293,8 +292,8 @@ TEST_F(TrainCommandTest, OutputThatCannotBeWrittenIsNoSuccess) {
   EXPECT_EQ(WaitForEnd(train), kExitOk);
 }
 
-TEST_F(TrainCommandTest, ASecondCtrlCLeavesAtOnce) {
-  Set("PLAY_ROUND_MS", "50000");  // the end of a round will not come
+TEST_F(TrainCommandTest, SecondCtrlCExitsAtOnce) {
+  Set("PLAY_ROUND_MS", "50000");  // the round does not end
   ChildProcess child = StartTrain();
   const auto prints = [this](const char* text) {
     return Eventually([&] { return Output().find(text) != std::string::npos; });
@@ -303,7 +302,7 @@ TEST_F(TrainCommandTest, ASecondCtrlCLeavesAtOnce) {
   child.Signal(SIGINT);
   ASSERT_TRUE(prints("stopping: stopped by Ctrl-C"));
   ASSERT_TRUE(prints("a second Ctrl-C exits at once"));
-  // For a second it is the same one (user_wishes.h).
+  // Within a second, signals count as one Ctrl-C (user_wishes.h).
   std::optional<ProcessEnd> end;
   ASSERT_TRUE(Eventually([&] {
     child.Signal(SIGINT);
@@ -312,13 +311,13 @@ TEST_F(TrainCommandTest, ASecondCtrlCLeavesAtOnce) {
   EXPECT_EQ(end->exit_code, 128 + SIGINT);
 }
 
-TEST_F(TrainCommandTest, WorkersThatStayAreKilled) {
+TEST_F(TrainCommandTest, WorkersThatDoNotExitAreKilled) {
   Set("PLAY_STAY", "1");
   EXPECT_EQ(Train({"--set", "control.grace_seconds=0.5"}), kExitOk);
   EXPECT_THAT(Output(), HasSubstr("sending them SIGTERM"));
 }
 
-TEST_F(TrainCommandTest, AKilledWorkerIsRestarted) {
+TEST_F(TrainCommandTest, KilledWorkersAreRestarted) {
   Set("PLAY_KILL", "generator:25:" + folder_ / "killed");
   EXPECT_EQ(Train(), kExitOk) << Output();
   EXPECT_THAT(Output(), HasSubstr("generator 0 was killed by signal 9"));
@@ -344,12 +343,11 @@ TEST_F(TrainCommandTest, GandemItselfMayBeKilled) {
   EXPECT_EQ(Train({"--set", absl::StrCat("rounds=", step + 20)}), kExitOk)
       << Output();
   EXPECT_EQ(Metrics("generator").rbegin()->second.front(), step);
-  // Sockets neither.
   ASSERT_OK_AND_ASSIGN(const auto left, ListDirectory(folder_ / "tmp"));
   EXPECT_THAT(left, ::testing::IsEmpty());
 }
 
-TEST_F(TrainCommandTest, GandemMayBeKilledAtAnyOfItsFailpoints) {
+TEST_F(TrainCommandTest, GandemMayBeKilledAtAnyFailpoint) {
   for (const std::string point :
        {"coordinator.after_epoch:1", "coordinator.after_register:2",
         "checkpoint.before_manifest:2", "checkpoint.before_rename:1",
@@ -368,25 +366,25 @@ TEST_F(TrainCommandTest, GandemMayBeKilledAtAnyOfItsFailpoints) {
   }
 }
 
-TEST_F(TrainCommandTest, AUsageErrorOfAWorkerEndsTheRun) {
+TEST_F(TrainCommandTest, UsageErrorsOfWorkersEndTheRun) {
   Set("PLAY_USAGE", "discriminator");
   EXPECT_EQ(Train(), kExitUsage);
   EXPECT_THAT(Output(),
               AllOf(HasSubstr("played usage error"),
                     HasSubstr("  | cuda:7 is not there"),
                     HasSubstr(run_dir_ + "/logs/discriminator-0.log")));
-  // Also for who comes later.
+  // `gandem status` reports the failure later.
   const Json status = StatusOfRun();
   EXPECT_EQ(status.at("state"), "FAILED");
   EXPECT_THAT(status.at("detail").get<std::string>(),
               HasSubstr("discriminator 0"));
-  // Until the run is started again.
+  // The next start clears the failure.
   Unset("PLAY_USAGE");
   EXPECT_EQ(Train(), kExitOk) << Output();
   EXPECT_EQ(StatusOfRun().at("state"), "FINISHED");
 }
 
-TEST_F(TrainCommandTest, OneRunFolderOneGandem) {
+TEST_F(TrainCommandTest, OneGandemPerRunFolder) {
   Set("PLAY_ROUND_MS", "5");
   ChildProcess child = StartTrain({"--set", "rounds=4000"});
   WaitForStep(10);
@@ -399,7 +397,7 @@ TEST_F(TrainCommandTest, OneRunFolderOneGandem) {
   EXPECT_EQ(WaitForEnd(child), kExitResumable);
 }
 
-TEST_F(TrainCommandTest, ADifferentConfigIsRefusedAndAnExtensionIsNot) {
+TEST_F(TrainCommandTest, AnotherConfigIsRejectedAndAnExtensionIsNot) {
   ASSERT_EQ(Train(), kExitOk);
   EXPECT_EQ(Train({"--set", "seed=7", "--set", "schedule.lag=2"}), kExitUsage);
   EXPECT_THAT(Output(), AllOf(HasSubstr("seed: 1, now 7"),
@@ -410,7 +408,7 @@ TEST_F(TrainCommandTest, ADifferentConfigIsRefusedAndAnExtensionIsNot) {
   EXPECT_EQ(NewestStep(), 60);
 }
 
-TEST_F(TrainCommandTest, AnExtensionKeepsTheEndOfADecay) {
+TEST_F(TrainCommandTest, ExtensionsKeepTheEndOfADecay) {
   const std::string schedule = "generator.optimizer.rate_schedule";
   const std::vector<std::string> linear = {"--set", schedule + ".shape=LINEAR"};
   ASSERT_EQ(Train(linear), kExitOk) << Output();
@@ -424,7 +422,7 @@ TEST_F(TrainCommandTest, AnExtensionKeepsTheEndOfADecay) {
   EXPECT_EQ(NewestStep(), 60);
 }
 
-TEST_F(TrainCommandTest, BadInputIsNamed) {
+TEST_F(TrainCommandTest, InvalidInputIsNamed) {
   ChildProcess no_folder =
       Start({"train", recipe_, "--run_dir", recipe_ + "/run"});
   EXPECT_EQ(WaitForEnd(no_folder), kExitUsage);
@@ -453,13 +451,13 @@ TEST_F(TrainCommandTest, WorkersAndStatusFindTheCertificates) {
     EXPECT_EQ(status["refused_connections"], "0");
     child.Signal(SIGTERM);
     EXPECT_EQ(WaitForEnd(child), kExitResumable) << Output();
-    // The next start has the user's own in place of the run's.
+    // The next start replaces the run's certificates by the user's.
     flags.insert(flags.end(), {"--certificates",
                                certs + "/" + gandem::testing::kHostOfOthers});
   }
 }
 
-TEST_F(TrainCommandTest, APortInUseIsNamed) {
+TEST_F(TrainCommandTest, PortsInUseAreNamed) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = {};
   address.sin_family = AF_INET;
@@ -480,7 +478,7 @@ TEST_F(TrainCommandTest, TcpWorksLikeAUnixSocket) {
   EXPECT_EQ(Train({"--listen", "127.0.0.1:0"}), kExitOk) << Output();
 }
 
-TEST_F(TrainCommandTest, ADamagedCheckpointIsSkipped) {
+TEST_F(TrainCommandTest, DamagedCheckpointsAreSkipped) {
   ASSERT_EQ(Train(), kExitOk);
   ASSERT_OK(WriteFile(CheckpointPath(run_dir_, 40) + "/generator-0", "x"));
   EXPECT_EQ(Train(), kExitOk) << Output();
@@ -489,8 +487,8 @@ TEST_F(TrainCommandTest, ADamagedCheckpointIsSkipped) {
   EXPECT_EQ(Metrics("generator").at(2).front(), 30);
 }
 
-// A pipe that is full from the start.
-TEST_F(TrainCommandTest, GoesOnWhileNobodyReadsItsOutput) {
+// The output is a full pipe.
+TEST_F(TrainCommandTest, ContinuesWithoutAReaderOfItsOutput) {
   Set("PLAY_ROUND_MS", "5");
   const std::string pipe = folder_ / "pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
@@ -524,7 +522,7 @@ TEST_F(TrainCommandTest, WorksWithoutStandardStreams) {
   EXPECT_EQ(std::count(lock.begin(), lock.end(), '\n'), 1) << lock;
 }
 
-TEST_F(TrainCommandTest, StatusSaysThatATrainingDoesNotAnswer) {
+TEST_F(TrainCommandTest, StatusReportsUnresponsiveTraining) {
   Set("PLAY_ROUND_MS", "5");
   ChildProcess child = StartTrain({"--set", "rounds=4000"});
   WaitForStep(10);
@@ -550,7 +548,7 @@ TEST_F(TrainCommandTest, ExternalWorkersOutliveGandem) {
     const std::string address_file = run_dir_ + "/state/control.addr";
     ASSERT_TRUE(Eventually([&] { return PathExists(address_file); }));
     ASSERT_OK_AND_ASSIGN(std::string address, ReadFile(address_file));
-    address.pop_back();  // the line end
+    address.pop_back();  // the newline
     for (const std::string role : {"generator", "discriminator"}) {
       auto worker =
           ChildProcess::Start({{PlayedProgram(absl::StrCat(role, "_worker")),
@@ -566,7 +564,7 @@ TEST_F(TrainCommandTest, ExternalWorkersOutliveGandem) {
   EXPECT_EQ(Train(external), kExitOk) << Output();
   for (ChildProcess& worker : workers) EXPECT_EQ(WaitForEnd(worker), kExitOk);
   EXPECT_EQ(NewestStep(), 600);
-  // The same processes went on, in a run epoch of the next `gandem`.
+  // The same processes continued in a run epoch of the next `gandem`.
   const auto metrics = Metrics("generator");
   ASSERT_EQ(metrics.size(), 2);
   EXPECT_EQ(metrics.at(2).back(), 599);

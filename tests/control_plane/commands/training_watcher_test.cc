@@ -28,7 +28,7 @@ using ::testing::SizeIs;
 
 class TrainingWatcherTest : public ::testing::Test {
  protected:
-  // Instead of `gandem watch-eval` runs `script`.
+  // Starts `script` in place of `gandem watch-eval`.
   void Start(const std::string& script) {
     const std::string program = dir_ / "gandem";
     ASSERT_OK(WriteFile(program, absl::StrCat("#!/bin/sh\n", script)));
@@ -46,7 +46,7 @@ class TrainingWatcherTest : public ::testing::Test {
       absl::SleepFor(absl::Milliseconds(1));
     }
   }
-  // Everything that is shown until the child has ended.
+  // Returns all lines until the end of the child.
   std::vector<std::string> PollToTheEnd() {
     std::vector<std::string> lines;
     const absl::Time deadline = MonotonicNow() + absl::Minutes(2);
@@ -72,14 +72,13 @@ TEST_F(TrainingWatcherTest, ShowsEachLineOnce) {
   EXPECT_THAT(PollToTheEnd(), ElementsAre("one", "two", "three"));
 }
 
-TEST_F(TrainingWatcherTest, AFailureIsTheLastLine) {
+TEST_F(TrainingWatcherTest, FailureIsTheLastLine) {
   Start("echo one; exit 3");
   EXPECT_THAT(PollToTheEnd(),
               ElementsAre("one", HasSubstr("the training goes on")));
 }
 
-// All is written before the first look.
-TEST_F(TrainingWatcherTest, ALongTextIsShownToo) {
+TEST_F(TrainingWatcherTest, LongOutputIsComplete) {
   Start("seq 1 100000; echo end");
   Await([this] { return FileSize(LogPath()) == 588899; });
   const std::vector<std::string> lines = PollToTheEnd();
@@ -88,7 +87,7 @@ TEST_F(TrainingWatcherTest, ALongTextIsShownToo) {
   EXPECT_EQ(lines.back(), "end");
 }
 
-TEST_F(TrainingWatcherTest, ItsLogStaysBounded) {
+TEST_F(TrainingWatcherTest, LogSizeIsBounded) {
   Start(absl::StrCat("head -c ", kMaxLogBytes + 1,
                      " /dev/zero; while test ! -e ", dir_ / "seen",
                      "; do sleep 0.01; done; echo two"));

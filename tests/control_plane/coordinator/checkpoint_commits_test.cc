@@ -42,7 +42,7 @@ class CheckpointCommitsTest : public ::testing::Test {
   CheckpointCommits commits_{10};
 };
 
-TEST_F(CheckpointCommitsTest, ACheckpointIsTakenOnceAllHaveReported) {
+TEST_F(CheckpointCommitsTest, CheckpointsAreTakenWhenAllWorkersHaveReported) {
   EXPECT_TRUE(Add(1, 4));
   EXPECT_FALSE(commits_.is_busy());
   EXPECT_FALSE(commits_.Take(kNow).has_value());
@@ -54,26 +54,26 @@ TEST_F(CheckpointCommitsTest, ACheckpointIsTakenOnceAllHaveReported) {
   EXPECT_EQ(job->run_epoch, 3);
   EXPECT_EQ(job->files.size(), 2);
   EXPECT_OK(job->shards);
-  EXPECT_EQ(commits_.committed_step(), 2);  // it is not on disk yet
+  EXPECT_EQ(commits_.committed_step(), 2);  // not on disk yet
   EXPECT_EQ(commits_.Settle(*job, absl::OkStatus()),
             "checkpoint of 4 rounds is complete");
   EXPECT_EQ(commits_.committed_step(), 4);
   EXPECT_FALSE(commits_.is_busy());
 }
 
-TEST_F(CheckpointCommitsTest, ARepeatedReportCommitsNothingTwice) {
+TEST_F(CheckpointCommitsTest, RepeatedReportsCommitNothingTwice) {
   AddAll(4);
-  EXPECT_FALSE(Add(1, 4));  // waits
+  EXPECT_FALSE(Add(1, 4));  // queued
   const auto job = commits_.Take(kNow);
   ASSERT_TRUE(job.has_value());
-  EXPECT_FALSE(Add(1, 4));  // is being committed
+  EXPECT_FALSE(Add(1, 4));  // being committed
   EXPECT_FALSE(commits_.Take(kNow).has_value());
   commits_.Settle(*job, absl::OkStatus());
-  EXPECT_FALSE(Add(1, 4));  // is done
+  EXPECT_FALSE(Add(1, 4));  // committed
   EXPECT_FALSE(commits_.is_busy());
 }
 
-TEST_F(CheckpointCommitsTest, TheNextOneWaitsForTheOneBefore) {
+TEST_F(CheckpointCommitsTest, CheckpointsAreCommittedOneAtATime) {
   AddAll(4);
   const auto first = commits_.Take(kNow);
   ASSERT_TRUE(first.has_value());
@@ -86,7 +86,7 @@ TEST_F(CheckpointCommitsTest, TheNextOneWaitsForTheOneBefore) {
   EXPECT_EQ(second->step, 6);
 }
 
-TEST_F(CheckpointCommitsTest, AGivenUpCheckpointStaysGivenUpInItsEpoch) {
+TEST_F(CheckpointCommitsTest, AbandonedCheckpointsStayAbandonedInTheirEpoch) {
   AddAll(4);
   const auto job = commits_.Take(kNow);
   ASSERT_TRUE(job.has_value());
@@ -97,25 +97,24 @@ TEST_F(CheckpointCommitsTest, AGivenUpCheckpointStaysGivenUpInItsEpoch) {
   EXPECT_FALSE(Add(1, 4));
   EXPECT_FALSE(commits_.is_busy());
   EXPECT_EQ(commits_.NewestText(), "The newest checkpoint has 2 of 10 rounds");
-  // In the next epoch it may be written again.
+  // The next epoch may write the step again.
   commits_.BeginEpoch(4, 1, commits_.committed_step());
   EXPECT_EQ(commits_.settled_step(), 2);
   EXPECT_TRUE(Add(0, 4));
   EXPECT_TRUE(commits_.is_busy());
 }
 
-TEST_F(CheckpointCommitsTest, AShardsErrorGoesToTheDiskToo) {
+TEST_F(CheckpointCommitsTest, ShardErrorsAreJobsToo) {
   EXPECT_TRUE(Add(0, 4, "disk full"));
-  EXPECT_FALSE(commits_.is_busy());  // it waits for the others
+  EXPECT_FALSE(commits_.is_busy());  // waits for the other worker
   EXPECT_TRUE(Add(1, 4));
   const auto job = commits_.Take(kNow);
   ASSERT_TRUE(job.has_value());
   EXPECT_THAT(job->shards, StatusIs(absl::StatusCode::kDataLoss, "disk full"));
 }
 
-// Later checkpoints have the same fault, even if their checksums are equal
-// again.
-TEST_F(CheckpointCommitsTest, NoCheckpointFollowsOneWhoseStatesDiffer) {
+// Later checkpoints derive from the fault, even if their checksums are equal.
+TEST_F(CheckpointCommitsTest, NoCheckpointFollowsOneWithDifferentStates) {
   const auto add = [this](int64_t step, std::vector<uint32_t> states) {
     for (int rank = 0; rank < 2; ++rank) {
       ShardReport report = Files(step, {absl::StrCat("generator-", rank)});
@@ -147,7 +146,7 @@ TEST_F(CheckpointCommitsTest, NoCheckpointFollowsOneWhoseStatesDiffer) {
   EXPECT_OK(commits_.Take(kNow)->shards);
 }
 
-TEST_F(CheckpointCommitsTest, AReportWithoutSenseChangesNothing) {
+TEST_F(CheckpointCommitsTest, InvalidReportsChangeNothing) {
   ShardReport report;
   report.set_step(11);
   EXPECT_THAT(commits_.Add(0, report),
@@ -178,7 +177,7 @@ TEST_F(CheckpointCommitsTest, StepsAreCollectedIndependently) {
   EXPECT_EQ(second->files.size(), 2);
 }
 
-TEST_F(CheckpointCommitsTest, OneThatIsPutBackIsTheNextAgain) {
+TEST_F(CheckpointCommitsTest, ReturnedJobsAreNext) {
   AddAll(4);
   auto job = commits_.Take(kNow);
   ASSERT_TRUE(job.has_value());
@@ -192,7 +191,7 @@ TEST_F(CheckpointCommitsTest, OneThatIsPutBackIsTheNextAgain) {
   EXPECT_EQ(job->step, 4);
 }
 
-TEST_F(CheckpointCommitsTest, ACompleteOneCoversOlderSteps) {
+TEST_F(CheckpointCommitsTest, CompleteCheckpointsCoverOlderSteps) {
   EXPECT_TRUE(Add(0, 4));
   EXPECT_TRUE(Add(0, 6));
   EXPECT_TRUE(Add(1, 6));
@@ -200,7 +199,7 @@ TEST_F(CheckpointCommitsTest, ACompleteOneCoversOlderSteps) {
   EXPECT_FALSE(Add(1, 4));
 }
 
-TEST_F(CheckpointCommitsTest, EveryFaultOfAReportIsNamed) {
+TEST_F(CheckpointCommitsTest, EachFaultOfAReportIsNamed) {
   ShardReport report = Files(11, {"x/y", "a", "a", ".hidden"});
   report.mutable_files(1)->set_size(-1);
   EXPECT_THAT(commits_.Add(0, report),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Events while a checkpoint is being committed.
+// Tests events during the commit of a checkpoint.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/ioctl.h>
@@ -21,9 +21,8 @@ using ::gandem::testing::StatusIs;
 using ::testing::Contains;
 using ::testing::IsEmpty;
 
-// Step 4 is being committed. The folder of that step is there already, as after
-// a damaged checkpoint, and its manifest is a pipe: the commit opens it, and
-// reads until the test closes its end.
+// Step 4 is being committed. Its folder exists, as after a damaged checkpoint,
+// with a pipe as manifest. The commit reads the pipe until the test closes it.
 class CoordinatorCommitTest : public ::gandem::testing::CoordinatorFixture {
  protected:
   void SetUp() override {
@@ -31,7 +30,7 @@ class CoordinatorCommitTest : public ::gandem::testing::CoordinatorFixture {
     const std::string folder = CheckpointPath(run_dir_.path(), 4);
     const std::string manifest = folder + "/" + kManifestName;
     ASSERT_OK(CreateDirectories(folder));
-    // One with a name would be refused.
+    // A named pipe would be rejected.
     ASSERT_EQ(pipe2(pipe_, O_CLOEXEC), 0);
     const std::string end = absl::StrCat("/proc/self/fd/", pipe_[0]);
     ASSERT_EQ(symlink(end.c_str(), manifest.c_str()), 0);
@@ -43,7 +42,7 @@ class CoordinatorCommitTest : public ::gandem::testing::CoordinatorFixture {
       EXPECT_OK(reply);
       EXPECT_TRUE(reply.ok() && reply->committed());
     });
-    ASSERT_TRUE(gandem::testing::Eventually([this] {  // it is being read
+    ASSERT_TRUE(gandem::testing::Eventually([this] {  // the pipe is being read
       int unread = 1;
       return ioctl(pipe_[0], FIONREAD, &unread) == 0 && unread == 0;
     }));
@@ -60,7 +59,7 @@ class CoordinatorCommitTest : public ::gandem::testing::CoordinatorFixture {
   std::optional<Thread> committing_;
 };
 
-TEST_F(CoordinatorCommitTest, OthersAreAnswered) {
+TEST_F(CoordinatorCommitTest, OtherCallsAreAnswered) {
   ASSERT_OK_AND_ASSIGN(HeartbeatReply reply, Send(generator_, 5, 5));
   EXPECT_EQ(reply.committed_step(), 0);
   EXPECT_EQ(State(), StatusReply::RUNNING);
@@ -69,7 +68,7 @@ TEST_F(CoordinatorCommitTest, OthersAreAnswered) {
   EXPECT_EQ(reply.committed_step(), 4);
 }
 
-TEST_F(CoordinatorCommitTest, ARepeatedReportDoesNotCommitItAgain) {
+TEST_F(CoordinatorCommitTest, RepeatedReportsDoNotCommitAgain) {
   ASSERT_OK_AND_ASSIGN(const ShardReply reply,
                        coordinator_->ReportShard(last_report_));
   EXPECT_FALSE(reply.committed());
@@ -89,19 +88,19 @@ TEST_F(CoordinatorCommitTest, TheNextCheckpointFollows) {
   EXPECT_EQ(coordinator_->Status().last_checkpoint_step(), 6);
 }
 
-TEST_F(CoordinatorCommitTest, ADeathWaitsForIt) {
+TEST_F(CoordinatorCommitTest, DeathsWaitForTheCommit) {
   Exit(generator_, 137, "was killed by signal 9");
   EXPECT_EQ(coordinator_->Status().run_epoch(), 1);
   EXPECT_THAT(coordinator_->TakeWishes().start, IsEmpty());
   EndCommit();
   EXPECT_EQ(coordinator_->Status().run_epoch(), 2);
   EXPECT_EQ(coordinator_->Status().restarts(), 1);
-  // The next epoch starts from what was being committed.
+  // The next epoch starts from the new checkpoint.
   ASSERT_OK_AND_ASSIGN(const RegisterReply reply, Register(discriminator_));
   EXPECT_EQ(reply.first_round(), 4);
 }
 
-TEST_F(CoordinatorCommitTest, AFailureAndTheExitAfterItAreOneDeath) {
+TEST_F(CoordinatorCommitTest, FailureAndExitAreOneDeath) {
   HeartbeatRequest request = Beat(generator_, 5, 5);
   request.set_failure("INTERNAL: broken");
   request.set_failure_exit_code(kExitInternal);
@@ -114,7 +113,7 @@ TEST_F(CoordinatorCommitTest, AFailureAndTheExitAfterItAreOneDeath) {
   EXPECT_EQ(coordinator_->Status().run_epoch(), 2);
 }
 
-TEST_F(CoordinatorCommitTest, NoWorkerCountsAsSilentMeanwhile) {
+TEST_F(CoordinatorCommitTest, WorkersAreNotSilentDuringTheCommit) {
   LetTimePass(absl::Seconds(70));
   EXPECT_EQ(State(), StatusReply::RUNNING);
   ASSERT_OK(Send(generator_, 5, 5));
@@ -124,13 +123,13 @@ TEST_F(CoordinatorCommitTest, NoWorkerCountsAsSilentMeanwhile) {
               ::testing::HasSubstr("discriminator 0 was silent"));
 }
 
-TEST_F(CoordinatorCommitTest, AWorkerThatRegistersIsToldToTryAgain) {
+TEST_F(CoordinatorCommitTest, RegisteringWorkersAreToldToTryAgain) {
   EXPECT_THAT(Register(generator_), StatusIs(absl::StatusCode::kUnavailable));
   EndCommit();
   EXPECT_OK(Register(generator_));
 }
 
-TEST_F(CoordinatorCommitTest, AStopEndsWithIt) {
+TEST_F(CoordinatorCommitTest, StopEndsWithTheCommit) {
   coordinator_->RequestStop("Ctrl-C");
   ASSERT_OK(SendPaused(generator_, 3, 4));
   ASSERT_OK_AND_ASSIGN(const HeartbeatReply reply,
@@ -144,8 +143,8 @@ TEST_F(CoordinatorCommitTest, AStopEndsWithIt) {
             "Ctrl-C. The newest checkpoint has 4 of 10 rounds");
 }
 
-// Its disk may never answer.
-TEST_F(CoordinatorCommitTest, AStopDoesNotWaitForItBeyondTwiceItsGrace) {
+// The disk may never answer.
+TEST_F(CoordinatorCommitTest, StopWaitsForTheCommitForTwoGracePeriodsAtMost) {
   coordinator_->RequestStop("Ctrl-C");
   ASSERT_OK(SendPaused(generator_, 3, 4));
   ASSERT_OK(SendPaused(discriminator_, 3, 4));
@@ -160,12 +159,12 @@ TEST_F(CoordinatorCommitTest, AStopDoesNotWaitForItBeyondTwiceItsGrace) {
   EXPECT_TRUE(reply.leave());
 }
 
-TEST_F(CoordinatorCommitTest, ARunWhoseWorkersHaveFinishedWaitsForIt) {
+TEST_F(CoordinatorCommitTest, FinishedRunsWaitForTheCommit) {
   ASSERT_OK(SendFinished(generator_));
   ASSERT_OK(SendFinished(discriminator_));
   EXPECT_FALSE(coordinator_->outcome().has_value());
   EndCommit();
-  // It was not the last one that they owe.
+  // The workers have not reported the last checkpoint.
   ASSERT_TRUE(coordinator_->outcome().has_value());
   EXPECT_EQ(State(), StatusReply::FAILED);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Deaths, restarts, zombies, and workers that outlive their coordinator.
+// Tests deaths, restarts, replaced processes that still run (zombies), and
+// workers that outlive their coordinator.
 #include <gmock/gmock.h>
 
 #include "common/process/thread.h"
@@ -20,7 +21,7 @@ using ::testing::IsEmpty;
 
 class CoordinatorEpochsTest : public ::gandem::testing::CoordinatorFixture {
  protected:
-  // The generator dies, everybody comes back.
+  // Kills the generator and registers all workers again.
   void Restart() {
     Exit(generator_, 139, "was killed by signal 11");
     Launch(generator_);
@@ -32,7 +33,7 @@ class CoordinatorEpochsTest : public ::gandem::testing::CoordinatorFixture {
   }
 };
 
-TEST_F(CoordinatorEpochsTest, ADeathStartsANewEpochFromTheNewestCheckpoint) {
+TEST_F(CoordinatorEpochsTest, DeathStartsANewEpochFromTheNewestCheckpoint) {
   StartRun();
   CommitStep(4);
   ASSERT_OK(Send(discriminator_, 6, 6));
@@ -57,12 +58,12 @@ TEST_F(CoordinatorEpochsTest, ADeathStartsANewEpochFromTheNewestCheckpoint) {
   EXPECT_EQ(coordinator_->Status().restarts(), 1);
 }
 
-TEST_F(CoordinatorEpochsTest, ReportsOfTheOldEpochAreIgnored) {
+TEST_F(CoordinatorEpochsTest, ReportsOfAnOldEpochAreIgnored) {
   StartRun();
   ASSERT_OK(Report(generator_, 4));
   const PlayedWorker old = discriminator_;
   Exit(generator_, 137, "was killed by signal 9");
-  // Half a checkpoint of an epoch that is over is no checkpoint.
+  // Incomplete checkpoints of an old epoch are removed.
   EXPECT_FALSE(PathExists(PendingCheckpointPath(run_dir_.path(), 4, 1)));
   ASSERT_OK_AND_ASSIGN(const ShardReply reply, Report(old, 4));
   EXPECT_TRUE(reply.epoch_superseded());
@@ -73,7 +74,7 @@ TEST_F(CoordinatorEpochsTest, ReportsOfTheOldEpochAreIgnored) {
   EXPECT_THAT(Send(old, 3, 3), StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-TEST_F(CoordinatorEpochsTest, ASupersededZombieIsRefused) {
+TEST_F(CoordinatorEpochsTest, SupersededZombiesAreRefused) {
   StartRun();
   const PlayedWorker zombie = generator_;
   Restart();
@@ -84,13 +85,13 @@ TEST_F(CoordinatorEpochsTest, ASupersededZombieIsRefused) {
   EXPECT_THAT(coordinator_->Register(Registration(zombie)),
               StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_EQ(State(), StatusReply::RUNNING);
-  // However often it says so.
+  // Repeated refusals print one line.
   EXPECT_THAT(
       TakeEvents(),
       Contains(HasSubstr("declared dead or replaced is back")).Times(1));
 }
 
-TEST_F(CoordinatorEpochsTest, SilenceIsDeath) {
+TEST_F(CoordinatorEpochsTest, SilentWorkersAreDead) {
   StartRun();
   for (int second = 0; second < 60; ++second) {
     ASSERT_OK(Send(generator_, 0, 0));
@@ -102,7 +103,7 @@ TEST_F(CoordinatorEpochsTest, SilenceIsDeath) {
   EXPECT_EQ(State(), StatusReply::STARTING);
   EXPECT_THAT(coordinator_->Status().detail(),
               HasSubstr("discriminator 0 was silent for more than 1m"));
-  // The process may still be there, and must not be when the next one starts.
+  // The old process must end before the next one starts.
   const Coordinator::Wishes wishes = coordinator_->TakeWishes();
   EXPECT_THAT(wishes.kill, ElementsAre(kDiscriminator));
   EXPECT_THAT(wishes.start, IsEmpty());
@@ -113,10 +114,10 @@ TEST_F(CoordinatorEpochsTest, SilenceIsDeath) {
   EXPECT_EQ(coordinator_->Status().restarts(), 1);  // one death, not two
 }
 
-TEST_F(CoordinatorEpochsTest, TheCoordinatorsOwnSleepIsNobodysSilence) {
+TEST_F(CoordinatorEpochsTest, SuspendedCoordinatorsDoNotCountSilence) {
   StartRun();
   Tick();
-  clock_.Advance(absl::Hours(2));  // suspended
+  clock_.Advance(absl::Hours(2));  // suspended meanwhile
   coordinator_->Tick();
   EXPECT_EQ(State(), StatusReply::RUNNING);
   LetTimePass(absl::Seconds(59));
@@ -125,11 +126,11 @@ TEST_F(CoordinatorEpochsTest, TheCoordinatorsOwnSleepIsNobodysSilence) {
   EXPECT_EQ(State(), StatusReply::STARTING);
 }
 
-TEST_F(CoordinatorEpochsTest, AShortSleepIsLongerThanAShortTimeout) {
+TEST_F(CoordinatorEpochsTest, ShortSuspensionsExceedShortTimeouts) {
   options_.epoch.heartbeat_timeout = absl::Seconds(2);
   StartRun();
   Tick();
-  clock_.Advance(absl::Seconds(3));  // stopped
+  clock_.Advance(absl::Seconds(3));  // stopped meanwhile
   coordinator_->Tick();
   EXPECT_EQ(State(), StatusReply::RUNNING);
   clock_.Advance(absl::Milliseconds(999));
@@ -143,7 +144,7 @@ TEST_F(CoordinatorEpochsTest, AShortSleepIsLongerThanAShortTimeout) {
   EXPECT_EQ(State(), StatusReply::STARTING);
 }
 
-TEST_F(CoordinatorEpochsTest, AReportedFailureIsOneDeath) {
+TEST_F(CoordinatorEpochsTest, ReportedFailureIsOneDeath) {
   StartRun();
   HeartbeatRequest request = Beat(generator_, 3, 3);
   request.set_failure("INTERNAL: broken");
@@ -152,18 +153,18 @@ TEST_F(CoordinatorEpochsTest, AReportedFailureIsOneDeath) {
   EXPECT_EQ(State(), StatusReply::STARTING);
   EXPECT_THAT(coordinator_->Status().detail(),
               HasSubstr("generator 0 INTERNAL: broken"));
-  EXPECT_THAT(coordinator_->TakeWishes().kill, IsEmpty());  // it leaves itself
+  EXPECT_THAT(coordinator_->TakeWishes().kill, IsEmpty());  // exits by itself
   Exit(generator_, kExitInternal, "exited with code 70");
   EXPECT_EQ(coordinator_->Status().restarts(), 1);
   EXPECT_EQ(coordinator_->Status().run_epoch(), 2);
 }
 
-// Its peer was restarted, and refused it before the coordinator told it.
-TEST_F(CoordinatorEpochsTest, AFailureOfAnOldEpochDoesNotCount) {
+// A restarted peer has refused the worker before the coordinator told it.
+TEST_F(CoordinatorEpochsTest, FailuresOfAnOldEpochDoNotCount) {
   options_.epoch.external = true;
   StartRun();
   CommitStep(4);
-  ASSERT_OK(Register(discriminator_));  // by hand, in mid-run
+  ASSERT_OK(Register(discriminator_));  // started by hand during the run
   ASSERT_EQ(coordinator_->Status().run_epoch(), 2);
   HeartbeatRequest request = Beat(generator_, 6, 6);
   request.set_failure("FAILED_PRECONDITION: run epoch 1 is over, this is 2");
@@ -181,7 +182,7 @@ TEST_F(CoordinatorEpochsTest, AFailureOfAnOldEpochDoesNotCount) {
   EXPECT_EQ(coordinator_->Status().restarts(), 1);
 }
 
-TEST_F(CoordinatorEpochsTest, AFailedWorkerThatDoesNotLeaveIsKilled) {
+TEST_F(CoordinatorEpochsTest, FailedWorkersThatDoNotExitAreKilled) {
   StartRun();
   HeartbeatRequest request = Beat(generator_, 3, 3);
   request.set_failure("INTERNAL: broken");
@@ -189,10 +190,10 @@ TEST_F(CoordinatorEpochsTest, AFailedWorkerThatDoesNotLeaveIsKilled) {
   ASSERT_OK(coordinator_->Heartbeat(request));
   LetTimePass(absl::Seconds(5));
   EXPECT_THAT(coordinator_->TakeWishes().kill, ElementsAre(kGenerator));
-  EXPECT_THAT(coordinator_->TakeWishes().kill, IsEmpty());  // once
+  EXPECT_THAT(coordinator_->TakeWishes().kill, IsEmpty());  // only once
 }
 
-TEST_F(CoordinatorEpochsTest, AUsageErrorIsNeverRestarted) {
+TEST_F(CoordinatorEpochsTest, UsageErrorsAreNotRestarted) {
   StartRun();
   HeartbeatRequest request = Beat(generator_, -1, 0);
   request.set_failure("INVALID_ARGUMENT: generator.device: no CUDA here");
@@ -206,14 +207,14 @@ TEST_F(CoordinatorEpochsTest, AUsageErrorIsNeverRestarted) {
   EXPECT_TRUE(reply.leave());
 }
 
-TEST_F(CoordinatorEpochsTest, AUsageErrorOfAnUnregisteredProcessCounts) {
+TEST_F(CoordinatorEpochsTest, UsageErrorsOfUnregisteredProcessesCount) {
   Open();
   Launch(generator_);
   Exit(generator_, kExitUsage, "exited with code 2");
   EXPECT_EQ(coordinator_->outcome()->exit_code, kExitUsage);
 }
 
-TEST_F(CoordinatorEpochsTest, AFolderThatStaysUnreadableIsAnErrorOfTheUser) {
+TEST_F(CoordinatorEpochsTest, UnreadableFoldersAreUsageErrors) {
   options_.epoch.restart_budget = 1;
   StartRun();
   Restart();
@@ -238,7 +239,7 @@ TEST_F(CoordinatorEpochsTest, RestartsHaveABudget) {
               AllOf(HasSubstr("signal 11"), HasSubstr("2 restarts")));
 }
 
-TEST_F(CoordinatorEpochsTest, ACrashLoopIsSlowedDown) {
+TEST_F(CoordinatorEpochsTest, CrashLoopsAreSlowedDown) {
   StartRun();
   Exit(generator_, 139, "was killed by signal 11");
   EXPECT_THAT(coordinator_->TakeWishes().start, ElementsAre(kGenerator));
@@ -256,14 +257,14 @@ TEST_F(CoordinatorEpochsTest, ACrashLoopIsSlowedDown) {
   EXPECT_EQ(coordinator_->outcome(), std::nullopt);
 }
 
-TEST_F(CoordinatorEpochsTest, AWorkerThatWaitsForItsStartIsNotLate) {
+TEST_F(CoordinatorEpochsTest, WorkersThatWaitForTheirStartAreNotLate) {
   options_.epoch.join_timeout = absl::Seconds(20);
   options_.epoch.restart_budget = 20;
   StartRun();
   Tick();
   for (int i = 0; i < 8; ++i) {
     Exit(generator_, 139, "was killed by signal 11");
-    // The other one waits for no more than half of the time it has.
+    // The other worker waits for at most half of its time.
     int seconds = 0;
     while (coordinator_->TakeWishes().start.empty()) {
       ASSERT_LE(++seconds, 10);
@@ -274,7 +275,7 @@ TEST_F(CoordinatorEpochsTest, AWorkerThatWaitsForItsStartIsNotLate) {
   EXPECT_EQ(coordinator_->Status().restarts(), 8);
 }
 
-TEST_F(CoordinatorEpochsTest, ANewRoundEndsTheWaitingForAStart) {
+TEST_F(CoordinatorEpochsTest, NewRoundsEndTheWaitForAStart) {
   StartRun();
   Restart();
   ASSERT_OK(Send(generator_, 0, 1));
@@ -282,7 +283,7 @@ TEST_F(CoordinatorEpochsTest, ANewRoundEndsTheWaitingForAStart) {
   EXPECT_THAT(coordinator_->TakeWishes().start, ElementsAre(kGenerator));
 }
 
-TEST_F(CoordinatorEpochsTest, ProcessesThatNeverRegisterUseUpTheBudget) {
+TEST_F(CoordinatorEpochsTest, ProcessesThatNeverRegisterUseTheBudget) {
   options_.epoch.restart_budget = 3;
   Open();
   for (int i = 0; i < 4; ++i) {
@@ -293,7 +294,7 @@ TEST_F(CoordinatorEpochsTest, ProcessesThatNeverRegisterUseUpTheBudget) {
   EXPECT_EQ(State(), StatusReply::FAILED);
 }
 
-TEST_F(CoordinatorEpochsTest, AWorkerThatDiesOfItsPeersDeathIsNotCounted) {
+TEST_F(CoordinatorEpochsTest, DeathsCausedByAPeersDeathAreNotCounted) {
   StartRun();
   Exit(generator_, 137, "was killed by signal 9");
   Exit(discriminator_, kExitResumable, "exited with code 75");
@@ -303,7 +304,7 @@ TEST_F(CoordinatorEpochsTest, AWorkerThatDiesOfItsPeersDeathIsNotCounted) {
               ElementsAre(kGenerator, kDiscriminator));
 }
 
-TEST_F(CoordinatorEpochsTest, ADeathWhileOthersGatherStartsTheEpochAgain) {
+TEST_F(CoordinatorEpochsTest, DeathDuringRegistrationStartsTheEpochAgain) {
   StartRun();
   Exit(generator_, 137, "was killed by signal 9");
   ASSERT_OK(Register(discriminator_));
@@ -316,7 +317,7 @@ TEST_F(CoordinatorEpochsTest, ADeathWhileOthersGatherStartsTheEpochAgain) {
   EXPECT_EQ(coordinator_->Status().run_epoch(), 3);
 }
 
-TEST_F(CoordinatorEpochsTest, ASurvivorThatDoesNotComeBackIsKilled) {
+TEST_F(CoordinatorEpochsTest, SurvivorsThatDoNotReturnAreKilled) {
   options_.epoch.join_timeout = absl::Seconds(20);
   StartRun();
   Exit(generator_, 137, "was killed by signal 9");
@@ -336,7 +337,7 @@ TEST_F(CoordinatorEpochsTest, ASurvivorThatDoesNotComeBackIsKilled) {
   EXPECT_EQ(coordinator_->Status().restarts(), 2);
 }
 
-TEST_F(CoordinatorEpochsTest, AWorkerThatStartsOverInMidRunEndsTheEpoch) {
+TEST_F(CoordinatorEpochsTest, WorkersThatRegisterDuringTheRunEndTheEpoch) {
   StartRun();
   ASSERT_OK(Register(discriminator_));
   EXPECT_EQ(discriminator_.run_epoch, 2);
@@ -345,7 +346,7 @@ TEST_F(CoordinatorEpochsTest, AWorkerThatStartsOverInMidRunEndsTheEpoch) {
   EXPECT_EQ(coordinator_->Status().restarts(), 1);
 }
 
-TEST_F(CoordinatorEpochsTest, ADeathWhileStoppingEndsTheRun) {
+TEST_F(CoordinatorEpochsTest, DeathWhileStoppingEndsTheRun) {
   StartRun();
   CommitStep(2);
   coordinator_->RequestStop("Ctrl-C");
@@ -361,17 +362,17 @@ TEST_F(CoordinatorEpochsTest, ADeathWhileStoppingEndsTheRun) {
   EXPECT_TRUE(coordinator_->outcome()->is_known_to_all);
 }
 
-TEST_F(CoordinatorEpochsTest, ADeathAfterTheLastCommitChangesNothing) {
+TEST_F(CoordinatorEpochsTest, DeathAfterTheLastCommitChangesNothing) {
   StartRun();
   CommitStep(10);
   ASSERT_OK(SendFinished(generator_));
-  // Before it could say that it has finished: nothing is left to do.
+  // The discriminator dies before it reports the end; nothing is left to do.
   Exit(discriminator_, 137, "was killed by signal 9");
   EXPECT_EQ(State(), StatusReply::FINISHED);
   EXPECT_EQ(coordinator_->outcome()->exit_code, kExitOk);
 }
 
-TEST_F(CoordinatorEpochsTest, ADamagedCheckpointIsSkippedAndNamed) {
+TEST_F(CoordinatorEpochsTest, DamagedCheckpointsAreSkippedAndNamed) {
   StartRun();
   CommitStep(2);
   CommitStep(4);
@@ -384,7 +385,6 @@ TEST_F(CoordinatorEpochsTest, ADamagedCheckpointIsSkippedAndNamed) {
   EXPECT_EQ(reply.first_round(), 2);
   EXPECT_THAT(TakeEvents(),
               ::testing::Contains(HasSubstr("skipped a damaged checkpoint")));
-  // The same step is written again.
   Launch(generator_);
   ASSERT_OK(Register(generator_));
   ASSERT_OK(Join(generator_));
@@ -392,7 +392,7 @@ TEST_F(CoordinatorEpochsTest, ADamagedCheckpointIsSkippedAndNamed) {
   CommitStep(4);
 }
 
-// Workers that were started by hand outlive their coordinator.
+// Workers started by hand outlive their coordinator.
 
 class ExternalTest : public CoordinatorEpochsTest {
  protected:
@@ -403,12 +403,12 @@ class ExternalTest : public CoordinatorEpochsTest {
   }
 };
 
-TEST_F(ExternalTest, StartsNobody) {
+TEST_F(ExternalTest, NoWorkersAreStarted) {
   Open();
   EXPECT_THAT(coordinator_->TakeWishes().start, IsEmpty());
 }
 
-TEST_F(ExternalTest, ANewCoordinatorStartsFromTheNewestCheckpoint) {
+TEST_F(ExternalTest, NewCoordinatorsStartFromTheNewestCheckpoint) {
   StartRun();
   CommitStep(4);
   ASSERT_OK(Send(generator_, 5, 5));
@@ -427,9 +427,8 @@ TEST_F(ExternalTest, ANewCoordinatorStartsFromTheNewestCheckpoint) {
   CommitStep(6);
 }
 
-// Stopped for longer than the timeout; another process took its place, and then
-// there was a new coordinator.
-TEST_F(ExternalTest, AZombieDoesNotPushOutItsSuccessorUnderANewCoordinator) {
+// The zombie paused beyond the timeout and was replaced.
+TEST_F(ExternalTest, ZombiesDoNotReplaceTheirSuccessors) {
   StartRun();
   const PlayedWorker zombie = discriminator_;
   PlayedWorker healthy = {.key = kDiscriminator, .pid = 3};
@@ -447,13 +446,12 @@ TEST_F(ExternalTest, AZombieDoesNotPushOutItsSuccessorUnderANewCoordinator) {
   ASSERT_OK(Join(healthy));
   EXPECT_EQ(State(), StatusReply::RUNNING);
   EXPECT_EQ(coordinator_->Status().run_epoch(), 3);
-  // Nor later.
   EXPECT_THAT(coordinator_->Register(Registration(zombie)), StatusIs(kRefused));
   EXPECT_EQ(State(), StatusReply::RUNNING);
 }
 
-// The coordinator died between the two.
-TEST_F(ExternalTest, AWorkerWhoseReplyWasLostRegistersAgain) {
+// The coordinator died before the reply arrived.
+TEST_F(ExternalTest, WorkersWithoutAReplyRegisterAgain) {
   StartRun();
   Exit(discriminator_, 137, "was killed by signal 9");
   ASSERT_OK(coordinator_->Register(Registration(generator_)));
@@ -475,7 +473,7 @@ TEST_F(ExternalTest, MissingWorkersEndTheRunAsResumable) {
                     HasSubstr("control.join_timeout_seconds")));
 }
 
-TEST_F(ExternalTest, AHandStartedReplacementSupersedesTheOldProcess) {
+TEST_F(ExternalTest, ReplacementsStartedByHandSupersedeTheOldProcess) {
   StartRun();
   PlayedWorker fresh = {.key = kGenerator, .pid = 9};
   ASSERT_OK(Register(fresh));
@@ -484,10 +482,10 @@ TEST_F(ExternalTest, AHandStartedReplacementSupersedesTheOldProcess) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-// All callers at once, as gRPC's threads and the launcher are.
+// Calls on several threads, as from gRPC and the launcher.
 class CoordinatorThreadsTest : public CoordinatorEpochsTest {
  protected:
-  // Trains, reporting every second round, until it is told to leave.
+  // Trains and reports every second round until told to leave.
   void PlayRounds(const PlayedWorker& worker) {
     int64_t completed = 0;
     while (true) {
@@ -507,7 +505,7 @@ class CoordinatorThreadsTest : public CoordinatorEpochsTest {
   }
 };
 
-TEST_F(CoordinatorThreadsTest, CallersDoNotDisturbEachOther) {
+TEST_F(CoordinatorThreadsTest, ConcurrentCallersDoNotInterfere) {
   options_.epoch.rounds = 40;
   StartRun();
   {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Several workers per role at the coordinator.
+// Tests several workers per role.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -59,7 +59,7 @@ class CoordinatorFleetTest : public gandem::testing::CoordinatorFixture {
   PlayedWorker second_ = {.key = {GENERATOR, 1}};
 };
 
-TEST_F(CoordinatorFleetTest, UnlikeMachinesAreReportedAndRecorded) {
+TEST_F(CoordinatorFleetTest, DifferentMachinesAreReportedAndRecorded) {
   const auto join = [this](const std::string& capability) {
     for (PlayedWorker* worker : {&generator_, &second_, &discriminator_}) {
       RegisterRequest request = Registration(*worker);
@@ -94,7 +94,7 @@ TEST_F(CoordinatorFleetTest, UnlikeMachinesAreReportedAndRecorded) {
   EXPECT_EQ(manifest.numerics(0).values().at("CPU capability"), "AVX512");
   EXPECT_EQ(manifest.numerics(0).workers_size(), 2);
   EXPECT_EQ(manifest.numerics(1).workers(0), "generator 1 on old");
-  // A resume, all on machines of one kind.
+  // Resumes on machines of one kind.
   options_.epoch.external = false;
   Open();
   for (PlayedWorker* worker : {&generator_, &second_, &discriminator_}) {
@@ -104,8 +104,8 @@ TEST_F(CoordinatorFleetTest, UnlikeMachinesAreReportedAndRecorded) {
   EXPECT_THAT(TakeEvents(), Contains(HasSubstr("and AVX512 (the checkpoint)")));
 }
 
-// Cloned machines have one name.
-TEST_F(CoordinatorFleetTest, HostsOfOneNameAreTwoHosts) {
+// Cloned machines have the same name.
+TEST_F(CoordinatorFleetTest, HostsWithOneNameAreDistinct) {
   Open();
   for (PlayedWorker* worker : {&generator_, &second_, &discriminator_}) {
     RegisterRequest request = Registration(*worker);
@@ -136,7 +136,7 @@ TEST_F(CoordinatorFleetTest, HostsOfOneNameAreTwoHosts) {
   EXPECT_EQ(reply.fleet(1).host_identity(), "here/2/7");
 }
 
-TEST_F(CoordinatorFleetTest, WorkersOfARoleLearnWhereTheOthersAre) {
+TEST_F(CoordinatorFleetTest, WorkersOfARoleGetTheirPeersAddresses) {
   Open();
   for (PlayedWorker* worker : {&generator_, &second_, &discriminator_}) {
     ASSERT_OK(RegisterOn("here", *worker));
@@ -161,8 +161,8 @@ TEST_F(CoordinatorFleetTest, WorkersOfARoleLearnWhereTheOthersAre) {
   EXPECT_EQ(alone.fleet_size(), 0);
 }
 
-// Their heartbeats may all wait behind those of others.
-TEST_F(CoordinatorFleetTest, WorkersFoundSilentTogetherAreOneRestart) {
+// All heartbeats may be delayed by others.
+TEST_F(CoordinatorFleetTest, WorkersThatAreSilentTogetherAreOneRestart) {
   options_.epoch.restart_budget = 1;
   StartFleet();
   for (int second = 0; second <= 61; ++second) {
@@ -175,8 +175,8 @@ TEST_F(CoordinatorFleetTest, WorkersFoundSilentTogetherAreOneRestart) {
   EXPECT_EQ(coordinator_->Status().run_epoch(), 2);
 }
 
-// Neither rank gets beyond a sum without the other one.
-TEST_F(CoordinatorFleetTest, RoundsOfItsFleetAreSignsOfLifeOfAWorker) {
+// No rank completes an all-reduce without the others.
+TEST_F(CoordinatorFleetTest, RoundsOfTheFleetAreSignsOfLife) {
   options_.epoch.rounds = 1000;
   StartFleet();
   for (int second = 1; second <= 200; ++second) {
@@ -195,7 +195,7 @@ TEST_F(CoordinatorFleetTest, RoundsOfItsFleetAreSignsOfLifeOfAWorker) {
               HasSubstr("generator 1 was silent for more than 1m"));
 }
 
-TEST_F(CoordinatorFleetTest, RoundsOfTheOtherFleetAreNone) {
+TEST_F(CoordinatorFleetTest, RoundsOfTheOtherFleetAreNoSignsOfLife) {
   options_.epoch.rounds = 1000;
   StartFleet();
   for (int second = 1; second <= 61; ++second) {
@@ -205,7 +205,7 @@ TEST_F(CoordinatorFleetTest, RoundsOfTheOtherFleetAreNone) {
   EXPECT_EQ(State(), StatusReply::STARTING);
 }
 
-TEST_F(CoordinatorFleetTest, SaysHowManyRoundsADeathCosts) {
+TEST_F(CoordinatorFleetTest, LostRoundsOfADeathAreReported) {
   options_.epoch.rounds = 100;
   options_.epoch.external = false;
   Open();
@@ -226,7 +226,7 @@ TEST_F(CoordinatorFleetTest, SaysHowManyRoundsADeathCosts) {
                "are repeated"));
 }
 
-TEST_F(CoordinatorFleetTest, WorkersAreToldWhatIsSettled) {
+TEST_F(CoordinatorFleetTest, WorkersGetTheSettledStep) {
   options_.epoch.rounds = 100;
   StartFleet();
   ASSERT_OK(Report(generator_, 10));
@@ -245,7 +245,7 @@ TEST_F(CoordinatorFleetTest, WorkersAreToldWhatIsSettled) {
   EXPECT_EQ(beat.settled_step(), 10);
 }
 
-TEST_F(CoordinatorFleetTest, AFleetOnTwoHostsNeedsNetworkAddresses) {
+TEST_F(CoordinatorFleetTest, FleetsOnTwoHostsNeedNetworkAddresses) {
   Open();
   ASSERT_OK(RegisterOn("here", generator_));
   ASSERT_OK(RegisterOn("there", second_));
@@ -259,7 +259,7 @@ TEST_F(CoordinatorFleetTest, AFleetOnTwoHostsNeedsNetworkAddresses) {
                                        "generator workers"))));
 }
 
-TEST_F(CoordinatorFleetTest, AnAddressForOthersIsForFleetsOnly) {
+TEST_F(CoordinatorFleetTest, PeerAddressesAreForFleetsOnly) {
   Open();
   ASSERT_OK(RegisterOn("here", second_));
   ASSERT_OK(RegisterOn("here", discriminator_));
@@ -275,7 +275,7 @@ TEST_F(CoordinatorFleetTest, AnAddressForOthersIsForFleetsOnly) {
                        HasSubstr("the only worker of a role")));
 }
 
-TEST_F(CoordinatorFleetTest, ACheckpointIsCompleteWhenAllRanksHaveReported) {
+TEST_F(CoordinatorFleetTest, CheckpointsNeedReportsOfAllRanks) {
   StartFleet();
   for (const PlayedWorker* worker : {&discriminator_, &generator_}) {
     ASSERT_OK_AND_ASSIGN(const ShardReply part, Report(*worker, 4));
@@ -293,7 +293,7 @@ TEST_F(CoordinatorFleetTest, ACheckpointIsCompleteWhenAllRanksHaveReported) {
   EXPECT_EQ(newest.manifest.files(2).name(), "generator-1");
 }
 
-TEST_F(CoordinatorFleetTest, AShardThatOneRankCannotWriteEndsTheCheckpoint) {
+TEST_F(CoordinatorFleetTest, UnwrittenShardsEndTheCheckpoint) {
   StartFleet();
   ASSERT_OK(Report(generator_, 4));
   ASSERT_OK(Report(discriminator_, 4));
@@ -312,7 +312,7 @@ TEST_F(CoordinatorFleetTest, AShardThatOneRankCannotWriteEndsTheCheckpoint) {
       PathExists(PendingCheckpointPath(run_dir_.path(), 4, second_.run_epoch)));
 }
 
-TEST_F(CoordinatorFleetTest, TheCutIsWhereAllRanksAreAtOneState) {
+TEST_F(CoordinatorFleetTest, CutIsWhereAllRanksHaveOneState) {
   options_.epoch.rounds = 12;
   options_.epoch.rounds_to_agreement = 4;
   StartFleet();
@@ -325,7 +325,7 @@ TEST_F(CoordinatorFleetTest, TheCutIsWhereAllRanksAreAtOneState) {
   EXPECT_EQ(reply.cut(), 7);
 }
 
-TEST_F(CoordinatorFleetTest, ACutAtAgreementIsKept) {
+TEST_F(CoordinatorFleetTest, CutAtAgreementIsKept) {
   options_.epoch.rounds = 12;
   options_.epoch.rounds_to_agreement = 4;
   for (const int64_t started : {-1, 3}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Workers of a role whose states differ at a checkpoint.
+// Tests workers of a role whose states differ at a checkpoint.
 #include <gmock/gmock.h>
 
 #include "common/checkpoint/checkpoint_shards.h"
@@ -17,7 +17,7 @@ using ::testing::Not;
 
 constexpr char kGood[] = "00000001";
 
-// A generator and several discriminators.
+// One generator and several discriminators.
 class CoordinatorPartingTest : public ::gandem::testing::CoordinatorFixture {
  protected:
   void StartFleet(int discriminators) {
@@ -57,8 +57,7 @@ class CoordinatorPartingTest : public ::gandem::testing::CoordinatorFixture {
     EXPECT_EQ(State(), StatusReply::RUNNING);
     return last;
   }
-  // The discriminator's shard, with its checksums of 'model.w', as a worker
-  // writes it.
+  // Reports the discriminator's shard with its checksums of 'model.w'.
   void ReportState(const PlayedWorker& worker, int position, int64_t step,
                    const std::string& checksum) {
     const TensorChecksums checksums = {{"model.a", kGood},
@@ -81,7 +80,7 @@ class CoordinatorPartingTest : public ::gandem::testing::CoordinatorFixture {
     file->set_state_crc32c(StateChecksum(checksums));
     ASSERT_OK(coordinator_->ReportShard(report));
   }
-  // All report the checkpoint; the discriminators with these checksums.
+  // Reports all shards; the discriminators' shards have these checksums.
   void ReportAll(int64_t step, const std::vector<std::string>& checksums) {
     ASSERT_OK(Report(generator_, step));
     for (size_t i = 0; i < checksums.size(); ++i) {
@@ -109,7 +108,7 @@ TEST_F(CoordinatorPartingTest, EqualStatesAreCommittedAndRecorded) {
   }
 }
 
-TEST_F(CoordinatorPartingTest, TheRunGoesBackToTheLastCheckpointThatWasEqual) {
+TEST_F(CoordinatorPartingTest, RunsRollBackToTheLastEqualCheckpoint) {
   StartFleet(3);
   ReportAll(4, {kGood, kGood, kGood});
   ReportAll(6, {kGood, "00000002", kGood});
@@ -132,7 +131,7 @@ TEST_F(CoordinatorPartingTest, TheRunGoesBackToTheLastCheckpointThatWasEqual) {
   EXPECT_EQ(CommittedStep(), 6);
 }
 
-TEST_F(CoordinatorPartingTest, ALateCheckpointOfAnOlderEpochIsRemoved) {
+TEST_F(CoordinatorPartingTest, LateCheckpointsOfAnOldEpochAreRemoved) {
   StartFleet(3);
   ReportAll(4, {kGood, "00000002", kGood});
   const std::string late =
@@ -142,7 +141,7 @@ TEST_F(CoordinatorPartingTest, ALateCheckpointOfAnOlderEpochIsRemoved) {
   EXPECT_FALSE(PathExists(late));
 }
 
-TEST_F(CoordinatorPartingTest, WithTwoWorkersNobodyIsBlamed) {
+TEST_F(CoordinatorPartingTest, NeitherOfTwoWorkersIsBlamed) {
   StartFleet(2);
   ReportAll(4, {kGood, "00000002"});
   EXPECT_THAT(TakeEvents(), Contains(HasSubstr(
@@ -151,7 +150,7 @@ TEST_F(CoordinatorPartingTest, WithTwoWorkersNobodyIsBlamed) {
   EXPECT_EQ(JoinAll().resume_from(), "");
 }
 
-TEST_F(CoordinatorPartingTest, TheLastCheckpointDoesNotEndTheRun) {
+TEST_F(CoordinatorPartingTest, LastCheckpointDoesNotEndTheRun) {
   StartFleet(2);
   ReportAll(4, {kGood, kGood});
   ReportAll(10, {"00000002", kGood});
@@ -164,7 +163,7 @@ TEST_F(CoordinatorPartingTest, TheLastCheckpointDoesNotEndTheRun) {
   EXPECT_EQ(coordinator_->outcome()->exit_code, kExitOk);
 }
 
-TEST_F(CoordinatorPartingTest, ARunThatStopsKeepsTheCheckpointBefore) {
+TEST_F(CoordinatorPartingTest, StoppingRunsKeepThePreviousCheckpoint) {
   StartFleet(2);
   ReportAll(4, {kGood, kGood});
   coordinator_->RequestStop("Ctrl-C");
@@ -179,9 +178,9 @@ TEST_F(CoordinatorPartingTest, ARunThatStopsKeepsTheCheckpointBefore) {
                     HasSubstr("newest checkpoint has 4 of 10 rounds")));
 }
 
-// A comparison between two checkpoints counts like that of a checkpoint: nobody
-// continues from memory.
-TEST_F(CoordinatorPartingTest, WorkersTellOfThemselves) {
+// A difference between two checkpoints counts like one at a checkpoint: no
+// worker continues from memory.
+TEST_F(CoordinatorPartingTest, WorkersReportDifferences) {
   options_.epoch.elastic = true;
   StartFleet(3);
   ReportAll(4, {kGood, kGood, kGood});
@@ -202,7 +201,7 @@ TEST_F(CoordinatorPartingTest, WorkersTellOfThemselves) {
   EXPECT_EQ(coordinator_->outcome(), std::nullopt);
 }
 
-TEST_F(CoordinatorPartingTest, AnUnlikeCpuUsesUpTheBudget) {
+TEST_F(CoordinatorPartingTest, DifferentCpusUseTheBudget) {
   options_.epoch.restart_budget = 2;
   StartFleet(2);
   for (int time = 0; time < 3; ++time) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requests that any process that reaches the coordinator can send, and the
-// coordinator's answers.
+// Tests requests that any process with access to the coordinator can send.
 #include <gmock/gmock.h>
 
 #include "absl/strings/str_cat.h"
@@ -19,7 +18,7 @@ using ::testing::Not;
 
 class StrangersTest : public ::gandem::testing::CoordinatorFixture {};
 
-TEST_F(StrangersTest, RefusalsDoNotFillTheOutput) {
+TEST_F(StrangersTest, RefusalsDoNotFloodTheOutput) {
   Open();
   Launch(generator_);
   RegisterRequest request = Registration(generator_);
@@ -37,7 +36,7 @@ TEST_F(StrangersTest, RefusalsDoNotFillTheOutput) {
   EXPECT_LT(events[0].size(), 300);
 }
 
-TEST_F(StrangersTest, AHostHasAName) {
+TEST_F(StrangersTest, HostsNeedAName) {
   Open();
   Launch(generator_);
   RegisterRequest request = Registration(generator_);
@@ -51,7 +50,7 @@ TEST_F(StrangersTest, AHostHasAName) {
   }
 }
 
-TEST_F(StrangersTest, TheFailureTextOfAWorkerIsCutAndEscaped) {
+TEST_F(StrangersTest, FailureTextsAreCutAndEscaped) {
   StartRun();
   HeartbeatRequest failed = Beat(generator_, 0, 0);
   failed.set_failure("\x1b]0;title\x07\r\nfinished" +
@@ -68,7 +67,7 @@ TEST_F(StrangersTest, TheFailureTextOfAWorkerIsCutAndEscaped) {
   }
 }
 
-TEST_F(StrangersTest, MetricsAreThoseOfTheCaller) {
+TEST_F(StrangersTest, MetricsMustBeThoseOfTheCaller) {
   StartRun();
   const auto send = [&](const RoundMetrics& metrics, int count) {
     HeartbeatRequest request = Beat(generator_, 0, 0);
@@ -90,7 +89,7 @@ TEST_F(StrangersTest, MetricsAreThoseOfTheCaller) {
   bad.set_rank(1);
   EXPECT_THAT(send(bad, 1), is_refused);
   bad = good;
-  bad.set_run_epoch(2);  // all later ones would be taken for repeats
+  bad.set_run_epoch(2);  // later metrics would count as repeats
   EXPECT_THAT(send(bad, 1), is_refused);
   bad = good;
   bad.set_sample_grid("a\x1b.png");
@@ -100,8 +99,8 @@ TEST_F(StrangersTest, MetricsAreThoseOfTheCaller) {
   EXPECT_OK(send(good, 1));
 }
 
-// The status is for anybody who can connect.
-TEST_F(StrangersTest, StatusKeepsIncarnationsToItself) {
+// Any process that connects gets the status.
+TEST_F(StrangersTest, StatusDoesNotShowIncarnations) {
   StartRun();
   const std::string status = coordinator_->Status().DebugString();
   for (const PlayedWorker& worker : {generator_, discriminator_}) {
@@ -109,8 +108,8 @@ TEST_F(StrangersTest, StatusKeepsIncarnationsToItself) {
   }
 }
 
-// Somebody else's process, in a run that starts its own.
-TEST_F(StrangersTest, ARefusalDoesNotTellTheProcess) {
+// A stranger's process registers in a run that starts its own workers.
+TEST_F(StrangersTest, RefusalsDoNotNameTheProcess) {
   Open();
   Launch(generator_);
   RegisterRequest request = Registration(generator_);
@@ -123,8 +122,8 @@ TEST_F(StrangersTest, ARefusalDoesNotTellTheProcess) {
       ::testing::Contains(HasSubstr(absl::StrCat("process ", generator_.pid))));
 }
 
-// One that has heard of the run, but not of the worker's number.
-TEST_F(StrangersTest, AForgedHeartbeatChangesNothing) {
+// The stranger knows the run, but not the worker's incarnation.
+TEST_F(StrangersTest, ForgedHeartbeatsChangeNothing) {
   StartRun();
   for (int64_t guess = 1; guess < 1000; ++guess) {
     PlayedWorker forged = generator_;

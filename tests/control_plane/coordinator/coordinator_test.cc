@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Registration, checkpoints, stopping and finishing. Deaths and restarts:
-// coordinator_epochs_test.cc.
+// Tests registration, checkpoints, stopping and finishing.
+// coordinator_epochs_test.cc tests deaths and restarts.
 #include <gmock/gmock.h>
 
 #include "common/results/run_folder.h"
@@ -30,7 +30,7 @@ TEST_F(CoordinatorTest, AsksTheLauncherForEveryWorker) {
   EXPECT_THAT(coordinator_->TakeWishes().start, ElementsAre(kDiscriminator));
 }
 
-TEST_F(CoordinatorTest, RegistrationTellsTheRun) {
+TEST_F(CoordinatorTest, RegistrationDescribesTheRun) {
   Open();
   Launch(generator_);
   ASSERT_OK_AND_ASSIGN(const RegisterReply reply, Register(generator_));
@@ -49,7 +49,7 @@ TEST_F(CoordinatorTest, CountersAreOnDiskBeforeTheyAreUsed) {
   ASSERT_OK_AND_ASSIGN(const RunCounters counters,
                        RunFolder(run_dir_.path()).ReadCounters());
   EXPECT_EQ(counters.run_epoch(), reply.run_epoch());
-  EXPECT_EQ(counters.incarnation(), 1);  // how many there are
+  EXPECT_EQ(counters.incarnation(), 1);  // number of incarnations
   ASSERT_EQ(counters.places_size(), 1);
   EXPECT_EQ(counters.places(0).incarnation(), reply.incarnation());
 }
@@ -66,7 +66,7 @@ TEST_F(CoordinatorTest, CountersAreNeverUsedTwice) {
   EXPECT_NE(reply.incarnation(), discriminator_.incarnation);
 }
 
-TEST_F(CoordinatorTest, DamagedCountersAreRefused) {
+TEST_F(CoordinatorTest, DamagedCountersAreRejected) {
   ASSERT_OK(CreateDirectories(run_dir_ / "state"));
   ASSERT_OK(WriteFile(run_dir_ / "state/counters.textproto", "run_epoch: x"));
   EXPECT_THAT(Coordinator::Create(options_),
@@ -82,7 +82,7 @@ TEST_F(CoordinatorTest, UnknownPlacesAreNamed) {
                        "discriminator 0"));
 }
 
-TEST_F(CoordinatorTest, AnotherReleaseIsRefused) {
+TEST_F(CoordinatorTest, OtherReleasesAreRejected) {
   const std::string why =
       "generator 0 on here is of gandem '0.0.1', this run of 'new'";
   options_.binary_version = "new";
@@ -90,7 +90,7 @@ TEST_F(CoordinatorTest, AnotherReleaseIsRefused) {
   Launch(generator_);
   RegisterRequest request = Registration(generator_);
   request.set_binary_version("0.0.1");
-  // The caller may be anybody; the operator is told which releases.
+  // Only the operator may see the releases; the caller may be a stranger.
   EXPECT_THAT(coordinator_->Register(request),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("start workers of the same release"),
@@ -99,13 +99,13 @@ TEST_F(CoordinatorTest, AnotherReleaseIsRefused) {
   EXPECT_OK(Register(generator_));
 }
 
-TEST_F(CoordinatorTest, TheOperatorLearnsWhichProcessTakesAPlace) {
+TEST_F(CoordinatorTest, ReplacedProcessesAreReported) {
   options_.epoch.external = true;
   Open();
   PlayedWorker first = {.key = kGenerator, .pid = 11};
   PlayedWorker second = {.key = kGenerator, .pid = 12};
   ASSERT_OK(Register(first));
-  ASSERT_OK(Register(first));  // its reply was lost
+  ASSERT_OK(Register(first));  // the reply was lost
   EXPECT_THAT(TakeEvents(), Not(Contains(HasSubstr("takes the place"))));
   ASSERT_OK(Register(second));
   EXPECT_THAT(TakeEvents(),
@@ -115,10 +115,10 @@ TEST_F(CoordinatorTest, TheOperatorLearnsWhichProcessTakesAPlace) {
                                     HasSubstr("its role and rank")));
 }
 
-TEST_F(CoordinatorTest, AStrangerCannotTakeALaunchedWorkersPlace) {
+TEST_F(CoordinatorTest, StrangersCannotTakeThePlaceOfALaunchedWorker) {
   Open();
   PlayedWorker stranger = {.key = kGenerator, .pid = 1};
-  // Its own worker is not known yet: an early caller may try again.
+  // The launched worker is unknown yet, so an early caller may try again.
   EXPECT_THAT(Register(stranger), StatusIs(absl::StatusCode::kUnavailable));
   Launch(generator_);
   EXPECT_THAT(
@@ -127,9 +127,8 @@ TEST_F(CoordinatorTest, AStrangerCannotTakeALaunchedWorkersPlace) {
   EXPECT_OK(Register(generator_));
 }
 
-// The launcher's child on this host is the program that starts the worker
-// elsewhere, so its PID is not the worker's.
-TEST_F(CoordinatorTest, AWorkerThatIsStartedElsewhereHasItsOwnPid) {
+// The launcher's child has another PID than the worker that it starts.
+TEST_F(CoordinatorTest, WorkersStartedElsewhereHaveTheirOwnPid) {
   options_.starts_elsewhere = true;
   Open();
   PlayedWorker remote = {.key = kGenerator, .pid = 1};
@@ -137,7 +136,7 @@ TEST_F(CoordinatorTest, AWorkerThatIsStartedElsewhereHasItsOwnPid) {
   Launch(generator_);
   ASSERT_NE(generator_.pid, remote.pid);
   EXPECT_OK(Register(remote));
-  // The process that was replaced is refused, however late it registers.
+  // The replaced process is refused, however late it registers.
   PlayedWorker next = {.key = kGenerator, .pid = 2};
   ASSERT_OK(Register(next));
   EXPECT_THAT(Register(remote),
@@ -164,7 +163,7 @@ TEST_F(CoordinatorTest, NoWorkerStartsBeforeAllHaveJoined) {
   EXPECT_EQ(State(), StatusReply::RUNNING);
 }
 
-TEST_F(CoordinatorTest, GeneratorsLearnHowTheDiscriminatorComputes) {
+TEST_F(CoordinatorTest, GeneratorsGetTheDiscriminatorsComputeSettings) {
   Open();
   Launch(generator_);
   Launch(discriminator_);
@@ -195,7 +194,7 @@ TEST_F(CoordinatorTest, JoinChecksTheExchangeAddress) {
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-TEST_F(CoordinatorTest, AWorkerThatSeesAnotherFolderIsRefused) {
+TEST_F(CoordinatorTest, WorkersThatSeeAnotherFolderAreRejected) {
   Open();
   Launch(generator_);
   ASSERT_OK_AND_ASSIGN(const RegisterReply registered, Register(generator_));
@@ -237,19 +236,19 @@ class CoordinatorHostsTest : public CoordinatorTest {
   }
 };
 
-TEST_F(CoordinatorHostsTest, AUnixSocketDoesNotServeAnotherHost) {
+TEST_F(CoordinatorHostsTest, UnixSocketsDoNotServeOtherHosts) {
   Open();
   RegisterAt(generator_, "a");
   RegisterAt(discriminator_, "b");
   EXPECT_THAT(JoinWithAddress("unix:/tmp/exchange"), IsRefused());
   ASSERT_OK(Join(generator_));
   EXPECT_EQ(State(), StatusReply::STARTING);
-  RegisterAt(discriminator_, "b");  // started again
+  RegisterAt(discriminator_, "b");  // restarted
   ASSERT_OK_AND_ASSIGN(const JoinReply reply, JoinWithAddress("b:7000"));
   EXPECT_TRUE(reply.all_joined());
 }
 
-TEST_F(CoordinatorHostsTest, AGeneratorOnAnotherHostMayComeLater) {
+TEST_F(CoordinatorHostsTest, GeneratorsOnAnotherHostMayJoinLater) {
   Open();
   RegisterAt(discriminator_, "b");
   ASSERT_OK(JoinWithAddress("unix:/tmp/exchange"));
@@ -259,25 +258,25 @@ TEST_F(CoordinatorHostsTest, AGeneratorOnAnotherHostMayComeLater) {
   EXPECT_THAT(JoinWithAddress("unix:/tmp/exchange"), IsRefused());
 }
 
-TEST_F(CoordinatorHostsTest, TheEarlierHostOfAGeneratorDoesNotMatter) {
+TEST_F(CoordinatorHostsTest, EarlierHostOfAGeneratorDoesNotMatter) {
   Open();
   RegisterAt(generator_, "a");
   RegisterAt(discriminator_, "b");
   ASSERT_OK(JoinWithAddress("b:7000"));
   ASSERT_OK(Join(generator_));
-  RegisterAt(discriminator_, "b");  // a new epoch
+  RegisterAt(discriminator_, "b");  // starts a new epoch
   ASSERT_OK(JoinWithAddress("unix:/tmp/exchange"));
   RegisterAt(generator_, "b");
   ASSERT_OK_AND_ASSIGN(const JoinReply reply, Join(generator_));
   EXPECT_TRUE(reply.all_joined());
 }
 
-TEST_F(CoordinatorTest, ALostReplyToRegisterIsNoDeath) {
+TEST_F(CoordinatorTest, LostRepliesToRegisterAreNoDeaths) {
   Open();
   Launch(generator_);
   ASSERT_OK(Register(generator_));
   const int64_t lost = generator_.incarnation;
-  generator_.incarnation = 0;  // the reply never arrived
+  generator_.incarnation = 0;  // the reply was lost
   ASSERT_OK(Register(generator_));
   EXPECT_NE(generator_.incarnation, lost);
   EXPECT_EQ(generator_.run_epoch, 1);
@@ -303,7 +302,7 @@ TEST_F(CoordinatorTest, HeartbeatsOutOfRangeChangeNothing) {
   EXPECT_EQ(coordinator_->Status().completed_rounds(), 0);
 }
 
-TEST_F(CoordinatorTest, AMadeUpIncarnationIsRefused) {
+TEST_F(CoordinatorTest, UnknownIncarnationsAreRejected) {
   StartRun();
   PlayedWorker zombie = generator_;
   zombie.incarnation = 999;
@@ -328,9 +327,9 @@ TEST_F(CoordinatorTest, StatusShowsTheSlowestWorker) {
   EXPECT_EQ(status.workers(0).silent_seconds(), 2);
 }
 
-// Checkpoints.
+// --- Checkpoints ---
 
-TEST_F(CoordinatorTest, ACheckpointIsCompleteWhenAllHaveReported) {
+TEST_F(CoordinatorTest, CheckpointIsCompleteWhenAllHaveReported) {
   StartRun();
   ASSERT_OK_AND_ASSIGN(ShardReply reply, Report(generator_, 4));
   EXPECT_FALSE(reply.committed());
@@ -347,7 +346,7 @@ TEST_F(CoordinatorTest, ACheckpointIsCompleteWhenAllHaveReported) {
   EXPECT_EQ(beat.committed_step(), 4);
 }
 
-TEST_F(CoordinatorTest, ARepeatedReportIsAnsweredLikeTheFirst) {
+TEST_F(CoordinatorTest, RepeatedReportsAreAnsweredAlike) {
   StartRun();
   const ShardReport report = WriteShard(generator_, 4);
   for (int i = 0; i < 3; ++i) {
@@ -361,7 +360,7 @@ TEST_F(CoordinatorTest, ARepeatedReportIsAnsweredLikeTheFirst) {
   EXPECT_TRUE(reply.committed());
 }
 
-TEST_F(CoordinatorTest, ReportsThatMakeNoSenseChangeNothing) {
+TEST_F(CoordinatorTest, InvalidReportsChangeNothing) {
   StartRun();
   ASSERT_OK(Report(generator_, 4));
   for (const auto& [step, name] : std::vector<std::pair<int64_t, std::string>>{
@@ -370,7 +369,7 @@ TEST_F(CoordinatorTest, ReportsThatMakeNoSenseChangeNothing) {
            {4, "../a"},
            {4, ""},
            {4, "manifest.textproto"},
-           {4, "generator-0"}}) {  // the generator has reported it
+           {4, "generator-0"}}) {  // reported by the generator
     ShardReport report;
     report.set_incarnation(discriminator_.incarnation);
     report.set_run_epoch(discriminator_.run_epoch);
@@ -384,7 +383,7 @@ TEST_F(CoordinatorTest, ReportsThatMakeNoSenseChangeNothing) {
   EXPECT_TRUE(reply.committed());
 }
 
-TEST_F(CoordinatorTest, AShardThatCouldNotBeWrittenGivesUpItsCheckpointOnly) {
+TEST_F(CoordinatorTest, UnwrittenShardsAbandonOnlyTheirCheckpoint) {
   StartRun();
   CommitStep(2);
   ShardReport failed;
@@ -395,7 +394,7 @@ TEST_F(CoordinatorTest, AShardThatCouldNotBeWrittenGivesUpItsCheckpointOnly) {
   ASSERT_OK(coordinator_->ReportShard(failed));
   ASSERT_OK_AND_ASSIGN(ShardReply reply, Report(discriminator_, 4));
   EXPECT_FALSE(reply.committed());
-  // Its half is gone, the older checkpoint is not, and training goes on.
+  // The shard is removed, the older checkpoint is kept, and training continues.
   EXPECT_FALSE(PathExists(PendingCheckpointPath(run_dir_.path(), 4, 1)));
   ASSERT_OK_AND_ASSIGN(const auto newest,
                        FindNewestCheckpoint(run_dir_.path()));
@@ -406,7 +405,7 @@ TEST_F(CoordinatorTest, AShardThatCouldNotBeWrittenGivesUpItsCheckpointOnly) {
   CommitStep(6);
 }
 
-TEST_F(CoordinatorTest, AShardThatDiffersFromItsReportIsNotCommitted) {
+TEST_F(CoordinatorTest, ShardsThatDifferFromTheirReportAreNotCommitted) {
   StartRun();
   ShardReport report = WriteShard(generator_, 4);
   report.mutable_files(0)->set_size(report.files(0).size() + 1);
@@ -425,13 +424,13 @@ TEST_F(CoordinatorTest, OldCheckpointsArePruned) {
   EXPECT_EQ(names.size(), 2);
 }
 
-// The run goes on from an older one, and is stopped before it is there again.
-TEST_F(CoordinatorTest, ADamagedNewerCheckpointCostsNoGoodOne) {
+// The run resumes from an older checkpoint, and stops before the damaged step.
+TEST_F(CoordinatorTest, DamagedNewerCheckpointsDoNotCostGoodOnes) {
   StartRun();
   CommitStep(2);
   CommitStep(6);
   ASSERT_OK(WriteFile(CheckpointPath(run_dir_.path(), 6) + "/generator-0",
-                      "generator-0 after 5"));  // same size
+                      "generator-0 after 5"));  // of the same size
   options_.keep_last = 1;
   Open();
   generator_ = {.key = kGenerator};
@@ -445,13 +444,13 @@ TEST_F(CoordinatorTest, ADamagedNewerCheckpointCostsNoGoodOne) {
   EXPECT_THAT(*ListCheckpoints(run_dir_.path()), ElementsAre(6, 5));
 }
 
-// The end of the training.
+// --- End of the run ---
 
 TEST_F(CoordinatorTest, FinishesWhenAllHaveFinishedAndTheLastStepIsCommitted) {
   StartRun();
   ASSERT_OK(Report(generator_, 10));
   ASSERT_OK_AND_ASSIGN(HeartbeatReply reply, SendFinished(generator_));
-  EXPECT_FALSE(reply.leave());  // it still serves the discriminator
+  EXPECT_FALSE(reply.leave());  // still serves the discriminator
   ASSERT_OK(Report(discriminator_, 10));
   EXPECT_EQ(coordinator_->outcome(), std::nullopt);
   ASSERT_OK_AND_ASSIGN(reply, SendFinished(discriminator_));
@@ -465,7 +464,7 @@ TEST_F(CoordinatorTest, FinishesWhenAllHaveFinishedAndTheLastStepIsCommitted) {
   EXPECT_TRUE(coordinator_->outcome()->is_known_to_all);
 }
 
-TEST_F(CoordinatorTest, AFinalCheckpointThatFailsIsNotAFinishedRun) {
+TEST_F(CoordinatorTest, RunsWithoutTheirFinalCheckpointAreNotFinished) {
   StartRun();
   CommitStep(8);
   ShardReport failed;
@@ -483,7 +482,7 @@ TEST_F(CoordinatorTest, AFinalCheckpointThatFailsIsNotAFinishedRun) {
               HasSubstr("The newest checkpoint has 8 of 10 rounds"));
 }
 
-TEST_F(CoordinatorTest, ACompleteRunIsFinishedFromTheStart) {
+TEST_F(CoordinatorTest, CompleteRunsAreFinishedFromTheStart) {
   StartRun();
   CommitStep(10);
   Open();
@@ -491,9 +490,9 @@ TEST_F(CoordinatorTest, ACompleteRunIsFinishedFromTheStart) {
   EXPECT_TRUE(coordinator_->TakeWishes().start.empty());
 }
 
-// Stopping.
+// --- Stopping ---
 
-TEST_F(CoordinatorTest, TheCutIsTheLastRoundThatAnyWorkerHasStarted) {
+TEST_F(CoordinatorTest, CutIsTheLastRoundThatAnyWorkerHasStarted) {
   StartRun();
   ASSERT_OK(Send(generator_, 5, 5));
   ASSERT_OK(Send(discriminator_, 4, 4));
@@ -511,7 +510,7 @@ TEST_F(CoordinatorTest, TheCutIsTheLastRoundThatAnyWorkerHasStarted) {
   ASSERT_OK(Report(generator_, 7));
   ASSERT_OK_AND_ASSIGN(reply, SendPaused(generator_, 6, 7));
   EXPECT_EQ(reply.cut(), 6);
-  EXPECT_FALSE(reply.leave());  // it serves the discriminator's last rounds
+  EXPECT_FALSE(reply.leave());  // serves the discriminator's last rounds
   ASSERT_OK(Report(discriminator_, 7));
   ASSERT_OK_AND_ASSIGN(reply, SendPaused(discriminator_, 6, 7));
   EXPECT_TRUE(reply.leave());
@@ -520,7 +519,7 @@ TEST_F(CoordinatorTest, TheCutIsTheLastRoundThatAnyWorkerHasStarted) {
   EXPECT_THAT(coordinator_->outcome()->detail, HasSubstr("Ctrl-C"));
 }
 
-TEST_F(CoordinatorTest, AWorkerThatIsAskedToStopStopsTheRun) {
+TEST_F(CoordinatorTest, StopRequestsOfWorkersStopTheRun) {
   StartRun();
   HeartbeatRequest request = Beat(generator_, 3, 3);
   request.set_stop_requested(true);
@@ -531,7 +530,7 @@ TEST_F(CoordinatorTest, AWorkerThatIsAskedToStopStopsTheRun) {
   EXPECT_EQ(reply.cut(), 3);
 }
 
-TEST_F(CoordinatorTest, AStopBeforeTheFirstRoundNeedsNoCheckpoint) {
+TEST_F(CoordinatorTest, StopBeforeTheFirstRoundNeedsNoCheckpoint) {
   StartRun();
   coordinator_->RequestStop("Ctrl-C");
   ASSERT_OK(SendPaused(generator_, -1, 0));
@@ -542,7 +541,7 @@ TEST_F(CoordinatorTest, AStopBeforeTheFirstRoundNeedsNoCheckpoint) {
               HasSubstr("There is no checkpoint yet"));
 }
 
-TEST_F(CoordinatorTest, AStopAtACommittedStepNeedsNoOther) {
+TEST_F(CoordinatorTest, StopAtACommittedStepNeedsNoCheckpoint) {
   StartRun();
   CommitStep(4);
   coordinator_->RequestStop("Ctrl-C");
@@ -553,7 +552,7 @@ TEST_F(CoordinatorTest, AStopAtACommittedStepNeedsNoOther) {
   EXPECT_EQ(State(), StatusReply::STOPPED);
 }
 
-TEST_F(CoordinatorTest, AStopInTheLastRoundFinishesTheRun) {
+TEST_F(CoordinatorTest, StopInTheLastRoundFinishesTheRun) {
   StartRun();
   coordinator_->RequestStop("Ctrl-C");
   ASSERT_OK(Report(generator_, 10));
@@ -566,7 +565,7 @@ TEST_F(CoordinatorTest, AStopInTheLastRoundFinishesTheRun) {
   EXPECT_EQ(coordinator_->outcome()->exit_code, kExitOk);
 }
 
-TEST_F(CoordinatorTest, AStopWhileWorkersStartEndsAtOnce) {
+TEST_F(CoordinatorTest, StopWhileWorkersStartEndsAtOnce) {
   Open();
   Launch(generator_);
   ASSERT_OK(Register(generator_));
@@ -581,7 +580,7 @@ TEST_F(CoordinatorTest, AStopWhileWorkersStartEndsAtOnce) {
                        HasSubstr("the run is over")));
 }
 
-TEST_F(CoordinatorTest, TheGraceIsLimited) {
+TEST_F(CoordinatorTest, GraceIsLimited) {
   options_.epoch.grace = absl::Seconds(30);
   StartRun();
   CommitStep(2);
@@ -600,7 +599,7 @@ TEST_F(CoordinatorTest, TheGraceIsLimited) {
   EXPECT_TRUE(reply.leave());
 }
 
-TEST_F(CoordinatorTest, ACheckpointThatFailsAtTheCutEndsTheStop) {
+TEST_F(CoordinatorTest, FailedCheckpointAtTheCutEndsTheStop) {
   StartRun();
   CommitStep(2);
   coordinator_->RequestStop("Ctrl-C");
@@ -618,11 +617,11 @@ TEST_F(CoordinatorTest, ACheckpointThatFailsAtTheCutEndsTheStop) {
               AllOf(HasSubstr("no space left"), HasSubstr("2 of 10 rounds")));
 }
 
-TEST_F(CoordinatorTest, TheFirstReasonToStopCounts) {
+TEST_F(CoordinatorTest, FirstReasonToStopCounts) {
   StartRun();
   coordinator_->RequestStop("Ctrl-C");
   LetTimePass(absl::Seconds(20));
-  coordinator_->RequestStop("SIGTERM");  // no new grace
+  coordinator_->RequestStop("SIGTERM");  // does not extend the grace
   LetTimePass(absl::Seconds(11));
   EXPECT_EQ(State(), StatusReply::STOPPED);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The state machine of a run, by events alone: no file, no clock, no thread.
+// Tests the state machine of a run without files, clocks and threads.
 #include "control_plane/coordinator/epoch_machine.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ class EpochMachineTest : public ::testing::Test {
                  RunCounters()) {}
 
   EpochEffects On(const EpochEvent& event) { return machine_.On(event, now_); }
-  // The disk takes the run epoch.
+  // Reports that the run epoch was written to disk.
   void Begin(const EpochStart& start, int64_t first_round = 0) {
     On(EpochBegun{
         .start = start, .run_epoch = ++run_epoch_, .first_round = first_round});
@@ -77,7 +77,7 @@ class EpochMachineTest : public ::testing::Test {
                          .exit_code = exit_code,
                          .process_is_gone = true});
   }
-  // All report their shards.
+  // Reports the shards of all workers.
   std::optional<CheckpointCommits::Job> ReportAll(int64_t step) {
     for (const WorkerKey key : kAll) {
       ShardReport report;
@@ -112,19 +112,19 @@ TEST_F(EpochMachineTest, RoundsBeginWhenAllMembersHaveJoined) {
   EXPECT_EQ(machine_.phase(), Phase::kRunning);
 }
 
-TEST_F(EpochMachineTest, ADeathAsksForAStartFromTheCheckpoint) {
+TEST_F(EpochMachineTest, DeathRequestsAStartFromTheCheckpoint) {
   Run();
   const EpochEffects effects = Die(kSecondDiscriminator);
   ASSERT_TRUE(effects.start.has_value());
   EXPECT_FALSE(effects.start->from_memory);
-  // Nothing has begun before it is on disk.
+  // The epoch begins only when it is on disk.
   EXPECT_THAT(Come(kGeneratorPlace).verdict, StatusIs(kAskAgain));
   Begin(*effects.start);
   EXPECT_EQ(machine_.phase(), Phase::kGathering);
   EXPECT_OK(Come(kGeneratorPlace).verdict);
 }
 
-TEST_F(EpochMachineTest, AStartThatFailsIsAskedForAgainUntilTheGraceIsOver) {
+TEST_F(EpochMachineTest, FailedStartsAreRetriedUntilTheGraceIsOver) {
   Run();
   Die(kGeneratorPlace);
   EXPECT_THAT(On(EpochFailed{absl::ResourceExhaustedError("full")}).news,
@@ -138,7 +138,7 @@ TEST_F(EpochMachineTest, AStartThatFailsIsAskedForAgainUntilTheGraceIsOver) {
   EXPECT_EQ(machine_.outcome()->exit_code, kExitResumable);
 }
 
-TEST_F(EpochMachineTest, ADiskThatCannotRecoverEndsTheRun) {
+TEST_F(EpochMachineTest, UnrecoverableDisksEndTheRun) {
   Run();
   Die(kGeneratorPlace);
   On(EpochFailed{absl::DataLossError("all checkpoints are damaged")});
@@ -146,7 +146,7 @@ TEST_F(EpochMachineTest, ADiskThatCannotRecoverEndsTheRun) {
   EXPECT_EQ(machine_.outcome()->state, StatusReply::FAILED);
 }
 
-TEST_F(EpochMachineTest, ASecondDeathSeesTheEpochThatTheFirstHasBegun) {
+TEST_F(EpochMachineTest, SecondDeathBelongsToTheEpochOfTheFirst) {
   Run();
   const auto job = ReportAll(4);
   ASSERT_TRUE(job.has_value());
@@ -159,12 +159,12 @@ TEST_F(EpochMachineTest, ASecondDeathSeesTheEpochThatTheFirstHasBegun) {
   EXPECT_EQ(machine_.restarts(), 1);
   const EpochEffects begun =
       On(EpochBegun{.start = *settled.start, .run_epoch = 2, .first_round = 4});
-  EXPECT_FALSE(begun.start.has_value());  // the second one is its aftermath
+  EXPECT_FALSE(begun.start.has_value());  // caused by the first death
   EXPECT_EQ(machine_.restarts(), 1);
   EXPECT_EQ(machine_.first_round(), 4);
 }
 
-TEST_F(EpochMachineTest, AStopEndsWithTheCheckpointAtTheCut) {
+TEST_F(EpochMachineTest, StopEndsWithTheCheckpointAtTheCut) {
   Run();
   On(StopWanted{"Ctrl-C"});
   EXPECT_EQ(machine_.phase(), Phase::kStopping);
@@ -182,7 +182,7 @@ TEST_F(EpochMachineTest, AStopEndsWithTheCheckpointAtTheCut) {
             "Ctrl-C. The newest checkpoint has 3 of 10 rounds");
 }
 
-TEST_F(EpochMachineTest, ADeathWhileStoppingEndsTheRun) {
+TEST_F(EpochMachineTest, DeathWhileStoppingEndsTheRun) {
   Run();
   On(StopWanted{"Ctrl-C"});
   Die(kGeneratorPlace);
@@ -190,7 +190,7 @@ TEST_F(EpochMachineTest, ADeathWhileStoppingEndsTheRun) {
   EXPECT_EQ(machine_.outcome()->exit_code, kExitResumable);
 }
 
-TEST_F(EpochMachineTest, ADivergenceIsOverWhenTheLastGoodIsMarked) {
+TEST_F(EpochMachineTest, DivergenceEndsWhenTheLastGoodCheckpointIsMarked) {
   Run();
   EXPECT_TRUE(Die(kGeneratorPlace, kExitDiverged).mark_last_good);
   EXPECT_FALSE(machine_.outcome().has_value());
@@ -213,7 +213,7 @@ TEST_F(EpochMachineTest, RestartsHaveABudget) {
   EXPECT_THAT(machine_.outcome()->detail, HasSubstr("is used up"));
 }
 
-TEST_F(ElasticMachineTest, TheOthersGoOnFromMemory) {
+TEST_F(ElasticMachineTest, OtherWorkersContinueFromMemory) {
   Run();
   const EpochEffects lost = Die(kSecondDiscriminator);
   ASSERT_TRUE(lost.start.has_value());
@@ -227,20 +227,20 @@ TEST_F(ElasticMachineTest, TheOthersGoOnFromMemory) {
   EXPECT_THAT(Join(kFirstDiscriminator).news,
               Contains(HasSubstr("its fleet goes on with 1 of 2 workers at "
                                  "round 6")));
-  // The worker is back: the fleets re-form once more.
+  // The worker returns, so the fleets re-form again.
   const EpochEffects back = Come(kSecondDiscriminator);
   ASSERT_TRUE(back.start.has_value());
   EXPECT_TRUE(back.start->from_memory);
 }
 
-TEST_F(ElasticMachineTest, AFleetWithoutAWorkerStartsFromTheCheckpoint) {
+TEST_F(ElasticMachineTest, FleetsWithoutAWorkerStartFromTheCheckpoint) {
   Run();
   const EpochEffects effects = Die(kGeneratorPlace);
   ASSERT_TRUE(effects.start.has_value());
   EXPECT_FALSE(effects.start->from_memory);
 }
 
-TEST_F(ElasticMachineTest, StatesThatDifferAreNotGoneOnFrom) {
+TEST_F(ElasticMachineTest, DifferentStatesAreNotContinued) {
   Run();
   const EpochEffects effects = On(WorkerDied{.key = kSecondDiscriminator,
                                              .why = "differs",

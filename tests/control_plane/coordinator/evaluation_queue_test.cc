@@ -18,13 +18,13 @@ void AddAll(EvaluationQueue& queue, const std::set<int64_t>& steps) {
   for (const int64_t step : steps) queue.Add(step);
 }
 
-TEST(EvaluationQueueTest, TheFirstCheckpointOfEachMultiple) {
+TEST(EvaluationQueueTest, FirstCheckpointOfEachMultipleIsDue) {
   const EvaluationQueue queue(/*every=*/1000, /*rounds=*/9000);
   EXPECT_THAT(queue.Due(Steps{1600, 800, 1200, 3000, 400, 2000}),
               ElementsAre(1200, 2000, 3000));
 }
 
-TEST(EvaluationQueueTest, TheLastRoundIsAlwaysDue) {
+TEST(EvaluationQueueTest, LastRoundIsAlwaysDue) {
   const EvaluationQueue queue(/*every=*/1000, /*rounds=*/1700);
   EXPECT_THAT(queue.Due(Steps{1000, 1500, 1700}), ElementsAre(1000, 1700));
   const EvaluationQueue short_run(/*every=*/1000, /*rounds=*/300);
@@ -39,17 +39,17 @@ TEST(EvaluationQueueTest, LaterCheckpointsOfAMultipleAreNotDue) {
   EXPECT_THAT(queue.Due(Steps{1500, 2100}), ElementsAre(2100));
 }
 
-TEST(EvaluationQueueTest, StepsThatWereEvaluatedBeforeARestartAreDueAgain) {
+TEST(EvaluationQueueTest, StepsEvaluatedBeforeARestartAreDueAgain) {
   EvaluationQueue queue(/*every=*/1000, /*rounds=*/9000);
   queue.Know(2500);
   queue.Know(2000);
   queue.Know(3700);
-  // Whether the card of 2000 is that of these arguments, the job knows.
+  // The job finds out whether the card of step 2000 has these arguments.
   EXPECT_THAT(queue.Due(Steps{2000, 2500, 2900, 3000, 3700, 3900}),
               ElementsAre(2000, 3000));
 }
 
-TEST(EvaluationQueueTest, OldestFirst) {
+TEST(EvaluationQueueTest, OldestStepIsFirst) {
   EvaluationQueue queue(/*every=*/1, /*rounds=*/30);
   EXPECT_EQ(queue.Next(), std::nullopt);
   AddAll(queue, queue.Due(Steps{30, 10, 20}));
@@ -63,7 +63,7 @@ TEST(EvaluationQueueTest, OldestFirst) {
   EXPECT_EQ(queue.Next(), std::nullopt);
 }
 
-TEST(EvaluationQueueTest, AStepThatFailsAgainAndAgainIsLeftOut) {
+TEST(EvaluationQueueTest, StepsThatFailRepeatedlyAreLeftOut) {
   EvaluationQueue queue(/*every=*/1, /*rounds=*/30);
   AddAll(queue, queue.Due(Steps{10, 20}));
   for (int i = 1; i < EvaluationQueue::kTries; ++i) {

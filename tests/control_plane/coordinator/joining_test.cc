@@ -39,7 +39,7 @@ class JoiningTest : public ::testing::Test {
   int64_t incarnation_ = 0;
 };
 
-TEST_F(JoiningTest, EachRoleTellsItsOwnAddresses) {
+TEST_F(JoiningTest, EachRoleReportsItsOwnAddresses) {
   const Place& generator = Register({GENERATOR, 0}, "a");
   const Place& discriminator = Register({DISCRIMINATOR, 0}, "a");
   EXPECT_OK(CheckJoin(members_, generator, At("", "unix:/g")));
@@ -55,7 +55,7 @@ TEST_F(JoiningTest, EachRoleTellsItsOwnAddresses) {
       StatusIs(kInvalidJoin, HasSubstr("too long")));
 }
 
-TEST_F(JoiningTest, AWorkerProvesThatItSeesTheRunFolder) {
+TEST_F(JoiningTest, WorkersProveThatTheySeeTheRunFolder) {
   const Place& generator = Register({GENERATOR, 0}, "there");
   const FolderProof proof = {.file = "state/folder-1", .text = "secret"};
   JoinRequest request;
@@ -71,7 +71,7 @@ TEST_F(JoiningTest, AWorkerProvesThatItSeesTheRunFolder) {
   EXPECT_OK(CheckProof(generator, request, proof, "/runs/a"));
 }
 
-TEST_F(JoiningTest, ALaterWorkerOnAnotherHostMakesAnEarlierOneUnready) {
+TEST_F(JoiningTest, LaterWorkersOnAnotherHostUndoReadiness) {
   Place& first = Register({GENERATOR, 0}, "a");
   Place& discriminator = Register({DISCRIMINATOR, 0}, "a");
   EXPECT_OK(TakeJoin(members_, first, At("", "unix:/g")));
@@ -87,7 +87,7 @@ TEST_F(JoiningTest, ALaterWorkerOnAnotherHostMakesAnEarlierOneUnready) {
               StatusIs(kInvalidJoin, HasSubstr("generator 1 on b cannot")));
 }
 
-TEST_F(JoiningTest, OnlyMembersAreIntroduced) {
+TEST_F(JoiningTest, OnlyMembersAreListed) {
   for (const int rank : {0, 1}) {
     ASSERT_OK(TakeJoin(members_, Register({GENERATOR, rank}, "a"),
                        At("", absl::StrCat("unix:/g", rank))));

@@ -48,7 +48,7 @@ TEST_F(MembershipTest, PlacesAreSortedByRoleAndRank) {
   EXPECT_EQ(members_.Find({DISCRIMINATOR, 1}), nullptr);
 }
 
-TEST_F(MembershipTest, PositionsCountThoseThatTakePart) {
+TEST_F(MembershipTest, PositionsCountMembersOnly) {
   EXPECT_EQ(members_.RankAt(GENERATOR, 0), 0);
   EXPECT_EQ(members_.RankAt(GENERATOR, 1), 1);
   EXPECT_EQ(members_.RankAt(GENERATOR, 2), std::nullopt);
@@ -58,15 +58,15 @@ TEST_F(MembershipTest, PositionsCountThoseThatTakePart) {
   EXPECT_EQ(members_.RankAt(COLOCATED, 0), std::nullopt);
 }
 
-TEST_F(MembershipTest, OnlyTheNewestIncarnationSpeaks) {
+TEST_F(MembershipTest, OnlyTheNewestIncarnationIsAccepted) {
   Admit(kGenerator0, 11);
   ASSERT_OK_AND_ASSIGN(Place* const place, members_.Speaker(11));
   EXPECT_EQ(place->key, kGenerator0);
   EXPECT_EQ(place->progress.completed_rounds(), 4);
-  Admit(kGenerator0, 3, 11);  // what is newer need not be larger
+  Admit(kGenerator0, 3, 11);  // newer incarnations need not be larger
   EXPECT_OK(members_.Speaker(3));
-  // It may be that of an earlier coordinator, which knew no places: whoever
-  // registers with it learns more.
+  // The incarnation may be from an earlier coordinator, which did not record
+  // places. The process has to register to learn more.
   EXPECT_THAT(members_.Speaker(11), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(members_.CheckFence(At(kGenerator0), 12, false),
               StatusIs(kFenced));
@@ -76,15 +76,15 @@ TEST_F(MembershipTest, OnlyTheNewestIncarnationSpeaks) {
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-TEST_F(MembershipTest, TheFenceKeepsOutWhoWasReplaced) {
+TEST_F(MembershipTest, FenceRejectsReplacedProcesses) {
   Admit(kGenerator0, 11);
   Admit(kGenerator0, 12, 11);
   const Place& place = At(kGenerator0);
   for (const bool keeps_state : {false, true}) {
     EXPECT_OK(members_.CheckFence(place, 12, keeps_state));
-    // The reply to it was lost.
+    // The reply to 11 was lost.
     EXPECT_OK(members_.CheckFence(place, 11, keeps_state));
-    // An incarnation of an earlier coordinator is neither of the two.
+    // Incarnation 10 of an earlier coordinator is neither of the two.
     EXPECT_THAT(members_.CheckFence(place, 10, keeps_state), StatusIs(kFenced));
     EXPECT_OK(members_.CheckFence(place, 0, keeps_state));  // a new process
     // No process has registered for this place since, so any is accepted.
@@ -95,7 +95,7 @@ TEST_F(MembershipTest, TheFenceKeepsOutWhoWasReplaced) {
   EXPECT_THAT(members_.CheckFence(place, 12, true), StatusIs(kFenced));
 }
 
-TEST_F(MembershipTest, AProcessThatWasDeclaredDeadMustNotKeepItsState) {
+TEST_F(MembershipTest, DeadProcessesMustNotKeepTheirState) {
   Admit(kGenerator0, 11);
   At(kGenerator0).incarnation = 0;
   EXPECT_OK(members_.CheckFence(At(kGenerator0), 11, /*keeps_state=*/false));
@@ -103,7 +103,7 @@ TEST_F(MembershipTest, AProcessThatWasDeclaredDeadMustNotKeepItsState) {
               StatusIs(kFenced));
 }
 
-TEST_F(MembershipTest, KnowsTheNewestOfEarlierCoordinators) {
+TEST_F(MembershipTest, IncarnationsOfEarlierCoordinatorsAreKnown) {
   RunCounters counters = Earlier();
   RegisterRequest request;
   request.set_role(GENERATOR);
@@ -115,7 +115,7 @@ TEST_F(MembershipTest, KnowsTheNewestOfEarlierCoordinators) {
   EXPECT_EQ(counters.incarnation(), 12);
   ASSERT_EQ(counters.places_size(), 1);
   EXPECT_EQ(counters.places(0).incarnation(), 5);
-  // Another place is not known: it may be anybody.
+  // The incarnation of another place is unknown.
   Membership some({kGenerator1, kDiscriminator0}, counters);
   EXPECT_THAT(some.Speaker(9), StatusIs(absl::StatusCode::kNotFound));
 
@@ -132,7 +132,7 @@ TEST_F(MembershipTest, KnowsTheNewestOfEarlierCoordinators) {
   EXPECT_OK(all.CheckFence(place, 11, /*keeps_state=*/true));
   EXPECT_THAT(all.CheckFence(place, 7, /*keeps_state=*/true),
               StatusIs(kFenced));
-  // The run has one worker less than it had.
+  // The run has one worker less than before.
   Membership fewer({kGenerator1}, counters);
   EXPECT_THAT(fewer.Speaker(2), StatusIs(absl::StatusCode::kNotFound));
 }
@@ -148,7 +148,7 @@ TEST_F(MembershipTest, IncarnationsCannotBeGuessed) {
   EXPECT_NE(RandomIncarnation(), RandomIncarnation());
 }
 
-TEST_F(MembershipTest, AnEpochEndsTheOneBefore) {
+TEST_F(MembershipTest, NewEpochsEndThePreviousOne) {
   Admit(kGenerator0, 11);
   At(kGenerator0).joined = true;
   EXPECT_TRUE(members_.IsInEpoch(At(kGenerator0)));
@@ -159,7 +159,7 @@ TEST_F(MembershipTest, AnEpochEndsTheOneBefore) {
   EXPECT_TRUE(members_.IsInEpoch(At(kGenerator0)));
 }
 
-TEST_F(MembershipTest, AllPlacesAreMembersOfAnEpochFromACheckpoint) {
+TEST_F(MembershipTest, EpochsFromACheckpointHaveAllPlaces) {
   At(kGenerator1).is_member = false;
   members_.BeginEpoch(2, /*from_memory=*/true, absl::UnixEpoch());
   EXPECT_EQ(members_.source(), Membership::Source::kMemoryIsOpen);
@@ -181,7 +181,7 @@ TEST_F(MembershipTest, OnlyMembersNeedToJoin) {
   EXPECT_FALSE(members_.AllJoined());
 }
 
-TEST_F(MembershipTest, TheSealWaitsForAllMembers) {
+TEST_F(MembershipTest, SealWaitsForAllMembers) {
   members_.BeginEpoch(2, /*from_memory=*/true, absl::UnixEpoch());
   ComeBack(kGenerator0, 7);
   EXPECT_THAT(members_.Seal(),
@@ -192,11 +192,11 @@ TEST_F(MembershipTest, TheSealWaitsForAllMembers) {
   At(kGenerator1).is_member = false;
   ComeBack(kDiscriminator0, 6);
   ASSERT_OK_AND_ASSIGN(const int64_t first_round, members_.Seal());
-  EXPECT_EQ(first_round, 6);  // that all have completed
+  EXPECT_EQ(first_round, 6);  // completed by all
   EXPECT_EQ(members_.source(), Membership::Source::kMemory);
 }
 
-TEST_F(MembershipTest, OneMemberOfEachRoleHasToHoldItsState) {
+TEST_F(MembershipTest, OneMemberOfEachRoleMustHoldItsState) {
   members_.BeginEpoch(2, /*from_memory=*/true, absl::UnixEpoch());
   ComeBack(kGenerator0, std::nullopt);
   ComeBack(kDiscriminator0, std::nullopt);

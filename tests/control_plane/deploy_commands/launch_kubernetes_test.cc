@@ -30,7 +30,7 @@ constexpr char kNoMessage[] = "";
 class LaunchKubernetesTest : public ::testing::Test {
  protected:
   LaunchKubernetesTest() {
-    // Anything but this must not be asked for a cluster.
+    // Makes PATH find only the kubectl of the test.
     setenv("PATH", (temp_.path() + "/bin:/usr/bin:/bin").c_str(), 1);
     options_ = {
         .flags = {.recipe = absl::StrCat(std::getenv("GANDEM_SOURCE_DIR"),
@@ -43,13 +43,13 @@ class LaunchKubernetesTest : public ::testing::Test {
 
   ~LaunchKubernetesTest() override { setenv("PATH", old_path_.c_str(), 1); }
 
-  // Error message of KubernetesRunOf, or kNoMessage.
+  // Returns the error message of KubernetesRunOf, or kNoMessage.
   std::string Fault() {
     const auto run = KubernetesRunOf(options_);
     return run.ok() ? kNoMessage : std::string(run.status().message());
   }
 
-  // A kubectl that keeps its arguments and ends as `script` says.
+  // Installs a kubectl that stores its arguments and runs `script`.
   void PlayKubectl(const std::string& script) {
     ASSERT_OK(CreateDirectories(temp_.path() + "/bin"));
     const std::string path = temp_.path() + "/bin/kubectl";
@@ -65,7 +65,7 @@ class LaunchKubernetesTest : public ::testing::Test {
   std::ostringstream out_;
 };
 
-TEST_F(LaunchKubernetesTest, ARecipeIsARun) {
+TEST_F(LaunchKubernetesTest, RecipeBecomesARun) {
   options_.flags.sets = {"discriminator.workers=2", "generator.device=cuda",
                          "control.grace_seconds=90"};
   options_.memory = "2GiB";
@@ -89,7 +89,7 @@ TEST_F(LaunchKubernetesTest, ARecipeIsARun) {
   EXPECT_FALSE(run.is_plan);
 }
 
-TEST_F(LaunchKubernetesTest, APlanSaysWhoAndHowMuchMemory) {
+TEST_F(LaunchKubernetesTest, PlanSetsWorkersAndMemory) {
   ASSERT_OK_AND_ASSIGN(
       const RunConfig config,
       LoadRunConfig(options_.flags.recipe,
@@ -132,7 +132,7 @@ TEST_F(LaunchKubernetesTest, APlanSaysWhoAndHowMuchMemory) {
   EXPECT_EQ(with_gpu.workers[2].memory_bytes, 0);
 }
 
-TEST_F(LaunchKubernetesTest, SaysWhatPodsDoNotHave) {
+TEST_F(LaunchKubernetesTest, SettingsThatPodsLackAreRejected) {
   options_.run.volume.claim = "";
   options_.flags.data = "photos";
   options_.flags.sets = {"discriminator.device=\"cuda:1\""};
@@ -148,7 +148,7 @@ TEST_F(LaunchKubernetesTest, SaysWhatPodsDoNotHave) {
   EXPECT_EQ(Fault(), "");
 }
 
-TEST_F(LaunchKubernetesTest, ADryRunAsksNoCluster) {
+TEST_F(LaunchKubernetesTest, DryRunDoesNotCallKubectl) {
   PlayKubectl("exit 1\n");
   options_.flags.dry_run = true;
   options_.output = "";
@@ -162,7 +162,7 @@ TEST_F(LaunchKubernetesTest, ADryRunAsksNoCluster) {
   EXPECT_FALSE(PathExists(temp_.path() + "/calls"));
 }
 
-TEST_F(LaunchKubernetesTest, GivesTheRunToTheCluster) {
+TEST_F(LaunchKubernetesTest, ManifestsAreApplied) {
   PlayKubectl("exit 0\n");
   ASSERT_OK(LaunchKubernetes(options_, out_));
   EXPECT_EQ(
@@ -173,7 +173,7 @@ TEST_F(LaunchKubernetesTest, GivesTheRunToTheCluster) {
   EXPECT_THAT(out_.str(), HasSubstr("kubectl delete -k " + options_.output));
 }
 
-TEST_F(LaunchKubernetesTest, MakesTheClaimThatItIsAskedFor) {
+TEST_F(LaunchKubernetesTest, ClaimIsCreatedOnRequest) {
   PlayKubectl("exit 0\n");
   options_.run.volume.claim = "";
   options_.run.volume.storage_class = "nfs";
@@ -184,7 +184,7 @@ TEST_F(LaunchKubernetesTest, MakesTheClaimThatItIsAskedFor) {
                          options_.output, "\n"));
 }
 
-TEST_F(LaunchKubernetesTest, AMissingClaimIsNamed) {
+TEST_F(LaunchKubernetesTest, MissingClaimIsNamed) {
   PlayKubectl("[ \"$1\" = auth ]\n");
   const absl::Status status = LaunchKubernetes(options_, out_);
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
@@ -194,7 +194,7 @@ TEST_F(LaunchKubernetesTest, AMissingClaimIsNamed) {
                     HasSubstr("--storage_class")));
 }
 
-TEST_F(LaunchKubernetesTest, ARefusalSaysHowToTakeItBack) {
+TEST_F(LaunchKubernetesTest, RejectionSaysHowToUndo) {
   PlayKubectl("[ \"$1\" != apply ]\n");
   const absl::Status status = LaunchKubernetes(options_, out_);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
@@ -202,7 +202,7 @@ TEST_F(LaunchKubernetesTest, ARefusalSaysHowToTakeItBack) {
               HasSubstr("kubectl delete -k " + options_.output));
 }
 
-TEST_F(LaunchKubernetesTest, WithoutKubectlSaysSo) {
+TEST_F(LaunchKubernetesTest, MissingKubectlIsReported) {
   setenv("PATH", (temp_.path() + "/none").c_str(), 1);
   const absl::Status status = LaunchKubernetes(options_, out_);
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);

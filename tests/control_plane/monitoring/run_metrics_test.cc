@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The exported metrics, and their names in the page, the alert rules and the
-// dashboard.
+// Tests the metrics and their names in the docs, alert rules and dashboard.
 #include "control_plane/monitoring/run_metrics.h"
 
 #include <fcntl.h>
@@ -101,7 +100,7 @@ std::set<std::string> Exported() {
   return names;
 }
 
-TEST(RunMetricsTest, ASnapshotAsPrometheusReadsIt) {
+TEST(RunMetricsTest, SnapshotInPrometheusFormat) {
   std::ostringstream out;
   prometheus::TextSerializer().Serialize(out, RunMetrics(FullSnapshot()));
   const std::string text = out.str();
@@ -135,7 +134,7 @@ TEST(RunMetricsTest, ASnapshotAsPrometheusReadsIt) {
       << "nobody is silent who is not there";
 }
 
-TEST(FolderFactsTest, ACheckpointIsAsOldAsItsManifest) {
+TEST(FolderFactsTest, CheckpointIsAsOldAsItsManifest) {
   const testing::TempDir run_dir;
   const std::string path = CheckpointPath(run_dir.path(), 5);
   const std::string manifest = path + "/" + kManifestName;
@@ -150,13 +149,13 @@ TEST(FolderFactsTest, ACheckpointIsAsOldAsItsManifest) {
   EXPECT_FALSE(ReadFolderFacts(run_dir.path(), 0).checkpoint_time.has_value());
 }
 
-TEST(FolderFactsTest, AFolderThatIsGoneTellsNothing) {
+TEST(FolderFactsTest, MissingFoldersHaveNoFacts) {
   const FolderFacts facts = ReadFolderFacts("/no/such/run", 5);
   EXPECT_FALSE(facts.size_bytes.has_value());
   EXPECT_FALSE(facts.checkpoint_time.has_value());
 }
 
-TEST(RunMetricsTest, EverySampleOfARunHasAName) {
+TEST(RunMetricsTest, AllMetricsHaveSamples) {
   for (const auto& family : RunMetrics(FullSnapshot())) {
     EXPECT_THAT(family.metric, Not(IsEmpty())) << family.name;
   }
@@ -175,7 +174,7 @@ TEST(RunMetricsTest, NamesFollowPrometheusConventions) {
   }
 }
 
-TEST(RunMetricsTest, ThePageListsWhatIsExported) {
+TEST(RunMetricsTest, PageListsTheExportedMetrics) {
   // | `name` | type | labels | what |
   const std::set<std::string> rows =
       Matches(Source("docs/how_to/monitoring.md"),
@@ -193,7 +192,7 @@ TEST(RunMetricsTest, ThePageListsWhatIsExported) {
   EXPECT_EQ(rows, expected);
 }
 
-TEST(RunMetricsTest, RulesNameWhatIsExported) {
+TEST(RunMetricsTest, AlertRulesUseExportedMetrics) {
   const std::string rules = Source("deploy/prometheus/rules.yml");
   EXPECT_THAT(Exported(), IsSupersetOf(Matches(rules, "\\bgandem_\\w+")));
   EXPECT_THAT(Matches(rules, "- alert: Gandem\\w+"), SizeIs(12));
@@ -207,7 +206,7 @@ TEST(RunMetricsTest, EveryAlertHasASectionOnThePage) {
   }
 }
 
-TEST(RunMetricsTest, EveryQueryOfTheDashboardNamesWhatIsExported) {
+TEST(RunMetricsTest, DashboardQueriesUseExportedMetrics) {
   const Json dashboard = Json::parse(Source("deploy/grafana/gandem.json"));
   const std::set<std::string> recorded =
       Matches(Source("deploy/prometheus/rules.yml"), "- record: (\\S+)", 1);
@@ -217,7 +216,7 @@ TEST(RunMetricsTest, EveryQueryOfTheDashboardNamesWhatIsExported) {
       queries.push_back(target.at("expr"));
     }
   }
-  // Its list of runs.
+  // Queries of the dashboard's list of runs.
   for (const Json& variable : dashboard.at("templating").at("list")) {
     if (variable.at("type") == "query") queries.push_back(variable.at("query"));
   }

@@ -39,7 +39,7 @@ TEST(RunTotalsTest, RoundsAreThoseOfOneRankAndImagesThoseOfAll) {
   EXPECT_EQ(totals.roles().at(GENERATOR).images, 128);
 }
 
-TEST(RunTotalsTest, ARecordStandsForTheRoundsSinceTheLastOne) {
+TEST(RunTotalsTest, RecordsCoverTheRoundsSinceTheLastRecord) {
   RunTotals totals;
   totals.Add(RecordOf(GENERATOR, 0, 1, 9));
   totals.Add(RecordOf(GENERATOR, 0, 1, 19));
@@ -47,25 +47,25 @@ TEST(RunTotalsTest, ARecordStandsForTheRoundsSinceTheLastOne) {
   EXPECT_EQ(totals.roles().at(GENERATOR).images, 11 * 64);
 }
 
-TEST(RunTotalsTest, RoundsThatAreDoneAgainCountAgain) {
+TEST(RunTotalsTest, RepeatedRoundsCountAgain) {
   RunTotals totals;
   totals.Add(RecordOf(GENERATOR, 0, 1, 9));
   totals.Add(RecordOf(GENERATOR, 0, 2, 5));
   EXPECT_EQ(totals.roles().at(GENERATOR).rounds, 2) << "never less than before";
 }
 
-TEST(RunTotalsTest, RanksWithoutAReportInTheNewestEpochAreLeftOut) {
+TEST(RunTotalsTest, RanksWithoutRecordsInTheNewestEpochAreLeftOut) {
   RunTotals totals;
   totals.Add(RecordOf(DISCRIMINATOR, 0, 1, 3));
   totals.Add(RecordOf(DISCRIMINATOR, 1, 1, 3));
   totals.Add(RecordOf(DISCRIMINATOR, 0, 2, 4));
   EXPECT_THAT(totals.newest(), SizeIs(1));
-  // A late one of an epoch that is over.
+  // Adds a late record of an earlier epoch.
   totals.Add(RecordOf(DISCRIMINATOR, 1, 1, 4));
   EXPECT_THAT(totals.newest(), SizeIs(1));
 }
 
-TEST(RunTotalsTest, TheWaitingShareIsOfAllRanks) {
+TEST(RunTotalsTest, WaitingShareIsOverAllRanks) {
   RunTotals totals;
   EXPECT_EQ(totals.WaitingShare(GENERATOR), 0);
   totals.Add(RecordOf(GENERATOR, 0, 1, 0));

@@ -29,7 +29,7 @@ class CompareCommandTest : public ::testing::Test {
  protected:
   using Change = std::pair<absl::string_view, absl::string_view>;
 
-  // The second of `change` stands in the recipe in place of the first.
+  // Replaces the first text of `change` in the recipe by the second.
   std::string MakeRun(const std::string& folder, const Change& change,
                       double value) {
     const std::string run = absl::StrCat(dir_.path(), "/", folder);
@@ -52,7 +52,7 @@ class CompareCommandTest : public ::testing::Test {
   std::ostringstream out_;
 };
 
-TEST_F(CompareCommandTest, AnswersInWords) {
+TEST_F(CompareCommandTest, PrintsTheVerdictInWords) {
   const std::string a = MakeRun("a", {"lag: 1", "lag: 1"}, 10);
   const std::string b = MakeRun("b", {"lag: 1", "lag: 3"}, 20);
   ASSERT_OK(RunCompare({.run_dirs = {b, a}}, out_));
@@ -61,7 +61,7 @@ TEST_F(CompareCommandTest, AnswersInWords) {
                                                  " is better than ", b)));
 }
 
-TEST_F(CompareCommandTest, RunsThatDifferInTheSeedAreOneSide) {
+TEST_F(CompareCommandTest, RunsThatDifferOnlyInTheSeedAreOneSide) {
   const std::string a = MakeRun("a", {"lag: 1", "lag: 1"}, 10);
   const std::string b =
       MakeRun("b", {"name: \"mlp_smoke\"", "name: \"b\" seed: 77"}, 20);
@@ -73,7 +73,7 @@ TEST_F(CompareCommandTest, RunsThatDifferInTheSeedAreOneSide) {
   EXPECT_TRUE(json["verdicts"].empty());
 }
 
-TEST_F(CompareCommandTest, AFolderWithoutARunIsNotFound) {
+TEST_F(CompareCommandTest, FoldersWithoutARunAreNotFound) {
   EXPECT_THAT(RunCompare({.run_dirs = {dir_.path(), dir_.path()}}, out_),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("holds no run")));
 }

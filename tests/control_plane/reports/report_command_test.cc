@@ -17,14 +17,14 @@ using ::gandem::testing::StatusIs;
 using ::gandem::testing::TempDir;
 using ::testing::HasSubstr;
 
-TEST(ReportCommandTest, AFolderWithoutARunIsAnError) {
+TEST(ReportCommandTest, FoldersWithoutARunAreAnError) {
   const TempDir dir;
   std::ostringstream out;
   EXPECT_THAT(RunReport({.run_dirs = {dir.path()}}, out),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("holds no run")));
 }
 
-TEST(ReportCommandTest, ABuildWithoutTheExtraNamesIt) {
+TEST(ReportCommandTest, MissingExtrasAreNamed) {
   EXPECT_THAT(HtmlFormatOf({}),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        "--html: this gandem was built without the extra "

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
-// One figure, by step.
+// Returns a run with one metric, by step.
 ComparedRun JudgedRun(const std::string& recipe, uint64_t seed,
                       const std::map<int64_t, double>& values,
                       std::optional<double> sd = 1.0) {
@@ -33,24 +33,24 @@ ComparedRun JudgedRun(const std::string& recipe, uint64_t seed,
           .curves = {curve}};
 }
 
-TEST(CompareRunsTest, TwoRunsByTheirCards) {
+TEST(CompareRunsTest, TwoRunsAreComparedByTheirCards) {
   const std::array runs = {JudgedRun("a", 1, {{10, 20.0}, {20, 9.0}}),
                            JudgedRun("b", 1, {{10, 30.0}, {30, 1.0}})};
   ASSERT_OK_AND_ASSIGN(const RunComparison result, CompareRuns(runs, "", {}));
   ASSERT_THAT(result.sides, SizeIs(2));
-  EXPECT_THAT(result.sides[0].steps, ElementsAre(10));  // that both have
+  EXPECT_THAT(result.sides[0].steps, ElementsAre(10));  // the common step
   ASSERT_THAT(result.verdicts, SizeIs(1));
   const Verdict& verdict = result.verdicts[0];
   EXPECT_EQ(verdict.better, "a1");
   EXPECT_EQ(verdict.difference, 10);
-  // 1.96 times the root of 2.
+  // 1.96 times the square root of 2.
   EXPECT_NEAR(verdict.interval->low, 10 - 2.7718, 1e-3);
   EXPECT_NEAR(verdict.interval->high, 10 + 2.7718, 1e-3);
   EXPECT_TRUE(verdict.is_sure);
   EXPECT_THAT(verdict.text, HasSubstr("takes several seeds"));
 }
 
-TEST(CompareRunsTest, WarningsOfTheCardsAreNoted) {
+TEST(CompareRunsTest, WarningsOfCardsBecomeNotes) {
   std::array runs = {JudgedRun("a", 1, {{10, 20.0}}),
                      JudgedRun("b", 1, {{10, 30.0}})};
   runs[0].curves[0].points[0].warnings = {"a small rank"};
@@ -63,7 +63,7 @@ TEST(CompareRunsTest, WarningsOfTheCardsAreNoted) {
                           StartsWith("b1 and a1 made the same images")));
 }
 
-TEST(CompareRunsTest, SmallDifferencesAndUnknownSpreadsAreNoAnswer) {
+TEST(CompareRunsTest, SmallDifferencesAndUnknownSpreadsHaveNoVerdict) {
   const std::array close = {JudgedRun("a", 1, {{10, 20.0}}),
                             JudgedRun("b", 1, {{10, 21.0}})};
   ASSERT_OK_AND_ASSIGN(RunComparison result, CompareRuns(close, "", {}));
@@ -76,7 +76,7 @@ TEST(CompareRunsTest, SmallDifferencesAndUnknownSpreadsAreNoAnswer) {
   EXPECT_THAT(result.verdicts[0].text, HasSubstr("--halvings"));
 }
 
-TEST(CompareRunsTest, AtDifferentRoundsThereIsNoAnswer) {
+TEST(CompareRunsTest, DifferentNumbersOfRoundsHaveNoVerdict) {
   const std::array runs = {JudgedRun("a", 1, {{10, 20.0}}),
                            JudgedRun("b", 1, {{30, 90.0}})};
   ASSERT_OK_AND_ASSIGN(const RunComparison result, CompareRuns(runs, "", {}));
@@ -113,7 +113,7 @@ TEST(CompareRunsTest, SeedsOfOneRecipeAreOneSide) {
   EXPECT_LE(result.verdicts[0].interval->high, 23);
 }
 
-TEST(CompareRunsTest, ThreeSeedsAreTooFewWhateverTheySay) {
+TEST(CompareRunsTest, ThreeSeedsAreTooFew) {
   ASSERT_OK_AND_ASSIGN(
       const RunComparison result,
       CompareRuns(Both(Seeds("a", {1, 2, 3}), Seeds("b", {91, 92, 93})), "",
@@ -122,7 +122,7 @@ TEST(CompareRunsTest, ThreeSeedsAreTooFewWhateverTheySay) {
   EXPECT_THAT(result.verdicts[0].text, HasSubstr("too few"));
 }
 
-TEST(CompareRunsTest, TheSameSeedTwiceCountsOnce) {
+TEST(CompareRunsTest, RepeatedSeedsCountOnce) {
   auto runs = Both(Seeds("a", {1, 2}), Seeds("a", {1}));
   ASSERT_OK_AND_ASSIGN(const RunComparison result, CompareRuns(runs, "", {}));
   ASSERT_THAT(result.sides, SizeIs(1));
@@ -141,7 +141,7 @@ TEST(CompareRunsTest, HigherMayBeBetter) {
   EXPECT_TRUE(result.verdicts[0].is_sure);
 }
 
-TEST(CompareRunsTest, SaysWhatIsMissing) {
+TEST(CompareRunsTest, MissingDataIsNamed) {
   const auto one = JudgedRun("a", 1, {{10, 2.0}});
   auto other = JudgedRun("b", 1, {{10, 2.0}});
   EXPECT_THAT(CompareRuns(std::array{one}, "", {}).status(),
@@ -180,7 +180,7 @@ TEST(StudentIntervalTest, IntervalOfADifference) {
   EXPECT_EQ(StudentInterval(same, same).high, 0);
 }
 
-TEST(CanSeparateTest, TwoInAllWaysToSplit) {
+TEST(CanSeparateTest, ProbabilityIsTwoInAllSplits) {
   EXPECT_FALSE(CanSeparate(3, 3));  // 2 in 20
   EXPECT_TRUE(CanSeparate(4, 4));   // 2 in 70
   EXPECT_TRUE(CanSeparate(3, 5));   // 2 in 56

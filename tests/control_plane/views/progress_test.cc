@@ -41,7 +41,7 @@ TEST(ProgressBarTest, NeverExceedsTheTerminal) {
   }
 }
 
-TEST(ProgressBarTest, LeavesOutWhatMattersLeast) {
+TEST(ProgressBarTest, LeastImportantFieldsAreLeftOut) {
   const std::string bar = ProgressBar(RunningView(), 60);
   EXPECT_THAT(bar, HasSubstr("1500/6000 25% ETA 56m12s"));
   EXPECT_THAT(bar, Not(HasSubstr("cache")));
@@ -57,7 +57,7 @@ TEST(ProgressBarTest, IsFullOnlyAtTheEnd) {
   EXPECT_THAT(ProgressBar(view, 100), HasSubstr(" 100%"));
 }
 
-TEST(ProgressBarTest, NamesTheWorkersThatARunWaitsFor) {
+TEST(ProgressBarTest, WorkersThatARunWaitsForAreNamed) {
   ProgressView view;
   view.status.set_state(StatusReply::STARTING);
   WorkerStatus* const worker = view.status.add_workers();
@@ -87,7 +87,7 @@ TEST(DataDisplayTest, WaitsForDataAreShownFromFivePercentOn) {
   EXPECT_THAT(ProgressLine(view), Not(HasSubstr("data")));
 }
 
-TEST(DataDisplayTest, TheTrackerHasThemFromTheRecords) {
+TEST(DataDisplayTest, TrackerReadsTheRecords) {
   ProgressTracker tracker(/*images_per_round=*/64);
   RoundMetrics metrics;
   metrics.set_role(DISCRIMINATOR);
@@ -119,7 +119,7 @@ ProgressView FleetView() {
   return view;
 }
 
-TEST(FleetDisplayTest, TheBarHasAFieldForEachFleet) {
+TEST(FleetDisplayTest, BarHasAFieldForEachFleet) {
   EXPECT_EQ(ProgressBar(FleetView(), 160),
             "[==========                              ] 1500/6000 25% ETA "
             "56m12s 85 img/s G 1.234 D 0.500 lag 1 G1 86/s sync 0% D12 85/s "
@@ -129,13 +129,13 @@ TEST(FleetDisplayTest, TheBarHasAFieldForEachFleet) {
   }
 }
 
-TEST(FleetDisplayTest, TheLineHasThemToo) {
+TEST(FleetDisplayTest, LineHasAFieldForEachFleet) {
   EXPECT_THAT(ProgressLine(FleetView()),
               HasSubstr("| G1 86/s sync 0% | D12 85/s sync 3% slow 7 +25% | "
                         "cache 64/128"));
 }
 
-TEST(FleetDisplayTest, TheTableHasARowForEachFleet) {
+TEST(FleetDisplayTest, TableHasARowForEachFleet) {
   EXPECT_EQ(FleetTable(FleetView().status),
             "  fleet            workers  images/s  lag  sync  straggler\n"
             "  generator              1      85.6    1    0%  -\n"
@@ -144,7 +144,7 @@ TEST(FleetDisplayTest, TheTableHasARowForEachFleet) {
   EXPECT_EQ(FleetTable(RunningView().status), "");
 }
 
-TEST(ProgressLineTest, KnowsLittleAtTheStart) {
+TEST(ProgressLineTest, UnknownValuesAreLeftOut) {
   ProgressView view;
   view.status.set_state(StatusReply::RUNNING);
   view.status.set_rounds(10);
@@ -166,7 +166,7 @@ class TrackerTest : public ::testing::Test {
   ProgressTracker tracker_{/*images_per_round=*/64};
 };
 
-TEST_F(TrackerTest, MeasuresTheSpeedFromTheFirstRoundOn) {
+TEST_F(TrackerTest, SpeedIsMeasuredFromTheFirstRound) {
   At(0, 0);
   At(50, 0);  // starting
   EXPECT_EQ(At(50, 0).images_per_second(), 0);
@@ -176,7 +176,7 @@ TEST_F(TrackerTest, MeasuresTheSpeedFromTheFirstRoundOn) {
   EXPECT_DOUBLE_EQ(status.eta_seconds(), 48);
 }
 
-TEST_F(TrackerTest, ARunThatStopsHasNoTimeLeft) {
+TEST_F(TrackerTest, StoppingRunsHaveNoRemainingTime) {
   At(0, 0);
   StatusReply status = At(1, 1);
   EXPECT_GT(status.eta_seconds(), 0);
@@ -186,7 +186,7 @@ TEST_F(TrackerTest, ARunThatStopsHasNoTimeLeft) {
   EXPECT_GT(status.images_per_second(), 0);
 }
 
-TEST_F(TrackerTest, ForgetsOldTimes) {
+TEST_F(TrackerTest, OldTimesAreForgotten) {
   At(0, 0);
   for (int second = 1; second <= 10; ++second) At(second, second);
   for (int second = 11; second <= 40; ++second) {
@@ -195,7 +195,7 @@ TEST_F(TrackerTest, ForgetsOldTimes) {
   EXPECT_DOUBLE_EQ(At(40, 70).images_per_second(), 128);
 }
 
-TEST_F(TrackerTest, ANewEpochStartsAnew) {
+TEST_F(TrackerTest, NewEpochsResetTheSpeed) {
   At(0, 40);
   At(1, 41);
   EXPECT_EQ(At(2, 20, /*epoch=*/2).images_per_second(), 0);
@@ -215,7 +215,7 @@ TEST_F(TrackerTest, KeepsTheNewestRecordOfEachRole) {
   EXPECT_EQ(view.generator.role(), ROLE_UNKNOWN);
 }
 
-TEST_F(TrackerTest, FleetsAppearOnceThereAreSeveralWorkers) {
+TEST_F(TrackerTest, FleetsAppearWithSeveralWorkers) {
   RoundMetrics metrics;
   metrics.set_role(DISCRIMINATOR);
   metrics.set_round_seconds(2);
@@ -225,13 +225,13 @@ TEST_F(TrackerTest, FleetsAppearOnceThereAreSeveralWorkers) {
   metrics.set_rank(1);
   tracker_.AddMetrics(metrics);
   StatusReply status = At(1, 1);
-  tracker_.Complete(status);  // again
+  tracker_.Complete(status);  // a second call
   ASSERT_EQ(status.fleets_size(), 1);
   EXPECT_EQ(status.fleets(0).workers(), 2);
   EXPECT_DOUBLE_EQ(status.fleets(0).images_per_second(), 64);
 }
 
-TEST_F(TrackerTest, AFleetMayGoOnWithoutItsRankZero) {
+TEST_F(TrackerTest, FleetsMayContinueWithoutRankZero) {
   const auto round = [this](int rank, int64_t epoch, int64_t number) {
     RoundMetrics metrics;
     metrics.set_role(GENERATOR);
@@ -244,7 +244,7 @@ TEST_F(TrackerTest, AFleetMayGoOnWithoutItsRankZero) {
   EXPECT_EQ(round(0, 1, 5), 5);
   EXPECT_EQ(round(1, 1, 6), 5);
   EXPECT_EQ(round(1, 2, 6), 6);
-  EXPECT_EQ(round(0, 1, 7), 6);  // of an epoch that is over
+  EXPECT_EQ(round(0, 1, 7), 6);  // of an earlier epoch
   EXPECT_EQ(round(0, 3, 8), 8);
   EXPECT_EQ(round(1, 3, 9), 8);
 }

@@ -27,7 +27,7 @@ std::string LimitOf(const RecentSpeeds& speeds) {
   return status.limit();
 }
 
-// A round of a second in which 64 images were trained on.
+// Returns a round of one second that trained on 64 images.
 RoundMetrics Round(Role role, int rank) {
   RoundMetrics metrics;
   metrics.set_role(role);
@@ -39,14 +39,14 @@ RoundMetrics Round(Role role, int rank) {
   return metrics;
 }
 
-TEST(RecentSpeedsTest, OneWorkerPerRoleIsNoFleet) {
+TEST(RecentSpeedsTest, SingleWorkersAreNoFleet) {
   RecentSpeeds speeds;
   speeds.Add(Round(GENERATOR, 0));
   speeds.Add(Round(DISCRIMINATOR, 0));
   EXPECT_TRUE(FleetsOf(speeds).empty());
 }
 
-TEST(RecentSpeedsTest, OneWorkerPerRoleHasALimit) {
+TEST(RecentSpeedsTest, SingleWorkersHaveALimit) {
   RecentSpeeds speeds;
   RoundMetrics waiting = Round(GENERATOR, 0);
   waiting.set_wait_feedback_seconds(0.6);
@@ -83,8 +83,8 @@ TEST(RecentSpeedsTest, AddsUpTheWorkersOfEachRole) {
   EXPECT_EQ(fleets[1].straggler(), -1);
 }
 
-// All rounds of a fleet take the same time: the others wait.
-TEST(RecentSpeedsTest, AStragglerIsWhoComputesLonger) {
+// All rounds of a fleet take equally long, because the other workers wait.
+TEST(RecentSpeedsTest, StragglersComputeLonger) {
   for (const double excess : {0.09, 0.3}) {
     RecentSpeeds speeds;
     for (int rank = 0; rank < 3; ++rank) {
@@ -125,7 +125,7 @@ TEST(RecentSpeedsTest, FollowsAChange) {
   EXPECT_NEAR(FleetsOf(speeds).at(0).images_per_second(), 100, 0.1);
 }
 
-TEST(RecentSpeedsTest, ANewRunEpochStartsAnew) {
+TEST(RecentSpeedsTest, NewRunEpochsDropEarlierRecords) {
   RecentSpeeds speeds;
   for (int rank = 0; rank < 3; ++rank) speeds.Add(Round(GENERATOR, rank));
   for (int rank = 0; rank < 2; ++rank) {
@@ -133,7 +133,7 @@ TEST(RecentSpeedsTest, ANewRunEpochStartsAnew) {
     metrics.set_run_epoch(2);
     speeds.Add(metrics);
   }
-  speeds.Add(Round(GENERATOR, 2));  // late
+  speeds.Add(Round(GENERATOR, 2));  // a late record
   EXPECT_EQ(FleetsOf(speeds).at(0).workers(), 2);
 }
 
@@ -147,7 +147,7 @@ TEST(RecentSpeedsTest, WorkersThatHaveLeftDoNotCount) {
   EXPECT_EQ(FleetsOf(speeds).at(0).workers(), 2);
 }
 
-// A round of 2 s, of which 0.5 s are waits for data.
+// Returns a round of 2 s with 0.5 s of waits for data.
 RoundMetrics Waiting(int rank, double fetch, double decode, double transform) {
   RoundMetrics metrics;
   metrics.set_role(DISCRIMINATOR);
@@ -170,7 +170,7 @@ RoundMetrics Waiting(int rank, double fetch, double decode, double transform) {
   return metrics;
 }
 
-TEST(RecentDataTest, WorkersAreTakenTogether) {
+TEST(RecentDataTest, DataOfAllWorkersIsAdded) {
   RecentSpeeds speeds;
   for (int round = 0; round < 3; ++round) {
     speeds.Add(Waiting(0, 0.1, 0.3, 0.1));
@@ -205,20 +205,20 @@ TEST(RecentDataTest, TheLastRoundsCountMost) {
   EXPECT_EQ(status.data().stage(), "fetch");
 }
 
-TEST(RecentDataTest, ANewRunEpochBeginsWithNothing) {
+TEST(RecentDataTest, NewRunEpochsDropEarlierData) {
   RecentSpeeds speeds;
   speeds.Add(Waiting(0, 0.5, 0, 0));
   RoundMetrics next = Waiting(1, 0, 0, 0.5);
   next.set_run_epoch(2);
   speeds.Add(next);
-  speeds.Add(Waiting(0, 0.5, 0, 0));  // of the epoch before
+  speeds.Add(Waiting(0, 0.5, 0, 0));  // of the previous epoch
   StatusReply status;
   speeds.Complete(status);
   EXPECT_EQ(status.data().stage(), "transform");
   EXPECT_EQ(status.data().waiting_images(), 101);
 }
 
-TEST(RecentDataTest, NothingIsSaidOfWhatIsNotKnown) {
+TEST(RecentDataTest, UnknownDataIsNotReported) {
   RecentSpeeds speeds;
   RoundMetrics metrics = Waiting(0, 0.5, 0, 0);
   metrics.clear_data();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Profiles, machines, configs and placements made by hand for tests of the
+// Hand-written profiles, machines, configs and placements for tests of the
 // planner. Times are multiples of 2^-20 s, so that sums of them are exact.
 #pragma once
 
@@ -47,12 +47,12 @@ class ProfileBuilder {
     per_image_[operation] = seconds;
     return *this;
   }
-  // Time of an operation that does not depend on the number of images.
+  // Sets the time of an operation that does not depend on the number of images.
   ProfileBuilder& Fixed(Operation operation, double seconds) {
     fixed_[operation] = seconds;
     return *this;
   }
-  // All operations of a role, times `factor`.
+  // Multiplies the times of a role's operations by `factor`.
   ProfileBuilder& Scale(Role role, double factor) {
     for (auto& [operation, seconds] : per_image_) {
       if (IsOf(operation, role)) seconds *= factor;
@@ -60,17 +60,17 @@ class ProfileBuilder {
     if (role == DISCRIMINATOR) fused_seconds_ *= factor;
     return *this;
   }
-  // Time of the operation GENERATED in FUSED mode.
+  // Sets the time of the operation GENERATED in FUSED mode.
   ProfileBuilder& Fused(double seconds) {
     fused_seconds_ = seconds;
     return *this;
   }
-  // All operations take `factor` times as long beside the other role.
+  // Makes all operations take `factor` times as long beside the other role.
   ProfileBuilder& Beside(double factor) {
     beside_ = factor;
     return *this;
   }
-  // With more threads everything takes as much less.
+  // Sets the thread counts, by which all times are divided.
   ProfileBuilder& Threads(std::vector<int> threads) {
     threads_ = std::move(threads);
     return *this;
@@ -89,7 +89,7 @@ class ProfileBuilder {
     found->set_compute_seconds_per_byte(compute_per_byte);
     return *this;
   }
-  // Peak memory of a role's worker.
+  // Sets the peak memory of a role's worker.
   ProfileBuilder& Memory(Role role, int64_t resting, int64_t per_image) {
     memory_[role] = {resting, per_image};
     return *this;
@@ -184,7 +184,7 @@ void EraseProbes(Profile& profile, Predicate predicate) {
                probes.end());
 }
 
-// FUSED and two threads were measured with the recipe's batch only.
+// Keeps only the recipe's batch for FUSED and for two threads.
 inline void LeaveOneSize(Profile& profile) {
   EraseProbes(profile, [](const Probe& probe) {
     const ProbeSettings& settings = probe.settings();
@@ -194,7 +194,7 @@ inline void LeaveOneSize(Profile& profile) {
   });
 }
 
-// A run of batch 64 with `sets` ("path.to.field=value").
+// Returns the config of a run with batch 64 and `sets` ("path.to.field=value").
 inline RunConfig PlannedConfig(const std::vector<std::string>& sets = {}) {
   constexpr char kText[] = R"(
     rounds: 800
@@ -207,7 +207,7 @@ inline RunConfig PlannedConfig(const std::vector<std::string>& sets = {}) {
   return config.ok() ? *config : RunConfig();
 }
 
-// Hosts "a", "b", ... with `cores` cores each.
+// Returns hosts "a", "b", ... with `cores` cores each.
 inline Machines HostsOf(int hosts, int cores) {
   Machines machines;
   for (int i = 0; i < hosts; ++i) {
@@ -218,9 +218,9 @@ inline Machines HostsOf(int hosts, int cores) {
   return machines;
 }
 
-// Each text is a worker: "G a" is a generator on host a, "D b" a discriminator
-// on host b, "C a" a colocated worker, and "G a 2" a generator of two threads.
-// Ranks are counted up within a role.
+// Places workers: "G a" is a generator on host a, "D b" a discriminator on host
+// b, "C a" a colocated worker, and "G a 2" a generator with two threads. Ranks
+// are counted up within a role.
 inline Placement PlacementOf(const std::vector<std::string>& workers) {
   Placement placement;
   std::map<char, int> ranks;

@@ -66,7 +66,6 @@ std::string LinesOf(int64_t rounds) {
 
 class MeasuredNoiseTest : public ::testing::Test {
  protected:
-  // Writes the files of a run folder that the code under test reads.
   void WriteRun(const std::string& metrics) {
     ASSERT_OK(WriteFile(folder_ / "metrics.jsonl", metrics));
     ASSERT_OK(
@@ -77,7 +76,7 @@ class MeasuredNoiseTest : public ::testing::Test {
 };
 
 // Batches, rates, images and devices may differ; networks and losses may not.
-TEST_F(MeasuredNoiseTest, NoiseOfAnotherModelIsRefused) {
+TEST_F(MeasuredNoiseTest, NoiseOfAnotherModelIsRejected) {
   WriteRun(LinesOf(60));
   RunConfig recipe = recipe_;
   recipe.set_name("wider");
@@ -106,7 +105,7 @@ TEST_F(MeasuredNoiseTest, TheSmallestNoiseScaleOfEachRole) {
   EXPECT_NEAR(noise.discriminator->images, 4, 0.1);
 }
 
-TEST_F(MeasuredNoiseTest, ARunThatMeasuredNoneSaysHow) {
+TEST_F(MeasuredNoiseTest, RunsWithoutANoiseScaleGetAdvice) {
   EXPECT_THAT(ReadNoiseScales(recipe_, folder_.path()),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("no metrics")));
   WriteRun(LinesOf(3));

@@ -47,7 +47,7 @@ TEST_F(PlanCommandTest, LagsAreWithinTheRange) {
   }
 }
 
-TEST_F(PlanCommandTest, ARangeThatIsNoneSaysWhatOneIs) {
+TEST_F(PlanCommandTest, InvalidRangesAreExplained) {
   for (const char* const lag : {"3..2", "-1", "0..65", "a", "1..2..3", ""}) {
     options_.lag = lag;
     EXPECT_THAT(Made(),
@@ -57,7 +57,7 @@ TEST_F(PlanCommandTest, ARangeThatIsNoneSaysWhatOneIs) {
   }
 }
 
-TEST_F(PlanCommandTest, LagsThatNoOptimismMatchesSayWhichOneWould) {
+TEST_F(PlanCommandTest, LagsBeyondAllOptimismAreRejected) {
   models_.choose_optimizers = ChooseOptimizers;
   options_.lag = "30";
   EXPECT_THAT(Made(), StatusIs(absl::StatusCode::kInvalidArgument,
@@ -65,7 +65,7 @@ TEST_F(PlanCommandTest, LagsThatNoOptimismMatchesSayWhichOneWould) {
                                      HasSubstr("smallest lag is at most 20"))));
 }
 
-TEST_F(PlanCommandTest, TheLargestBatchIsNoSmallerThanTheRecipes) {
+TEST_F(PlanCommandTest, MaxBatchIsAtLeastTheRecipesBatch) {
   options_.max_batch = 32;
   EXPECT_THAT(
       Made(),
@@ -76,7 +76,7 @@ TEST_F(PlanCommandTest, TheLargestBatchIsNoSmallerThanTheRecipes) {
   EXPECT_OK(Made());
 }
 
-TEST_F(PlanCommandTest, AnObjectiveThatThereIsNot) {
+TEST_F(PlanCommandTest, UnknownObjectivesAreRejected) {
   options_.objective = "speed";
   EXPECT_THAT(Made(),
               StatusIs(absl::StatusCode::kInvalidArgument,

@@ -32,7 +32,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// A plan of six discriminator workers or more: it uses all given cores.
+// Returns a plan of at least six discriminator workers, which uses all cores.
 Plan PlanFor(int cores, int hosts = 1) {
   const auto plan = FindPlan(FakeRequest(FakeMachines(cores, hosts)),
                              FakeModels({.discriminator = 20e-3}));
@@ -40,7 +40,7 @@ Plan PlanFor(int cores, int hosts = 1) {
   return plan.ok() ? *plan : Plan();
 }
 
-TEST(PlannedRunTest, APlanForMoreCoresThanThereAreSaysWhatThereIs) {
+TEST(PlannedRunTest, PlansForMoreCoresAreRejected) {
   const Plan plan = PlanFor(8);
   EXPECT_OK(CheckMachineHas(plan, 8, /*external=*/false));
   EXPECT_THAT(
@@ -52,7 +52,7 @@ TEST(PlannedRunTest, APlanForMoreCoresThanThereAreSaysWhatThereIs) {
   EXPECT_OK(CheckMachineHas(plan, 2, /*external=*/true));
 }
 
-TEST(PlannedRunTest, APlanForSeveralHostsIsStartedByHand) {
+TEST(PlannedRunTest, PlansForSeveralHostsNeedExternal) {
   const Plan plan = PlanFor(1, /*hosts=*/3);
   EXPECT_THAT(CheckMachineHas(plan, 64, /*external=*/false),
               StatusIs(absl::StatusCode::kFailedPrecondition,
@@ -61,7 +61,7 @@ TEST(PlannedRunTest, APlanForSeveralHostsIsStartedByHand) {
   EXPECT_OK(CheckMachineHas(plan, 1, /*external=*/true));
 }
 
-TEST(PlannedRunTest, NoticesSayWhereToStartWorkersByHandAndHowToCheck) {
+TEST(PlannedRunTest, NoticesSayWhereToStartWorkers) {
   const std::vector<std::string> lines = PlanNotices(PlanFor(1, /*hosts=*/3));
   EXPECT_THAT(
       lines, Contains(AllOf(StartsWith("on "), HasSubstr(": discriminator "))));
@@ -69,7 +69,7 @@ TEST(PlannedRunTest, NoticesSayWhereToStartWorkersByHandAndHowToCheck) {
   EXPECT_THAT(PlanNotices(PlanFor(8)), Not(Contains(HasSubstr("doctor"))));
 }
 
-TEST(PlannedRunTest, ACandidateThatThereIsNot) {
+TEST(PlannedRunTest, MissingCandidatesAreNamed) {
   const TempDir folder;
   const Plan plan = PlanFor(4);
   ASSERT_OK(WritePlan(plan, folder / "p"));
@@ -89,7 +89,7 @@ TEST(PlannedRunTest, ACandidateThatThereIsNot) {
   }
 }
 
-TEST(PlannedRunTest, AProfileWhoseMeasuringWasInterruptedIsMeasuredOn) {
+TEST(PlannedRunTest, InterruptedProfilesAreCompleted) {
   const TempDir cache;
   setenv("XDG_CACHE_HOME", cache.path().c_str(), 1);
   const RunConfig recipe = EffectiveConfig(FakeRecipe());
@@ -110,7 +110,7 @@ TEST(PlannedRunTest, AProfileWhoseMeasuringWasInterruptedIsMeasuredOn) {
   EXPECT_THAT(PlanNow(recipe, {}, cache.path(), measure).status(),
               StatusIs(absl::StatusCode::kCancelled, HasSubstr("again")));
   EXPECT_EQ(asked, 1);
-  // A short profile that is complete is used as it is.
+  // A short but complete profile is used.
   kept.set_is_under_way(false);
   KeepProfile(kept, /*even_with_less=*/true);
   PlanNow(recipe, {}, cache.path(), measure).IgnoreError();

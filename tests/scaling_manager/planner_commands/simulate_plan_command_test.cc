@@ -63,7 +63,7 @@ TEST_F(SimulatePlanTest, PrintsTables) {
             Not(HasSubstr("useful"))));
 }
 
-TEST_F(SimulatePlanTest, AProfileOfAnotherModelIsRefused) {
+TEST_F(SimulatePlanTest, ProfilesOfAnotherModelAreRejected) {
   Profile profile = ProfileBuilder().Build();
   profile.mutable_fingerprint()->set_networks(7);
   profile.mutable_recipe()->set_name("other");
@@ -74,7 +74,7 @@ TEST_F(SimulatePlanTest, AProfileOfAnotherModelIsRefused) {
                              HasSubstr("--profile"))));
 }
 
-TEST_F(SimulatePlanTest, NumbersThatNoMachineHasAreNoProfile) {
+TEST_F(SimulatePlanTest, ImpossibleNumbersAreRejected) {
   Profile profile = ProfileBuilder().Build();
   profile.mutable_transfers(0)->set_latency_seconds(-1);
   EXPECT_OK(WriteFile(dir_ / "profile.textproto", TextOf(profile)));
@@ -84,7 +84,7 @@ TEST_F(SimulatePlanTest, NumbersThatNoMachineHasAreNoProfile) {
                              HasSubstr("transfers[0]"))));
 }
 
-TEST_F(SimulatePlanTest, ErrorsNameTheWrongInput) {
+TEST_F(SimulatePlanTest, ErrorsNameTheInvalidInput) {
   options_.devices = "many";
   EXPECT_THAT(SimulatePlan(options_, out_),
               StatusIs(absl::StatusCode::kInvalidArgument,
@@ -103,7 +103,7 @@ TEST_F(SimulatePlanTest, ErrorsNameTheWrongInput) {
   EXPECT_FALSE(SimulatePlan(options_, out_).ok());
 }
 
-TEST_F(SimulatePlanTest, AProfileThatIsNotBesideThePlanIsAskedFor) {
+TEST_F(SimulatePlanTest, MissingProfilesAreRequested) {
   options_.plan = dir_ / "alone.textproto";
   ASSERT_OK(WriteFile(options_.plan, TextOf(plan_)));
   ASSERT_OK(RemoveAll(dir_ / "profile.textproto"));

@@ -36,7 +36,7 @@ Probe ProbeOf(const ProbeSettings& settings, Probe::Outcome outcome) {
   return probe;
 }
 
-TEST(KnownProbesTest, AProbeThatDidNotEndIsHopelessWithAnyThreads) {
+TEST(KnownProbesTest, UnfinishedProbesAreHopelessWithAnyThreads) {
   ProbeSettings settings = Asked();
   settings.set_precision(RoleConfig::BFLOAT16);
   Profile profile;
@@ -47,7 +47,7 @@ TEST(KnownProbesTest, AProbeThatDidNotEndIsHopelessWithAnyThreads) {
   EXPECT_FALSE(IsHopeless(profile, settings));
 }
 
-TEST(KnownProbesTest, TheSlowestOfThePrecisionTellsHowLongAnotherTakes) {
+TEST(KnownProbesTest, SlowestProbeOfThePrecisionSetsTheEstimate) {
   ProbeSettings settings = Asked();
   settings.set_batch_size(32);
   Profile profile;
@@ -64,7 +64,7 @@ TEST(KnownProbesTest, TheSlowestOfThePrecisionTellsHowLongAnotherTakes) {
   add(RoleConfig::FLOAT32, 1, 2);
   settings.set_batch_size(64);
   EXPECT_EQ(LikelyRoundSeconds(profile, settings), 4);
-  settings.set_precision(RoleConfig::BFLOAT16);  // there is none
+  settings.set_precision(RoleConfig::BFLOAT16);  // not measured
   EXPECT_EQ(LikelyRoundSeconds(profile, settings), 4);
   settings.set_batch_size(32);
   add(RoleConfig::BFLOAT16, 1, 9);
@@ -76,7 +76,7 @@ TEST(KnownProbesTest, TheSlowestOfThePrecisionTellsHowLongAnotherTakes) {
   EXPECT_EQ(LikelyRoundSeconds(profile, settings), 4);
 }
 
-TEST(KnownProbesTest, ALargerBatchThanOneThatDidNotFitIsHopeless) {
+TEST(KnownProbesTest, BatchesAboveAFailedBatchAreHopeless) {
   ProbeSettings settings = Asked();
   settings.set_batch_size(32);
   Profile profile;
@@ -93,7 +93,7 @@ TEST(KnownProbesTest, ALargerBatchThanOneThatDidNotFitIsHopeless) {
   EXPECT_FALSE(IsHopeless(profile, settings));
 }
 
-TEST(KnownProbesTest, OpenIsWhatIsNeitherAnsweredNorHopeless) {
+TEST(KnownProbesTest, OpenQuestionsAreNeitherAnsweredNorHopeless) {
   const std::vector<ProbeQuestion> all = ProbeList(SmokeRecipe(), /*cores=*/2);
   Profile profile;
   EXPECT_EQ(OpenQuestions(profile, all).size(), all.size());

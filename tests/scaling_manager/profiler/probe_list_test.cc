@@ -34,7 +34,7 @@ RunConfig Recipe(const std::string& name, std::vector<std::string> sets = {}) {
   return EffectiveConfig(*config);
 }
 
-// The recipe in SNAPSHOT mode with one thread per role, as these tests expect.
+// Returns the recipe in SNAPSHOT mode with one thread per role.
 RunConfig Dcgan64() {
   return Recipe("dcgan_64", {"schedule.feedback=SNAPSHOT",
                              "generator.threads=1", "discriminator.threads=1"});
@@ -54,7 +54,7 @@ ProbeSettings FirstOf(const RunConfig& recipe) {
   return ProbeList(recipe, 2).front().together.front();
 }
 
-TEST(ProbeListTest, OnGpusThreadsAndCompanyAreNoQuestions) {
+TEST(ProbeListTest, OnGpusThreadsAndContentionAreNoQuestions) {
   const RunConfig on_cores = Recipe("dcgan_64");
   const RunConfig on_gpus =
       Recipe("dcgan_64",
@@ -68,7 +68,7 @@ TEST(ProbeListTest, OnGpusThreadsAndCompanyAreNoQuestions) {
   EXPECT_LT(list.size(), ProbeList(on_cores, 16).size());
 }
 
-TEST(ProbeListTest, BeginsWithBothRolesAsInTheRecipe) {
+TEST(ProbeListTest, BeginsWithBothRolesOfTheRecipe) {
   const auto list = ProbeList(Dcgan64(), 2);
   ASSERT_GE(list.size(), 20u);
   EXPECT_EQ(ToString(list[0].together.front()),
@@ -81,7 +81,7 @@ TEST(ProbeListTest, BeginsWithBothRolesAsInTheRecipe) {
   }
 }
 
-TEST(ProbeListTest, AsksAllThatAPlanMayNeed) {
+TEST(ProbeListTest, HasAllQuestionsThatAPlanMayNeed) {
   const auto texts = Texts(ProbeList(Dcgan64(), 2));
   const std::string d = "discriminator, batch ";
   const std::string kernels = ", FLOAT32, CHANNELS_LAST, ";
@@ -116,8 +116,8 @@ TEST(ProbeListTest, AsksAllThatAPlanMayNeed) {
       << "each is asked once";
 }
 
-// A budget ends somewhere in the list: what many predictions rest on is before
-// what few plans change.
+// A budget may end anywhere in the list, so questions that many predictions
+// need come before questions that few plans need.
 TEST(ProbeListTest, SmallerBatchesComeBeforeOtherKernels) {
   const auto texts = Texts(ProbeList(Dcgan64(), 2));
   const auto first_of = [&](const std::string& part) {
@@ -133,7 +133,6 @@ TEST(ProbeListTest, SmallerBatchesComeBeforeOtherKernels) {
   }
 }
 
-// Every question is one that a worker can be asked.
 TEST(ProbeListTest, AllConfigsAreValid) {
   for (const char* const name :
        {"mlp_smoke", "dcgan_64", "wgan_gp_64", "biggan_128", "cifar10_sngan",
@@ -155,7 +154,7 @@ TEST(ProbeListTest, OneCoreHasNoContention) {
               Not(Contains(HasSubstr("beside"))));
 }
 
-TEST(ProbeListTest, ModesThatALossCannotHaveAreLeftOut) {
+TEST(ProbeListTest, UnsupportedModesAreLeftOut) {
   const auto texts =
       Texts(ProbeList(Recipe("mlp_smoke", {"loss=RELATIVISTIC_PAIRED",
                                            "schedule.feedback=IMAGE_GRADIENT"}),
@@ -164,13 +163,13 @@ TEST(ProbeListTest, ModesThatALossCannotHaveAreLeftOut) {
   EXPECT_THAT(texts, Contains(HasSubstr("FUSED")));
 }
 
-TEST(ProbeListTest, AWorkerOfAFleetHasItsShareOfTheBatch) {
+TEST(ProbeListTest, FleetWorkersHaveTheirShareOfTheBatch) {
   const RunConfig recipe =
       Recipe("mlp_smoke", {"discriminator.workers=2", "generator.workers=2"});
   EXPECT_EQ(FirstOf(recipe).batch_size(), 8);
 }
 
-TEST(ProbeListTest, AConfigAsksWhatTheSettingsSay) {
+TEST(ProbeListTest, ConfigHasTheSettings) {
   const RunConfig recipe =
       Recipe("mlp_smoke", {"schedule.lag=3", "discriminator.precision=AUTO",
                            "generator.optimizer.optimism=1"});
@@ -193,7 +192,7 @@ TEST(ProbeListTest, AConfigAsksWhatTheSettingsSay) {
   EXPECT_EQ(config.samples().every_rounds(), 0);
 }
 
-TEST(ProbeLineTest, ALineSaysWhatWasMeasuredOrWhyNot) {
+TEST(ProbeLineTest, LineHasTheResultOrTheReason) {
   Probe probe;
   probe.mutable_settings()->set_role(GENERATOR);
   probe.mutable_settings()->set_batch_size(64);
@@ -216,7 +215,7 @@ TEST(ProbeLineTest, ALineSaysWhatWasMeasuredOrWhyNot) {
             "was killed by signal 9");
 }
 
-TEST(ProbeLineTest, ATransfer) {
+TEST(ProbeLineTest, TransfersHaveALine) {
   TransferProfile transfer;
   transfer.set_kind(TransferProfile::EXCHANGE_SOCKET);
   transfer.set_latency_seconds(95e-6);

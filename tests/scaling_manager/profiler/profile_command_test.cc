@@ -34,7 +34,7 @@ constexpr char kHangingRecipe[] = R"(
   generator { network { mlp { hidden: 4 } } batch_size: 8 }
   discriminator { network { mlp { hidden: 4 } } batch_size: 8 })";
 
-// Its workers say that they have started, and no more.
+// The workers only report that they have started.
 class ProfileCommandTest : public ::testing::Test {
  protected:
   ProfileCommandTest() {
@@ -68,13 +68,13 @@ class ProfileCommandTest : public ::testing::Test {
   ProfileRequest request_;
 };
 
-TEST_F(ProfileCommandTest, CtrlCEndsIt) {
+TEST_F(ProfileCommandTest, CtrlCEndsTheProfile) {
   EXPECT_THAT(RunInterrupted(), StatusIs(absl::StatusCode::kCancelled,
                                          HasSubstr("same command resumes")));
 }
 
 // Either of the two threads that wait for signals may receive the signal.
-TEST_F(ProfileCommandTest, CtrlCEndsItInACommandThatHearsSignals) {
+TEST_F(ProfileCommandTest, CtrlCEndsTheProfileOfACommandThatHandlesSignals) {
   for (int i = 0; i < 5; ++i) {
     std::filesystem::remove(started_);
     const InterruptibleReads reads;

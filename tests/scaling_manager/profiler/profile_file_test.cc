@@ -60,7 +60,7 @@ class ProfileFileTest : public ::testing::Test {
   const TempDir cache_;
 };
 
-TEST_F(ProfileFileTest, AWrittenProfileIsReadUnchanged) {
+TEST_F(ProfileFileTest, ProfilesAreReadAsWritten) {
   const Profile profile = SomeProfile();
   const std::string path = cache_ / "a.textproto";
   ASSERT_OK(WriteProfile(path, profile));
@@ -81,7 +81,7 @@ TEST_F(ProfileFileTest, ErrorsNameTheInvalidProfile) {
                              HasSubstr("recipe"))));
 }
 
-TEST_F(ProfileFileTest, NumbersThatCannotBeAreListed) {
+TEST_F(ProfileFileTest, ImpossibleNumbersAreListed) {
   Profile profile = SomeProfile();
   Probe& probe = *profile.mutable_probes(0);
   probe.mutable_settings()->set_batch_size(0);
@@ -94,7 +94,7 @@ TEST_F(ProfileFileTest, NumbersThatCannotBeAreListed) {
                              HasSubstr("transfers[0].bytes_per_second"))));
 }
 
-TEST_F(ProfileFileTest, NumbersThatNoMachineHasAreNamed) {
+TEST_F(ProfileFileTest, ImplausibleNumbersAreNamed) {
   Profile profile = SomeProfile();
   Probe& probe = *profile.mutable_probes(0);
   probe.mutable_settings()->set_threads(99999);
@@ -107,7 +107,7 @@ TEST_F(ProfileFileTest, NumbersThatNoMachineHasAreNamed) {
                              HasSubstr("probes[0].round.repetitions -1"))));
 }
 
-TEST_F(ProfileFileTest, ARecipeThatCannotBeTrainedIsNone) {
+TEST_F(ProfileFileTest, ProfilesWithAnInvalidRecipeAreRejected) {
   Profile profile = SomeProfile();
   profile.mutable_recipe()->clear_rounds();
   EXPECT_THAT(ParseProfile(ProfileText(profile), "p"),
@@ -115,7 +115,7 @@ TEST_F(ProfileFileTest, ARecipeThatCannotBeTrainedIsNone) {
                        AllOf(HasSubstr("p: recipe"), HasSubstr("rounds"))));
 }
 
-TEST_F(ProfileFileTest, TheCacheKnowsAProfileByItsFingerprint) {
+TEST_F(ProfileFileTest, CacheFindsProfilesByFingerprint) {
   const Profile profile = SomeProfile();
   const std::string path = CachedProfilePath(profile.fingerprint());
   EXPECT_THAT(path, AllOf(StartsWith(cache_.path() + "/gandem/profiles/"),

@@ -20,7 +20,7 @@ using ::gandem::testing::PlacementOf;
 using ::gandem::testing::PlannedConfig;
 using ::gandem::testing::ProfileBuilder;
 
-// A tenth of a second for a batch of images of 4 KiB, and as much for a critic.
+// A batch of 64 images of 4 KiB takes 1/8 s, a critic of 1 MiB 1/2 s.
 constexpr double kSlowLink = 1 << 21;
 
 struct PipelineCase {
@@ -28,9 +28,9 @@ struct PipelineCase {
   std::vector<std::string> sets = {};
   double latency = 0;  // ticks
   double bytes_per_second = 1 << 30;
-  double generator = 1;      // its times are multiplied by it
-  double discriminator = 1;  // the same
-  double seconds = 0;        // ticks of a round, by hand; 0: not worked out
+  double generator = 1;      // factor on its times
+  double discriminator = 1;  // factor on its times
+  double seconds = 0;        // ticks of a round, computed by hand; 0: none
 };
 
 class PipelineTest : public ::testing::TestWithParam<PipelineCase> {
@@ -46,7 +46,7 @@ class PipelineTest : public ::testing::TestWithParam<PipelineCase> {
     Machines machines = HostsOf(2, 1);
     machines.mutable_link()->set_bytes_per_second(param.bytes_per_second);
     machines.mutable_link()->set_latency_seconds(param.latency * kTick);
-    // The parameters of the discriminator, a MiB, travel in SNAPSHOT.
+    // With SNAPSHOT, messages have the discriminator's parameters, 1 MiB.
     builder.profile().mutable_discriminator_state()->set_parameter_bytes(1
                                                                          << 20);
     return MakeRunShape(builder.Build(), machines, PlannedConfig(param.sets),
@@ -54,7 +54,7 @@ class PipelineTest : public ::testing::TestWithParam<PipelineCase> {
   }
 };
 
-TEST_P(PipelineTest, TheSimulationAgreesToTheLastBit) {
+TEST_P(PipelineTest, SimulationAgreesToTheLastBit) {
   ASSERT_OK_AND_ASSIGN(const RunShape shape, Shape());
   ASSERT_OK_AND_ASSIGN(const SimulatedRounds rounds, SimulateRun(shape, {}));
   const double formula =
@@ -74,7 +74,7 @@ constexpr double kD = 64 * 6000 + 8192 + 1024;
 INSTANTIATE_TEST_SUITE_P(
     Snapshot, PipelineTest,
     ::testing::Values(
-        // Images wait for no real pass: 64 * 3000 of it is over.
+        // Images arrive during 64 * 3000 ticks of training on real images.
         PipelineCase{.name = "Lag0",
                      .sets = {"schedule.lag=0"},
                      .seconds = kG + kD - 64 * 3000 + 256 + 1024},
@@ -121,8 +121,7 @@ INSTANTIATE_TEST_SUITE_P(
         PipelineCase{
             .name = "ImageGradientLag0",
             .sets = {"schedule.feedback=IMAGE_GRADIENT", "schedule.lag=0"}},
-        // The generator's round has an answer of 64 * 2000 in it, the
-        // discriminator's too.
+        // Each role's round includes an answer of 64 * 2000.
         PipelineCase{
             .name = "ImageGradientLag1",
             .sets = {"schedule.feedback=IMAGE_GRADIENT", "schedule.lag=1"},
@@ -137,8 +136,7 @@ INSTANTIATE_TEST_SUITE_P(
             .latency = 5000,
             .generator = 4,
             .seconds = 4 * 64 * 3000 + 8192 + 64 * 2000 + 2 * 256 + 2 * 5000},
-        // An mlp has no batch norm: one backward pass, so that the answer
-        // leaves at its end.
+        // Without batch norm, the answer is sent at the end of one pass.
         PipelineCase{.name = "FusedOnePass",
                      .sets = {"schedule.feedback=FUSED"},
                      .seconds = 64 * 3000 + 8192 + 64 * 4000 + 2 * 256},

@@ -23,7 +23,7 @@ using ::testing::AllOf;
 using ::testing::DoubleEq;
 using ::testing::HasSubstr;
 
-TEST(RoleCostsTest, TakesTheFeedbackModeIntoAccount) {
+TEST(RoleCostsTest, CostsDependOnTheFeedbackMode) {
   const Profile profile = ProfileBuilder().Build();
   RoleSettings settings = {.role = DISCRIMINATOR, .threads = 1};
   ASSERT_OK_AND_ASSIGN(const RoleCosts snapshot,
@@ -37,11 +37,10 @@ TEST(RoleCostsTest, TakesTheFeedbackModeIntoAccount) {
               DoubleEq(64 * 4000 * kTick));
 }
 
-// A profile has the time of a whole step.
-TEST(RoleCostsTest, AMicroBatchIsItsPartOfTheStep) {
+TEST(RoleCostsTest, MicroBatchesCostTheirShareOfTheStep) {
   constexpr double kSecondsAnImage = 3000 * kTick;
   Profile profile;
-  // Four passes of 16 images; one of 4 and one of 2.
+  // One probe has four passes of 16 images, the other has passes of 4 and 2.
   for (const auto& [batch, micro_batch] :
        {std::pair(64, 16), std::pair(6, 4)}) {
     Probe& probe = *profile.add_probes();
@@ -77,7 +76,7 @@ TEST(RoleCostsTest, AMicroBatchIsItsPartOfTheStep) {
 }
 
 // A step of 64 images takes 0.3 s longer in four passes than in one.
-TEST(RoleCostsTest, CuttingAStepIsMeasured) {
+TEST(RoleCostsTest, CutsAreMeasured) {
   Profile profile = ProfileBuilder().Build();
   Probe cut;
   for (Probe& probe : *profile.mutable_probes()) {
@@ -113,9 +112,9 @@ TEST(RoleCostsTest, CuttingAStepIsMeasured) {
   }
 }
 
-// A single measurement may be disturbed, so that the cost is the mean over all
-// threads, as a fraction of the step.
-TEST(RoleCostsTest, TheCostOfACutIsTheMeanOverAllThreads) {
+// A single measurement may be disturbed, so the cost is the mean over all
+// thread counts, as a fraction of the step.
+TEST(RoleCostsTest, CostOfACutIsTheMeanOverAllThreadCounts) {
   Profile profile = ProfileBuilder().Threads({1, 2}).Build();
   std::vector<Probe> cuts;
   for (Probe& probe : *profile.mutable_probes()) {
@@ -146,9 +145,9 @@ TEST(RoleCostsTest, TheCostOfACutIsTheMeanOverAllThreads) {
   }
 }
 
-// For FUSED and for two threads, a profile has only the recipe's batch. Half of
-// the batch takes more than half of the time.
-TEST(RoleCostsTest, OneSizeHasTheShapeOfAnotherModeOrOfOtherThreads) {
+// For FUSED and for two threads, the profile has only the recipe's batch. Half
+// of the batch takes more than half of the time.
+TEST(RoleCostsTest, OneSizeTakesTheShapeOfAnotherModeOrThreadCount) {
   Profile profile = ProfileBuilder().Threads({1, 2}).Build();
   auto& probes = *profile.mutable_probes();
   LeaveOneSize(profile);
@@ -180,7 +179,7 @@ TEST(RoleCostsTest, OneSizeHasTheShapeOfAnotherModeOrOfOtherThreads) {
 }
 
 // Probes beside the other role have only the recipe's batch, too.
-TEST(RoleCostsTest, CompanyAtOneSizeHasTheShapeOfNone) {
+TEST(RoleCostsTest, ContendedTimesTakeTheShapeOfUncontendedTimes) {
   Profile profile = ProfileBuilder().Beside(1.5).Build();
   auto& probes = *profile.mutable_probes();
   EraseProbes(profile, [](const Probe& probe) {
@@ -220,7 +219,7 @@ TEST(RoleCostsTest, ImagesWithoutAGraphTakeAsLongAsWithOne) {
             times.Of(OperationTime::FORWARD, 16));
 }
 
-TEST(RoleCostsTest, CompanyIsMeasured) {
+TEST(RoleCostsTest, ContentionIsMeasured) {
   const Profile profile = ProfileBuilder().Beside(1.5).Build();
   ASSERT_OK_AND_ASSIGN(
       const RoleCosts times,
@@ -230,7 +229,7 @@ TEST(RoleCostsTest, CompanyIsMeasured) {
 }
 
 // Only the recipe's kernels are probed beside the other role.
-TEST(RoleCostsTest, OtherKernelsFindAsMuchCompany) {
+TEST(RoleCostsTest, ContentionIsTheSameForOtherKernels) {
   Profile profile = ProfileBuilder().Build();
   for (Probe& probe : *profile.mutable_probes()) {
     probe.mutable_round()->set_median_seconds(0.5);
@@ -254,12 +253,12 @@ TEST(RoleCostsTest, OtherKernelsFindAsMuchCompany) {
   EXPECT_THAT(cost.beside, DoubleEq(1.5 * cost.alone));
 }
 
-TEST(RoleCostsTest, TimeOutsideOfOperationsIsTheRest) {
+TEST(RoleCostsTest, TimeOutsideOperationsIsTheRest) {
   ProfileBuilder builder;
   Profile profile = builder.Build();
   for (Probe& probe : *profile.mutable_probes()) {
     if (probe.settings().role() != DISCRIMINATOR) continue;
-    // Real, generated and answered images, and 0.25 s.
+    // Real, generated and answered images, and a rest of 0.25 s.
     const double images = static_cast<double>(probe.settings().batch_size());
     const bool is_fused = probe.settings().feedback() == ScheduleConfig::FUSED;
     probe.mutable_round()->set_median_seconds(
@@ -275,10 +274,9 @@ TEST(RoleCostsTest, TimeOutsideOfOperationsIsTheRest) {
   }
 }
 
-// If the machine was slower while one mode was probed, rounds of that mode are
-// not predicted to be slower. Operations that only one mode has keep their own
-// times.
-TEST(RoleCostsTest, AllModesKnowWhatAllDo) {
+// Rounds of a mode that was probed on a slower machine are not predicted to be
+// slower. Operations that only one mode has keep their own times.
+TEST(RoleCostsTest, CommonOperationsUseAllModes) {
   Profile profile = ProfileBuilder().Build();
   for (Probe& probe : *profile.mutable_probes()) {
     const bool is_fused = probe.settings().feedback() == ScheduleConfig::FUSED;
@@ -318,7 +316,7 @@ TEST(RoleCostsTest, ErrorsNameTheMissingMeasurement) {
                      HasSubstr("gandem profile"))));
 }
 
-TEST(ProfileCostsTest, AreThoseOfTheirSettings) {
+TEST(ProfileCostsTest, CostsAreCachedBySettings) {
   const Profile profile = ProfileBuilder().Threads({1, 2}).Build();
   const ProfileCosts costs(profile);
   for (const Role role : {GENERATOR, DISCRIMINATOR}) {
@@ -344,7 +342,7 @@ TEST(ProfileCostsTest, AreThoseOfTheirSettings) {
   }
 }
 
-TEST(ProfileCostsTest, AMissingMeasurementStaysMissing) {
+TEST(ProfileCostsTest, MissingMeasurementsStayMissing) {
   const Profile profile = ProfileBuilder().Build();
   const ProfileCosts costs(profile);
   for (int i = 0; i < 2; ++i) {

@@ -21,7 +21,7 @@ RunConfig RulesConfig(const std::string& text) {
   return config;
 }
 
-TEST(OptimizerRulesTest, ARecipesValuesStayExceptForTheLag) {
+TEST(OptimizerRulesTest, OnlyTheLagChangesTheRecipesValues) {
   RunConfig config = RulesConfig(R"(
     schedule { lag: 1 }
     generator {
@@ -51,7 +51,7 @@ TEST(OptimizerRulesTest, ARecipesValuesStayExceptForTheLag) {
 }
 
 // The default optimizer family is Adam.
-TEST(OptimizerRulesTest, ARoleWithoutAFamilyFollowsAsAdamDoes) {
+TEST(OptimizerRulesTest, RolesWithoutAFamilyFollowAdam) {
   RunConfig config = RulesConfig(R"(
     schedule { lag: 2 }
     generator { network { mlp {} } batch_size: 64 }

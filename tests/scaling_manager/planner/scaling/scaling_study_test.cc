@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// One generator and one discriminator, a host for both.
+// Returns a plan of one generator and one discriminator on one host.
 Plan PairPlan(const std::vector<std::string>& sets = {}) {
   Plan plan;
   Candidate& candidate = *plan.add_candidates();
@@ -46,7 +46,7 @@ ProfileBuilder Builder() {
   return builder;
 }
 
-TEST(ParseDevicesTest, RangesAreDoubled) {
+TEST(ParseDevicesTest, RangesContainPowersOfTwo) {
   EXPECT_THAT(*ParseDevices("1..8"), ElementsAre(1, 2, 4, 8));
   EXPECT_THAT(*ParseDevices("3..10"), ElementsAre(3, 6, 10));
   EXPECT_THAT(*ParseDevices("64,8,8"), ElementsAre(8, 64));
@@ -54,7 +54,7 @@ TEST(ParseDevicesTest, RangesAreDoubled) {
   EXPECT_THAT(*ParseDevices("7..7"), ElementsAre(7));
 }
 
-TEST(ParseDevicesTest, ErrorsNameTheWrongNumber) {
+TEST(ParseDevicesTest, ErrorsNameTheInvalidNumber) {
   const auto kInvalid = absl::StatusCode::kInvalidArgument;
   EXPECT_THAT(ParseDevices("1..x"),
               StatusIs(kInvalid, HasSubstr("'x' is not a number from 1 to")));
@@ -80,7 +80,6 @@ TEST(ScalePlanTest, KeepsProportionsAndHosts) {
   EXPECT_EQ(scaled.config.generator().batch_size(), 256);
   ASSERT_THAT(scaled.machines.hosts(), SizeIs(4));
   ASSERT_THAT(scaled.placement.workers(), SizeIs(12));
-  // Each host has one generator.
   for (int host = 0; host < 4; ++host) {
     int generators = 0;
     for (int i = 3 * host; i < 3 * host + 3; ++i) {
@@ -92,8 +91,8 @@ TEST(ScalePlanTest, KeepsProportionsAndHosts) {
   }
 }
 
-// In the plan the workers with all threads of a host are alone on it.
-TEST(ScalePlanTest, ThreadsAreNoMoreThanAHostHas) {
+// Each worker of the plan is alone on its host and uses all of its threads.
+TEST(ScalePlanTest, ThreadsAreLimitedToTheHostsCores) {
   Plan plan = PairPlan({"discriminator.workers=2"});
   *plan.mutable_candidates(0)->mutable_placement() =
       PlacementOf({"D b", "G a", "D a"});
@@ -154,7 +153,7 @@ TEST(StudyScalingTest, EfficiencyFallsWithTheSizeOfSums) {
   EXPECT_GT(rows.back().efficiency, 0.9);
 }
 
-TEST(StudyScalingTest, RowsThatCannotBeSayWhy) {
+TEST(StudyScalingTest, ImpossibleRowsHaveAReason) {
   StudyOptions options = {.devices = {2, 256}};
   ASSERT_OK_AND_ASSIGN(
       const std::vector<ScalingRow> rows,
@@ -171,7 +170,7 @@ TEST(StudyScalingTest, RowsThatCannotBeSayWhy) {
                HasSubstr("candidates is empty")));
 }
 
-// Weak and strong scaling of `gandem simulate` are two of these, in 10 s.
+// `gandem simulate` runs two such studies, weak and strong scaling, in 10 s.
 TEST(StudyScalingTest, AThousandDevicesTakeSeconds) {
   const std::clock_t begin = std::clock();
   StudyOptions options = {.devices = *ParseDevices("1..1024"), .jitter = 0.05};
@@ -185,7 +184,7 @@ TEST(StudyScalingTest, AThousandDevicesTakeSeconds) {
   EXPECT_LT((std::clock() - begin) / CLOCKS_PER_SEC, 60);
 }
 
-TEST(MeasuredJitterTest, IsThatOfRounds) {
+TEST(MeasuredJitterTest, JitterIsThatOfTheRounds) {
   Profile profile = Builder().Build();
   EXPECT_EQ(MeasuredJitter(profile), 0);
   OperationTime& round = *profile.mutable_probes(0)->mutable_round();

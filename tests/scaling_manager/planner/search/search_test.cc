@@ -43,8 +43,7 @@ bool IsColocatedFirst(const Plan& plan) {
   return First(plan).placement().workers(0).role() == COLOCATED;
 }
 
-// The most useful images per second among all shapes that a person could write
-// down.
+// Returns the most useful images per second among all shapes, listed by hand.
 double BestByHand(const FakeNumbers& numbers, const Machines& machines) {
   double best = 0;
   SearchChoice choice;
@@ -79,7 +78,7 @@ double BestByHand(const FakeNumbers& numbers, const Machines& machines) {
   return best;
 }
 
-TEST(SearchTest, TheFirstIsTheBestOfAllShapes) {
+TEST(SearchTest, FirstCandidateIsTheBestOfAllShapes) {
   for (const double discriminator : {0.3e-3, 1e-3, 5e-3}) {
     for (const double judge : {0.1e-3, 1e-3}) {
       const FakeNumbers numbers = {.discriminator = discriminator,
@@ -94,7 +93,7 @@ TEST(SearchTest, TheFirstIsTheBestOfAllShapes) {
   }
 }
 
-TEST(SearchTest, AHeavyDiscriminatorGetsMoreWorkers) {
+TEST(SearchTest, HeavyDiscriminatorsGetMoreWorkers) {
   const FakeNumbers numbers = {.generator = 1e-3, .discriminator = 7e-3};
   ASSERT_OK_AND_ASSIGN(const Plan plan, FindPlan(FakeRequest(FakeMachines(8)),
                                                  FakeModels(numbers)));
@@ -106,7 +105,7 @@ TEST(SearchTest, AHeavyDiscriminatorGetsMoreWorkers) {
 }
 
 // The rough ranking is wrong by a sixth between neighbors.
-TEST(SearchTest, TheBestTwentyOfTheRankingArePredicted) {
+TEST(SearchTest, BestTwentyOfTheRankingAreSimulated) {
   for (const double discriminator : {0.3e-3, 5e-3}) {
     const FakeNumbers numbers = {.discriminator = discriminator};
     const Machines machines = FakeMachines(2, /*hosts=*/12);
@@ -137,7 +136,7 @@ TEST(SearchTest, TheBestTwentyOfTheRankingArePredicted) {
   }
 }
 
-TEST(SearchTest, WhyNothingCanBePredictedExactlyIsSaid) {
+TEST(SearchTest, ErrorsOfExactPredictionsAreReported) {
   PlanModels models = FakeModels({});
   models.predict = [](const ProfileCosts&, const Machines&, const RunConfig&,
                       const Placement&) -> absl::StatusOr<Prediction> {
@@ -148,7 +147,7 @@ TEST(SearchTest, WhyNothingCanBePredictedExactlyIsSaid) {
                        HasSubstr("the simulation is stuck")));
 }
 
-TEST(SearchTest, WhyNothingCanBePredictedRoughlyIsSaid) {
+TEST(SearchTest, ErrorsOfRoughPredictionsAreReported) {
   PlanModels models = FakeModels({});
   models.predict_roughly = [](const ProfileCosts&, const Machines&,
                               const RunConfig&,
@@ -160,9 +159,8 @@ TEST(SearchTest, WhyNothingCanBePredictedRoughlyIsSaid) {
                        HasSubstr("no probe of it")));
 }
 
-TEST(SearchTest, ColocatedWinsWhereAllThreadsHelpIt) {
-  // Two processes of one thread each do what one of two threads does, and need
-  // more images for their lag.
+TEST(SearchTest, ColocatedWinsIfAllThreadsHelp) {
+  // Two processes of one thread are as fast, but need more images for the lag.
   const PlanRequest request =
       FakeRequest(FakeMachines(2), Plan::TIME_TO_QUALITY, {}, FakeRecipe(),
                   FakeProfile({1, 2}));
@@ -180,7 +178,7 @@ TEST(SearchTest, ColocatedWinsWhereAllThreadsHelpIt) {
                     HasSubstr("times as long to the same quality")));
 }
 
-TEST(SearchTest, TimesAreAgainstTheBestSynchronousRun) {
+TEST(SearchTest, TimesAreRelativeToTheBestSynchronousRun) {
   const Machines machines = FakeMachines(8);
   ASSERT_OK_AND_ASSIGN(const Plan plan,
                        FindPlan(FakeRequest(machines), FakeModels({})));
@@ -204,7 +202,7 @@ TEST(SearchTest, TimesAreAgainstTheBestSynchronousRun) {
   }
 }
 
-TEST(SearchTest, AtMostTenOfDifferentShapesWithAColocatedOne) {
+TEST(SearchTest, AtMostTenShapesIncludeAColocatedOne) {
   ASSERT_OK_AND_ASSIGN(const Plan plan,
                        FindPlan(FakeRequest(FakeMachines(8)), FakeModels({})));
   EXPECT_EQ(plan.candidates_size(), 10);
@@ -213,7 +211,6 @@ TEST(SearchTest, AtMostTenOfDifferentShapesWithAColocatedOne) {
   for (const Candidate& candidate : plan.candidates()) {
     names.insert(candidate.name());
     EXPECT_OK(ValidateRunConfig(candidate.config()));
-    // Every default is written out.
     EXPECT_EQ(EffectiveConfigText(candidate.config()),
               candidate.config().DebugString());
     if (candidate.placement().workers(0).role() == COLOCATED) ++colocated;
@@ -226,7 +223,7 @@ TEST(SearchTest, AtMostTenOfDifferentShapesWithAColocatedOne) {
   }
 }
 
-TEST(SearchTest, TheSameRequestHasTheSamePlan) {
+TEST(SearchTest, EqualRequestsHaveEqualPlans) {
   const PlanRequest request = FakeRequest(FakeMachines(4, /*hosts=*/3));
   const PlanModels models = FakeModels({.image_bytes = 1e4});
   ASSERT_OK_AND_ASSIGN(const Plan one, FindPlan(request, models));
@@ -234,7 +231,7 @@ TEST(SearchTest, TheSameRequestHasTheSamePlan) {
   EXPECT_EQ(one.DebugString(), two.DebugString());
 }
 
-TEST(SearchTest, ASlowLinkIsHiddenByLag) {
+TEST(SearchTest, SlowLinksAreHiddenByLag) {
   const FakeNumbers numbers = {
       .judge = 0.1e-3, .image_bytes = 1e6, .images_per_lag = 0.01};
   Machines machines = FakeMachines(1, /*hosts=*/2);
@@ -248,7 +245,7 @@ TEST(SearchTest, ASlowLinkIsHiddenByLag) {
   EXPECT_EQ(First(plan).config().schedule().lag(), 1);
 }
 
-TEST(SearchTest, LagsAreThoseThatWereAskedFor) {
+TEST(SearchTest, LagsAreInTheRequestedRange) {
   ASSERT_OK_AND_ASSIGN(
       const Plan plan,
       FindPlan(FakeRequest(FakeMachines(4), Plan::TIME_TO_QUALITY,
@@ -260,9 +257,8 @@ TEST(SearchTest, LagsAreThoseThatWereAskedFor) {
   }
 }
 
-TEST(SearchTest, ASlowHostIsLeftOut) {
-  // Three fast hosts, two of which train, beat four at the pace of the slow
-  // one.
+TEST(SearchTest, SlowHostsAreLeftOut) {
+  // Three fast hosts, two of which train, beat four hosts at a slow pace.
   Machines machines = FakeMachines(1, /*hosts=*/4);
   machines.mutable_hosts(1)->set_speed(0.3);
   ASSERT_OK_AND_ASSIGN(
@@ -294,8 +290,7 @@ TEST(SearchTest, MemoryIsNeverExceeded) {
   EXPECT_THAT(First(plan).name(), HasSubstr("micro-batch"));
 }
 
-// Steps are cut only where memory asks for it.
-TEST(SearchTest, AStepThatFitsIsNotCut) {
+TEST(SearchTest, StepsThatFitAreNotCut) {
   ASSERT_OK_AND_ASSIGN(const Plan plan,
                        FindPlan(FakeRequest(FakeMachines(2)), FakeModels({})));
   for (const Candidate& candidate : plan.candidates()) {
@@ -310,13 +305,12 @@ TEST(SearchTest, AStepThatFitsIsNotCut) {
   EXPECT_EQ(First(whole).config().discriminator().micro_batch(), 0);
 }
 
-TEST(SearchTest, TheBindingLimitIsNamedWithTheNearestValue) {
+TEST(SearchTest, BindingLimitIsNamedWithTheNearestValue) {
   Machines machines = FakeMachines(2);
   machines.mutable_hosts(0)->set_memory_bytes(50 << 20);
   const absl::Status status =
       FindPlan(FakeRequest(machines), FakeModels({})).status();
-  // One process with half of the batch, which a generator holds as a whole: 132
-  // MiB and a reserve of 8 %.
+  // 132 MiB with half of the batch in one process, and a reserve of 8 %.
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
                                AllOf(HasSubstr("host0 has 50.0 MiB"),
                                      HasSubstr("colocated"),
@@ -337,7 +331,7 @@ TEST(SearchTest, TheBindingLimitIsNamedWithTheNearestValue) {
                              HasSubstr("or device_memory_bytes of --hosts"))));
 }
 
-TEST(SearchTest, AHostThatIsTooSmallIsLeftOut) {
+TEST(SearchTest, TooSmallHostsAreLeftOut) {
   Machines machines = FakeMachines(2, /*hosts=*/2);
   machines.mutable_hosts(0)->set_memory_bytes(50 << 20);
   machines.mutable_hosts(1)->set_memory_bytes(int64_t{64} << 30);
@@ -351,14 +345,14 @@ TEST(SearchTest, AHostThatIsTooSmallIsLeftOut) {
 }
 
 // Two processes of 164 MiB take more memory of a host than one process.
-TEST(SearchTest, TheLeastMemoryIsThatOfAHost) {
+TEST(SearchTest, LeastMemoryIsThatOfAHost) {
   SearchLimits limits;
   PlanRequest request = FakeRequest(FakeMachines(4), Plan::MEMORY, limits);
   ASSERT_OK_AND_ASSIGN(const Plan plan, FindPlan(request, FakeModels({})));
   EXPECT_TRUE(IsColocatedFirst(plan));
 }
 
-TEST(SearchTest, TheReasonOfTheModelIsGivenWhereNothingCanBePredicted) {
+TEST(SearchTest, ModelErrorsAreReportedIfNothingIsPredicted) {
   PlanModels models = FakeModels({});
   models.predict = [](const ProfileCosts&, const Machines&, const RunConfig&,
                       const Placement&) -> absl::StatusOr<Prediction> {
@@ -369,7 +363,7 @@ TEST(SearchTest, TheReasonOfTheModelIsGivenWhereNothingCanBePredicted) {
                        HasSubstr("no probe of the generator")));
 }
 
-TEST(SearchTest, SettingsThatCannotBeRunAreNotProposed) {
+TEST(SearchTest, InvalidSettingsAreNotProposed) {
   RunConfig recipe = FakeRecipe();
   recipe.mutable_schedule()->set_image_source(ScheduleConfig::FRESH);
   ASSERT_OK_AND_ASSIGN(
@@ -383,7 +377,7 @@ TEST(SearchTest, SettingsThatCannotBeRunAreNotProposed) {
   }
 }
 
-// A model in which large batches are cheap.
+// Returns models with a fixed time per step, so that large batches are cheap.
 PlanModels WithCostOfAStep(const FakeNumbers& numbers, double seconds) {
   PlanModels models = FakeModels(numbers);
   models.predict =
@@ -402,7 +396,7 @@ PlanModels WithCostOfAStep(const FakeNumbers& numbers, double seconds) {
   return models;
 }
 
-TEST(SearchTest, ThroughputTakesTheLargestBatchAndAsManyImages) {
+TEST(SearchTest, ThroughputUsesTheLargestBatchAndAsManyImages) {
   const PlanModels models = WithCostOfAStep({}, 0.1);
   ASSERT_OK_AND_ASSIGN(const Plan plan,
                        FindPlan(FakeRequest(FakeMachines(4), Plan::THROUGHPUT,
@@ -415,7 +409,7 @@ TEST(SearchTest, ThroughputTakesTheLargestBatchAndAsManyImages) {
   EXPECT_EQ(config.generator().optimizer().base_batch_size(), 64);
 }
 
-TEST(SearchTest, ABatchBeyondTheKneeIsNotTaken) {
+TEST(SearchTest, BatchesBeyondTheKneeAreNotChosen) {
   // Twice the batch is 1.9 times as fast and needs twice the images.
   ASSERT_OK_AND_ASSIGN(const Plan plan,
                        FindPlan(FakeRequest(FakeMachines(4)),
@@ -427,8 +421,8 @@ TEST(SearchTest, ABatchBeyondTheKneeIsNotTaken) {
   EXPECT_GT(First(free).config().discriminator().batch_size(), 64);
 }
 
-TEST(SearchTest, TheLeastMemoryIsThatOfSmallPasses) {
-  // Three generators of 22 images each; a discriminator of 64 needs no more.
+TEST(SearchTest, LeastMemoryIsThatOfSmallPasses) {
+  // Three generators have 22 images each, and a discriminator 64.
   ASSERT_OK_AND_ASSIGN(
       const Plan plan,
       FindPlan(FakeRequest(FakeMachines(1, /*hosts=*/4), Plan::MEMORY),
@@ -437,8 +431,8 @@ TEST(SearchTest, TheLeastMemoryIsThatOfSmallPasses) {
   EXPECT_LE(First(plan).prediction().discriminator_bytes(), 122 << 20);
 }
 
-TEST(SearchTest, TheSimplerOfTwoEqualCandidatesIsFirst) {
-  // The generator is nothing: 1 G + 1 D is 1 % faster than colocated.
+TEST(SearchTest, SimplerOfTwoEqualCandidatesIsFirst) {
+  // The generator costs almost nothing: 1 G + 1 D is 1 % faster than colocated.
   const FakeNumbers numbers = {
       .generator = 1e-5, .judge = 0, .images_per_lag = 0};
   ASSERT_OK_AND_ASSIGN(const Plan plan, FindPlan(FakeRequest(FakeMachines(2)),
@@ -468,7 +462,7 @@ TEST(SearchTest, OptimizersAreChosenBeforeThePredictions) {
             absl::StrCat("optimism ", First(plan).config().schedule().lag()));
 }
 
-TEST(SearchTest, ManyDevicesAskForFewPredictions) {
+TEST(SearchTest, ManyDevicesNeedFewPredictions) {
   std::atomic<int> asked = 0;
   PlanModels models = FakeModels({});
   const auto predict = models.predict;

@@ -37,7 +37,7 @@ std::vector<std::string> With(std::vector<std::string> sets,
   return sets;
 }
 
-// Each worker on a host of its own, generators first.
+// Each worker has its own host, generators first.
 struct Fleet {
   int generators = 1;
   int discriminators = 1;
@@ -80,7 +80,7 @@ const std::vector<Fleet>& Fleets() {
   return fleets;
 }
 
-// Every schedule that there is, in some form.
+// Returns all schedules, in some form.
 const std::vector<std::vector<std::string>>& Schedules() {
   static const auto& schedules = *new std::vector<std::vector<std::string>>{
       {"schedule.lag=0"},
@@ -128,7 +128,7 @@ TEST(SimulatedRunTest, EveryMessageIsTakenOnce) {
       EXPECT_LE(counts.critics_acknowledged, counts.critics_sent);
       if (config.schedule().consistency() == ScheduleConfig::EXACT) {
         EXPECT_LE(counts.images_taken, counts.images_sent);
-        // The lag limits how many images may pile up.
+        // The lag limits the number of waiting images.
         EXPECT_LE(counts.images_sent - counts.images_taken,
                   (config.schedule().lag() + 2) * of_round);
       }
@@ -136,8 +136,7 @@ TEST(SimulatedRunTest, EveryMessageIsTakenOnce) {
   }
 }
 
-// In every round, a rank computes for the sum of its operations' times, and
-// waits for the rest of the round.
+// In every round, a rank computes its operations and waits for the rest.
 TEST(SimulatedRunTest, WorkIsConserved) {
   for (const std::vector<std::string>& sets : Schedules()) {
     if (absl::StrContains(::testing::PrintToString(sets), "BOUNDED")) continue;
@@ -215,7 +214,7 @@ TEST(SimulatedRunTest, ColocatedRolesTakeTurns) {
   EXPECT_EQ(Total(rounds.generator_waits), 0);
 }
 
-TEST(SimulatedRunTest, ColocatedRoundsThatWereMeasuredCount) {
+TEST(SimulatedRunTest, MeasuredColocatedRoundsCount) {
   Profile profile = ProfileBuilder().Build();
   Probe& probe = *profile.add_probes();
   probe = profile.probes(0);
@@ -242,8 +241,8 @@ double ColocatedSeconds(const Profile& profile,
   return rounds.ok() ? rounds->round_seconds : 0;
 }
 
-// Each mode has a measured round of its own; one that has none is the sum of
-// its operations, whatever the others took.
+// A mode with measured rounds uses them. A mode without is the sum of its
+// operations, independent of other modes.
 TEST(SimulatedRunTest, ColocatedRoundsCountForTheirFeedbackMode) {
   constexpr struct {
     ScheduleConfig::FeedbackMode mode;
@@ -270,8 +269,8 @@ TEST(SimulatedRunTest, ColocatedRoundsCountForTheirFeedbackMode) {
             ColocatedSeconds(parts, ScheduleConfig::FUSED));
 }
 
-// Two workers that compute all the time on two cores are in each other's way.
-TEST(SimulatedRunTest, CompanyCosts) {
+// Two workers that compute all the time on two cores slow each other down.
+TEST(SimulatedRunTest, ContentionCosts) {
   const RunConfig config = PlannedConfig({"schedule.lag=2"});
   const auto seconds = [&config](double beside, int cores) {
     const auto shape =
@@ -291,13 +290,13 @@ TEST(SimulatedRunTest, CompanyCosts) {
   // A third of the free cores is busy.
   EXPECT_THAT(seconds(1.25, 4),
               DoubleNear(64 * (6000 + 5000 * 0.25 / 3) * kTick, 1e-9));
-  // On one core they take turns, and lose a tenth by that while both compute.
+  // On one core they take turns, and lose a tenth while both compute.
   EXPECT_THAT(seconds(1, 1),
               DoubleNear(64 * (1.1 * 10000 + 1000) * kTick, 1e-9));
 }
 
-// While one role gets ahead of the other neither waits, and later one does.
-TEST(SimulatedRunTest, ALeadIsUsedUpBeforeRoundsCount) {
+// While one role gets ahead of the other, neither waits; later one waits.
+TEST(SimulatedRunTest, LeadIsUsedUpBeforeRoundsCount) {
   // Images are used twice until the generator, 7 % slower, is too far behind.
   ASSERT_OK_AND_ASSIGN(
       const SimulatedRounds bounded,
@@ -307,7 +306,7 @@ TEST(SimulatedRunTest, ALeadIsUsedUpBeforeRoundsCount) {
                /*bytes_per_second=*/1e15, /*latency=*/0,
                ProfileBuilder().Scale(GENERATOR, 1.284)));
   EXPECT_THAT(bounded.round_seconds, DoubleNear(64 * 6420 * kTick, 1e-6));
-  // On one host: a generator that waits disturbs nobody.
+  // On one host, a generator that waits slows no other worker down.
   const auto shape =
       MakeRunShape(ProfileBuilder().Beside(1.25).Scale(GENERATOR, 1.08).Build(),
                    HostsOf(1, 2), PlannedConfig({"schedule.lag=3"}),
@@ -337,7 +336,7 @@ TEST(SimulatedRunTest, GradientsHideBehindTheBackwardPass) {
       seconds(1 << 24, {"discriminator.sync.bucket_bytes=1048576"});
   EXPECT_THAT(slow.round_seconds, Gt(work));
   EXPECT_GT(slow.discriminator_waits[static_cast<size_t>(RoleWait::kFleet)], 0);
-  // Half of the bytes, and half as often.
+  // Half of the bytes per sum, and half as many sums.
   EXPECT_LT(
       seconds(1 << 24, {"discriminator.sync.wire=BFLOAT16"}).round_seconds,
       slow.round_seconds);
@@ -350,7 +349,7 @@ TEST(SimulatedRunTest, GradientsHideBehindTheBackwardPass) {
 
 TEST(SimulatedRunTest, RealImagesMayBeLate) {
   ProfileBuilder builder;
-  // A batch of 64 takes 1 s of a thread.
+  // A batch of 64 takes one thread 1 s.
   builder.profile().set_images_per_decode_thread_second(64);
   const auto rounds_of = [&builder](int cores) {
     const auto shape = MakeRunShape(builder.Build(), HostsOf(1, cores),
@@ -366,7 +365,7 @@ TEST(SimulatedRunTest, RealImagesMayBeLate) {
       DoubleNear(1 - 64 * 6000 * kTick, 1e-9));
   EXPECT_THAT(rounds_of(4).round_seconds, DoubleNear(0.5, 1e-9));
   EXPECT_THAT(rounds_of(8).round_seconds, DoubleNear(64 * 6000 * kTick, 1e-9));
-  // Decoding without a core of its own takes time from the worker's core.
+  // Decoding without a free core takes time from the worker's core.
   EXPECT_THAT(rounds_of(2).round_seconds, Gt(1));
 }
 
@@ -384,7 +383,7 @@ TEST(SimulatedRunTest, BytesBetweenHostsAreCounted) {
   EXPECT_EQ(gradients.link_bytes, 64 * (1024 + 2048));
 }
 
-TEST(SimulatedRunTest, JitterIsDrawnByKeyAndMakesFleetsWait) {
+TEST(SimulatedRunTest, JitterIsDeterministicAndMakesFleetsWait) {
   const Fleet fleet = {4, 4};
   const auto rounds_of = [&fleet](double jitter, uint64_t seed) {
     const auto shape = MakeRunShape(
@@ -397,7 +396,7 @@ TEST(SimulatedRunTest, JitterIsDrawnByKeyAndMakesFleetsWait) {
   const double jittered = rounds_of(0.2, 1).round_seconds;
   EXPECT_EQ(jittered, rounds_of(0.2, 1).round_seconds);
   EXPECT_NE(jittered, rounds_of(0.2, 2).round_seconds);
-  // All wait for the slowest one.
+  // All ranks wait for the slowest rank.
   EXPECT_GT(jittered, still);
   EXPECT_LT(jittered, 2 * still);
 }

@@ -16,14 +16,14 @@ using ::testing::SizeIs;
 
 constexpr double kFailed = std::numeric_limits<double>::infinity();
 
-// Seeds 1, 2, 3 ...
+// Returns the scores of seeds 1, 2, 3 ...
 SeedScores Scores(const std::vector<double>& values) {
   SeedScores scores;
   for (size_t i = 0; i < values.size(); ++i) scores[i + 1] = values[i];
   return scores;
 }
 
-// One seed is three times better than another, in all candidates alike.
+// One seed is three times better than another, for all candidates.
 TEST(HalvingTest, SeedsArePaired) {
   const std::vector<SeedScores> candidates = {
       Scores({110, 335, 218}), Scores({100, 300, 200}), Scores({150, 446, 302}),
@@ -42,7 +42,7 @@ TEST(HalvingTest, SeedsArePaired) {
 }
 
 // A single seed, or the mean, seems to prefer a candidate.
-TEST(HalvingTest, ADifferenceInsideTheNoiseDecidesNothing) {
+TEST(HalvingTest, DifferencesWithinTheNoiseDecideNothing) {
   const std::vector<SeedScores> candidates = {
       Scores({80, 120, 100}), Scores({120, 85, 96}), Scores({95, 102, 99}),
       Scores({101, 94, 125})};
@@ -56,7 +56,7 @@ TEST(HalvingTest, ADifferenceInsideTheNoiseDecidesNothing) {
   }
 }
 
-TEST(HalvingTest, OneSeedDecidesNothingButFailures) {
+TEST(HalvingTest, OneSeedDecidesOnlyFailures) {
   const std::vector<SeedScores> candidates = {Scores({300}), Scores({100}),
                                               Scores({kFailed})};
   const std::vector<Standing> standings = Compare(candidates);
@@ -69,7 +69,7 @@ TEST(HalvingTest, OneSeedDecidesNothingButFailures) {
   EXPECT_EQ(Winner(standings, 2), 1);
 }
 
-TEST(HalvingTest, AFailureOfOneSeedIsAFailure) {
+TEST(HalvingTest, OneFailedSeedIsAFailure) {
   const std::vector<SeedScores> candidates = {
       Scores({100, 101}), Scores({90, std::nan("")}), Scores({102, 99})};
   const std::vector<Standing> standings = Compare(candidates);
@@ -78,16 +78,16 @@ TEST(HalvingTest, AFailureOfOneSeedIsAFailure) {
   EXPECT_THAT(Survivors(standings), ElementsAre(0, 2));
 }
 
-TEST(HalvingTest, OnlySeedsThatAllHaveCount) {
+TEST(HalvingTest, OnlyCommonSeedsCount) {
   std::vector<SeedScores> candidates = {Scores({100, 200}), Scores({50, 100})};
   candidates[0][7] = 1;
   EXPECT_EQ(Compare(candidates)[0].seeds, 2);
   EXPECT_EQ(Compare(candidates)[0].candidate, 1);
 }
 
-// The best of eight that differ in nothing is not better than the user's own
-// one: wrong at most about as often as the confidence says, for each of seven.
-TEST(HalvingTest, NothingIsFoundWhereThereIsNothing) {
+// The best of eight equal candidates is not better than the user's own. Errors
+// are about as frequent as the confidence says, for each of the seven.
+TEST(HalvingTest, EqualCandidatesHaveNoWinner) {
   std::mt19937_64 random(5);
   std::normal_distribution<double> normal(0, 0.1);
   int found = 0;
@@ -104,8 +104,8 @@ TEST(HalvingTest, NothingIsFoundWhereThereIsNothing) {
   EXPECT_LE(found, 30);
 }
 
-// A candidate that is better by three standard deviations is found.
-TEST(HalvingTest, ABetterCandidateIsFound) {
+// One candidate is better by three standard deviations.
+TEST(HalvingTest, BetterCandidatesAreFound) {
   std::mt19937_64 random(6);
   std::normal_distribution<double> normal(0, 0.1);
   int found = 0;

@@ -42,7 +42,7 @@ Trials Study(int count, const RunConfig& recipe) {
   return trials;
 }
 
-// Distances that fall with the rounds; a seed is slow in all trials alike.
+// Returns distances that fall with the rounds. Slow seeds are always slow.
 double FakeDistance(const TrialRun& run, double factor) {
   const double seeds[] = {0, 1, 1.4, 0.8};
   const double jitter = 1 + 0.01 * ((run.trial * 7 + run.seed * 5) % 3);
@@ -60,7 +60,7 @@ int Play(Trials& trials, const std::function<double(const TrialRun&)>& score) {
   return runs;
 }
 
-TEST(TrialsTest, TheRecipeAndASynchronousRunComeFirst) {
+TEST(TrialsTest, RecipeAndSynchronousRunComeFirst) {
   const Trials trials = Study(8, TrialRecipe());
   ASSERT_THAT(trials.trials(), SizeIs(8));
   EXPECT_EQ(trials.trials(0).name(), "recipe");
@@ -74,7 +74,7 @@ TEST(TrialsTest, TheRecipeAndASynchronousRunComeFirst) {
   const RunConfig effective = EffectiveConfig(*matched);
   EXPECT_EQ(effective.generator().optimizer().optimism(), 2);
   EXPECT_EQ(effective.generator().optimizer().adam().beta1(), 0);
-  // Asymmetric rates.
+  // The roles have different learning rates.
   const auto two_rates = ConfigOf(trials.trials(3), trials.recipe());
   ASSERT_OK(two_rates.status());
   EXPECT_EQ(two_rates->discriminator().optimizer().adam().learning_rate(),
@@ -82,7 +82,7 @@ TEST(TrialsTest, TheRecipeAndASynchronousRunComeFirst) {
   EXPECT_EQ(two_rates->generator().optimizer().adam().learning_rate(), 2e-4);
 }
 
-TEST(TrialsTest, NoTrialIsTheSameRunAsAnother) {
+TEST(TrialsTest, TrialsAreDistinct) {
   // The recipe is the reference, and beta1 is 0 already.
   const Trials trials = Study(
       100, TrialRecipe({"schedule.lag=0", "generator.optimizer.adam.beta1=0",
@@ -93,8 +93,7 @@ TEST(TrialsTest, NoTrialIsTheSameRunAsAnother) {
   EXPECT_LT(trials.trials_size(), 20);
 }
 
-// FUSED and BOUNDED have no lag 0, AdaBelief no beta1 of 0: all that is tried
-// can be trained.
+// FUSED and BOUNDED allow no lag of 0, AdaBelief no beta1 of 0.
 TEST(TrialsTest, EveryTrialIsAValidConfig) {
   for (const std::vector<std::string>& sets :
        std::vector<std::vector<std::string>>{
@@ -128,7 +127,7 @@ TEST(TrialsTest, HalvesAndFindsTheBest) {
                               "generator.optimizer.optimism_rule=LAG_MATCHED"));
 }
 
-TEST(TrialsTest, InsideTheNoiseTheRecipeStays) {
+TEST(TrialsTest, WithinTheNoiseTheRecipeStays) {
   Trials trials = Study(4, TrialRecipe());
   Play(trials, [](const TrialRun& run) {
     return FakeDistance(run, run.trial == 0 ? 1.005 : 1);
@@ -138,7 +137,7 @@ TEST(TrialsTest, InsideTheNoiseTheRecipeStays) {
               HasSubstr("nothing is known to be better than the recipe"));
 }
 
-TEST(TrialsTest, ARunThatDivergesIsOut) {
+TEST(TrialsTest, DivergedTrialsAreDropped) {
   Trials trials = Study(4, TrialRecipe());
   Play(trials, [](const TrialRun& run) {
     return run.trial == 0 && run.seed == 2 ? kFailedTrial
@@ -150,8 +149,7 @@ TEST(TrialsTest, ARunThatDivergesIsOut) {
   EXPECT_NE(WinnerOf(trials), 0);
 }
 
-// A study that was cut goes on with the run that it was at.
-TEST(TrialsTest, GoesOnWhereItWas) {
+TEST(TrialsTest, InterruptedStudiesContinueWithTheSameRun) {
   Trials whole = Study(6, TrialRecipe());
   const auto score = [](const TrialRun& run) {
     return FakeDistance(run, 1 + 0.2 * run.trial);
