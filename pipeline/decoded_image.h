@@ -14,12 +14,12 @@
 
 namespace gandem {
 
-// How an image is stored. The texts are constants of the program.
+// Storage format of an image. The texts are constants of the program.
 struct ImageKind {
   absl::string_view format = "";  // "JPEG"
   absl::string_view color = "";   // "gray", "RGB", "palette", "RGBA" ...
-  int bits = 8;                   // of a value
-  bool turned = false;            // by its Exif data, to stand upright
+  int bits = 8;                   // per value
+  bool turned = false;            // rotated upright, according to its Exif data
 
   bool operator==(const ImageKind&) const = default;
 };
