@@ -78,6 +78,7 @@ class FittedImages : public Dataset {
   absl::Status Fit(int64_t index, absl::string_view stored,
                    std::optional<double> place, std::span<float> out) const;
 
+  // Never change after construction.
   const std::shared_ptr<const ImageStore> source_;
   const Fitting fitting_;
   const int64_t size_;

@@ -118,7 +118,7 @@ class ImageStore {
   absl::StatusOr<std::string> Fingerprint() const;
 
  private:
-  const SourceInfo info_;
+  const SourceInfo info_;  // never changes after construction
 };
 
 // Appends `advice` to the message if the image is unreadable (unreadable.h).

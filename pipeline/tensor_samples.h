@@ -58,6 +58,7 @@ class TensorSamples : public Dataset {
   TensorSamples(std::shared_ptr<const ImageStore> source, Fitting fitting,
                 double scale);
 
+  // Never change after construction.
   const std::shared_ptr<const ImageStore> source_;
   const Fitting fitting_;
   const StoredFormat format_;

@@ -23,8 +23,8 @@ namespace {
 
 constexpr absl::Duration kUpdateInterval = absl::Milliseconds(100);
 
-// Memory for waiting samples: the trainer has a batch, and the memory of the
-// batch before it is kept.
+// Returns the memory for waiting samples, without the trainer's batch and the
+// spare batch.
 int64_t BytesToWait(const Prefetcher::Options& options, int64_t sample_values) {
   const int64_t batch = options.StepImages() * sample_values *
                         static_cast<int64_t>(sizeof(float));
@@ -42,7 +42,6 @@ PipelineLimits LimitsFor(const Prefetcher::Options& options,
   };
 }
 
-// Processor time of the calling thread.
 double ThreadSeconds() {
   timespec time = {};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -98,7 +97,7 @@ Prefetcher::Prefetcher(std::shared_ptr<const Dataset> dataset,
 
 Prefetcher::~Prefetcher() {
   Close(absl::CancelledError("the prefetcher is gone"));
-  // A thread of one may be starting some of the other.
+  // A thread of one crew may be starting threads of the other.
   fetchers_.Join();
   finishers_.Join();
 }
@@ -151,7 +150,7 @@ void Prefetcher::Fetch(const FetchWork& work) {
   const bool had_begun = board_.has_begun();
   meter_.FetchEnded(work.began, now, bytes, pieces.were_at_hand());
   board_.EndFetch(work.position, std::move(stored), now);
-  // The first sample is here: apply the setting that waited for it.
+  // The sample size is now known: apply the deferred setting.
   if (!had_begun) Apply(board_.in_memory() ? InMemory() : setting_);
   Update(now);
 }
@@ -251,7 +250,7 @@ std::optional<absl::StatusOr<RealBatch>> Prefetcher::TakeUntil(
     const absl::Status failure =
         Annotate(batch.status(),
                  absl::StrCat("real images of discriminator step ", step));
-    // The failure of a read is final. The caller would call again after a
+    // A failed read is final, but the caller would retry after
     // DEADLINE_EXCEEDED.
     return absl::IsDeadlineExceeded(failure)
                ? absl::UnavailableError(failure.message())
@@ -306,8 +305,7 @@ void Prefetcher::Apply(const PipelineSetting& setting) {
   setting_ = setting;
   setting_.workers = std::clamp(setting.workers, 1, options_.max_workers);
   board_.Set(setting);
-  // The first sample shows how many threads are needed. Until then, one of each
-  // kind runs.
+  // One thread of each kind until the first sample shows how many are needed.
   const bool begun = board_.has_begun();
   fetchers_.Want(begun ? std::min(setting.fetches, options_.max_fetches) : 1);
   finishers_.Want(begun ? setting_.workers : 1);

@@ -136,6 +136,7 @@ class Prefetcher {
            position % options_.num_images;
   }
 
+  // Never change after construction.
   const std::shared_ptr<const Dataset> dataset_;
   const Options options_;
   const DataOrder order_;

@@ -28,8 +28,8 @@ struct OpenedData {
   std::shared_ptr<const ImageStore> whole = nullptr;
   // As `whole`; for side-by-side pairs, the halves to generate.
   std::shared_ptr<const ImageStore> images = nullptr;
-  std::vector<int64_t> left_out =
-      {};  // indices of images in data.exclude
+  // Indices of the images in data.exclude.
+  std::vector<int64_t> left_out = {};
 };
 
 //   FAILED_PRECONDITION  the exclude list does not match data.exclude_sha256,

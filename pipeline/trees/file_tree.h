@@ -70,7 +70,7 @@ class FileTree {
                                                 int64_t size) const = 0;
 
  private:
-  const TreeInfo info_;
+  const TreeInfo info_;  // never changes after construction
 };
 
 using OpenedTree = absl::StatusOr<std::unique_ptr<FileTree>>;
