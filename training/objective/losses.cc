@@ -10,7 +10,8 @@
 namespace gandem {
 namespace {
 
-// softplus(x) without the cut-off of at::softplus, which is linear above 20.
+// Computes softplus(x) without the cut-off of at::softplus, which is linear
+// above 20.
 at::Tensor Softplus(const at::Tensor& x) { return -at::log_sigmoid(-x); }
 at::Tensor SoftplusOfMinus(const at::Tensor& x) { return Softplus(-x); }
 at::Tensor MinusSoftplus(const at::Tensor& x) { return at::log_sigmoid(-x); }
@@ -23,7 +24,7 @@ at::Tensor HalfSquareFromOne(const at::Tensor& x) {
 at::Tensor BelowOne(const at::Tensor& x) { return at::relu(1 - x); }
 at::Tensor AboveMinusOne(const at::Tensor& x) { return at::relu(1 + x); }
 
-// Relativistic losses that push the logits `above` over the logits `below`.
+// Relativistic losses push the logits `above` over the logits `below`.
 at::Tensor Paired(const at::Tensor& above, const at::Tensor& below) {
   return Softplus(below - above);
 }
@@ -40,7 +41,7 @@ struct Entry {
   Part generated = nullptr;
   Part generator = nullptr;
   // Relativistic losses: real images are above for the discriminator, generated
-  // images for the generator.
+  // ones for the generator.
   Pair pair = nullptr;
 };
 
@@ -90,7 +91,7 @@ at::Tensor PartLoss(Entry::Part part, const Logits& logits,
   });
 }
 
-// The derivative of PartLoss at each logit.
+// Returns the derivative of PartLoss at each logit.
 at::Tensor Slopes(Entry::Part part, const at::Tensor& logits_N,
                   int64_t batch_size) {
   const torch::AutoGradMode with_graph(true);
@@ -156,8 +157,8 @@ at::Tensor GeneratorSlopes(Loss loss, const at::Tensor& logits_N,
   return Slopes(EntryOf(loss).generator, logits_N, batch_size);
 }
 
-// The gradient has a closed form, so no graph is needed. It is added to the
-// gradient received from the critic.
+// Uses the closed form of the gradient, without a graph, and adds it to the
+// critic's gradient.
 at::Tensor AddPairedL1(const at::Tensor& images_NCHW,
                        const at::Tensor& targets_NCHW, double weight,
                        int64_t batch_size, const at::Tensor& gradient_NCHW) {

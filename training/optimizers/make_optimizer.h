@@ -16,7 +16,7 @@
 
 namespace gandem {
 
-// Properties of the run that the learning rate depends on.
+// Properties of the run that determine the learning rate.
 struct OptimizerUse {
   int64_t rounds = 1;  // of the run
   int64_t steps_per_round = 1;
@@ -25,8 +25,8 @@ struct OptimizerUse {
 };
 
 // Makes the optimizer of `parameters`, which must have their final type, device
-// and memory layout. The default family is Adam. FreezeParameters checks that
-// the patterns of parameter groups match.
+// and memory layout. The default family is Adam. Patterns of parameter groups
+// are checked by FreezeParameters.
 //   INVALID_ARGUMENT  lists every option that is out of range.
 absl::StatusOr<std::unique_ptr<Optimizer>> MakeOptimizer(
     const OptimizerConfig& config, const TensorsByName& parameters,

@@ -6,12 +6,11 @@
 //   loss.backward();            // for each micro-batch
 //   GANDEM_RETURN_IF_ERROR(optimizer->Step());
 //
-// make_optimizer.h makes an optimizer from a config. An UpdateRule does the
+// make_optimizer.h makes an optimizer from a config. An UpdateRule performs the
 // arithmetic.
 //
-// Owner: the role's worker loop, together with the network whose parameters it
-// updates. Thread safety: one compute thread.
-// Errors: Status below, else Torch exceptions.
+// Owner: the role's worker loop, with the network to update. Thread safety: one
+// compute thread. Errors: Status as documented; Torch exceptions.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -28,11 +27,11 @@ namespace gandem {
 
 class Optimizer {
  public:
-  // The learning rate of update number `step`, counted from 1.
+  // Returns the learning rate of update number `step`, counted from 1.
   using LearningRate = std::function<double(int64_t step)>;
 
-  // `parameters` is not empty; they have their final type, device and layout.
-  // `rule` was made for the same parameters.
+  // `parameters` is nonempty, with final types, devices and layouts. `rule` was
+  // made for the same parameters.
   Optimizer(TensorsByName parameters, std::unique_ptr<UpdateRule> rule,
             LearningRate learning_rate);
 
@@ -40,21 +39,21 @@ class Optimizer {
   //   FAILED_PRECONDITION  a parameter has no gradient; nothing has changed.
   absl::Status Step();
 
-  // The one of the last Step(); 0 before the first.
+  // Learning rate of the last Step(); 0 before the first.
   double learning_rate() const { return last_rate_; }
 
-  // Forgets all gradients: a parameter that the next backward passes do not
-  // reach has none.
+  // Removes all gradients, so that parameters not reached by the next backward
+  // passes have none.
   void ZeroGradients();
 
-  // Everything that a later Step() depends on besides parameters and gradients,
-  // as "<state>.<parameter>", and "step", the updates so far (int64). The
-  // tensors share the optimizer's memory: a checkpoint is saved by reading and
+  // Returns everything that a later Step() depends on besides parameters and
+  // gradients, as "<state>.<parameter>", and "step", the number of updates
+  // (int64). The tensors share the optimizer's memory, so a checkpoint is
   // loaded by writing them.
   TensorsByName State() const;
 
  private:
-  // All gradients, each with the strides of its parameter.
+  // Returns all gradients, each with the strides of its parameter.
   absl::StatusOr<Tensors> Gradients() const;
 
   TensorsByName parameters_;

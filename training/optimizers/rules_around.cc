@@ -47,7 +47,7 @@ class Optimistic : public RuleAround {
  private:
   const double optimism_;
   Tensors previous_updates_ = AddState("previous_update");
-  Tensors before_ = EmptyLikeParameters();  // before the inner rule's update
+  Tensors before_ = EmptyLikeParameters();  // values before the inner rule's update
 };
 
 class Lookahead : public RuleAround {
@@ -58,7 +58,7 @@ class Lookahead : public RuleAround {
 
   void Apply(const Tensors& gradients, double learning_rate,
              int64_t step) override {
-    // Not in the constructor: parameters may be loaded after it.
+    // Not in the constructor, since parameters may be loaded later.
     if (step == 1) at::_foreach_copy_(slow_, parameters_);
     inner_->Apply(gradients, learning_rate, step);
     if (step % config_.period() != 0) return;

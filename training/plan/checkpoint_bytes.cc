@@ -47,8 +47,8 @@ absl::StatusOr<int64_t> BytesOfGenerator(const RunPlan& plan) {
   return 2 * bytes.network + bytes.optimizer + path_length;
 }
 
-// With exact versions, a restored generator needs the critics of the rounds in
-// flight.
+// Returns the number of critics, from rounds in flight, that a restored
+// generator needs with exact versions.
 int64_t OlderCritics(const RunPlan& plan) {
   if (!plan.schedule().IsExact()) return 0;
   const int64_t oldest = plan.schedule().OldestBoundaryNeeded(plan.rounds);
@@ -66,7 +66,7 @@ absl::StatusOr<int64_t> BytesOfDiscriminator(const RolePlan& role,
 
 }  // namespace
 
-// Builds one network at a time to limit the memory of large ones.
+// Builds one network at a time, to limit the memory of large ones.
 absl::StatusOr<int64_t> PredictCheckpointBytes(const RunConfig& config) {
   const RunPlan plan = MakeRunPlan(EffectiveRunConfig::OfValid(config));
   GANDEM_ASSIGN_OR_RETURN(const int64_t generator, BytesOfGenerator(plan));

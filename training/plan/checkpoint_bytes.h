@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Predicts the size of a run's checkpoints. Builds the networks, so that the
-// prediction is right for every family and optimizer.
+// Predicts the size of a run's checkpoints, for every family and optimizer, by
+// building the networks.
 //
 // Thread safety: one compute thread.
 // Errors: those of making a network or an optimizer; Torch exceptions.
@@ -14,9 +14,9 @@
 
 namespace gandem {
 
-// Bytes of both roles' tensors: networks, the generator's average, optimizers
-// and older critics. File headers and the state of objectives, some kilobytes,
-// are left out. `config` is valid (common/config/run_config.h).
+// Returns the bytes of both roles' tensors: networks, the generator's average,
+// optimizers and older critics. Omits some kilobytes of file headers and
+// objective state. `config` must be valid (common/config/run_config.h).
 absl::StatusOr<int64_t> PredictCheckpointBytes(const RunConfig& config);
 
 }  // namespace gandem

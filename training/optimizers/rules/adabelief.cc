@@ -29,7 +29,7 @@ class AdaBelief : public UpdateRule {
     const double eps = config_.eps();
     const WeightDecay decay(config_.weight_decay(),
                             config_.decoupled_weight_decay(), learning_rate);
-    // Bias corrections are applied to the constants, not to every element.
+    // Correct the bias of constants instead of every element.
     const double plain_rate =
         learning_rate * (config_.bias_correction() ? Unbias(beta1, step) : 1);
     const double root =
