@@ -166,7 +166,7 @@ class Probe {
   }
 
  private:
-  std::shared_ptr<Generator> generator_;  // either this or discriminator_ is null
+  std::shared_ptr<Generator> generator_;  // null for a discriminator
   std::shared_ptr<Discriminator> discriminator_;
   std::vector<Sample> samples_;
 };

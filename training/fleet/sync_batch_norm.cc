@@ -69,7 +69,7 @@ at::Tensor SumOverFleet(const at::Tensor& values, Collective* collective) {
     at::Tensor(flat[0]).copy_(values);
     WaitUntilDone(*collective,
                   collective->AllReduce(flat.bytes(), flat.element_type()));
-    // Copied, since a tensor with a history must not be a view.
+    // Copy, since a tensor with a history must not be a view.
     sum = flat[0].to(values.device(), values.scalar_type(),
                      /*non_blocking=*/false, /*copy=*/true);
   }

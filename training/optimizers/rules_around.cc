@@ -47,7 +47,7 @@ class Optimistic : public RuleAround {
  private:
   const double optimism_;
   Tensors previous_updates_ = AddState("previous_update");
-  Tensors before_ = EmptyLikeParameters();  // values before the inner rule's update
+  Tensors before_ = EmptyLikeParameters();  // before the inner rule's update
 };
 
 class Lookahead : public RuleAround {
