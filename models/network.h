@@ -2,8 +2,7 @@
 //
 // Interface of networks for training/. Images are NCHW float in [-1, 1].
 //
-// Owner: a worker. Thread safety: one compute thread.
-// Errors: Torch exceptions.
+// Owner: a worker. Thread safety: one compute thread. Errors: Torch exceptions.
 #pragma once
 
 #include <ATen/core/Tensor.h>

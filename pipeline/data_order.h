@@ -13,8 +13,7 @@
 //           w](i) of its window. Images that are stored together are used at
 //           most two windows apart.
 //
-// Owner: values; copies share the order of an epoch.
-// Thread safety: any thread.
+// Owner: values; copies share the order of an epoch. Thread safety: any thread.
 #pragma once
 
 #include <cstdint>

@@ -3,9 +3,8 @@
 // Stored images by index, of any size and color, unprocessed. sources/
 // implements ImageStore; fitted_images.h makes a Dataset of it.
 //
-// Owner: the holder.
-// Thread safety: immutable after opening; all functions from any thread.
-// Errors: name the file and the entry of an archive.
+// Owner: the holder. Thread safety: immutable after opening; all functions from
+// any thread. Errors: name the file and the entry of an archive.
 #pragma once
 
 #include <cstdint>

@@ -9,8 +9,7 @@
 // round << 32 | other half). Results outside [0, size) are fed back in ("cycle
 // walking": Black and Rogaway 2002, section 3), on average less than once.
 //
-// Owner: values; copy freely.
-// Thread safety: pure functions.
+// Owner: values; copy freely. Thread safety: pure functions.
 #pragma once
 
 #include <cstdint>

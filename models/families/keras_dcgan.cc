@@ -13,9 +13,9 @@
 //            batch norm (2w)              activation and continues to 4w@2
 //   WGAN_GP  as DCGAN                     layer norm over channels, same places
 //
-// Where the report's code differs from the papers (no normalization takes
-// effect, a critic with a sigmoid), this file follows the papers. Spectral norm
-// is re-parametrized as in PyTorch, so its vectors differ from the report's.
+// If the report's code differs from the papers (no normalization takes effect,
+// a critic with a sigmoid), this file follows the papers. Spectral norm is
+// re-parametrized as in PyTorch, so its vectors differ from the report's.
 #include "models/families/family.h"
 #include "models/layers/batch_norm.h"
 #include "models/layers/drawing_layer.h"

@@ -11,9 +11,8 @@
 // Texts are UTF-8; a leading byte order mark is skipped. Names are relative to
 // the file's folder and normalized (member_name.h).
 //
-// Thread safety: pure functions.
-// Errors: INVALID_ARGUMENT names the line or row and the expected content. One
-// image with two labels is an error, too.
+// Thread safety: pure functions. Errors: INVALID_ARGUMENT names the line or row
+// and the expected content. One image with two labels is an error, too.
 #pragma once
 
 #include <cstdint>

@@ -4,9 +4,8 @@
 // .npy arrays (numpy.lib.format). NpzWriter's files can be read by numpy.load;
 // NpzReader reads files of numpy.savez and numpy.savez_compressed.
 //
-// Owner: the caller. Thread safety: one thread per object.
-// Errors: those of pipeline/remote/open_file.h; DATA_LOSS for a file that
-// violates the formats.
+// Owner: the caller. Thread safety: one thread per object. Errors: those of
+// pipeline/remote/open_file.h; DATA_LOSS for a file that violates the formats.
 #pragma once
 
 #include <cstddef>

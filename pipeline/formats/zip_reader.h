@@ -5,9 +5,8 @@
 // which stops zip bombs. Nothing is extracted to a disk, so names need no
 // sanitizing.
 //
-// Owner: the caller. Thread safety: immutable; Read from any thread.
-// Errors: those of pipeline/random_access_file.h, with the archive's name in
-// Open.
+// Owner: the caller. Thread safety: immutable; Read from any thread. Errors:
+// those of pipeline/random_access_file.h, with the archive's name in Open.
 #pragma once
 
 #include <cstdint>

@@ -4,9 +4,8 @@
 // pages. A chunk returns to the system when its last bytes are freed. The heap
 // would retain its peak size forever.
 //
-// Owner: a prefetcher; bytes may outlive the ByteChunks.
-// Thread safety: any thread.
-// Errors: std::bad_alloc, as of new.
+// Owner: a prefetcher; bytes may outlive the ByteChunks. Thread safety: any
+// thread. Errors: std::bad_alloc, as of new.
 #pragma once
 
 #include <cstddef>

@@ -4,8 +4,7 @@
 // once when freed. The heap retains such blocks while small objects lie between
 // them, in one arena per thread: about twice the memory.
 //
-// Thread safety: any thread.
-// Errors: std::bad_alloc, as of new.
+// Thread safety: any thread. Errors: std::bad_alloc, as of new.
 #pragma once
 
 #include <sys/mman.h>

@@ -3,8 +3,7 @@
 // Prepares a network of the registry for its role: device, type, layout,
 // autocast, recomputed blocks. Names and values of the state do not change.
 //
-// Thread safety: the compute thread.
-// Errors: Torch exceptions.
+// Thread safety: the compute thread. Errors: Torch exceptions.
 #pragma once
 
 #include <memory>

@@ -7,10 +7,9 @@
 // also carries flags: the parameters that have a gradient on this rank, and the
 // first gradient that is not finite.
 //
-// Owner: GradientSynchronizer. The collectives outlive it.
-// Thread safety: one compute thread; hooks run in the backward pass that the
-// compute thread waits for.
-// Errors: gradient_synchronizer.h.
+// Owner: GradientSynchronizer. The collectives outlive it. Thread safety: one
+// compute thread; hooks run in the backward pass that the compute thread waits
+// for. Errors: gradient_synchronizer.h.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -4,8 +4,7 @@
 // (optimizer.h). Some rules wrap another rule (rules_around.h).
 //
 // Owner: an Optimizer or a wrapping rule; shares the parameters. Thread safety:
-// one compute thread, with gradients disabled.
-// Errors: Torch exceptions.
+// one compute thread, with gradients disabled. Errors: Torch exceptions.
 #pragma once
 
 #include <ATen/core/Tensor.h>
