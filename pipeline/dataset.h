@@ -63,10 +63,9 @@ class Dataset {
  public:
   virtual ~Dataset() = default;
 
-  // Number of images, at least 1.
   virtual int64_t size() const = 0;
   virtual ImageShape shape() const = 0;
-  // Name of an image for messages: the file if there is one.
+  // Returns the name of an image for messages: the file if there is one.
   virtual std::string NameOf(int64_t index) const {
     return absl::StrCat("image ", index);
   }
@@ -89,7 +88,6 @@ class Dataset {
                                          std::optional<SampleKey> key,
                                          std::span<float> out) const = 0;
 
-  // Fetches and finishes an image.
   absl::StatusOr<int64_t> Read(int64_t index, std::span<float> out) const {
     return FetchAndFinish(index, std::nullopt, out);
   }

@@ -24,7 +24,7 @@ struct ImageKind {
   bool operator==(const ImageKind&) const = default;
 };
 
-// "JPEG, RGB", "JPEG, RGB, turned" or "PNG, gray, 16 bits".
+// Formats "JPEG, RGB", "JPEG, RGB, turned" or "PNG, gray, 16 bits".
 inline std::string KindText(const ImageKind& kind) {
   std::string text = absl::StrCat(kind.format, ", ", kind.color);
   if (kind.bits != 8) absl::StrAppend(&text, ", ", kind.bits, " bits");
@@ -42,12 +42,12 @@ inline ImageShape ShapeOf(const PixelImage& image) {
       .channels = image.channels, .height = image.height, .width = image.width};
 }
 
-// "4 x 28 x 28", channels first.
+// Formats "4 x 28 x 28", channels first.
 inline std::string TensorShapeText(const ImageShape& shape) {
   return absl::StrCat(shape.channels, " x ", shape.height, " x ", shape.width);
 }
 
-// "28 x 28 gray"
+// Formats "28 x 28 gray".
 inline std::string ShapeText(const ImageShape& shape) {
   return absl::StrCat(shape.height, " x ", shape.width,
                       shape.channels == 1 ? " gray" : " RGB");

@@ -101,7 +101,6 @@ struct SampleDraw {
 };
 SampleDraw DrawOf(const SampleKey& key);
 
-// Swaps left and right.
 void Mirror(ImageShape shape, std::span<float> values_CHW);
 
 // Converts colors as Pillow's convert("L") and convert("RGB") do.

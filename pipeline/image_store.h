@@ -39,7 +39,6 @@ struct StoredFormat {
   }
 };
 
-// Description of a source, made without reading images.
 struct SourceInfo {
   std::string kind = {};    // for people: "IDX files", "a folder of images"
   int64_t size = 0;         // images; at least 1
@@ -81,10 +80,10 @@ class ImageStore {
     return info_.class_names;
   }
 
-  // Name of an image for messages: its file and entry.
+  // Returns an image's name for messages: its file and entry.
   virtual std::string NameOf(int64_t index) const = 0;
-  // Name of an image within the source, independent of the source's location.
-  // Exclude lists use these names.
+  // Returns an image's name within the source, independent of the source's
+  // location. Exclude lists use these names.
   virtual std::string KeyOf(int64_t index) const {
     return absl::StrCat("image ", index);
   }
@@ -134,8 +133,8 @@ int64_t NumClasses(const ImageStore& source);
 // Returns up to `count` evenly spaced indices below `size`.
 std::vector<int64_t> SpreadPlaces(int64_t size, int64_t count);
 
-// Whether image names follow from the index, as in arrays. Images in files of
-// their own have no common shape.
+// Returns whether image names follow from the index, as in arrays. Images in
+// files of their own have no common shape.
 inline bool HasComputedNames(const ImageStore& source) {
   return source.info().common_shape.has_value();
 }

@@ -20,7 +20,7 @@ class ScopedPiecesRead {
   ScopedPiecesRead& operator=(const ScopedPiecesRead&) = delete;
   ~ScopedPiecesRead() { current_ = outer_; }
 
-  // Whether every piece was cached or fetched by another read.
+  // Returns whether every piece was cached or fetched by another read.
   bool were_at_hand() const { return found_ && !brought_; }
 
   // Record that the calling thread's read fetched or found a piece.

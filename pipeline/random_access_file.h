@@ -23,7 +23,7 @@ class RandomAccessFile {
   virtual ~RandomAccessFile() = default;
 
   virtual const std::string& name() const = 0;
-  // Size when the file was opened.
+  // Returns the size when the file was opened.
   virtual int64_t size() const = 0;
 
   // Returns the bytes [offset, offset + size); neither is negative.

@@ -26,9 +26,10 @@ class ScopedReadStop {
   ScopedReadStop& operator=(const ScopedReadStop&) = delete;
   ~ScopedReadStop() { flag_ = outer_; }
 
-  // Whether the calling thread's reads are stopped.
+  // Returns whether the calling thread's reads are stopped.
   static bool Stopped() { return flag_ != nullptr && flag_->load(); }
-  // The calling thread's flag, for threads that read on its behalf; null: none.
+  // Returns the calling thread's flag, for threads that read on its behalf, or
+  // null.
   static const std::atomic<bool>* Current() { return flag_; }
 
  private:

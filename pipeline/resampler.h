@@ -33,7 +33,6 @@ class Resampler {
   static Tap AreaTap(int64_t i, int64_t from, int64_t to);
   static Tap BilinearTap(int64_t i, int64_t from, int64_t to);
   static std::vector<Tap> MakeTaps(int64_t from, int64_t to);
-  // Returns a weighted sum of pixels of `in` that are `stride` apart.
   static float Sum(const Tap& tap, const float* in, int64_t stride);
   void ResizeRow(const float* in, float* out) const;
   void ResizeColumns(const float* in, float* out) const;

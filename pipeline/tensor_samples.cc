@@ -31,7 +31,7 @@ namespace {
 
 constexpr float kBeyondHalf = 65536;
 
-// Whether a tensor is a square, or a waveform that fills one.
+// Returns whether a tensor is a square, or a waveform that fills one.
 bool FitsSquare(const ImageShape& found, int64_t size) {
   return found.height == 1 ? found.width == size * size
                            : found.height == size && found.width == size;

@@ -24,7 +24,7 @@ inline absl::Status NotOfContent(absl::Status status) {
   return status;
 }
 
-// Whether the content is at fault, so that every retry would fail, too.
+// Returns whether the content is at fault, so that every retry would fail, too.
 inline bool IsUnreadable(const absl::Status& status) {
   return (absl::IsDataLoss(status) || absl::IsInvalidArgument(status)) &&
          !status.GetPayload(unreadable_internal::kNotContent).has_value();

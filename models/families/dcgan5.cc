@@ -3,9 +3,8 @@
 // DCGANs with 5x5 kernels and stride 2 between 4x4 and the image (models.md 3.9
 // and 3.11; w is the width):
 //
-//   RADFORD (Radford et al. 2016, the authors' code): batch norm in both,
-//   separate
-//     for each feature of G's first layer; no biases
+//   RADFORD (Radford et al. 2016, the authors' code)
+//     batch norm in both, per feature in G's first layer; no biases
 //   WGAN_GP (Gulrajani et al. 2017, "DCGAN" in the authors' code)
 //     64x64: batch norm in G, layer norm in D
 //     32x32: batch norm in G, no norm in D; G's first layer as in RADFORD

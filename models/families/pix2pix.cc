@@ -3,12 +3,11 @@
 // pix2pix (Isola et al. 2017) with the layers of the authors' PyTorch code
 // (models.md 3.12), for square images of 2^n >= 32 pixels.
 //
-//   G: U-Net with n levels on Condition::images_NCHW. Convolutions halve down
-//   to
-//      one pixel: w, 2w, 4w, 8w ... 8w. Transposed convolutions double again,
-//      each on the concatenation of its level's images and the output of the
-//      level below. Dropout in the n - 5 levels above the innermost, which is
-//      the only noise; tanh.
+//   G: U-Net with n levels on Condition::images_NCHW. Convolutions halve to one
+//      pixel: w, 2w, 4w, 8w ... 8w. Transposed convolutions double again, each
+//      on the concatenation of its level's images and the output of the level
+//      below. Dropout in the n - 5 levels above the innermost, which is the
+//      only noise; tanh.
 //   D: PatchGAN on the concatenation of the input image and its translation or
 //      target: w@/2, 2w@/4, 4w@/8, 8w, one logit per patch of 70x70
 #include <algorithm>

@@ -35,7 +35,8 @@ class Layer : public torch::nn::Module {
   // Factor of the initial weights with WeightInit::kFanIn and kGlorot
   // (family.h).
   virtual double init_gain() const { return 1; }
-  // Initial value of the bias, except with WeightInit::kUniformFanIn.
+  // Returns the initial value of the bias, except with
+  // WeightInit::kUniformFanIn.
   virtual double first_bias() const { return 0; }
 };
 

@@ -60,7 +60,7 @@ absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdx(
 // train-images-idx3-ubyte.
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdxByName(const Location& at);
 
-// Whether OpenIdxByName would find images at `at`.
+// Returns whether OpenIdxByName would find images at `at`.
 bool LooksLikeIdx(const Location& at);
 
 // Opens images of an .npz with one array uint8 [N, height, width, 1 or 3]; of
@@ -74,7 +74,8 @@ absl::StatusOr<std::unique_ptr<ImageStore>> OpenNpzImages(const Location& at);
 //   INVALID_ARGUMENT  a file is missing or has the wrong size.
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenCifar(const Location& at);
 
-// Whether `at` is a folder with CIFAR files or named like a CIFAR archive.
+// Returns whether `at` is a folder with CIFAR files or named like a CIFAR
+// archive.
 bool LooksLikeCifar(const Location& at);
 
 }  // namespace gandem

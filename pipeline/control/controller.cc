@@ -170,8 +170,8 @@ double PipelineController::StoredBytes() const {
                             : static_cast<double>(limits_.sample_bytes);
 }
 
-// At most a quarter of the memory, so that most of it holds stored samples. The
-// minimum read-ahead always fits.
+// Returns at most a quarter of the memory, so that most of it holds stored
+// samples, but always fits the minimum read-ahead.
 double PipelineController::FinishedWanted() const {
   const double wanted =
       static_cast<double>(2 * limits_.least_ahead + limits_.max_workers) +
@@ -217,7 +217,7 @@ void PipelineController::SetAhead(double seconds) {
           : setting_.ahead;
 }
 
-// Little's law, L = lambda W (Little 1961).
+// Sets `fetches` by Little's law, L = lambda W (Little 1961).
 void PipelineController::SetFetches(const PipelineSeen& seen) {
   const auto missing = static_cast<double>(
       setting_.ahead - limits_.least_ahead - seen.waiting - seen.fetching);
@@ -237,7 +237,8 @@ void PipelineController::SetFetches(const PipelineSeen& seen) {
   setting_.fetches = static_cast<int>(fetches);
 }
 
-// Utilization: the number of cores busy with decoding at the trainer's demand.
+// Sets `workers` to the number of cores busy with decoding at the trainer's
+// demand (utilization).
 void PipelineController::SetWorkers(const PipelineSeen& seen) {
   if (worked_ < 1) return;
   const double wanted = std::ceil(kMargin * demand_ * work_ / worked_);

@@ -18,7 +18,6 @@
 
 namespace gandem {
 
-// Constant limits of a run.
 struct PipelineLimits {
   int64_t memory_bytes = 0;  // > 0: memory for all buffered samples
   int max_fetches = 64;
@@ -57,8 +56,8 @@ struct PipelineSetting {
                          const PipelineSetting&) = default;
 };
 
-// docs/prefetch.md explains the rules: Little's law (1961) for fetches,
-// utilization for workers, Lindley's recursion (1952) for the read-ahead.
+// Uses Little's law (1961) for fetches, utilization for workers, Lindley's
+// recursion (1952) for the read-ahead (docs/prefetch.md).
 class PipelineController {
  public:
   explicit PipelineController(const PipelineLimits& limits);
@@ -88,8 +87,8 @@ class PipelineController {
     void Add(double read_seconds);
     double PerSample() const { return samples > 0 ? seconds / samples : 0; }
     double PerRead() const { return reads > 0 ? seconds / reads : 0; }
-    // Expected duration of the read that is running at a random moment. Long
-    // reads are more likely to be running.
+    // Returns the expected duration of the read that is running at a random
+    // moment. Long reads are more likely to be running.
     double UnderWay() const { return seconds > 0 ? squares / seconds : 0; }
   };
 

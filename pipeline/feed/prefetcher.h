@@ -92,7 +92,6 @@ class Prefetcher {
   // Stops reading; `reason` must not be OK. Does not wait for threads.
   void Close(absl::Status reason);
 
-  // Returns the measurements since the previous call.
   FeedStats TakeStats();
 
  private:
@@ -108,7 +107,7 @@ class Prefetcher {
   bool FetcherWakes() const ABSL_SHARED_LOCKS_REQUIRED(mu_);
   bool FinisherWakes() const ABSL_SHARED_LOCKS_REQUIRED(mu_);
   bool TakerWakes() const ABSL_SHARED_LOCKS_REQUIRED(mu_);
-  // Wait for work. Return nullopt once the prefetcher is closed.
+  // Block until there is work. Return nullopt once the prefetcher is closed.
   std::optional<FetchWork> NextFetch();
   std::optional<SampleBoard::Work> NextWork();
   absl::StatusOr<KeptSample> FetchAndKeep(int64_t position);
@@ -117,7 +116,6 @@ class Prefetcher {
   // Returns nullopt if no batch is complete by `deadline`.
   std::optional<absl::StatusOr<RealBatch>> TakeUntil(absl::Time deadline);
 
-  // Updates the setting if the controller's interval has passed.
   void Update(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   PipelineSetting NextSetting(const PipelineSeen& seen)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -128,7 +126,6 @@ class Prefetcher {
   int64_t StepOf(int64_t position) const {
     return options_.first_step + position / options_.StepImages();
   }
-  // Returns the number of the sample in the run.
   int64_t NumberOf(int64_t position) const {
     const int64_t batch =
         options_.first_step * options_.batches + position / options_.num_images;

@@ -39,7 +39,6 @@
 
 namespace gandem {
 
-// A stored sample that waits to be finished.
 struct KeptSample {
   ByteChunks::Bytes image = {};
   ByteChunks::Bytes input = {};
@@ -90,7 +89,7 @@ class SampleBoard {
   // Records that finishing the sample failed. No later sample begins.
   void Fail(int64_t position, absl::Status why);
 
-  // Whether the next batch is complete or has failed.
+  // Returns whether the next batch is complete or has failed.
   bool CanTake() const;
   // Requires CanTake(). A failure is sticky.
   absl::StatusOr<Batch> Take();
@@ -99,9 +98,7 @@ class SampleBoard {
   // waiting for fetches ended and waiting for finishing began.
   absl::Time FetchedAt(absl::Time begin, absl::Time end) const;
 
-  // Whether a sample has been fetched, so that the sample size is known.
   bool has_begun() const { return usual_bytes_.has_value(); }
-  // Whether all data are in memory, so that nothing must be fetched.
   bool in_memory() const { return in_memory_; }
   int64_t taken() const { return taken_; }  // samples
   int64_t fetching() const { return fetching_; }
@@ -128,11 +125,11 @@ class SampleBoard {
   bool IsOfNextBatch(int64_t position) const {
     return position < taken_ + sizes_.batch_samples;
   }
-  // Whether memory suffices for `stored_bytes` more and for the finished
-  // samples up to `position`.
+  // Returns whether memory suffices for `stored_bytes` more and for the
+  // finished samples up to `position`.
   bool HasRoom(int64_t position, int64_t stored_bytes) const;
   void TakeRoom(int64_t position);  // for finished samples up to `position`
-  // Number of samples from `next_` that one call may finish.
+  // Returns the number of samples from `next_` that one call may finish.
   int64_t RunLength() const;
   float* PixelsOf(int64_t position, OpenBatch& open);
 

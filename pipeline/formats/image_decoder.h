@@ -45,10 +45,11 @@ absl::StatusOr<ImageShape> ShapeOfImage(absl::string_view bytes);
 // DecodeImage does not support the format.
 absl::string_view ImageEnding(absl::string_view bytes);
 
-// Whether the name is that of a supported image format.
+// Returns whether the name is that of a supported image format.
 bool IsImageName(absl::string_view name);
 
-// Whether the name is that of an unsupported image format: .gif, .heic ...
+// Returns whether the name is that of an unsupported image format: .gif, .heic
+// ...
 bool IsOtherImageName(absl::string_view name);
 
 }  // namespace gandem

@@ -89,7 +89,7 @@ class CsvLines {
     }
     return std::vector<std::string>();
   }
-  // First line of the last record, counted from 1.
+  // Returns the first line of the last record, counted from 1.
   int64_t line() const { return line_; }
 
  private:

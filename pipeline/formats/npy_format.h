@@ -22,7 +22,6 @@ namespace gandem {
 //   DATA_LOSS         the file violates the format.
 absl::StatusOr<NamedTensor> ParseNpy(std::string file);
 
-// Parsed header of an array.
 struct NpyLayout {
   DType dtype = DType::kF32;
   std::vector<int64_t> shape = {};

@@ -31,10 +31,10 @@ class NpzReader {
                                         int64_t max_array_bytes = int64_t{16}
                                                                   << 30);
 
-  // Names of all arrays, sorted, without ".npy".
+  // Returns the names of all arrays, sorted, without ".npy".
   std::vector<std::string> names() const;
   bool Has(const std::string& name) const;
-  // The first names for messages: "a, b, c and 12 others".
+  // Lists the first names for messages: "a, b, c and 12 others".
   std::string NamesText() const;
 
   // Returns a row-major array, whatever the order in the file.

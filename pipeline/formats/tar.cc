@@ -138,7 +138,7 @@ bool TakePaxRecords(absl::string_view records, TarExtras& extras) {
   return true;
 }
 
-// Whether an entry describes the entry that follows.
+// Returns whether an entry describes the entry that follows.
 bool IsExtra(char type) {
   return type == kLongName || type == kLongLink || type == kPaxRecords;
 }

@@ -32,7 +32,7 @@ struct TarMember {
 };
 
 struct TarListing {
-  // Regular files in order, then hard links, as files with the same data.
+  // Regular files in order, followed by hard links as files with the same data.
   std::vector<TarMember> members = {};
   // Symbolic links, hard links to missing files, and special files.
   UnusedFiles unused = {};
@@ -50,7 +50,8 @@ class TarWriter {
   // `name` has 1 to 100 bytes.
   absl::Status Add(absl::string_view name, absl::string_view contents);
 
-  // Summary of the bytes written so far; the next header begins there.
+  // Returns the summary of the bytes written so far; the next header begins
+  // there.
   const FileSummary& written() const { return file_.written(); }
 
   // Completes and syncs the archive (the caller syncs the folder). Must be the

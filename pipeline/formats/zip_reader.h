@@ -22,7 +22,7 @@
 
 namespace gandem {
 
-// Whether the file begins as a zip archive; false if it cannot be read.
+// Returns whether the file begins as a zip archive; false if it cannot be read.
 bool LooksLikeZip(const std::string& path_or_url);
 bool BeginsAsZip(absl::string_view start);
 

@@ -31,11 +31,11 @@ struct Verdict {
 //   INVALID_ARGUMENT   everything else.
 Verdict JudgeAnswer(const Url& url, const HttpAnswer& answer);
 
-// Whether new credentials may help: the S3 session has expired.
+// Returns whether new credentials may help: the S3 session has expired.
 bool SaysExpired(const HttpAnswer& answer);
 
-// Whether `body` begins as an HTML page, such as a login page or a page about
-// the file.
+// Returns whether `body` begins as an HTML page, such as a login page or a page
+// about the file.
 bool IsWebPage(absl::string_view body);
 
 // Checks that a redirect stays within one scheme.

@@ -5,9 +5,8 @@
 //
 //   key       AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN; then
 //             the profile's in ~/.aws/credentials, then in ~/.aws/config
-//              (AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE override
-//              these).
-//              None: requests are unsigned, as public buckets permit.
+//             (AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE override these).
+//             None: requests are unsigned, as public buckets permit.
 //   profile   AWS_PROFILE; "default"
 //   region    AWS_REGION; AWS_DEFAULT_REGION; the profile's; us-east-1
 //   endpoint  AWS_ENDPOINT_URL_S3; AWS_ENDPOINT_URL; the profile's

@@ -22,9 +22,9 @@ absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenFile(
 absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenFileOnDemand(
     const std::string& path_or_url);
 
-// Whether a file exists. Returns false for NOT_FOUND and for an unreadable URL:
-// S3 denies access to missing objects if the key may not list the bucket.
-// Returns other failures.
+// Returns whether a file exists. Returns false for NOT_FOUND and for an
+// unreadable URL: S3 denies access to missing objects if the key may not list
+// the bucket. Returns other failures.
 absl::StatusOr<bool> FileExists(const std::string& path_or_url);
 
 // Reads the first `size` bytes (fewer if the file is shorter).

@@ -33,7 +33,7 @@ class RemoteLocation {
   explicit RemoteLocation(Url url) : url_(std::move(url)) {}
 
   const Url& url() const { return url_; }
-  // Redirect target; empty: unknown or no redirect.
+  // Returns the redirect target; "": unknown or no redirect.
   std::string target() const {
     absl::MutexLock lock(&mu_);
     return target_;
@@ -43,8 +43,8 @@ class RemoteLocation {
     redirected_ |= !target.empty();
     target_ = std::move(target);
   }
-  // Whether the file was ever redirected. Its version headers are then not
-  // those of the first server.
+  // Returns whether the file was ever redirected. Its version headers are then
+  // not those of the first server.
   bool redirected() const {
     absl::MutexLock lock(&mu_);
     return redirected_;

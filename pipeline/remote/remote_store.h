@@ -36,7 +36,6 @@ struct RemoteCaches {
   int64_t disk_bytes = 0;
 };
 
-// Timeouts.
 struct RemoteTimes {
   HttpLimits http = {};
   absl::Duration open = absl::Seconds(30);
@@ -66,7 +65,6 @@ class RemoteStore {
   // other schemes, since HTTP has no lists.
   absl::StatusOr<std::vector<S3Object>> List(const Url& url, size_t most);
 
-  // For remote_file.h.
   RemoteReader& reader() { return reader_; }
   BlockCache& blocks() { return blocks_; }
   std::shared_ptr<DiskCache> disk() const;  // nullptr: none

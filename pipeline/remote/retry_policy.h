@@ -14,7 +14,6 @@
 
 namespace gandem {
 
-// Whether a retry can succeed.
 enum class RetryKind {
   kNever,  // would fail again
   // A server error or malformed answer, which may be permanent: at most
@@ -39,7 +38,6 @@ inline absl::Duration Backoff(int tries, double uniform,
   return std::max(jittered, retry_after.value_or(absl::ZeroDuration()));
 }
 
-// Schedules the tries of one read.
 class RetryTimer {
  public:
   explicit RetryTimer(absl::Time deadline) : deadline_(deadline) {}

@@ -24,8 +24,8 @@ struct Url {
   std::string query = {};  // without '?'; empty for s3
 };
 
-// Whether `name` has one of the remote schemes, in any case. Everything else is
-// a local path.
+// Returns whether `name` has one of the remote schemes, in any case. Everything
+// else is a local path.
 bool IsUrl(absl::string_view name);
 
 //   INVALID_ARGUMENT  no host, a password, a control character, or an s3 URL

@@ -45,8 +45,8 @@ bool IsTar(const Location& at) {
 
 bool IsZip(const Location& at) { return BeginsAsZip(at.start); }
 
-// Whether numpy.savez wrote the file. A zip that contains images is not an npz,
-// even if it also contains arrays.
+// Returns whether numpy.savez wrote the file. A zip that contains images is not
+// an npz, even if it also contains arrays.
 bool IsNpz(const Location& at) {
   if (!IsZip(at)) return false;
   const auto file = OpenFile(at.path);

@@ -24,7 +24,7 @@ namespace gandem {
 OpenedSource OpenSource(const std::string& path,
                         const SourceOptions& options = {});
 
-// Appearance of up to 64 evenly spaced images of a source.
+// Properties of up to 64 evenly spaced images of a source.
 struct SourceLook {
   int64_t least_height = INT64_MAX, most_height = 0;
   int64_t least_width = INT64_MAX, most_width = 0;
@@ -41,7 +41,7 @@ struct SourceLook {
 absl::StatusOr<SourceLook> LookAtImages(const ImageStore& source,
                                         bool for_channels = false);
 
-// "60,000 images, 28 x 28, gray, 10 classes: IDX files /data/..."
+// Formats "60,000 images, 28 x 28, gray, 10 classes: IDX files /data/...".
 std::string DescribeSource(const ImageStore& source, const SourceLook& look,
                            const std::string& path);
 

@@ -3,8 +3,7 @@
 // Resolves the dataset that a user names on the command line:
 //
 //   a folder of IDX files  train-images-idx3-ubyte and train-labels-idx1-ubyte,
-//                         plain or with .gz; fitted to 32 x 32 as by default
-//                         in a recipe
+//                          plain or with .gz; fitted to 32 x 32
 //   a recipe               its `data` section
 //
 // Files named t10k- instead of train- hold test images.

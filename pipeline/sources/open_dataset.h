@@ -20,8 +20,8 @@ namespace gandem {
 
 class DataConfig;
 
-// Images of a config, opened once. Used to derive sizes, classes, channels and
-// descriptions, and to make the dataset for networks.
+// Images of a config, opened once. Source of sizes, classes, channels,
+// descriptions and the dataset for networks.
 struct OpenedData {
   // Stored images of data.source or data.idx_images, without those of
   // data.exclude.

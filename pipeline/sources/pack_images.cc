@@ -146,7 +146,6 @@ class Packer {
   }
 
  private:
-  // Name of an image in a shard, without its ending.
   static std::string NameOf(int64_t image) {
     return absl::StrFormat("%09d", image);
   }

@@ -70,7 +70,7 @@ std::string FormatPackRecord(const PackRecord& record);
 // Returns nullopt if the text is invalid.
 std::optional<PackRecord> ParsePackRecord(absl::string_view text);
 
-// Whether the folder has a pack.json written by PackImages.
+// Returns whether the folder has a pack.json written by PackImages.
 bool IsPackedFolder(const std::string& path);
 
 // Returns the shards of a packed folder in OpenTarTree's notation.

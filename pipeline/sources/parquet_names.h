@@ -23,7 +23,7 @@ bool LooksLikeParquet(const Location& at);
 // otherwise "".
 std::string ParquetFolder(const Location& at);
 
-// Names of the image files in `folder`, in order.
+// Lists the image files in `folder`, in order.
 std::vector<std::string> ParquetNamesIn(const std::string& folder);
 
 }  // namespace gandem

@@ -29,7 +29,7 @@ absl::Status CheckFormats(const ImageStore& source) {
   return absl::OkStatus();
 }
 
-// Whether images must be inspected because the config lacks the values.
+// Returns whether images must be inspected because the config lacks the values.
 bool NeedsLook(const ImageStore& source, const DataConfig& config) {
   return source.tensors().has_value()
              ? !config.has_tensor_scale()

@@ -32,8 +32,8 @@ absl::Status ResolveData(const ImageStore& source, DataConfig& config);
 absl::StatusOr<std::string> ResolveAndDescribe(const ImageStore& source,
                                                DataConfig& config);
 
-// Advice about an unreadable image (WithAdvice of pipeline/image_store.h); ""
-// without data.source.
+// Returns advice about an unreadable image (WithAdvice of
+// pipeline/image_store.h); "" without data.source.
 std::string AdviceOnUnreadable(const DataConfig& config);
 
 // Resolves settings that do not depend on images: data.order is SHARDS if
@@ -51,13 +51,13 @@ void ResolveOrder(const ImageStore& source, DataConfig& config);
 int64_t BlockBytes(const DataConfig& config);
 int64_t UnitBytes(const DataConfig& config);
 
-// Cache size in a worker for larger pieces of `source`; nullopt: local files,
-// which need none.
+// Returns a worker's cache size for larger pieces of `source`; nullopt for
+// local files, which need none.
 std::optional<int64_t> KeptBytes(const ImageStore& source,
                                  const DataConfig& config);
 
-// Advice if the pieces of a shuffle window exceed the cache; otherwise "".
-// `config` is resolved.
+// Returns advice if the pieces of a shuffle window exceed the cache; otherwise
+// "". `config` is resolved.
 std::string AdviceOnWindow(const ImageStore& source, const DataConfig& config);
 
 }  // namespace gandem

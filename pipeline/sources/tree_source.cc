@@ -32,8 +32,8 @@ absl::string_view NameInFolder(absl::string_view path) {
   return path.substr(FolderOf(path).size());
 }
 
-// Whether a file contains only labels. tree_labels.h decides whether they are
-// used.
+// Returns whether a file contains only labels. tree_labels.h decides whether
+// they are used.
 bool IsLabelFile(absl::string_view name) {
   const absl::string_view file = NameInFolder(name);
   return absl::EndsWith(file, ".cls") || file == "dataset.json" ||

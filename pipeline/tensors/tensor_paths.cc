@@ -32,7 +32,7 @@ bool IsTensorName(absl::string_view name) {
   return IsNpyName(name) || absl::EndsWithIgnoreCase(name, ".safetensors");
 }
 
-// Possible names of the labels of `name`, an .npy.
+// Lists possible names of the labels of `name`, an .npy.
 std::vector<std::string> LabelNamesOf(const std::string& name) {
   const size_t stem = name.size() - kNpyEnding.size();
   std::vector<std::string> names;

@@ -18,8 +18,8 @@ struct TensorPaths {
   std::string labels = {};  // an .npy; empty: none
 };
 
-// Whether the path or shard range ends in .safetensors or .npy, or is a folder
-// with such files and no images.
+// Returns whether the path or shard range ends in .safetensors or .npy, or is a
+// folder with such files and no images.
 bool LooksLikeTensors(const Location& at);
 
 // Returns the shards: a file or URL, name-{00000..00004}.npy, or a folder's

@@ -34,7 +34,6 @@ struct TreeLabels {
   bool from_json = false;  // from JSON files of WebDataset samples
 };
 
-// Description of a tree, made without reading its files.
 struct TreeInfo {
   std::string kind = {};  // for people: "a folder of images"
   std::string path = {};  // for messages
@@ -60,9 +59,10 @@ class FileTree {
   const std::string& path() const { return info_.path; }
   const std::vector<TreeFile>& files() const { return info_.files; }
 
-  // Unique name of a file within the tree, independent of the tree's location.
+  // Returns a file's unique name within the tree, independent of the tree's
+  // location.
   virtual std::string KeyOf(int64_t file) const { return files()[file].name; }
-  // Name of a file for messages: "folder/name" or "archive:name".
+  // Returns a file's name for messages: "folder/name" or "archive:name".
   virtual std::string NameOf(int64_t file) const = 0;
   virtual absl::StatusOr<std::string> Read(int64_t file) const = 0;
   // Reads the first `size` bytes (fewer if the file is shorter).

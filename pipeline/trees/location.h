@@ -27,9 +27,9 @@ struct Location {
   // Up to kStartBytes leading bytes of the first file; "" for folders.
   std::string start = {};
 
-  // Whether the name has this ending, in any case.
+  // Returns whether the name has this ending, in any case.
   bool HasEnding(absl::string_view ending) const;
-  // Path for messages, without a possible signature.
+  // Returns the path for messages, without a possible signature.
   std::string Shown() const;
 };
 

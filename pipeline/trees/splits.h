@@ -25,7 +25,6 @@ inline bool IsSplitName(absl::string_view name) {
   return std::ranges::find(kSplitNames, name) != std::end(kSplitNames);
 }
 
-// Describes the splits, for the description of a source.
 inline std::string SplitText(absl::string_view split,
                              const std::vector<std::string>& others) {
   return absl::StrCat(" of the split ", split, " (there are also ",

@@ -75,8 +75,8 @@ void AddMembers(const FileTree& tree, Sample images,
   }
 }
 
-// Whether the names distinguish images of a sample, instead of being parts of
-// image names.
+// Returns whether the names distinguish images of a sample, instead of being
+// parts of image names.
 bool AreMembers(const std::set<absl::string_view>& members) {
   return !members.empty() && members.size() <= kMostMembers &&
          std::ranges::none_of(members, [](absl::string_view name) {

@@ -2,13 +2,10 @@
 //
 // Finds the labels of the images of a tree, in the first of these places:
 //
-//   dataset.json      StyleGAN's, in the common folder of all images or at the
-//                     top
-//   labels.csv        lines NAME,LABEL, in the same folders
+//   dataset.json      StyleGAN's, at the top or in the images' common folder
+//   labels.csv        lines NAME,LABEL, there too
 //   metadata.jsonl, metadata.csv
-//                     Hugging Face's imagefolder, with a field label, in the
-//                     same
-//                     folders
+//                     Hugging Face's imagefolder with a field label, there too
 //   a/0001.cls        WebDataset's: a number, for a/0001.jpg
 //   a/0001.json       WebDataset's, with a field label, for a/0001.jpg
 //   cat/1.jpg         subfolders, if there are at least two: one class each,

@@ -17,8 +17,8 @@ inline absl::string_view FolderOf(absl::string_view name) {
   return name.substr(0, name.rfind('/') + 1);
 }
 
-// Whether a file is ignored: it or a parent folder begins with a dot, or macOS
-// added it to a zip.
+// Returns whether a file is ignored: it or a parent folder begins with a dot,
+// or macOS added it to a zip.
 inline bool IsHiddenName(absl::string_view name) {
   return absl::StartsWith(name, ".") || absl::StrContains(name, "/.") ||
          absl::StartsWith(name, "__MACOSX/");

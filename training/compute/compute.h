@@ -33,7 +33,7 @@ struct Compute {
   // fastest ones measured by cuDNN.
   bool deterministic = true;
 
-  // Whether small gradients become 0 unless the loss is scaled.
+  // Returns whether small gradients become 0 unless the loss is scaled.
   bool NeedsLossScale() const { return autocast == at::kHalf; }
 };
 

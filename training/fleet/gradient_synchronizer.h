@@ -94,7 +94,7 @@ class GradientSynchronizer {
   // 1.
   absl::Status AfterUpdate(int64_t step, absl::Time deadline);
 
-  // Whether Reduce sums gradients over the ranks.
+  // Returns whether Reduce sums gradients over the ranks.
   bool sums_gradients() const { return buckets_ != nullptr; }
 
   // |own - mean| / |mean| of the parameters before the last average;

@@ -50,7 +50,7 @@ class StateAverage {
   void Launch();
   absl::Status Finish(absl::Time deadline);
 
-  // |own - mean| / |mean| of all parameters together, before the last Finish.
+  // Returns |own - mean| / |mean| of all parameters before the last Finish.
   double drift() const { return drift_; }
 
  private:

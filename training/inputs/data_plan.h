@@ -21,7 +21,6 @@ struct DataPlan {
   int64_t generator_batch = 1;
   int64_t discriminator_batch = 1;
 
-  // Whether the run translates images.
   bool has_pairs() const { return HasPairs(files); }
 };
 

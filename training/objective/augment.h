@@ -34,9 +34,9 @@ class AdaController {
   // ranks.
   virtual void EndStep(int64_t step, FleetGather* fleet) = 0;
   virtual double p() const = 0;
-  // Mean sign of the logits at the last evaluation; nullopt before the first.
+  // Returns the mean sign of the logits at the last evaluation, or nullopt.
   virtual std::optional<double> mean_sign() const = 0;
-  // State for checkpoints, besides the discriminator's buffers.
+  // Returns state for checkpoints besides the discriminator's buffers.
   virtual TensorsByName State() const = 0;
 };
 

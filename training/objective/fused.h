@@ -8,13 +8,10 @@
 //                         backward pass of the discriminator's loss.
 //   one backward pass     JudgeAfterBackward multiplies the image gradient of
 //                         the training pass by the slope of the generator's
-//                         loss
-//                         at the image's logit, and divides it by the slope at
-//                         which the backward pass started (the root slope).
-//                         Exact
-//                         if both losses depend on an image only through its
-//                         own
-//                         logit.
+//                         loss at the image's logit, and divides it by the
+//                         slope at which the backward pass started (the root
+//                         slope). Exact if both losses depend on an image only
+//                         through its own logit.
 //
 // With gandem's own layers, the single backward pass starts at the sum of the
 // logits, so root slopes are 1, and images are weighted in the gradients of

@@ -22,8 +22,8 @@
 
 namespace gandem {
 
-// Whether the loss couples real and generated images. Only the pair functions
-// accept such a loss.
+// Returns whether the loss couples real and generated images. Only the pair
+// functions accept such a loss.
 bool IsRelativistic(Loss loss);
 
 // Averages values [N, ...] over each image; returns [N].

@@ -31,7 +31,8 @@ struct PathLengthOptions {
   int64_t batch_shrink = 2;
   bool separate = false;  // in a second update of the step
 
-  // Whether the generator's step `step`, counted from 0, includes the penalty.
+  // Returns whether the generator's step `step`, counted from 0, includes the
+  // penalty.
   bool Due(int64_t step) const { return weight > 0 && step % every_steps == 0; }
 };
 
@@ -60,7 +61,6 @@ class PathPenalty {
   virtual ~PathPenalty() = default;
   // Runs the backward passes of a step in which the penalty is due.
   virtual absl::Status Backward(const Step& step) = 0;
-  // State for checkpoints.
   virtual TensorsByName State() const = 0;
 };
 

@@ -48,8 +48,8 @@ class GradientScaler {
 
   double scale() const;
   int64_t skipped() const;  // skipped updates since the start of the run
-  // Whether a lower scale would not help: at kLeastScale, gradients up to 4e9
-  // fit into float16.
+  // Returns whether a lower scale would not help: at kLeastScale, gradients up
+  // to 4e9 fit into float16.
   bool IsExhausted() const { return scale() < kLeastScale; }
 
   // The tensors share the scaler's memory, like those of Optimizer::State().

@@ -39,7 +39,7 @@ class Optimizer {
   //   FAILED_PRECONDITION  a parameter has no gradient; nothing has changed.
   absl::Status Step();
 
-  // Learning rate of the last Step(); 0 before the first.
+  // Returns the learning rate of the last Step(); 0 before the first.
   double learning_rate() const { return last_rate_; }
 
   // Removes all gradients, so that parameters not reached by the next backward

@@ -39,12 +39,12 @@ class RoundGate {
 
   bool paused() const;
   bool has_cut() const;
-  // The last round that may begin: rounds - 1, or the cut.
+  // Returns the last round that may begin: rounds - 1, or the cut.
   int64_t last_round() const;
-  // Whether the run may end after `completed_rounds`: no round follows, or a
-  // pause has not yet led to a cut.
+  // Returns whether the run may end after `completed_rounds`: no round follows,
+  // or a pause has not yet led to a cut.
   bool MayEndAfter(int64_t completed_rounds) const;
-  // The latest round that has begun; initially first_round - 1.
+  // Returns the latest round that has begun; initially first_round - 1.
   int64_t started() const;
 
  private:

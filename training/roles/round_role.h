@@ -110,7 +110,7 @@ class RoundRole : public TrainingRole {
                       const SecondUpdate& second, absl::Time deadline);
   // Reports that the role waits, until the next wait or the end of Advance.
   void NoteWait(WorkerPosition::Wait what, Role whom = ROLE_UNKNOWN) const;
-  // Whether the images of round() are measured (ImageMeter).
+  // Returns whether the images of round() are measured (ImageMeter).
   bool MeasuresImages() const {
     return place_.rank == 0 && TrainingHealth::MeasuresImages(round_);
   }
@@ -129,7 +129,7 @@ class RoundRole : public TrainingRole {
 
  private:
   const RolePlan& role_plan() const { return plan_.role(role_); }
-  // Whether the state after `completed_rounds` is saved.
+  // Returns whether the state after `completed_rounds` is saved.
   bool SavesAfter(int64_t completed_rounds) const;
   // Adds the whole state to `shard`.
   StateShard WithState(StateShard shard) const;

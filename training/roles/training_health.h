@@ -11,8 +11,7 @@
 //                norm exceeds 1e4 in two: changing an image by 1e-6 changes its
 //                loss by 0.01
 //   samples      in 5 consecutive measured rounds the images of the batch
-//                differ
-//                by less than half a gray level of 256 (RMS)
+//                differ by less than half a gray level of 256 (RMS)
 //
 // The checks do not affect the run. They read parameters twice per run epoch
 // and images in every fifth round (ImageMeter).

@@ -59,8 +59,8 @@ TensorsByName Listed(const torch::OrderedDict<std::string, at::Tensor>& items) {
   return list;
 }
 
-// Whether a tensor is a scalar, which may differ in type: older checkpoints
-// count updates in float32.
+// Returns whether a tensor is a scalar, which may differ in type: older
+// checkpoints count updates in float32.
 bool IsNumber(const NamedTensor& tensor) {
   return tensor.shape.empty() &&
          ToTorch(tensor.dtype) != at::ScalarType::Undefined;

@@ -53,7 +53,8 @@ std::optional<at::ScalarType> FloatingTypeOf(DType dtype);
 // Returns a float32 copy on the CPU; nullopt unless floating-point.
 std::optional<at::Tensor> FloatValuesOf(const NamedTensor& tensor);
 
-// Whether all values are finite; always true for integers. Takes one pass.
+// Returns whether all values are finite; always true for integers. Takes one
+// pass.
 bool IsFinite(const at::Tensor& values);
 
 class TensorReader {

@@ -23,11 +23,11 @@
 
 namespace gandem {
 
-// Whether a file that begins with `prefix` (at least 16 bytes) is a zip
+// Returns whether a file that begins with `prefix` (at least 16 bytes) is a zip
 // archive. IsPickleStream of state_dict_tensors.h detects the older layout.
 bool IsZip(absl::string_view prefix);
 
-// Whether the zip archive at `path` contains a TorchScript module.
+// Returns whether the zip archive at `path` contains a TorchScript module.
 absl::StatusOr<bool> HoldsTorchScript(const std::string& path);
 
 // Returns the tensors in the dict's order, each row-major.

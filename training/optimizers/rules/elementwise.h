@@ -80,8 +80,8 @@ using Row = c10::function_ref<void(char** data, int64_t count)>;
 void ForEachRow(std::span<const at::Tensor* const> tensors, int num_written,
                 Row row);
 
-// Whether the tensors are on the CPU, float or double, with equal types, shapes
-// and strides.
+// Returns whether the tensors are on the CPU, float or double, with equal
+// types, shapes and strides.
 bool HaveOneLoop(std::span<const at::Tensor* const> tensors);
 
 // Stores the results of a formula, except in const arguments.
