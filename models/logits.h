@@ -54,7 +54,6 @@ class Logits {
         [&](size_t i) { return value(outputs_[i], other.outputs_[i]); });
   }
 
-  // Applies `change` to each output.
   Logits Each(
       absl::FunctionRef<at::Tensor(const at::Tensor& output)> change) const {
     Logits result;

@@ -62,7 +62,6 @@ class Generator : public torch::nn::Module {
   virtual bool SetNoiseInputs(bool /*random*/) { return false; }
 };
 
-// Outputs of a discriminator for a batch.
 struct Verdict {
   Logits logits;
   // Unit length. Only with a class head (ContraGAN, ReACGAN).

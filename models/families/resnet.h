@@ -4,7 +4,6 @@
 // channels, in class and noise inputs of the generator's norms, in attention,
 // and in the discriminator's head. Families (sngan.cc, sagan.cc, biggan.cc) set
 // the options.
-// biggan.cc) fill in the options.
 //
 //   G: linear, blocks with attention, batch norm, ReLU, conv3x3, tanh
 //   D: [conv3x3 if bottleneck,] blocks with attention, ReLU, sum or mean over

@@ -130,7 +130,6 @@ struct LinearFunction : public torch::autograd::Function<LinearFunction> {
     const variable_list saved = context->get_saved_variables();
     at::Tensor of_input;
     if (context->needs_input_grad(0)) of_input = at::mm(gradients[0], saved[1]);
-    // Frozen parameters need no gradient.
     const bool wants_weight = context->needs_input_grad(1);
     const bool wants_bias =
         context->saved_data["bias"].toBool() && context->needs_input_grad(2);

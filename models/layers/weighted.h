@@ -49,7 +49,7 @@ class Linear : public WeightedLayer {
     double init_gain = 1;
   };
   explicit Linear(const Options& options);
-  // Maps NI to NO.
+  // Maps [N, in_features] to [N, out_features].
   at::Tensor forward(const at::Tensor& input, ForwardMode mode) override;
   double init_gain() const override { return init_gain_; }
 
@@ -68,7 +68,6 @@ class Embedding : public WeightedLayer {
     bool starts_at_zero = false;  // regardless of the network's initialization
   };
   explicit Embedding(const Options& options);
-  // Maps int64 N to ND.
   at::Tensor forward(const at::Tensor& labels_N, ForwardMode mode) override;
   // Returns all rows: [classes, dim]. Counts as a pass, so use either Table or
   // forward.

@@ -74,7 +74,6 @@ int64_t MultiplyAdds(Cost cost, const at::Tensor& input,
   return 0;
 }
 
-// Arguments of a running operator.
 struct Call : at::ObserverContext {
   std::vector<at::Tensor> tensors;
 };

@@ -129,7 +129,6 @@ struct CifarBytes {
   std::shared_ptr<const RandomAccessFile> file = nullptr;
 };
 
-// `read` reads one of the version's files.
 absl::StatusOr<std::unique_ptr<ImageStore>> ReadCifar(
     const CifarVersion& version, const std::string& path,
     absl::FunctionRef<absl::StatusOr<CifarBytes>(absl::string_view)> read) {

@@ -171,7 +171,7 @@ double PipelineController::StoredBytes() const {
 }
 
 // Returns at most a quarter of the memory, so that most of it holds stored
-// samples, but always fits the minimum read-ahead.
+// samples, but at least the minimum read-ahead.
 double PipelineController::FinishedWanted() const {
   const double wanted =
       static_cast<double>(2 * limits_.least_ahead + limits_.max_workers) +

@@ -109,8 +109,6 @@ void Prefetcher::Close(absl::Status reason) {
   if (closed_.ok()) closed_ = std::move(reason);
 }
 
-// --- Fetching ---
-
 bool Prefetcher::FetcherWakes() const {
   return !closed_.ok() || board_.CanFetch();
 }
@@ -154,8 +152,6 @@ void Prefetcher::Fetch(const FetchWork& work) {
   if (!had_begun) Apply(board_.in_memory() ? InMemory() : setting_);
   Update(now);
 }
-
-// --- Finishing ---
 
 bool Prefetcher::FinisherWakes() const {
   return !closed_.ok() || (finishing_ < setting_.workers && board_.CanFinish());
@@ -211,8 +207,6 @@ void Prefetcher::Finish(SampleBoard::Work work) {
   Update(options_.clock->Now());
 }
 
-// --- Taking ---
-
 bool Prefetcher::TakerWakes() const {
   return !closed_.ok() || board_.CanTake();
 }
@@ -267,8 +261,6 @@ std::optional<absl::StatusOr<RealBatch>> Prefetcher::TakeUntil(
       .pixels = SharedBytes(std::move(batch->pixels), std::as_bytes(values)),
       .labels = std::move(batch->labels)};
 }
-
-// --- Control ---
 
 void Prefetcher::Update(absl::Time now) {
   if (now - meter_.interval_begin() < kUpdateInterval) return;

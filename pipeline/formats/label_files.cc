@@ -70,7 +70,6 @@ absl::Status AddLabel(absl::string_view name, absl::string_view text,
       absl::StrCat("'", name, "' has the labels ", at->second, " and ", text));
 }
 
-// Parses comma-separated values.
 class CsvLines {
  public:
   explicit CsvLines(absl::string_view text)

@@ -143,7 +143,7 @@ bool IsExtra(char type) {
   return type == kLongName || type == kLongLink || type == kPaxRecords;
 }
 
-// Returns false if damaged.
+// Parses a long name or pax records. Returns false if they are damaged.
 bool TakeExtras(char type, absl::string_view text, TarExtras& extras) {
   if (type == kPaxRecords) return TakePaxRecords(text, extras);
   (type == kLongName ? extras.name : extras.link) = std::string(UpToNul(text));
@@ -154,7 +154,7 @@ bool IsZero(absl::string_view bytes) {
   return std::ranges::all_of(bytes, [](char c) { return c == '\0'; });
 }
 
-// Archives from before 1988 store folders as files with a trailing '/'.
+// Excludes folders, which archives from before 1988 store as files with a '/'.
 bool IsRegular(const TarEntry& entry) {
   return absl::StrContains(kRegularTypes, entry.type) &&
          !absl::EndsWith(entry.file.name, "/");
@@ -197,7 +197,6 @@ std::string TarName(const TarHeader& header) {
   return absl::StrCat(prefix, "/", name);
 }
 
-// Calls `use` for each entry.
 absl::Status ScanTar(const RandomAccessFile& file,
                      absl::FunctionRef<absl::Status(TarEntry)> use) {
   const std::string& name = file.name();

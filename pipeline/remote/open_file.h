@@ -22,9 +22,8 @@ absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenFile(
 absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenFileOnDemand(
     const std::string& path_or_url);
 
-// Returns whether a file exists. Returns false for NOT_FOUND and for an
-// unreadable URL: S3 denies access to missing objects if the key may not list
-// the bucket. Returns other failures.
+// Returns whether a file exists: false for NOT_FOUND and for unreadable URLs,
+// since S3 denies access to missing objects if the key may not list the bucket.
 absl::StatusOr<bool> FileExists(const std::string& path_or_url);
 
 // Reads the first `size` bytes (fewer if the file is shorter).

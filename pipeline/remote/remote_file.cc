@@ -41,7 +41,6 @@ std::vector<std::string> ConditionsOf(const FileVersion& version) {
   return {absl::StrCat("If-Unmodified-Since: ", version.last_modified)};
 }
 
-// A file that is read block by block.
 class RemoteFile : public RandomAccessFile {
  public:
   RemoteFile(RemoteStore& store, std::shared_ptr<RemoteLocation> location,
@@ -255,7 +254,6 @@ absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenWhole(
   return std::make_shared<const WholeFile>(store, name, std::move(answer.body));
 }
 
-// Checks the answer to the request for the first block.
 absl::Status CheckFirstAnswer(const std::string& name,
                               const HttpAnswer& answer) {
   const auto& range = answer.headers.range;

@@ -93,7 +93,7 @@ OpenedSource ParquetIsMissing(const Location& at) {
                            "parquet");
 }
 
-// Tried before extras.
+// Kinds that are tried before those of extras.
 constexpr SourceKind kFirstKinds[] = {
     {"s3://BUCKET/FOLDER/ of images", IsRemoteFolder, OpenTree<OpenS3Tree>,
      true},

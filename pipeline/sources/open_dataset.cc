@@ -157,7 +157,6 @@ absl::StatusOr<Source> HalfFor(const DataConfig& config, Source source,
   return HalfOf(std::move(source), left ? ImageHalf::kLeft : ImageHalf::kRight);
 }
 
-// Opens the input images for translation.
 absl::StatusOr<Source> OpenInputs(const OpenedData& opened,
                                   const DataConfig& config) {
   if (config.side_by_side() != DataConfig::NO_PAIRS) {

@@ -69,7 +69,6 @@ class LabelFinder {
   }
   int64_t size() const { return std::ssize(images_); }
 
-  // Returns the unit of a file.
   size_t UnitOf(int64_t file) const {
     return std::ranges::upper_bound(units_, file) - units_.begin() - 1;
   }

@@ -37,7 +37,6 @@ struct Compute {
   bool NeedsLossScale() const { return autocast == at::kHalf; }
 };
 
-// Sets the thread count of the calling thread's operations.
 void UseThreads(const Compute& compute);
 
 // Copies a CPU tensor to `device` without waiting for the GPU. Returns `host`

@@ -20,8 +20,8 @@ namespace gandem {
 //   INVALID_ARGUMENT  an unknown name, or a device that this machine lacks.
 absl::StatusOr<at::Device> ParseDevice(const std::string& text);
 
-// Returns all memory of the GPU that is not free: LibTorch's reserve, CUDA
-// context, kernels, library workspaces, and other processes.
+// Returns all memory of the GPU that is not free: memory reserved by LibTorch,
+// CUDA context, kernels, library workspaces, and other processes.
 MemoryUse MemoryInUse(at::Device gpu);
 
 int64_t TotalMemory(at::Device gpu);

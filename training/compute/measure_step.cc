@@ -70,7 +70,6 @@ class Draws {
   at::Generator generator_ = at::make_generator<at::CPUGeneratorImpl>(1);
 };
 
-// Input of one micro-batch.
 struct Sample {
   at::Tensor noise_NZ;  // a generator's input
   at::Tensor images_NCHW;

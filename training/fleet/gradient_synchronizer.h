@@ -86,9 +86,7 @@ class GradientSynchronizer {
   GradientSynchronizer(const GradientSynchronizer&) = delete;
   GradientSynchronizer& operator=(const GradientSynchronizer&) = delete;
 
-  // Announces the last backward pass before Reduce.
   void ExpectLastBackward();
-  // Waits for the fleet's gradients.
   absl::Status Reduce(absl::Time deadline);
   // Averages or compares states if due after update number `step`, counted from
   // 1.

@@ -31,7 +31,6 @@ class CopiedTensors {
   absl::Status Finish(absl::Time deadline);
 
  private:
-  // Returns the part of bytes_ that holds a tensor.
   at::Tensor BytesAt(int64_t offset, const at::Tensor& tensor) const;
 
   const std::vector<at::Tensor> tensors_;

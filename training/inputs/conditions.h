@@ -28,7 +28,6 @@ namespace gandem {
 using ConditionSource = std::function<absl::StatusOr<Condition>(
     Purpose noise, int64_t step, IndexRange range)>;
 
-// Returns empty conditions.
 absl::StatusOr<Condition> NoCondition(Purpose noise, int64_t step,
                                       IndexRange range);
 

@@ -35,7 +35,6 @@ class Optimizer {
   Optimizer(TensorsByName parameters, std::unique_ptr<UpdateRule> rule,
             LearningRate learning_rate);
 
-  // Makes one update.
   //   FAILED_PRECONDITION  a parameter has no gradient; nothing has changed.
   absl::Status Step();
 

@@ -36,7 +36,6 @@ std::unique_ptr<UpdateRule> MakeLookahead(const LookaheadConfig& config,
                                           std::unique_ptr<UpdateRule> inner,
                                           const TensorsByName& parameters);
 
-// A group of parameters with its factor of the learning rate.
 struct RateGroup {
   double factor = 1;
   std::vector<size_t> members = {};  // indices of the optimizer's parameters

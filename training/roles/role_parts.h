@@ -28,7 +28,6 @@
 
 namespace gandem {
 
-// Place and environment of a role.
 struct RoleSetup {
   EpochPlace place;
   std::string resume_from = {};  // folder of a checkpoint; empty: a new run

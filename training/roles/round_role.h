@@ -92,7 +92,6 @@ class RoundRole : public TrainingRole {
   //   DEADLINE_EXCEEDED  the gate is paused.
   //   OUT_OF_RANGE       a health warning ends the run.
   absl::StatusOr<bool> BeginRound(absl::Time deadline);
-  // Announces the last backward pass of a step.
   void ExpectLastBackward();
   // Runs the backward pass for `images` of the step's images. Measures gradient
   // noise in rounds selected by noise_scale_every_rounds.
@@ -131,7 +130,6 @@ class RoundRole : public TrainingRole {
   const RolePlan& role_plan() const { return plan_.role(role_); }
   // Returns whether the state after `completed_rounds` is saved.
   bool SavesAfter(int64_t completed_rounds) const;
-  // Adds the whole state to `shard`.
   StateShard WithState(StateShard shard) const;
   absl::Status TryUpdate(absl::FunctionRef<void()> before,
                          const SecondUpdate& second, absl::Time deadline);

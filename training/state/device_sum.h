@@ -21,7 +21,6 @@ class DeviceSum {
   // Adds one number, detached from its graph. The caller must not change it.
   void Add(const at::Tensor& number);
   void Add(const DeviceSum& other);
-  // Multiplies the current sum.
   void Scale(double factor);
 
   // Sums as double, in the order of Add.
