@@ -19,8 +19,7 @@ AutocastState CastTo(at::ScalarType dtype, const at::Device& device) {
           .dtype = dtype};
 }
 
-// Registers the tensors and children of `network` in `view` as well, with the
-// same names and order.
+// Shares the tensors and children of `network` with `view`, in the same order.
 void ShareState(const torch::nn::Module& network, torch::nn::Module& view) {
   for (const auto& item : network.named_parameters(/*recurse=*/false)) {
     view.register_parameter(item.key(), item.value(),

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mixed precision (Micikevicius et al. 2018) with LibTorch's autocast: a
-// forward pass casts the factors of convolutions and matrix products to a
-// 16-bit type; parameters stay float32. A wrapped network takes and returns
-// float32:
+// Mixed precision (Micikevicius et al. 2018) with LibTorch's autocast: forward
+// passes cast the factors of convolutions and matrix products to a 16-bit type;
+// parameters and the network's inputs and outputs stay float32:
 //
 //   discriminator = WithAutocast(discriminator, at::kBFloat16);
 //
@@ -59,8 +58,7 @@ class FullPrecision {
 // For passes whose gradient is differentiated again: wrapped networks do not
 // cast on a CPU until the end of the scope. Second derivatives contain padded
 // 16-bit convolutions with kernels as large as the image, which LibTorch 2.11
-// computes incorrectly on CPUs with AMX: the error exceeds the norm of the
-// result.
+// computes incorrectly on CPUs with AMX.
 class SecondOrderScope {
  public:
   SecondOrderScope();

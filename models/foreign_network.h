@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Interfaces of networks that do not consist of gandem's layers: user networks
-// in C++ (own/) and Python (families/network_host.h). A network derives from
-// the interfaces that apply.
+// Interfaces of networks without gandem's layers: user networks in C++ (own/)
+// and Python (families/network_host.h). A network derives from those that
+// apply.
 //
 // Owner: none. Thread safety, errors: the network's.
 #pragma once

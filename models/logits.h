@@ -38,8 +38,7 @@ class Logits {
     return outputs_.front();
   }
 
-  // Returns the mean of value(output) over outputs; all values have the same
-  // shape.
+  // Returns the mean of value(output), which must all have one shape.
   at::Tensor MeanOf(
       absl::FunctionRef<at::Tensor(const at::Tensor& output)> value) const {
     return MeanOver([&](size_t i) { return value(outputs_[i]); });

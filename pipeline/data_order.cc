@@ -80,8 +80,7 @@ class DataOrder::UnitOrder {
   const int64_t windows_;
 
   mutable absl::Mutex mu_;
-  // Rows of two epochs, since read-ahead and training may be in different
-  // epochs.
+  // Two epochs, since read-ahead and training may be in different ones.
   mutable std::array<std::shared_ptr<const Row>, 2> rows_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -41,8 +41,7 @@ class DataOrder {
       : DataOrder(seed, ImageUnits{.size = size}) {}
 
   // Returns the image at `place` in [0, size) of epoch `epoch` >= 0. With
-  // SHARDS the first call in an epoch takes time proportional to the number of
-  // units.
+  // SHARDS the first call in an epoch takes time per unit.
   int64_t Permute(int64_t epoch, int64_t place) const;
 
   int64_t window() const { return window_; }

@@ -27,8 +27,7 @@ absl::Status TooLargeToPad(const ImageShape& image, int64_t size) {
                    image.height, " x ", image.width, " pixels"));
 }
 
-// Adds the times of decoding and transforming an image to the process's
-// counters.
+// Adds the times of decoding and transforming to ProcessIoCounters().
 class FinishTimer {
  public:
   explicit FinishTimer(bool is_decoded)

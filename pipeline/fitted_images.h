@@ -106,8 +106,7 @@ void Mirror(ImageShape shape, std::span<float> values_CHW);
 // Converts colors as Pillow's convert("L") and convert("RGB") do.
 PixelImage WithChannels(PixelImage image, int64_t channels);
 
-// Crops the largest square. `place` in [0, 1) is its position along the longer
-// side; nullopt: the center.
+// Crops the largest square, at `place` in [0, 1); nullopt: at the center.
 PixelImage CropSquare(const PixelImage& image, std::optional<double> place);
 
 }  // namespace gandem

@@ -27,9 +27,8 @@
 
 namespace gandem {
 
-// Format of sources that hold arrays of numbers instead of pictures, such as
-// latents and spectrograms. The stored bytes are the values, row by row,
-// channels first.
+// Format of sources of arrays instead of pictures, such as latents and
+// spectrograms. Bytes are the values, row by row, channels first.
 struct StoredFormat {
   DType dtype = DType::kF32;  // or kF16
   ImageShape shape = {};
@@ -46,8 +45,7 @@ struct SourceInfo {
   UnusedFiles unused = {};  // files that are not images of the source
   // Shape of all images, if the format has one for all.
   std::optional<ImageShape> common_shape = {};
-  // Set if the images are tensors (tensor_samples.h). Decode then renders them
-  // as pictures, for people.
+  // Set if the images are tensors, which Decode renders for people.
   std::optional<StoredFormat> tensors = {};
   std::vector<int64_t> labels = {};  // one per image, >= 0; or empty
   // Names of labels 0, 1, ...; empty if the source has none.
@@ -56,11 +54,9 @@ struct SourceInfo {
   std::string unused_labels = {};
   // Approximate stored size of all images. 0: all are in memory.
   int64_t stored_bytes = 0;
-  // Whether reading one image reads and caches a larger unit, such as a row
-  // group.
+  // Whether reading an image caches a larger unit, such as a row group.
   bool reads_whole_units = false;
-  // Index of the first image of each unit (shard, row group); begins with 0,
-  // increases.
+  // Increasing indices of the first image of each unit (shard, row group).
   std::vector<int64_t> units = {0};
 };
 
@@ -97,8 +93,7 @@ class ImageStore {
   //   INVALID_ARGUMENT  the image is of an unsupported kind.
   virtual absl::StatusOr<DecodedImage> Decode(
       int64_t index, absl::string_view stored) const = 0;
-  // Decodes as ImageReading::kPlain (formats/image_decoder.h) if that makes a
-  // difference for the format.
+  // Decodes as ImageReading::kPlain (formats/image_decoder.h).
   virtual absl::StatusOr<DecodedImage> DecodePlain(
       int64_t index, absl::string_view stored) const {
     return Decode(index, stored);

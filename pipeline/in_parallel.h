@@ -19,9 +19,8 @@
 namespace gandem {
 
 // Returns make(0), ..., make(count - 1), evaluated in up to `most` threads,
-// including the caller's. Stopping the caller's reads stops all (read_stop.h).
-// After a failure no further call starts; returns the first failure in index
-// order.
+// including the caller's, whose stop stops all (read_stop.h). After a failure
+// no further call starts; returns the failure with the lowest index.
 template <typename T, typename Make>
 absl::StatusOr<std::vector<T>> MakeInParallel(int64_t count, int64_t most,
                                               const Make& make) {

@@ -8,8 +8,7 @@
 //   GANDEM_RETURN_IF_ERROR(reads.Explain(opened));
 //
 // Local reads do not check for the signal. If the command is still running
-// kStopLimit after the signal, the process exits with the exit code of
-// CANCELLED.
+// kStopLimit after it, the process exits with the exit code of CANCELLED.
 //
 // Owner: the reading function, for its own thread. Thread safety: none.
 #pragma once

@@ -37,8 +37,7 @@ absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenLocalFile(
     const std::string& path);
 
 // Opens the file anew for each Read, for sources with more files than a process
-// may have open (typically 1,024). Read returns DATA_LOSS if the size has
-// changed.
+// may have open. Read returns DATA_LOSS if the size has changed.
 absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenLocalFileOnDemand(
     const std::string& path);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stops reads that wait for a network. A thread sets the flag that stops its
-// reads; they check it several times a second and return CANCELLED once it is
-// set:
+// Stops reads that wait for a network. They check their thread's flag several
+// times a second and return CANCELLED once it is set:
 //
 //   const ScopedReadStop scope(&stop);  // std::atomic<bool>
 //   auto bytes = store.Fetch(index);
@@ -28,8 +27,7 @@ class ScopedReadStop {
 
   // Returns whether the calling thread's reads are stopped.
   static bool Stopped() { return flag_ != nullptr && flag_->load(); }
-  // Returns the calling thread's flag, for threads that read on its behalf, or
-  // null.
+  // Returns the flag for threads that read for the calling thread, or null.
   static const std::atomic<bool>* Current() { return flag_; }
 
  private:

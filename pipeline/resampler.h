@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Resizes images, one axis at a time: area average when shrinking, bilinear
-// interpolation between pixel centers (at half-integer positions, with repeated
-// edges) when growing.
+// interpolation between pixel centers, with repeated edges, when growing.
 //
 // Owner: values; copy freely.
 // Thread safety: immutable after construction; Apply from any thread.

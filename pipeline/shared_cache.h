@@ -44,9 +44,8 @@ class SharedCache {
   }
 
   // Returns the piece of `bytes` bytes. On a miss calls `fetch` without a lock.
-  // A failed fetch fails for all waiting callers; if it was only stopped
-  // (CANCELLED), another caller fetches. Waits while fetches and pieces in use
-  // fill the cache.
+  // All callers waiting for a fetch get its error, but after CANCELLED another
+  // one fetches. Waits while fetches and pieces in use fill the cache.
   //   CANCELLED          stopped by read_stop.h.
   //   DEADLINE_EXCEEDED  other fetches did not end in time.
   absl::StatusOr<Piece> Get(const Key& key, int64_t bytes, absl::Time deadline,
@@ -70,8 +69,7 @@ class SharedCache {
     }
   }
 
-  // Takes cache space for data outside the cache. Returns false if there is not
-  // enough.
+  // Takes space for data outside the cache; false: there is not enough.
   bool Reserve(int64_t bytes) {
     absl::MutexLock lock(&mu_);
     if (bytes > max_bytes_) return false;

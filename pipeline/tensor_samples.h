@@ -23,9 +23,8 @@
 
 namespace gandem {
 
-// Reads values of `dtype` (kF16 or kF32) from `stored` into `out`, multiplied
-// by `scale`. Returns the largest magnitude before scaling; infinity or NaN if
-// a value is not finite.
+// Reads values of `dtype` (kF16 or kF32), multiplied by `scale`. Returns the
+// largest unscaled magnitude; infinity or NaN if a value is not finite.
 float ReadTensor(absl::string_view stored, DType dtype, float scale,
                  std::span<float> out);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DCGANs with 5x5 kernels and stride 2 between 4x4 and the image (models.md 3.9
-// and 3.11; w is the width):
+// DCGANs with 5x5 kernels and stride 2 (models.md 3.9, 3.11; w is the width):
 //
 //   RADFORD (Radford et al. 2016, the authors' code)
 //     batch norm in both, per feature in G's first layer; no biases
@@ -76,15 +75,13 @@ Dcgan5Options Dcgan5OptionsFrom(const NetworkConfig& network,
   return options;
 }
 
-// Returns the factor of kGlorot's deviation, sqrt(2 / fans), that gives
-// `deviation`.
+// Returns `deviation` divided by kGlorot's deviation, sqrt(2 / fans).
 double GainFor(double deviation, double fans) {
   return deviation * std::sqrt(fans / 2);
 }
 
-// Returns the gain of a convolution between `coarse` channels and `fine`
-// channels of twice the height and width. A quarter of the kernel reaches each
-// fine pixel.
+// Returns the gain of a convolution between `coarse` and twice as large `fine`
+// images. A quarter of the kernel reaches each fine pixel.
 double ConvolutionGain(const Dcgan5Options& options, double fine,
                        double coarse) {
   constexpr double kPixels = kDcgan5Kernel * kDcgan5Kernel;

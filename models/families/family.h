@@ -86,8 +86,7 @@ NetworkFamily MakeFamily(NetworkFamily family,
 }
 
 // Returns the families of this build's extras (extras/README.md), in the order
-// of NetworkConfig's fields. common/config/config_extra.h handles their
-// recipes.
+// of NetworkConfig's fields (recipes: common/config/config_extra.h).
 std::vector<NetworkFamily> ExtraFamilies();
 
 }  // namespace gandem

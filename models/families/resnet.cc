@@ -57,8 +57,7 @@ ResnetGenerator::ResnetGenerator(const ResnetOptions& options)
                  first * options_.plan.smallest * options_.plan.smallest,
                  style));
   if (options_.class_dim > 0) {
-    // The embedding never has spectral norm, which would cripple the generator
-    // (models.md 2.4).
+    // No spectral norm, which would cripple the generator (models.md 2.4).
     shared_ = register_module(
         "shared",
         std::make_shared<Embedding>(Embedding::Options{

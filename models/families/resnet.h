@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Residual networks of SNGAN, SAGAN, BigGAN and BigGAN-deep. They differ in
-// channels, in class and noise inputs of the generator's norms, in attention,
-// and in the discriminator's head. Families (sngan.cc, sagan.cc, biggan.cc) set
-// the options.
+// channels, class and noise inputs of the generator's norms, attention, and the
+// discriminator's head. The families' sources set the options.
 //
 //   G: linear, blocks with attention, batch norm, ReLU, conv3x3, tanh
 //   D: [conv3x3 if bottleneck,] blocks with attention, ReLU, sum or mean over
@@ -52,9 +51,8 @@ struct ResnetOptions {
 
   // Options of the discriminator.
   //
-  // Whether hidden layers of a block are as wide as the block's input, except
-  // in the first block, whose input has three channels (traps.md 4). False: as
-  // wide as the output.
+  // Whether a block's hidden layers are as wide as its input (except the first
+  // block, which has three channels: traps.md 4) instead of its output.
   bool thin = false;
   bool mean_pool = false;  // false: sum (traps.md 16)
   // Norm, eps and shortcut of all blocks.

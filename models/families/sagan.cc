@@ -2,8 +2,7 @@
 //
 // SAGAN (Zhang et al. 2019): SNGAN's ResNet (resnet.h) with spectral norm also
 // in the generator, and self-attention (models.md 3.1, 3.4, 3.5). Supports 32,
-// 64 and 128 pixels, with attention at half the size (the authors' code for
-// 128: at 32 x 32).
+// 64 and 128 pixels. Attention is at half the size (authors, 128: at 32 x 32).
 #include "models/families/family.h"
 #include "models/families/resnet.h"
 #include "proto/config.pb.h"

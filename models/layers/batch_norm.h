@@ -9,9 +9,8 @@
 //   kEvaluate  normalizes by the running statistics
 //
 // "The batch" is the input or, after SyncOver, the input of all workers of a
-// role together (sync batch norm), with any number of images per worker.
-// Values, gradients and second derivatives then equal those of one layer that
-// gets all images.
+// role together (sync batch norm), with any number of images per worker. Values
+// and derivatives equal those of one layer that gets all images.
 //
 // Owner: a network. Thread safety: one compute thread.
 // Errors: Torch exceptions.

@@ -27,8 +27,7 @@ at::Tensor UnitRows(const at::Tensor& rows) {
 
 }  // namespace
 
-// Registers layers in the network itself, to keep tensor names such as
-// linear.weight.
+// Registers layers in the network, to keep tensor names (linear.weight).
 DiscriminatorHead::DiscriminatorHead(torch::nn::Module& owner,
                                      const DiscriminatorHeadOptions& options)
     : kind_(options.kind) {

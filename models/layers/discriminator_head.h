@@ -39,8 +39,7 @@ class DiscriminatorHead {
   // Registers its layers in `owner`.
   DiscriminatorHead(torch::nn::Module& owner, const Options& options);
 
-  // Maps features_NC to logits and, if contrastive, embeddings_NE and
-  // proxies_KE.
+  // Returns logits and, if contrastive, embeddings_NE and proxies_KE.
   Verdict Judge(const at::Tensor& features_NC, const Condition& condition,
                 ForwardMode mode);
 

@@ -2,10 +2,9 @@
 //
 // Layers with random draws, such as dropout and noise inputs. A draw for an
 // image is a function of the layer's key and the image's place
-// (Condition::place). The key is a constant buffer, drawn by
-// InitializeParameters. Copies of the network (critics, resumed runs), ranks
-// and micro-batches therefore draw the same values as one pass over the whole
-// batch.
+// (Condition::place). InitializeParameters draws the key, a constant buffer.
+// Copies of the network (critics, resumed runs), ranks and micro-batches
+// therefore draw the same values as one pass over the whole batch.
 //
 // Owner: a network. Thread safety: one compute thread.
 // Errors: Torch exceptions.
@@ -21,8 +20,7 @@ namespace gandem {
 
 inline constexpr absl::string_view kDrawKeySuffix = "_key";
 
-// Returns the place of a pass's images (Condition::place) as a tensor, for
-// layers that draw.
+// Returns the place of a pass's images (Condition::place) as a tensor.
 at::Tensor PlaceOf(const Condition& condition);
 
 class DrawingLayer : public ConditionalLayer {
@@ -47,8 +45,7 @@ class DrawingLayer : public ConditionalLayer {
 };
 
 // Dropout (Srivastava et al. 2014): except in kEvaluate, sets a fraction `rate`
-// of the values to 0 and divides the others by 1 - rate. Masks are keyed draws
-// per image.
+// of the values to 0 and divides the others by 1 - rate, by keyed draws.
 class Dropout : public DrawingLayer {
  public:
   explicit Dropout(double rate);  // [0, 1)
@@ -64,9 +61,8 @@ class Dropout : public DrawingLayer {
   const double rate_;
 };
 
-// Makes the layers of `network` draw as with other keys; with `salt` 0, as with
-// their own. The salt is not part of the network's state and must be set again
-// on copies.
+// Makes `network` draw as with other keys; with `salt` 0, as with its own. The
+// salt is not part of the state and must be set again on copies.
 void SaltDraws(torch::nn::Module& network, uint64_t salt);
 
 }  // namespace gandem

@@ -37,8 +37,7 @@ at::Tensor Sequence::ForwardGiven(const at::Tensor& input,
   return ForwardEach(input, conditions, mode);
 }
 
-// Passes a recomputed layer's inputs as arguments, since the graph keeps only
-// arguments.
+// The graph of a recomputed layer keeps only the layer's arguments.
 at::Tensor Sequence::ForwardEach(const at::Tensor& input,
                                  std::span<const at::Tensor> conditions,
                                  ForwardMode mode) {
@@ -66,8 +65,7 @@ at::Tensor Sequence::ForwardEach(const at::Tensor& input,
   return x;
 }
 
-// Only layers made of layers are blocks: a single layer has no inner results to
-// discard.
+// A layer without children is no block: it has no inner results to discard.
 int Sequence::RecomputeBlocks() {
   int blocks = 0;
   for (Entry& entry : entries_) {
@@ -115,8 +113,7 @@ namespace {
 
 // Convolves each channel separately with a constant kernel, or applies the
 // transpose. Both are linear, so each is the gradient of the other, of any
-// order. Torch's second derivative of grouped convolutions would process the
-// groups one by one.
+// order. Torch's second derivative would process the groups one by one.
 struct FilterFunction : public torch::autograd::Function<FilterFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input,
                             const at::Tensor& kernel, int64_t stride,

@@ -2,8 +2,7 @@
 //
 // Building blocks of networks. A layer maps a tensor to a tensor; the mode
 // determines the state that the pass may read and change. Parameters are
-// constants until initialize.h draws them. Layers never use Torch's random
-// numbers.
+// constants until initialize.h draws them, without Torch's random numbers.
 //
 // Owner: the network that registered it. Thread safety: one compute thread.
 // Errors: Torch exceptions.
@@ -24,19 +23,16 @@ class Layer : public torch::nn::Module {
  public:
   virtual at::Tensor forward(const at::Tensor& input, ForwardMode mode) = 0;
 
-  // `condition` has numbers per image, [N, A], or labels_N. Unconditional
-  // layers ignore it.
+  // `condition` has numbers per image, [N, A], or labels_N. May be ignored.
   virtual at::Tensor ForwardGiven(const at::Tensor& input,
                                   const at::Tensor& /*condition*/,
                                   ForwardMode mode) {
     return forward(input, mode);
   }
 
-  // Factor of the initial weights with WeightInit::kFanIn and kGlorot
-  // (family.h).
+  // Factor of initial weights: WeightInit::kFanIn and kGlorot (family.h).
   virtual double init_gain() const { return 1; }
-  // Returns the initial value of the bias, except with
-  // WeightInit::kUniformFanIn.
+  // Initial value of the bias, except with WeightInit::kUniformFanIn.
   virtual double first_bias() const { return 0; }
 };
 
@@ -61,8 +57,7 @@ class Sequence : public Layer {
   using Function = at::Tensor (*)(at::Tensor input);
 
   Sequence& Add(std::shared_ptr<Layer> layer);
-  // Must not be called for the first entry, since the function may overwrite
-  // its input.
+  // Not for the first entry, since the function may overwrite its input.
   Sequence& Add(Function function);
 
   at::Tensor forward(const at::Tensor& input, ForwardMode mode) override;
@@ -70,8 +65,7 @@ class Sequence : public Layer {
   at::Tensor ForwardGiven(const at::Tensor& input, const at::Tensor& condition,
                           ForwardMode mode) override;
 
-  // Calls ForwardGiven of every entry with its own condition; forward if there
-  // are no conditions.
+  // Passes each entry its own condition, if there are any.
   at::Tensor ForwardEach(const at::Tensor& input,
                          std::span<const at::Tensor> conditions,
                          ForwardMode mode);
@@ -89,8 +83,7 @@ class Sequence : public Layer {
   std::vector<Entry> entries_;
 };
 
-// Calls RecomputeBlocks() of all sequences in a network. Returns the number of
-// blocks.
+// Calls RecomputeBlocks() of all sequences; returns the number of blocks.
 int RecomputeBlocks(torch::nn::Module& network);
 
 // Functions for Sequence; those that keep the size work in place.

@@ -2,8 +2,7 @@
 //
 // Layer normalization (Ba, Kiros and Hinton 2016) of NCHW input, with weight
 // and bias per channel. Images do not affect each other, so it suits critics
-// with a gradient penalty, unlike batch norm (traps.md 7). The backward pass is
-// differentiable.
+// with a gradient penalty, unlike batch norm (traps.md 7).
 //
 //   kImage  statistics over channels, height and width (WGAN-GP's authors)
 //   kPixel  statistics over channels, per pixel (Keras)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Options shared by the layers of a network, and functions that make layers
-// with these options.
+// Options shared by a network's layers, and functions that apply them.
 //
 // Thread safety: pure functions.
 #pragma once

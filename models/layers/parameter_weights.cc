@@ -46,8 +46,7 @@ at::Tensor TimesWeights(const at::Tensor& gradient,
   return gradient * weights_N.to(gradient.scalar_type()).view(shape);
 }
 
-// Weights are written after the forward pass, which saved variables do not
-// permit.
+// Not a saved variable, since weights are written after the forward pass.
 constexpr char kWeights[] = "weights";
 
 void KeepWeights(AutogradContext* context) {

@@ -19,8 +19,7 @@
 //   weights_N.copy_(...);  // may depend on the logits
 //   verdict.logits.One().sum().backward();
 //
-// Every layer with a parameter uses the functions below. Outside of a scope
-// they ignore weights.
+// Layers with parameters use these. Outside a scope they ignore weights.
 //
 // Thread safety: a scope belongs to the calling thread, a graph to the thread
 // that made it. Errors: Torch exceptions.
@@ -61,8 +60,7 @@ at::Tensor WeighedConvolution(const at::Tensor& input, const at::Tensor& weight,
                               const ConvolutionShape& shape);
 at::Tensor WeighedLinear(const at::Tensor& input, const at::Tensor& weight,
                          const at::Tensor& bias);
-// Weights rows of `values`. Row i must be computed from parameters for image i
-// only.
+// Weights rows of `values`; row i must be computed for image i only.
 at::Tensor WeighedRows(const at::Tensor& values);
 // Returns a copy of a parameter per image, [images, ...], or the parameter
 // itself if that makes no difference.

@@ -99,8 +99,7 @@ class RecomputeNode : public torch::autograd::Node {
   }
 
  private:
-  // Runs the block with spectral norm as after the first pass, without
-  // recording again.
+  // Runs the block with spectral norm's stored vectors, recording nothing.
   at::Tensor SecondPass(const variable_list& inputs) {
     const torch::AutoGradMode with_graph(true);
     const AutocastScope autocast(autocast_);
@@ -131,8 +130,7 @@ bool AnyRequiresGrad(const std::vector<at::Tensor>& tensors) {
 
 }  // namespace
 
-// The first pass keeps no graph; a RecomputeNode recomputes the block when a
-// gradient arrives.
+// Keeps no graph in the first pass; a RecomputeNode makes it when needed.
 at::Tensor Recompute(std::shared_ptr<torch::nn::Module> block,
                      const std::vector<at::Tensor>& inputs, ForwardMode mode,
                      BlockForward forward) {

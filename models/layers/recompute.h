@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Gradient checkpointing (Chen et al. 2016, "Training deep nets with sublinear
-// memory cost"): discards intermediate results of a block and recomputes them
-// in the backward pass.
+// memory cost"): recomputes a block's inner results in the backward pass.
 //
 // The second pass computes the same numbers and changes no state. It follows a
 // kTrain pass in kFrozen mode: batch norm uses the statistics of the same input
 // without recording them again, and spectral norm uses the vectors stored by
-// the first pass, which are restored temporarily if a later pass (another
-// micro-batch) has iterated them. Parameters must not change before the
-// backward pass.
+// the first pass, which are restored temporarily if another micro-batch has
+// iterated them. Parameters must not change before the backward pass.
 //
 // Gradients can be differentiated again (gradient penalties).
 //

@@ -9,8 +9,7 @@
 namespace gandem {
 namespace {
 
-// Returns a vector's value before initialization. Must not be 0, since frozen
-// passes divide by sigma.
+// Returns the initial vector, not 0, since frozen passes divide by sigma.
 at::Tensor ConstantUnitVector(int64_t size) {
   return torch::full({size}, 1.0 / std::sqrt(static_cast<double>(size)));
 }

@@ -69,8 +69,7 @@ class Embedding : public WeightedLayer {
   };
   explicit Embedding(const Options& options);
   at::Tensor forward(const at::Tensor& labels_N, ForwardMode mode) override;
-  // Returns all rows: [classes, dim]. Counts as a pass, so use either Table or
-  // forward.
+  // Returns all rows, [classes, dim]. Counts as a forward pass.
   at::Tensor Table(ForwardMode mode) { return EffectiveWeight(mode); }
   bool starts_at_zero() const { return options_.starts_at_zero; }
 

@@ -7,8 +7,7 @@
 //
 // Owner: the registry. Thread safety: SetOwnNetworks before threads start,
 // everything else from any thread; networks as in models/network.h. Errors:
-// Status for names; Torch exceptions for results that a network's role cannot
-// use.
+// Status for names; Torch exceptions for results that a role cannot use.
 #pragma once
 
 #include <memory>

@@ -139,9 +139,8 @@ class Initializer {
     return Uniform(weight.sizes(), std::sqrt(6.0 / static_cast<double>(fans)));
   }
 
-  // Returns orthonormal rows or columns, whichever are fewer, of the weight as
-  // a matrix [size(0), rest] (Saxe, McClelland and Ganguli 2014), as PyTorch
-  // does.
+  // Returns orthonormal rows or columns, whichever are fewer, of the matrix
+  // [size(0), rest] (Saxe, McClelland and Ganguli 2014), as PyTorch does.
   at::Tensor Orthogonal(at::IntArrayRef shape) {
     const at::Tensor matrix = Normal(shape).flatten(1);
     const bool wide = matrix.size(0) < matrix.size(1);

@@ -56,8 +56,7 @@ absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdx(
     const std::string& images_path, const std::string& labels_path);
 
 // Opens images with their labels: labels-idx1 instead of images-idx3 in the
-// name. Ignores labels that do not fit the images. `path` may be a folder with
-// train-images-idx3-ubyte.
+// name, ignored if they do not fit. `at` may be a folder of training images.
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdxByName(const Location& at);
 
 // Returns whether OpenIdxByName would find images at `at`.
@@ -74,8 +73,7 @@ absl::StatusOr<std::unique_ptr<ImageStore>> OpenNpzImages(const Location& at);
 //   INVALID_ARGUMENT  a file is missing or has the wrong size.
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenCifar(const Location& at);
 
-// Returns whether `at` is a folder with CIFAR files or named like a CIFAR
-// archive.
+// Returns whether `at` is a CIFAR folder or is named like a CIFAR archive.
 bool LooksLikeCifar(const Location& at);
 
 }  // namespace gandem

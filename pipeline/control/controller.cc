@@ -16,18 +16,15 @@ constexpr double kUnseenGap = 20;
 // Seconds of pause that any source may have, such as a busy disk (chosen). For
 // remote sources the observed gaps decide.
 constexpr double kLeastGap = 0.5;
-// Seconds (chosen). A source that lags for longer is too slow, which memory
-// cannot compensate.
+// Seconds (chosen). Memory cannot make up for a source that lags longer.
 constexpr double kLongestGap = 60;
 // Seconds. Chosen as four times the minute between drops in
 // benchmarks/stalls.py, so that kMargin covers the decay between two drops.
 constexpr double kGapHalfLife = 240;
-// Seconds per read that separate local disks (measured: 0.1 ms) from round
-// trips to another building.
+// Seconds per read: local disks are faster (measured: 0.1 ms), networks slower.
 constexpr double kRemoteRead = 0.002;
 
-// Seconds (chosen): covers many reads and decoded samples, but follows changes
-// of a link.
+// Seconds (chosen): covers many reads, but follows changes of a link.
 constexpr double kHalfLife = 2;
 // Seconds of computing (chosen): higher demand is noticed within 1 s.
 constexpr double kDemandHalfLife = 2;
@@ -37,14 +34,12 @@ constexpr double kPauseTimes = 10;
 // Seconds (chosen): intervals of 0.1 s cannot resolve faster batches.
 constexpr double kLeastBatchSeconds = 1e-3;
 
-// Safety factor for fetches, workers and gaps (chosen): the mean alone is too
-// small half of the time.
+// Safety factor (chosen): the mean alone is too small half of the time.
 constexpr double kMargin = 1.25;
 // Seconds in which missing samples are fetched (chosen): short compared to
 // gaps, long compared to reads.
 constexpr double kRefillSeconds = 2;
-// Seconds of demand that wait decoded in addition to two batches: two intervals
-// of the controller.
+// Seconds of demand that wait decoded in addition to two batches (chosen).
 constexpr double kFinishedSeconds = 0.2;
 
 // Concurrent fetches until the demand is known, and reads until their usual
@@ -193,8 +188,7 @@ double PipelineController::SamplesInMemory() const {
   return finished + (room - finished * sample) / stored;
 }
 
-// Sets `ahead` to cover the current batch, running fetches and the longest
-// recent gap.
+// Sets `ahead` to cover the batch, running fetches and the longest gap.
 void PipelineController::SetAhead(double seconds) {
   const bool is_remote = usual_.PerRead() >= kRemoteRead;
   const double gap = std::max(kLeastGap, is_remote ? kMargin * gap_ : 0.0);
@@ -237,8 +231,7 @@ void PipelineController::SetFetches(const PipelineSeen& seen) {
   setting_.fetches = static_cast<int>(fetches);
 }
 
-// Sets `workers` to the number of cores busy with decoding at the trainer's
-// demand (utilization).
+// Sets `workers` to the cores that decoding at the demanded rate keeps busy.
 void PipelineController::SetWorkers(const PipelineSeen& seen) {
   if (worked_ < 1) return;
   const double wanted = std::ceil(kMargin * demand_ * work_ / worked_);

@@ -5,8 +5,7 @@
 // last interval; prefetcher.h applies the decisions.
 //
 // Minimizes the time that the trainer loses, either by waiting for images or by
-// sharing its cores with decoding threads. The content of a sample never
-// depends on the decisions.
+// sharing its cores with decoding threads. Samples do not depend on it.
 //
 // Owner: the prefetcher. Thread safety: none; guarded by the owner's lock.
 #pragma once
@@ -48,8 +47,7 @@ struct PipelineSetting {
   int fetches = 1;    // concurrent fetches
   int workers = 1;    // decoding threads
   int64_t ahead = 1;  // from the last taken to the last fetched sample
-  // Number of upcoming samples that may be decoded. Later samples stay encoded
-  // if that is smaller.
+  // Number of upcoming samples to decode; later ones wait in the smaller form.
   int64_t finished_ahead = 1;
 
   friend bool operator==(const PipelineSetting&,
@@ -62,8 +60,7 @@ class PipelineController {
  public:
   explicit PipelineController(const PipelineLimits& limits);
 
-  // Must be called about ten times a second with the measurements since the
-  // last call.
+  // Must be called about ten times a second.
   PipelineSetting Update(const PipelineSeen& seen);
 
   const PipelineSetting& setting() const { return setting_; }
@@ -92,8 +89,7 @@ class PipelineController {
     double UnderWay() const { return seconds > 0 ? squares / seconds : 0; }
   };
 
-  // A number that rises at once but falls only after it has been too large for
-  // a while.
+  // A number that rises at once and falls after being too large for a while.
   class Follower {
    public:
     int64_t Follow(int64_t now, double wanted, double interval_seconds);
@@ -119,8 +115,7 @@ class PipelineController {
   Follower fetches_;
   Follower workers_;
 
-  // Samples per second that a trainer that never waits would take; 0: not yet
-  // known.
+  // Samples per second that a never waiting trainer takes; 0: not yet known.
   double demand_ = 0;
   double open_samples_ = 0;  // samples of the newest batch
   double open_seconds_ = 0;  // computing time spent on it so far

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measurements of the read-ahead: per interval for the controller, and between
-// metric records.
+// Measures the read-ahead: per interval and between metric records.
 //
 // Owner: prefetcher.h. Thread safety: none; guarded by the owner's lock.
 #pragma once
@@ -20,8 +19,7 @@ struct FeedStats {
   int64_t finished = 0;  // samples
   double work_seconds = 0;
   int64_t stored_bytes = 0;  // fetched bytes
-  // Time that the trainer waited for samples to be fetched, and for fetched
-  // samples to be finished.
+  // Time that the trainer waited for fetching, and then for finishing.
   double fetch_stall_seconds = 0;
   double finish_stall_seconds = 0;
   // Current state.

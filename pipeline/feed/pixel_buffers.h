@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Page-aligned buffers of one size for finished samples. A released buffer is
-// reused for a later batch: page faults of a new 50 MB buffer cost as much time
-// as decoding into it.
+// Reusable, page-aligned buffers of one size for finished samples: page faults
+// of a new 50 MB buffer cost as much time as decoding into it.
 //
 // Owner: a sample board; buffers may outlive the PixelBuffers. Thread safety:
 // buffers may be released in any thread; otherwise none.

@@ -23,8 +23,7 @@ namespace {
 
 constexpr absl::Duration kUpdateInterval = absl::Milliseconds(100);
 
-// Returns the memory for waiting samples, without the trainer's batch and the
-// spare batch.
+// Returns the memory for samples, without the trainer's and the spare batch.
 int64_t BytesToWait(const Prefetcher::Options& options, int64_t sample_values) {
   const int64_t batch = options.StepImages() * sample_values *
                         static_cast<int64_t>(sizeof(float));
@@ -244,8 +243,7 @@ std::optional<absl::StatusOr<RealBatch>> Prefetcher::TakeUntil(
     const absl::Status failure =
         Annotate(batch.status(),
                  absl::StrCat("real images of discriminator step ", step));
-    // A failed read is final, but the caller would retry after
-    // DEADLINE_EXCEEDED.
+    // Final, although the caller would retry after DEADLINE_EXCEEDED.
     return absl::IsDeadlineExceeded(failure)
                ? absl::UnavailableError(failure.message())
                : failure;

@@ -70,8 +70,7 @@ class Prefetcher {
     // Takes precedence over `depth`.
     int64_t memory_bytes = int64_t{256} << 20;
     int max_fetches = 64;  // concurrent fetches, 1 to 1024
-    // Threads that finish samples: cores that the trainer leaves free, 1 to
-    // 1024.
+    // Finishing threads: cores that the trainer leaves free, 1 to 1024.
     int max_workers = 1;
     // Fixed setting that replaces the controller's, for measurements.
     std::optional<PipelineSetting> held = {};
@@ -80,8 +79,7 @@ class Prefetcher {
     int64_t StepImages() const { return batches * num_images; }
   };
 
-  // Starts reading at once. Returns INVALID_ARGUMENT with all options that are
-  // out of range.
+  // Starts reading. INVALID_ARGUMENT lists all options out of range.
   static absl::StatusOr<std::unique_ptr<Prefetcher>> Create(
       std::shared_ptr<const Dataset> dataset, Options options);
   ~Prefetcher();

@@ -13,8 +13,7 @@
 // first one is fetched alone. The next `finished_ahead` samples also count with
 // their part of a batch as soon as they begin; later samples stay encoded. A
 // batch is allocated when its first sample is finished, so actual use can
-// exceed the count by one batch. The next batch may always begin, whatever it
-// needs.
+// exceed the count by one batch. The next batch may always begin.
 //
 // Owner: prefetcher.h. Thread safety: none; guarded by the owner's lock.
 // Errors: the failure of the sample with the lowest position, returned in place
@@ -82,8 +81,7 @@ class SampleBoard {
 
   bool CanFinish() const;
   Work BeginFinish();  // requires CanFinish()
-  // Records the `labels` of finished samples: fewer than work.count if the next
-  // sample failed.
+  // Records `labels`; fewer than work.count if the next sample failed.
   void EndFinish(const Work& work, const std::vector<int64_t>& labels);
 
   // Records that finishing the sample failed. No later sample begins.

@@ -50,8 +50,7 @@ class ThreadCrew {
     }
   }
 
-  // Joins all threads, which must have been asked to return. No thread starts
-  // after it.
+  // Joins all threads, which must be returning. No others start later.
   void Join() {
     std::vector<Thread> threads;
     {

@@ -66,8 +66,7 @@ class CifarDict {
     return nullptr;
   }
 
-  // Parses the state of numpy arrays for __setstate__: version, shape, dtype,
-  // Fortran order, bytes.
+  // Parses an array's state: version, shape, dtype, Fortran order, bytes.
   absl::Status TakePixels(const PickleValue& array, CifarBatch& batch) const {
     if (array.kind != Kind::kObject || array.items.size() != 3) {
       return NoCifarPickle("'data' is no numpy array");

@@ -21,8 +21,7 @@ struct ExcludedImage {
   std::string reason;  // the comment above it
 };
 
-// Writes the images in order of their names, so that equal sets make equal
-// texts.
+// Writes the images sorted by name.
 std::string FormatExcludeList(std::vector<ExcludedImage> images);
 
 // Returns the names in the order of the list, without duplicates.

@@ -78,8 +78,7 @@ absl::StatusOr<std::vector<uint8_t>> Unpacked(const RandomAccessFile& file,
     return std::vector<uint8_t>(plain.begin(), plain.end());
   }
   std::vector<uint8_t> out;
-  // Reserves at once, since growing would hold the values twice. Untouched
-  // pages take no memory.
+  // Growing would hold the values twice; untouched pages take no memory.
   out.reserve(
       static_cast<size_t>(std::min(most, kMostGzipRatio * file.size())));
   for (int64_t at = 0; magic == kGzipMagic && std::ssize(out) < most;) {

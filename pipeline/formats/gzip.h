@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads files that may be gzip-compressed (RFC 1952), as detected by the first
-// two bytes. Concatenated members form one file. Trailing garbage is ignored,
-// as by gzip.
+// two bytes. Joins concatenated members and ignores trailing garbage, as gzip.
 //
 // Thread safety: pure functions, except for reading files.
 // Errors: those of the file, and

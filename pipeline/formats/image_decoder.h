@@ -36,8 +36,7 @@ absl::StatusOr<DecodedImage> DecodeImage(
     absl::string_view bytes, int64_t max_pixels = kMaxImagePixels,
     ImageReading reading = ImageReading::kShown);
 
-// Returns the shape that DecodeImage with kPlain would produce. Reads headers
-// only.
+// Returns the shape of DecodeImage's result with kPlain. Reads only headers.
 //   DATA_LOSS  not an image, or a damaged header.
 absl::StatusOr<ImageShape> ShapeOfImage(absl::string_view bytes);
 
@@ -48,8 +47,7 @@ absl::string_view ImageEnding(absl::string_view bytes);
 // Returns whether the name is that of a supported image format.
 bool IsImageName(absl::string_view name);
 
-// Returns whether the name is that of an unsupported image format: .gif, .heic
-// ...
+// Returns whether the name is that of an unsupported image format (.gif).
 bool IsOtherImageName(absl::string_view name);
 
 }  // namespace gandem

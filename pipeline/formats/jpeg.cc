@@ -21,8 +21,7 @@
 namespace gandem {
 namespace {
 
-// Pixels per byte: a block of 64 values takes at least a bit, and a chroma
-// value may cover 16 pixels.
+// Pixels per byte: 64 values take at least a bit, a chroma value 16 pixels.
 constexpr int64_t kMaxJpegExpansion = 8 * 64 * 16;
 
 constexpr uint64_t kOrientationTag = 0x0112;
@@ -67,8 +66,7 @@ struct JpegErrors {
   std::longjmp(errors->back, 1);
 }
 
-// Treats warnings about missing pixels as errors: libjpeg would paint the
-// pixels gray.
+// Makes warnings about missing pixels errors: libjpeg would paint them gray.
 void JudgeJpegMessage(j_common_ptr jpeg, int level) {
   if (level >= 0) return;  // no warning
   const int code = jpeg->err->msg_code;
@@ -82,8 +80,7 @@ jpeg_error_mgr* Listening(JpegErrors& errors) {
   return manager;
 }
 
-// These three return false after an error, by longjmp, and so must not own
-// anything.
+// These three return false by longjmp on errors, so must not own anything.
 bool BeginJpeg(jpeg_decompress_struct* jpeg, JpegErrors* errors,
                absl::string_view bytes) {
   if (setjmp(errors->back) != 0) return false;

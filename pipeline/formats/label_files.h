@@ -32,7 +32,7 @@ using LabelTexts = std::map<std::string, std::string>;
 // Requires numeric labels. Returns an empty map if the list is null or missing.
 absl::StatusOr<LabelTexts> ParseDatasetJson(absl::string_view text);
 
-// Fields may be double-quoted (RFC 4180). The first line is a header if no
+// Fields may be double-quoted (RFC 4180). The first line is a heading if no
 // image has its name.
 absl::StatusOr<LabelTexts> ParseLabelsCsv(absl::string_view text);
 
@@ -43,9 +43,8 @@ absl::StatusOr<LabelTexts> ParseMetadataJsonl(absl::string_view text);
 // Returns "" if there is no field `label`.
 absl::StatusOr<std::string> ParseSampleJson(absl::string_view text);
 
-// Maps label texts to numbers. If all texts are integers in [0, kMaxLabel],
-// they are the numbers. Otherwise, or with `are_names`, they are class names,
-// numbered in byte order.
+// Maps label texts to numbers: integers in [0, kMaxLabel] to themselves, if all
+// texts are; otherwise, or with `are_names`, class names in byte order.
 class LabelNumbers {
  public:
   explicit LabelNumbers(std::vector<std::string> texts, bool are_names = false);

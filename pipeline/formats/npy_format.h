@@ -30,12 +30,10 @@ struct NpyLayout {
   uint64_t data_bytes = 0;
 };
 
-// Parses the beginning of a file without requiring the data. Errors as in
-// ParseNpy.
+// Parses the beginning of a file without the data. Errors as in ParseNpy.
 absl::StatusOr<NpyLayout> ParseNpyLayout(absl::string_view begin);
 
-// Number of leading bytes that ParseNpyStart needs (fewer if the file is
-// shorter).
+// Leading bytes that ParseNpyStart needs, unless the file is shorter.
 inline constexpr int64_t kNpyStartBytes = (1 << 16) + 16;
 
 // Parses the start of a file and checks that `file_bytes` fits the array.

@@ -54,8 +54,7 @@ class NpzReader {
   std::map<std::string, size_t> members_;  // indices in zip_.members()
 };
 
-// Writes uncompressed arrays one after the other without buffering. The file is
-// complete after Finish().
+// Writes uncompressed arrays without buffering.
 class NpzWriter {
  public:
   static absl::StatusOr<NpzWriter> Create(const std::string& path);

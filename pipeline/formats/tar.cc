@@ -63,8 +63,7 @@ absl::string_view UpToNul(absl::string_view field) {
   return field.substr(0, field.find('\0'));
 }
 
-// Parses octal digits up to a space or NUL, or GNU's form: a set high bit and a
-// big-endian binary number.
+// Parses octal digits, or GNU's form: a set high bit and a big-endian number.
 std::optional<int64_t> ParseTarNumber(absl::string_view field) {
   int64_t value = 0;
   if (!field.empty() && (field[0] & 0x80) != 0) {
@@ -110,8 +109,7 @@ struct TarExtras {
   std::optional<int64_t> size = {};
 };
 
-// Parses pax records (POSIX.1-2001): "LENGTH KEY=VALUE\n". Returns false if
-// damaged.
+// Parses pax records (POSIX.1-2001): "LENGTH KEY=VALUE\n". False: damaged.
 bool TakePaxRecords(absl::string_view records, TarExtras& extras) {
   while (!records.empty()) {
     const size_t space = records.find(' ');

@@ -50,12 +50,10 @@ class TarWriter {
   // `name` has 1 to 100 bytes.
   absl::Status Add(absl::string_view name, absl::string_view contents);
 
-  // Returns the summary of the bytes written so far; the next header begins
-  // there.
+  // Summary of the bytes so far; the next header begins there.
   const FileSummary& written() const { return file_.written(); }
 
-  // Completes and syncs the archive (the caller syncs the folder). Must be the
-  // last call.
+  // Completes and syncs the archive (the caller syncs the folder).
   absl::Status Finish();
 
  private:

@@ -19,8 +19,7 @@ namespace gandem {
 namespace {
 
 constexpr int64_t kTarEndBytes = 2 * kTarBlockBytes;  // two zero blocks
-// Bytes read first from the end of an archive. They cover an index of about
-// 1,000 images.
+// Bytes read first from an archive's end: an index of about 1,000 images.
 constexpr int64_t kTailBytes = 64 << 10;
 constexpr int64_t kMaxIndexBytes = int64_t{1} << 30;
 
@@ -41,8 +40,7 @@ std::string SealText(const IndexSeal& seal) {
                          seal.archive_crc32c, seal.index_crc32c);
 }
 
-// Removes and returns the text up to the next `end`, which is removed, too;
-// nullopt: there is none.
+// Removes `text` up to and including `end`; returns the part before it.
 std::optional<absl::string_view> TakeUpTo(char end, absl::string_view& text) {
   const size_t at = text.find(end);
   if (at == absl::string_view::npos) return std::nullopt;

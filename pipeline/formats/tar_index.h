@@ -14,8 +14,7 @@
 //   gandem-index 00000000000000004608 01234567 89abcdef
 //
 // The last line has the offset of the index, the CRC32C of everything before
-// the index, and the CRC32C of the index up to this line. Names are escaped as
-// in C; label -1 means none.
+// it, and that of the index up to this line. Names are escaped as in C.
 //
 // Owner: values. Thread safety: pure functions.
 #pragma once
@@ -38,7 +37,7 @@ struct IndexedFile {
   int64_t offset = 0;  // of its data in the archive
   int64_t size = 0;
   uint32_t crc32c = 0;
-  int64_t label = -1;
+  int64_t label = -1;  // -1: none
 
   bool operator==(const IndexedFile&) const = default;
 };
@@ -47,8 +46,7 @@ struct TarIndex {
   std::vector<IndexedFile> files = {};  // rising offsets
   // Names of labels 0, 1, ..., if they have names.
   std::vector<std::string> class_names = {};
-  // Size and checksum of the archive before the index; not set by
-  // ParseTarIndex.
+  // Size and checksum before the index; not set by ParseTarIndex.
   int64_t archive_bytes = 0;
   uint32_t archive_crc32c = 0;
 };

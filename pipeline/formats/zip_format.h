@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Definitions shared by zip_reader.cc and npz_writer.cc (APPNOTE 6.3.10,
-// section 4.3).
+// Shared by zip_reader.cc and npz_writer.cc (APPNOTE 6.3.10, section 4.3).
 //
 // Thread safety: pure functions.
 #pragma once

@@ -42,8 +42,7 @@ absl::Status CorruptZip(absl::string_view what) {
   return absl::DataLossError(absl::StrCat("damaged zip archive: ", what));
 }
 
-// Parses little-endian numbers in order. Reading past the end yields 0 and
-// !ok().
+// Parses little-endian numbers. Reading past the end yields 0 and !ok().
 class Parser {
  public:
   explicit Parser(absl::string_view bytes) : rest_(bytes) {}

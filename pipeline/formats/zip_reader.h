@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads zip archives (PKWARE APPNOTE 6.3.10, with 64-bit fields) member by
-// member. Sizes are checked before allocation against the limits of deflate,
-// which stops zip bombs. Nothing is extracted to a disk, so names need no
-// sanitizing.
+// member. Checks sizes against the limits of deflate before allocating, which
+// stops zip bombs. Nothing is extracted to a disk.
 //
 // Owner: the caller. Thread safety: immutable; Read from any thread. Errors:
 // those of pipeline/random_access_file.h, with the archive's name in Open.
@@ -54,8 +53,7 @@ class ZipReader {
   absl::StatusOr<std::string> Read(const ZipMember& member,
                                    int64_t max_bytes) const;
 
-  // Reads the first `size` bytes (fewer if the member is shorter) without
-  // verifying the checksum.
+  // Reads up to `size` leading bytes without verifying the checksum.
   absl::StatusOr<std::string> ReadStart(const ZipMember& member,
                                         int64_t size) const;
 

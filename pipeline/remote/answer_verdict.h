@@ -34,8 +34,7 @@ Verdict JudgeAnswer(const Url& url, const HttpAnswer& answer);
 // Returns whether new credentials may help: the S3 session has expired.
 bool SaysExpired(const HttpAnswer& answer);
 
-// Returns whether `body` begins as an HTML page, such as a login page or a page
-// about the file.
+// Returns whether `body` is an HTML page, such as a login page.
 bool IsWebPage(absl::string_view body);
 
 // Checks that a redirect stays within one scheme.

@@ -22,8 +22,7 @@ constexpr int64_t kMaxAwsFileBytes = 1 << 20;
 using Profile = std::map<std::string, std::string>;
 using Variable = absl::FunctionRef<std::string(const std::string& name)>;
 
-// Parses one section of an INI file. Skips indented lines, which belong to
-// nested settings.
+// Parses one section of an INI file, without indented (nested) settings.
 Profile SectionOf(absl::string_view text, absl::string_view section) {
   Profile profile;
   bool inside = false;

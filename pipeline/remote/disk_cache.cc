@@ -123,8 +123,7 @@ void DiskCache::Write(const std::string& name, absl::string_view block) {
   bool trim = false;
   {
     absl::MutexLock lock(&mu_);
-    // Other processes also write, so rescan long before the limit can be
-    // exceeded.
+    // Other processes also write: rescan long before the limit.
     trim = !written_bytes_.has_value() || *written_bytes_ > max_bytes_ / 32;
     written_bytes_ = (trim ? 0 : *written_bytes_) + std::ssize(block);
   }

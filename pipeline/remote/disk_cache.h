@@ -5,9 +5,8 @@
 // under a temporary name and renamed. The least recently used blocks are
 // evicted. Files in the folder may be deleted at any time.
 //
-// The cache never fails a read: unreadable blocks are fetched again. If the
-// folder cannot be written (disk full), the cache becomes read-only, with one
-// warning.
+// The cache never fails a read: unreadable blocks are fetched again. If writing
+// fails (disk full), the cache becomes read-only, with one warning.
 //
 // Owner: a RemoteStore. Thread safety: any thread, any process.
 #pragma once

@@ -53,8 +53,7 @@ HttpFailure FailureOf(CURLcode code) {
   }
 }
 
-// Returns the file that curl and OpenSSL would use; libcurl does not check
-// these variables.
+// Returns the file that curl and OpenSSL, but not libcurl, would use.
 std::string AuthoritiesFile() {
   for (const char* const name : {"CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
     const char* const value = std::getenv(name);

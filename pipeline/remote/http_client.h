@@ -86,8 +86,7 @@ struct HttpAnswer {
   std::string problem = {};  // for people
   int status = 0;
   HttpHeaders headers = {};
-  // At most the requested number of bytes; for errors, the beginning of the
-  // body.
+  // Limited to the requested size; for errors, the beginning.
   PagedString body = {};
   bool more = false;          // the body was longer and was truncated
   std::string redirect = {};  // absolute URL; empty: none

@@ -17,8 +17,7 @@ namespace gandem {
 absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenFile(
     const std::string& path_or_url);
 
-// Opens one of many files. Local files are reopened for each Read
-// (OpenLocalFileOnDemand).
+// Opens one of many files (OpenLocalFileOnDemand for local files).
 absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenFileOnDemand(
     const std::string& path_or_url);
 

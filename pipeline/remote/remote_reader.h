@@ -66,8 +66,7 @@ struct RemoteRange {
   std::string query = {};  // of an S3 list request
   // "If-Match: ..." and similar headers. Not sent to a server that redirects.
   std::vector<std::string> conditions = {};
-  // Optional check of a 200 or 206 answer. UNAVAILABLE: the answer is malformed
-  // and may be retried.
+  // Optional check of a 200 or 206 answer; UNAVAILABLE: may be retried.
   std::function<absl::Status(const HttpAnswer& answer)> check = {};
 };
 
@@ -75,8 +74,7 @@ class RemoteReader {
  public:
   explicit RemoteReader(HttpLimits limits);
 
-  // Returns the final answer, whose status is 200 or 206. Errors include those
-  // of range.check.
+  // Returns the final answer, 200 or 206, or an error, also of range.check.
   absl::StatusOr<HttpAnswer> Get(RemoteLocation& location,
                                  const RemoteRange& range,
                                  absl::Duration limit);

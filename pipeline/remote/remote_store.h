@@ -53,8 +53,8 @@ class RemoteStore {
   // Applies to files opened later. Keeps cached blocks if there is room.
   void SetCaches(const RemoteCaches& caches);
 
-  // Opens a file. Later calls return the same file until a change is detected.
-  // Errors of remote_file.h.
+  // Opens a file, or returns it again until it changes. Errors of
+  // remote_file.h.
   absl::StatusOr<std::shared_ptr<const RandomAccessFile>> Open(
       absl::string_view url);
   // Makes the next Open request the file anew.

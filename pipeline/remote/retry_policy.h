@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Schedules retries: exponential back-off with full jitter (Brooker 2015,
-// "Exponential Backoff and Jitter"), not before the time that the server
-// requests (Retry-After).
+// "Exponential Backoff and Jitter"), not before the server's Retry-After.
 //
 // Owner: the read that retries. Thread safety: none.
 #pragma once
@@ -16,8 +15,7 @@ namespace gandem {
 
 enum class RetryKind {
   kNever,  // would fail again
-  // A server error or malformed answer, which may be permanent: at most
-  // kMostTries tries.
+  // A server error or malformed answer: at most kMostTries tries.
   kSometimes,
   // The network or an overloaded server: retried until the deadline.
   kUntilDeadline,
@@ -27,9 +25,8 @@ inline constexpr int kMostTries = 6;
 inline constexpr absl::Duration kFirstBackoff = absl::Milliseconds(100);
 inline constexpr absl::Duration kLongestBackoff = absl::Seconds(10);
 
-// Returns the wait after try `tries`, counted from 1: `uniform`, in [0, 1),
-// times min(kLongestBackoff, kFirstBackoff * 2^(tries - 1)), at least
-// `retry_after`.
+// Returns the wait after try `tries`, from 1: `uniform`, in [0, 1), times
+// min(kLongestBackoff, kFirstBackoff * 2^(tries - 1)); at least `retry_after`.
 inline absl::Duration Backoff(int tries, double uniform,
                               std::optional<absl::Duration> retry_after) {
   absl::Duration most = kFirstBackoff;
@@ -42,8 +39,7 @@ class RetryTimer {
  public:
   explicit RetryTimer(absl::Time deadline) : deadline_(deadline) {}
 
-  // Records a failed try at `now`. Returns the time of the next try, or nullopt
-  // if there is none.
+  // Records a failed try at `now`; returns the time of the next one, if any.
   std::optional<absl::Time> Next(RetryKind kind, absl::Time now, double uniform,
                                  std::optional<absl::Duration> retry_after) {
     ++tries_;

@@ -28,8 +28,7 @@ std::string Unescape(absl::string_view xml) {
                                    {"&amp;", "&"}});
 }
 
-// Returns the content of the first element `name` in `xml`, and removes
-// everything up to its end.
+// Removes `xml` up to the end of the first element `name`; returns its content.
 std::optional<absl::string_view> TakeElement(absl::string_view name,
                                              absl::string_view& xml) {
   const std::string close = absl::StrCat("</", name, ">");

@@ -24,8 +24,7 @@ struct Url {
   std::string query = {};  // without '?'; empty for s3
 };
 
-// Returns whether `name` has one of the remote schemes, in any case. Everything
-// else is a local path.
+// Returns whether `name` has a remote scheme, in any case.
 bool IsUrl(absl::string_view name);
 
 //   INVALID_ARGUMENT  no host, a password, a control character, or an s3 URL
@@ -35,8 +34,7 @@ absl::StatusOr<Url> ParseUrl(absl::string_view url);
 // Returns the URL for requests, or "s3://bucket/key".
 std::string UrlText(const Url& url);
 
-// Returns the URL for messages, without query and fragment. Local paths are
-// unchanged.
+// Returns the URL without query and fragment for messages, or a path unchanged.
 std::string ShownUrl(absl::string_view path_or_url);
 
 // Returns the part whose ending tells the file type: without query and

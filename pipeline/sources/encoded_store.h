@@ -33,8 +33,7 @@ class EncodedStore : public ImageStore {
     return DecodeAs(ImageReading::kPlain, index, stored);
   }
 
-  // Depends only on the files, not on their container (folder, archive or
-  // Parquet).
+  // Independent of the container (folder, archive or Parquet).
   absl::StatusOr<std::string> ContentHash() const final {
     Sha256 hash;
     for (int64_t i = 0; i < size(); ++i) {

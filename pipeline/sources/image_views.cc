@@ -15,8 +15,7 @@
 namespace gandem {
 namespace {
 
-// Base class of views. Image i is image PlaceOf(i) of the source, changed by
-// Show.
+// Base class of views: image i is Show(image PlaceOf(i) of the source).
 class ImageView : public ImageStore {
  public:
   ImageView(SourceInfo info, std::shared_ptr<const ImageStore> source)

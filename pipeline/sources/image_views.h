@@ -23,8 +23,7 @@ absl::StatusOr<std::vector<int64_t>> FindImages(
 
 // Removes the images `left_out` (increasing indices, not all) from a source.
 // The list alone decides, never read errors, so that a run always uses the same
-// images. Labels and classes are unchanged. Hashes cover the remaining images
-// and their indices.
+// images. Hashes cover the remaining images and their indices.
 std::unique_ptr<ImageStore> LeaveOut(std::shared_ptr<const ImageStore> source,
                                      const std::vector<int64_t>& left_out);
 

@@ -169,8 +169,7 @@ absl::StatusOr<Source> OpenInputs(const OpenedData& opened,
   if (!source.ok()) {
     return Annotate(source.status(), idx ? "data.idx_inputs" : "data.inputs");
   }
-  // Excluded images exclude their inputs, too. JoinPairs reports differing
-  // numbers of images.
+  // Excludes the inputs, too. JoinPairs reports differing numbers of images.
   const int64_t all = opened.whole->size() + std::ssize(opened.left_out);
   if (opened.left_out.empty() || (*source)->size() != all) {
     return *std::move(source);

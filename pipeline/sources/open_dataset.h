@@ -23,8 +23,7 @@ class DataConfig;
 // Images of a config, opened once. Source of sizes, classes, channels,
 // descriptions and the dataset for networks.
 struct OpenedData {
-  // Stored images of data.source or data.idx_images, without those of
-  // data.exclude.
+  // Images of data.source or data.idx_images without data.exclude.
   std::shared_ptr<const ImageStore> whole = nullptr;
   // As `whole`; for side-by-side pairs, the halves to generate.
   std::shared_ptr<const ImageStore> images = nullptr;
@@ -55,8 +54,7 @@ struct DatasetLabels {
 
 absl::StatusOr<DatasetLabels> ReadDatasetLabels(const DataConfig& config);
 
-// Makes pairs for image translation: the channels of each image are followed by
-// those of its input image.
+// Makes pairs for image translation: each image, then its input's channels.
 absl::StatusOr<std::shared_ptr<const Dataset>> PairsOf(
     const OpenedData& opened, const DataConfig& config);
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenPairs(

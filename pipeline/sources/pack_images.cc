@@ -74,8 +74,7 @@ absl::StatusOr<EncodedImage> EncodeForPack(const ImageStore& source,
   return encoded;
 }
 
-// Encodes the images from `first` on in several threads, a batch at a time, and
-// returns them in order.
+// Encodes the images from `first` on in several threads; returns them in order.
 class EncodedImages {
  public:
   EncodedImages(const ImageStore& source, const PackOptions& options,
@@ -150,8 +149,7 @@ class Packer {
     return absl::StrFormat("%09d", image);
   }
 
-  // Records the source of the shards in the folder, before the first shard is
-  // written.
+  // Records the source in the folder, before the first shard is written.
   absl::Status Begin() {
     GANDEM_ASSIGN_OR_RETURN(const std::string fingerprint,
                             source_.Fingerprint());
@@ -188,9 +186,8 @@ class Packer {
         "): name another folder, or remove that one"));
   }
 
-  // Returns the number of images in an existing shard that begins with image
-  // `first`; 0 if it does not match. Only complete shards have their final
-  // name.
+  // Returns the number of images in a complete shard that begins with image
+  // `first`; 0 if there is none.
   int64_t ImagesOfShard(const std::string& path, int64_t first) const {
     const auto file = OpenLocalFile(path);
     if (!file.ok()) return 0;
@@ -227,8 +224,7 @@ class Packer {
     return absl::OkStatus();
   }
 
-  // Adds the images that fit into the shard. `done` counts all images added so
-  // far.
+  // Adds the images that fit into the shard; increases `done` by them.
   absl::Status FillShard(EncodedImages& images, TarWriter& tar,
                          std::vector<IndexedFile>& files, int64_t& done) {
     int64_t bytes = 0;

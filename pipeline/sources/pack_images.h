@@ -9,8 +9,7 @@
 // Files are named by image index. The bytes depend only on the source and the
 // options, not on threads or interruptions.
 //
-// Thread safety: pure functions, except for files; images are read in several
-// threads.
+// Thread safety: pure functions, except for files. Reads in several threads.
 #pragma once
 
 #include <cstdint>

@@ -15,12 +15,10 @@ namespace gandem {
 
 inline constexpr absl::string_view kParquetEnding = ".parquet";
 
-// Recognizes files and URLs by name or first bytes, shards by name, and folders
-// by their files.
+// Recognizes files by name or first bytes, shards by name, folders by files.
 bool LooksLikeParquet(const Location& at);
 
-// Returns the folder, or else its subfolder data/, if it has Parquet files;
-// otherwise "".
+// Returns the folder or its subfolder data/ if it has Parquet files, or "".
 std::string ParquetFolder(const Location& at);
 
 // Lists the image files in `folder`, in order.

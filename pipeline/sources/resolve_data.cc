@@ -18,8 +18,7 @@
 namespace gandem {
 namespace {
 
-// Rejects unsupported formats such as GIF at the start instead of when the
-// image is first read.
+// Rejects unsupported formats such as GIF before a run starts.
 absl::Status CheckFormats(const ImageStore& source) {
   if (HasComputedNames(source)) return absl::OkStatus();
   for (int64_t i = 0; i < source.size(); ++i) {

@@ -27,8 +27,7 @@ class DataConfig;
 //                     crop, or values beyond [-1, 1] without data.tensor_scale.
 absl::Status ResolveData(const ImageStore& source, DataConfig& config);
 
-// Resolves the config and describes the source (DescribeSource), reading images
-// only once.
+// Resolves the config and describes the source, reading images only once.
 absl::StatusOr<std::string> ResolveAndDescribe(const ImageStore& source,
                                                DataConfig& config);
 
@@ -36,8 +35,7 @@ absl::StatusOr<std::string> ResolveAndDescribe(const ImageStore& source,
 // pipeline/image_store.h); "" without data.source.
 std::string AdviceOnUnreadable(const DataConfig& config);
 
-// Resolves settings that do not depend on images: data.order is SHARDS if
-// data.source is a URL.
+// Resolves settings without the images: data.order is SHARDS for a URL.
 void ResolveOrderUnseen(DataConfig& config);
 
 // Resolves data.order and, for SHARDS, data.shuffle_window. Sources that are
@@ -46,8 +44,7 @@ void ResolveOrderUnseen(DataConfig& config);
 // images, so that pieces are not fetched again for each image.
 void ResolveOrder(const ImageStore& source, DataConfig& config);
 
-// Shares of data.memory_bytes for blocks of remote files and for units that are
-// read as a whole.
+// Shares of data.memory_bytes for remote blocks and whole units.
 int64_t BlockBytes(const DataConfig& config);
 int64_t UnitBytes(const DataConfig& config);
 
@@ -56,8 +53,7 @@ int64_t UnitBytes(const DataConfig& config);
 std::optional<int64_t> KeptBytes(const ImageStore& source,
                                  const DataConfig& config);
 
-// Returns advice if the pieces of a shuffle window exceed the cache; otherwise
-// "". `config` is resolved.
+// Returns advice if a shuffle window's pieces exceed the cache, else "".
 std::string AdviceOnWindow(const ImageStore& source, const DataConfig& config);
 
 }  // namespace gandem

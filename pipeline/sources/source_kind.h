@@ -38,8 +38,7 @@ struct SourceKind {
 // folders and archives of images.
 std::vector<SourceKind> ExtraSourceKinds();
 
-// Recognizes Parquet in builds without the extra; opening it reports the
-// missing extra.
+// Recognizes Parquet in builds without the extra, only to report it missing.
 SourceKind MissingParquetKind();
 
 }  // namespace gandem

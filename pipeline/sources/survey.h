@@ -19,8 +19,7 @@ namespace gandem {
 struct UnreadableImage {
   int64_t index = 0;
   std::string reason;  // includes the image's name
-  // Whether the stored bytes are at fault (IsUnreadable) instead of a disk or
-  // network.
+  // Whether the stored bytes are at fault (IsUnreadable), not I/O.
   bool is_content = true;
 };
 

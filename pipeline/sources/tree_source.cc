@@ -32,8 +32,7 @@ absl::string_view NameInFolder(absl::string_view path) {
   return path.substr(FolderOf(path).size());
 }
 
-// Returns whether a file contains only labels. tree_labels.h decides whether
-// they are used.
+// Returns whether a file contains only labels (see tree_labels.h).
 bool IsLabelFile(absl::string_view name) {
   const absl::string_view file = NameInFolder(name);
   return absl::EndsWith(file, ".cls") || file == "dataset.json" ||
@@ -41,8 +40,7 @@ bool IsLabelFile(absl::string_view name) {
          file == "metadata.jsonl";
 }
 
-// Returns the lower-case ending such as ".txt"; "" if it does not look like a
-// file type.
+// Returns the lower-case ending such as ".txt"; "" if it is no file type.
 std::string EndingOf(absl::string_view name) {
   constexpr size_t kLongestEnding = 12;
   const absl::string_view file = NameInFolder(name);
@@ -100,8 +98,7 @@ absl::StatusOr<ImageFiles> FindImageFiles(const FileTree& tree) {
     if (IsHiddenName(name)) {
       ++files.unused["hidden"];
     } else if (IsImageName(name) || IsOtherImageName(name)) {
-      // The decoder reports unsupported formats, and the policy for unreadable
-      // images applies to them.
+      // The decoder and the policy for unreadable images handle other formats.
       files.images.push_back(i);
     } else if (!IsLabelFile(name)) {
       others[EndingOf(name)].push_back(i);

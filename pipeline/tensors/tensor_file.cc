@@ -105,8 +105,7 @@ const SafetensorsPlace* FindNamed(const std::vector<SafetensorsPlace>& tensors,
   return nullptr;
 }
 
-// Returns the tensor with the samples; null if there is none or the choice is
-// ambiguous.
+// Returns the tensor with the samples; null: none, or ambiguous.
 const SafetensorsPlace* FindSamples(
     const std::vector<SafetensorsPlace>& tensors) {
   const SafetensorsPlace* const named = FindNamed(tensors, kSampleNames);

@@ -34,13 +34,11 @@ struct TensorFile {
 // a type. Labels are integers in `labels`, `label` or `y`.
 absl::StatusOr<TensorFile> ReadTensorFile(const RandomAccessFile& file);
 
-// Sets the labels of `file`. INVALID_ARGUMENT becomes unused_labels and is not
-// returned.
+// Sets the labels of `file`. INVALID_ARGUMENT only sets unused_labels.
 absl::Status UseLabels(absl::StatusOr<std::vector<int64_t>> labels,
                        TensorFile& file);
 
-// Reads an .npy of integers [N]. All negative: there are no labels; otherwise
-// all must be nonnegative.
+// Reads an .npy of nonnegative integers [N]; all negative: no labels.
 absl::StatusOr<std::vector<int64_t>> ReadLabelArray(
     const RandomAccessFile& file);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Named files in a folder, zip or tar shards. tree_source.h turns any FileTree
-// into labeled images.
+// Named files in a folder, zip or tar shards, for tree_source.h.
 //
 // Owner: the ImageStore made of the tree. Thread safety: immutable after
 // opening; Read from any thread. Errors: name the file and the archive.
@@ -59,8 +58,7 @@ class FileTree {
   const std::string& path() const { return info_.path; }
   const std::vector<TreeFile>& files() const { return info_.files; }
 
-  // Returns a file's unique name within the tree, independent of the tree's
-  // location.
+  // Returns a file's unique name within the tree, wherever the tree is.
   virtual std::string KeyOf(int64_t file) const { return files()[file].name; }
   // Returns a file's name for messages: "folder/name" or "archive:name".
   virtual std::string NameOf(int64_t file) const = 0;
@@ -83,14 +81,12 @@ OpenedTree OpenFolderTree(const Location& at);
 // Opens the objects of s3://BUCKET/FOLDER/. Reads the listed version of each.
 OpenedTree OpenS3Tree(const Location& at);
 
-// Opens a zip. If no name contains '/', '\' separates folders, as written by
-// some Windows programs.
+// Opens a zip. '\' separates folders if no name contains '/' (Windows).
 //   DATA_LOSS  also: two names are the same file.
 OpenedTree OpenZipTree(const Location& at);
 
-// Opens a tar or tar shards. Shards with an index
-// (pipeline/formats/tar_index.h) are opened by it, and reads are verified by
-// CRC32C.
+// Opens a tar or tar shards, if possible by their indexes
+// (pipeline/formats/tar_index.h), whose CRC32C verifies all reads.
 //   DATA_LOSS  also: some shards have no index, or indexes differ.
 OpenedTree OpenTarTree(const Location& at);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Location of a source of images: a path or URL and what a first look shows.
-// The kinds of sources use it to recognize (sources/source_kind.h) and open a
-// source.
+// Location of a source of images: a path or URL and what a first look shows,
+// for recognizing (sources/source_kind.h) and opening a source.
 //
 // Owner: values. Thread safety: pure functions, except for looking at files.
 #pragma once
@@ -40,8 +39,7 @@ inline constexpr int64_t kStartBytes = 512;  // size of a tar header
 //   INVALID_ARGUMENT  a pipe or device, or an invalid brace range.
 absl::StatusOr<Location> Locate(const std::string& path);
 
-// Expands a name with a brace range, without checking the files; otherwise
-// returns only `path`.
+// Expands a brace range in a name, without checking the files.
 //   INVALID_ARGUMENT  an invalid range, or one of more than a million files.
 absl::StatusOr<std::vector<std::string>> ExpandShards(const std::string& path);
 

@@ -22,8 +22,7 @@
 namespace gandem {
 namespace {
 
-// More distinct members than this are parts of image names instead of
-// WebDataset members.
+// More distinct members than this are parts of image names.
 constexpr size_t kMostMembers = 16;
 
 constexpr size_t kMaxShownMember = 100;  // bytes
@@ -75,8 +74,7 @@ void AddMembers(const FileTree& tree, Sample images,
   }
 }
 
-// Returns whether the names distinguish images of a sample, instead of being
-// parts of image names.
+// Returns whether the names are members instead of parts of image names.
 bool AreMembers(const std::set<absl::string_view>& members) {
   return !members.empty() && members.size() <= kMostMembers &&
          std::ranges::none_of(members, [](absl::string_view name) {

@@ -146,8 +146,7 @@ class LabelFinder {
     return Numbered(LabelNumbers(std::move(classes)), texts);
   }
 
-  // Names in a label file are relative to its folder. Returns null if the image
-  // has no label.
+  // Names are relative to the label file's folder. Null: no label.
   static const std::string* TextFor(const std::string& image,
                                     absl::string_view file,
                                     const LabelTexts& labels) {
@@ -165,8 +164,7 @@ class LabelFinder {
                         "': give every image one, or remove the image");
   }
 
-  // Returns the file with the label of an image: a.b.cls for a.b.jpg, or else
-  // a.cls of its sample.
+  // Returns the label file of an image: a.b.cls for a.b.jpg, or else a.cls.
   std::optional<int64_t> Beside(int64_t image, absl::string_view ending) const {
     const absl::string_view name = NameOf(image);
     const size_t unit = UnitOf(images_[image]);
@@ -205,8 +203,7 @@ class LabelFinder {
     return labels;
   }
 
-  // JSON files have various uses. If the first one has no label, they are about
-  // something else.
+  // If the first JSON file has no label, the files are about something else.
   Found FromJson() const {
     std::vector<std::string> texts;
     for (int64_t i = 0; i < size(); ++i) {

@@ -11,8 +11,7 @@
 //   cat/1.jpg         subfolders, if there are at least two: one class each,
 //                     sorted by name
 //
-// Label files in one of several archives, such as tar shards, apply only to the
-// images of their archive.
+// Label files in one of several archives apply only to that archive.
 //
 // Thread safety: pure functions, except for reading files.
 #pragma once

@@ -25,8 +25,7 @@ constexpr char kChoice[] = "compute.choice";
 // kernels on some machines. Chosen.
 constexpr int64_t kProbeShare = 8;
 // Candidates within kFinal times the best time are measured again in
-// kFinalTurns turns: a machine's speed drifts, so only times of one turn are
-// comparable. Chosen.
+// kFinalTurns turns, since a machine's speed drifts between turns. Chosen.
 constexpr double kFinal = 1.5;
 constexpr int kFinalTurns = 8;
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Resolves AUTO to the precision and layout in which a role's step is fastest
-// on this machine. Each run measures once. Checkpoints keep the choice, because
-// it affects the numerics.
+// on this machine. Measured once per run; checkpoints keep the choice.
 //
 // Thread safety: the compute thread.
 // Errors: those of ComputeFrom and MeasureStep for the first candidate. Skips
@@ -27,8 +26,7 @@ namespace gandem {
 std::vector<ComputeChoice> ComputeCandidates(const NetworkPlan& plan);
 
 struct FastestOptions {
-  // Candidates that have not been measured within this time are skipped. A
-  // running step is finished.
+  // Candidates not yet measured after this time are skipped.
   absl::Duration limit = absl::Seconds(20);
   int steps = 5;
 };
@@ -40,9 +38,8 @@ absl::StatusOr<ComputeChoice> FastestCompute(
 bool IsAuto(const NetworkPlan& plan);
 
 // Returns a digest of everything that the choice depends on: the network, its
-// batch, the candidates, this machine's processor and, if used, its GPUs. A
-// choice made before the first checkpoint is valid while the digest is
-// unchanged.
+// batch, the candidates, this machine's processor and, if used, its GPUs.
+// Before the first checkpoint a choice is valid until the digest changes.
 std::string MeasuredFor(const NetworkPlan& plan);
 
 // Makes the choice for all workers of a role; called by the first worker.

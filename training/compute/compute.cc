@@ -63,8 +63,7 @@ KernelScope::KernelScope(const Compute& compute)
     : before_(compute.device.is_cuda() ? std::make_unique<const Before>()
                                        : nullptr) {
   if (before_ == nullptr) return;
-  // Disables LibTorch's filling of new tensors, which exposes reads of
-  // uninitialized memory.
+  // Otherwise LibTorch fills new tensors, to expose uninitialized reads.
   at::globalContext().setDeterministicFillUninitializedMemory(false);
   SetKernels(compute.tf32, compute.tf32, compute.deterministic,
              /*by_trial=*/!compute.deterministic);

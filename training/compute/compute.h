@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Device, types, layout and thread count with which a role computes. Settings
-// of a network are applied once, by models/autocast.h and the layout of its
-// weights. Settings of the thread and the process are applied whenever the role
-// starts to compute.
+// Device, types, layout and thread count with which a role computes. Networks
+// are set up once, by models/autocast.h and the layout of their weights;
+// threads and the process whenever the role starts to compute.
 //
 // Thread safety: UseThreads affects the calling thread. KernelScope sets
 // process state; only the single compute thread may use it.
@@ -21,8 +20,7 @@ namespace gandem {
 
 struct Compute {
   at::Device device = at::kCPU;
-  // Type of parameters, images, losses and everything else that is not
-  // autocast.
+  // Type of parameters, images, losses and everything not autocast.
   at::ScalarType dtype = at::kFloat;
   Layout layout = Layout::kNchw;
   int threads = 1;  // threads per operation

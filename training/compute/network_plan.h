@@ -42,9 +42,8 @@ absl::StatusOr<Compute> ComputeFrom(const NetworkPlan& plan,
                                     const ComputeChoice& choice);
 
 // Returns the device of the worker at `position` among the workers of its role
-// on a host with `num_gpus`. For "cuda", generators take GPUs in ascending and
-// discriminators in descending order, shared if there are too few. Returns
-// other devices unchanged.
+// on a host. "cuda" means one of `num_gpus`, in ascending order for generators
+// and descending order for discriminators, shared if there are too few.
 std::string DeviceOf(const NetworkPlan& plan, int position, int num_gpus);
 
 }  // namespace gandem

@@ -23,8 +23,7 @@ at::ScalarType WireType(const TensorFormat& format) {
   return format.encoding == Encoding::kFloat64 ? at::kDouble : at::kFloat;
 }
 
-// Allocates a CPU tensor with the element type of `format`, pinned if `device`
-// is a GPU.
+// Allocates a CPU tensor for `format`, pinned if `device` is a GPU.
 at::Tensor WireTensor(int64_t count, const TensorFormat& format,
                       at::Device device) {
   return torch::empty(

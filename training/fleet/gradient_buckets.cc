@@ -123,8 +123,7 @@ void GradientBuckets::Pack(Bucket& bucket) {
   }
   if (first_infinite_ < 0 && !IsFinite(bucket.values.all())) {
     for (size_t i = 0; i < bucket.members.size() && first_infinite_ < 0; ++i) {
-      // Check the gradient instead of the bucket: a finite value may overflow
-      // the wire type.
+      // Check the gradient, since a finite value may overflow the wire type.
       const at::Tensor& own = parameters_[bucket.members[i]].second.grad();
       if (own.defined() && !IsFinite(own)) {
         first_infinite_ = static_cast<int64_t>(bucket.members[i]);

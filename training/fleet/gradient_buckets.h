@@ -45,8 +45,7 @@ class GradientBuckets {
 
   // Makes the next backward pass send the buckets.
   void ExpectLastBackward() { is_last_backward_ = true; }
-  // Sends the remaining buckets after the last backward pass. Missing gradients
-  // count as zero.
+  // Sends the remaining buckets, with zeros for missing gradients.
   void Launch();
   // Waits for the sums; call it again after DEADLINE_EXCEEDED.
   absl::Status Finish(absl::Time deadline);

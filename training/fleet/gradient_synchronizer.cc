@@ -167,8 +167,7 @@ TensorsByName GradientSynchronizer::AllState() const {
   return all;
 }
 
-// Gathers every rank's checksum of every tensor, to name the tensor and the
-// rank in the message.
+// Gathers every rank's checksum of every tensor, to name both in the message.
 void GradientSynchronizer::LaunchComparison() {
   const TensorsByName state = AllState();
   checksums_.assign(state.size() * fleet_.host->size(), 0);

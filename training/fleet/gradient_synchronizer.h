@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keeps the ranks of a fleet consistent while they train one network (design.md
-// section 7). In each step:
+// Keeps a network equal on all ranks of a fleet (design.md section 7). A step:
 //
 //   ... backward passes of all micro-batches except the last ...
 //   synchronizer.ExpectLastBackward();
@@ -14,8 +13,7 @@
 // that all ranks have bit-identical parameters, buffers and optimizers. Each
 // rank's loss is its share of the global batch's loss, so the sum is the
 // gradient of the global batch. Buffers that are means over images
-// (kImageMeanSuffix in models/network.h) are averaged over the images of all
-// ranks.
+// (kImageMeanSuffix in models/network.h) are averaged over all images.
 //
 // AVERAGE_STATE (local SGD, Stich 2019): each rank updates independently with
 // the mean gradient over its images. After every interval-th update, averages
@@ -69,8 +67,7 @@ class GradientSynchronizer {
     // error, because all ranks see them in the sum and skip the update.
     bool may_be_infinite = false;
   };
-  // State that must be equal on all ranks. Parameters are leaves of the graph
-  // on one device.
+  // State that must be equal on all ranks, on one device.
   struct State {
     TensorsByName parameters = {};
     // Untrained parameters: compared, but not summed or averaged.
@@ -88,15 +85,13 @@ class GradientSynchronizer {
 
   void ExpectLastBackward();
   absl::Status Reduce(absl::Time deadline);
-  // Averages or compares states if due after update number `step`, counted from
-  // 1.
+  // Averages or compares states if due after update `step`, counted from 1.
   absl::Status AfterUpdate(int64_t step, absl::Time deadline);
 
   // Returns whether Reduce sums gradients over the ranks.
   bool sums_gradients() const { return buckets_ != nullptr; }
 
-  // |own - mean| / |mean| of the parameters before the last average;
-  // AVERAGE_STATE only.
+  // AVERAGE_STATE: |own - mean| / |mean| before the last average.
   double drift() const { return average_ ? average_->drift() : 0; }
 
  private:

@@ -84,8 +84,7 @@ class CollectiveGather : public FleetGather {
  public:
   explicit CollectiveGather(Collective* collective) : collective_(collective) {}
 
-  // Pads this rank's row with zero rows for the other ranks; the sum is the
-  // table.
+  // Pads this rank's row with zero rows; the sum is the table of all rows.
   at::Tensor Gather(const at::Tensor& values_K) override {
     const int64_t rank = collective_->rank();
     const int64_t above = collective_->size() - 1 - rank;

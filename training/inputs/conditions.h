@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Conditions of images. A generated image's condition is a function of its
-// place in the run, like its noise. Both roles compute it, so messages do not
-// carry it.
+// place in the run, like its noise, which both roles compute.
 //
 // Owner: copied by a role. Thread safety: the role's compute thread.
 // Errors: for paired images, errors of the dataset (pairs.h).
@@ -36,9 +35,8 @@ absl::StatusOr<Condition> NoCondition(Purpose noise, int64_t step,
 ConditionSource KeyedLabels(uint64_t seed, int64_t num_classes,
                             at::Device device);
 
-// Makes the labels configured by data.generated_labels. Errors: those of
-// ReadDatasetLabels (pipeline/sources/open_dataset.h) if the labels depend on
-// the dataset.
+// Makes the labels configured by data.generated_labels. Errors, if labels
+// depend on the dataset: ReadDatasetLabels (pipeline/sources/open_dataset.h).
 absl::StatusOr<ConditionSource> OpenLabels(const DataPlan& plan,
                                            at::Device device);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Assigns an image of the dataset to each generated image: the real image with
-// the same number in the run. Thus every process can find the input or label of
-// a generated image.
+// the same number in the run, so that any process finds its input or label.
 //
 //   kGeneratorNoise, t, i      image number t * B_G + i of the run
 //   kDiscriminatorNoise, u, j  image number u * B_D + j

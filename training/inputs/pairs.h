@@ -21,8 +21,7 @@
 namespace gandem {
 
 // Splits joined pairs (OpenPairs of pipeline/sources/open_dataset.h) into
-// target images, the first `channels` of `joined_NCHW`, and inputs as their
-// condition.
+// target images, the first `channels`, and inputs as their condition.
 RealImages SplitPairs(const at::Tensor& joined_NCHW, int64_t channels,
                       const Compute& compute);
 
@@ -34,8 +33,7 @@ class PairReader {
 
   int64_t size() const { return pairs_->size(); }
 
-  // Reads the targets of generated images `range` of a step, with the inputs as
-  // their condition.
+  // Reads targets of generated images of a step, with inputs as condition.
   absl::StatusOr<RealImages> Read(Purpose noise, int64_t step,
                                   IndexRange range) const;
 
@@ -50,8 +48,7 @@ class PairReader {
 absl::StatusOr<std::shared_ptr<const PairReader>> OpenPairReader(
     const DataPlan& plan, const Compute& compute);
 
-// Makes the inputs the conditions of generated images; `pairs` must not be
-// null.
+// Makes inputs the conditions of generated images; `pairs` is not null.
 ConditionSource InputsOf(std::shared_ptr<const PairReader> pairs);
 
 // Returns the conditions of a run's generated images: inputs if `pairs` is not
@@ -60,8 +57,7 @@ absl::StatusOr<ConditionSource> OpenConditions(
     const DataPlan& plan, std::shared_ptr<const PairReader> pairs,
     at::Device device);
 
-// Reads the conditions of generated images of a step and, if `pairs` is not
-// null, their targets.
+// Reads the conditions of generated images and, with `pairs`, their targets.
 absl::StatusOr<RealImages> ReadConditions(const ConditionSource& conditions,
                                           const PairReader* pairs,
                                           Purpose noise, int64_t step,

@@ -29,8 +29,7 @@ struct RealImages {
   Condition condition = {};
 };
 
-// Returns this rank's real images of discriminator step `step`. Called once per
-// step, in order.
+// Returns this rank's real images of step `step`. Called in order of steps.
 //   DEADLINE_EXCEEDED  not ready yet; call again.
 using RealImageSource = std::function<absl::StatusOr<RealImages>(
     int64_t step, absl::Time deadline)>;

@@ -22,16 +22,14 @@
 
 namespace gandem {
 
-// Adapts ADA's probability p, a buffer of the discriminator, to the signs of
-// the logits of real images.
+// Adapts ADA's probability p, a buffer, to the signs of real logits.
 class AdaController {
  public:
   virtual ~AdaController() = default;
   // Adds the logits, of any shape, of a micro-batch of real images.
   virtual void Add(const at::Tensor& logits) = 0;
   // Ends step `step`, counted from 0, and possibly changes p. Uses the logits
-  // of all ranks of `fleet` (null: a single rank), so that p is equal on all
-  // ranks.
+  // of all ranks of `fleet` (null: one rank), so p is equal on all ranks.
   virtual void EndStep(int64_t step, FleetGather* fleet) = 0;
   virtual double p() const = 0;
   // Returns the mean sign of the logits at the last evaluation, or nullopt.
@@ -58,8 +56,7 @@ struct AdaFunctions {
 // Returns one element; empty if this build lacks the extra.
 std::vector<AdaFunctions> ExtraAda();
 
-// Adds ADA's buffer to a discriminator or critic if `options` is set. Must be
-// called once per network.
+// Adds ADA's buffer to a discriminator or critic, once, if `options` is set.
 void AddAdaBuffer(const std::optional<AdaOptions>& options,
                   torch::nn::Module& discriminator);
 

@@ -57,7 +57,7 @@ at::Tensor ContrastiveLosses(const at::Tensor& embeddings_NE,
                    others_NN.logical_and(SameClass(labels_N)));
 }
 
-// The margins clip both parts: sufficiently similar or different pairs
+// The margins clip both parts: pairs that are similar or different enough
 // contribute no gradient.
 at::Tensor D2dCrossEntropyLosses(const at::Tensor& embeddings_NE,
                                  const at::Tensor& proxies_KE,

@@ -4,9 +4,8 @@
 // classes (proxies), computed on real images for the discriminator and on
 // generated images for the generator.
 //
-// The losses compare all images of a batch, so they require the whole batch.
-// With several workers, a gather of embeddings must sum gradients over the
-// ranks (traps.md 9).
+// The losses compare all images of a batch. With several workers, a gather of
+// embeddings must sum gradients over the ranks (traps.md 9).
 //
 // Thread safety: pure functions. Errors: Torch exceptions.
 #pragma once
@@ -41,8 +40,7 @@ at::Tensor ContrastiveLosses(const at::Tensor& embeddings_NE,
 // margin, a_i = relu((m - p_i) / t), b_ij = relu((s_ij + m - 1) / t):
 //   a_i + log(exp(-a_i) + sum over j with y_j != y_i of exp(b_ij)).
 // `shift_negatives` subtracts the constant max over k != i of (s_ik + m - 1) /
-// t from every b_ij, as the published program does. Since a_i is not shifted,
-// the loss differs.
+// t from every b_ij, but not from a_i, as the published program does.
 at::Tensor D2dCrossEntropyLosses(const at::Tensor& embeddings_NE,
                                  const at::Tensor& proxies_KE,
                                  const at::Tensor& labels_N, double temperature,

@@ -16,8 +16,7 @@ class FrozenParameters {
  public:
   explicit FrozenParameters(torch::nn::Module& module)
       : parameters_(module.parameters()) {
-    // Exclude parameters disabled by RoleConfig.freeze, which the destructor
-    // must not enable.
+    // The destructor must not enable parameters of RoleConfig.freeze.
     std::erase_if(parameters_, [](const at::Tensor& parameter) {
       return !parameter.requires_grad();
     });

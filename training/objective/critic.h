@@ -22,8 +22,7 @@
 
 namespace gandem {
 
-// A frozen discriminator with the compute settings of the discriminator's role
-// on every worker.
+// A frozen discriminator with the compute settings of its own role.
 struct Critic {
   std::shared_ptr<Discriminator> network;
   Compute compute = {};
@@ -46,8 +45,7 @@ struct Judgment {
   DeviceSum loss;            // this micro-batch's share of the step's loss
 };
 
-// Evaluates a micro-batch of a generator step over `batch_size` images. Does
-// not change `critic`.
+// Evaluates a micro-batch of a generator step over `batch_size` images.
 Judgment JudgeImages(Discriminator& critic, const JudgedImages& judged,
                      const ObjectiveOptions& objective, int64_t batch_size,
                      const Compute& compute);

@@ -22,8 +22,7 @@ namespace gandem {
 class AugmentationConfig;  // proto/config.proto
 
 // Adaptive discriminator augmentation (ADA, Karras et al. 2020, "Training
-// generative adversarial networks with limited data"), computed by the extra
-// `ada` (augment.h).
+// generative adversarial networks with limited data"), by the extra `ada`.
 struct AdaOptions {
   double target = 0.6;               // target mean sign of the real logits
   double p = 0;                      // initial value, in [0, 1]

@@ -9,8 +9,7 @@ namespace {
 
 at::Tensor Detached(const at::Tensor& values) { return values.detach(); }
 
-// Returns each image's share of the generator's loss [N]. Divides terms that
-// compare images evenly.
+// Returns each image's share of the generator's loss [N].
 at::Tensor LossShares(const TrainingPass& pass,
                       const ObjectiveOptions& objective, int64_t batch_size) {
   const Logits& logits = pass.verdict.logits;

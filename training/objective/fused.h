@@ -16,8 +16,7 @@
 // With gandem's own layers, the single backward pass starts at the sum of the
 // logits, so root slopes are 1, and images are weighted in the gradients of
 // parameters (models/layers/parameter_weights.h). Other networks start at the
-// discriminator's loss, and need two backward passes if a slope is too close to
-// 0 to divide by.
+// discriminator's loss, or need two passes if a slope is nearly 0.
 //
 // Thread safety: the compute thread that owns the network.
 // Errors: Torch exceptions.
@@ -41,8 +40,7 @@ struct TrainingPass {
   at::Tensor labels_N = {};
   // Logits of real images to compare with, for relativistic losses.
   Logits real_logits = {};
-  // Slopes at the logits at which the single backward pass starts; undefined
-  // for two backward passes.
+  // Slopes at which the single backward pass starts; undefined: two passes.
   at::Tensor root_slopes_N = {};
 };
 

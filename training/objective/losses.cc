@@ -10,8 +10,7 @@
 namespace gandem {
 namespace {
 
-// Computes softplus(x) without the cut-off of at::softplus, which is linear
-// above 20.
+// Computes softplus(x) without at::softplus's cut-off at 20.
 at::Tensor Softplus(const at::Tensor& x) { return -at::log_sigmoid(-x); }
 at::Tensor SoftplusOfMinus(const at::Tensor& x) { return Softplus(-x); }
 at::Tensor MinusSoftplus(const at::Tensor& x) { return at::log_sigmoid(-x); }
@@ -40,8 +39,7 @@ struct Entry {
   Part real = nullptr;
   Part generated = nullptr;
   Part generator = nullptr;
-  // Relativistic losses: real images are above for the discriminator, generated
-  // ones for the generator.
+  // Relativistic. Real logits are `above` for the discriminator, else `below`.
   Pair pair = nullptr;
 };
 
@@ -157,8 +155,7 @@ at::Tensor GeneratorSlopes(Loss loss, const at::Tensor& logits_N,
   return Slopes(EntryOf(loss).generator, logits_N, batch_size);
 }
 
-// Uses the closed form of the gradient, without a graph, and adds it to the
-// critic's gradient.
+// Adds the closed form of the gradient to the critic's, without a graph.
 at::Tensor AddPairedL1(const at::Tensor& images_NCHW,
                        const at::Tensor& targets_NCHW, double weight,
                        int64_t batch_size, const at::Tensor& gradient_NCHW) {

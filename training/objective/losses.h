@@ -41,17 +41,15 @@ at::Tensor GeneratedLoss(Loss loss, const Logits& logits, int64_t batch_size);
 at::Tensor GeneratorLoss(Loss loss, const Logits& logits, int64_t batch_size);
 // Returns each image's share of GeneratorLoss, [N].
 at::Tensor GeneratorLosses(Loss loss, const Logits& logits, int64_t batch_size);
-// Return the derivatives of GeneratedLoss and GeneratorLoss at each logit of an
-// output.
+// Return the derivatives of GeneratedLoss and GeneratorLoss at each logit.
 at::Tensor GeneratedSlopes(Loss loss, const at::Tensor& logits_N,
                            int64_t batch_size);
 at::Tensor GeneratorSlopes(Loss loss, const at::Tensor& logits_N,
                            int64_t batch_size);
 
 // Computes `weight` times the mean absolute difference between images and
-// targets (Isola et al. 2017, equation 3). Adds the gradient with respect to
-// the images to `gradient_NCHW` and returns the micro-batch's share of the
-// loss.
+// targets (Isola et al. 2017, equation 3). Adds the images' gradient to
+// `gradient_NCHW` and returns the micro-batch's share of the loss.
 at::Tensor AddPairedL1(const at::Tensor& images_NCHW,
                        const at::Tensor& targets_NCHW, double weight,
                        int64_t batch_size, const at::Tensor& gradient_NCHW);

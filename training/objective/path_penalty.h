@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Interface of StyleGAN2's path length regularization, a term of the
-// generator's loss on separate images. Implemented by the extra `stylegan2`
-// (extras/README.md).
+// generator's loss on separate images. The extra `stylegan2` implements it.
 //
 // Owner: the generator's role. Thread safety: one compute thread.
 // Errors: those of a step's input; Torch exceptions.
@@ -31,8 +30,7 @@ struct PathLengthOptions {
   int64_t batch_shrink = 2;
   bool separate = false;  // in a second update of the step
 
-  // Returns whether the generator's step `step`, counted from 0, includes the
-  // penalty.
+  // Returns whether step `step`, counted from 0, includes the penalty.
   bool Due(int64_t step) const { return weight > 0 && step % every_steps == 0; }
 };
 
@@ -64,8 +62,7 @@ class PathPenalty {
   virtual TensorsByName State() const = 0;
 };
 
-// `share` is this rank's fraction of a step's images, > 0; `where` is the
-// device of the state.
+// `share`: this rank's fraction of a step, > 0; `where`: device of the state.
 using PathPenaltyMaker = std::unique_ptr<PathPenalty> (*)(
     const PathLengthOptions& options, double share, at::Device where);
 

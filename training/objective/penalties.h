@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Penalties of the discriminator's loss (models.md 4.3,
-// docs/reference/losses.md), one value per image. discriminator_objective.h
-// applies them.
+// docs/reference/losses.md), per image; see discriminator_objective.h.
 //
 // Thread safety: pure functions; LecamAnchors: one compute thread.
 // Errors: Torch exceptions.
@@ -62,14 +61,12 @@ at::Tensor Interpolate(const at::Tensor& real_NCHW,
                        const at::Tensor& generated_NCHW,
                        const at::Tensor& draws_N1);
 // Returns points near real images (Kodali et al. 2017, as in StudioGAN): real +
-// a * 0.5 * deviation * u. An image's first draw is a; the others are u, one
-// per value of the image.
+// a * 0.5 * deviation * u. An image's draws are a, then u for each value.
 at::Tensor Perturb(const at::Tensor& real_NCHW, double deviation,
                    const at::Tensor& draws);
 
-// Returns squared differences between the logits of an image and its copy,
-// averaged over its logits, plus those of embeddings, if any (Zhang et al.
-// 2020).
+// Returns mean squared differences between the logits of an image and its copy,
+// plus those of embeddings, if any (Zhang et al. 2020).
 at::Tensor ConsistencyPenalties(const Verdict& image, const Verdict& copy);
 
 // LeCam regularization (Tseng et al. 2021, equation 4): relu(r - anchor of g)^2

@@ -47,8 +47,7 @@ class GradientNoiseMeter {
   void BeforeBackward(GradientNoise::Part part);
   void AfterBackward(int64_t images);
 
-  // Must each be called once per step. `images` counts the step's images on
-  // this rank.
+  // Must each be called once per step, with the step's images on this rank.
   void BeforeSum(int64_t images);
   void AfterSum();
 

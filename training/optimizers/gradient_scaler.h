@@ -36,8 +36,7 @@ class GradientScaler {
 
   explicit GradientScaler(Options options);
 
-  // Multiplies a loss, or the gradient at which backward() starts, by the
-  // scale.
+  // Multiplies a loss, or the gradient of backward()'s root, by the scale.
   at::Tensor Scale(const at::Tensor& loss) const;
   // Divides all gradients of `parameters` in place. Returns true if one is not
   // finite; the update must then be skipped. A fleet's gradients are sums over
@@ -48,8 +47,7 @@ class GradientScaler {
 
   double scale() const;
   int64_t skipped() const;  // skipped updates since the start of the run
-  // Returns whether a lower scale would not help: at kLeastScale, gradients up
-  // to 4e9 fit into float16.
+  // Returns whether a lower scale cannot help: gradients up to 4e9 fit float16.
   bool IsExhausted() const { return scale() < kLeastScale; }
 
   // The tensors share the scaler's memory, like those of Optimizer::State().

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operations on all gradients of a network after the backward pass, and the
-// update.
+// Operations on a network's gradients after the backward pass, and the update.
 //
 // Thread safety: one compute thread. Errors: Torch exceptions.
 #pragma once
@@ -19,8 +18,7 @@ namespace gandem {
 double GradientNorm(const torch::nn::Module& network);
 
 // Scales all gradients by min(1, max_norm / (norm + 1e-6)), as PyTorch does,
-// and returns the norm before scaling. Leaves gradients unchanged if the norm
-// is not finite.
+// unless the norm is not finite. Returns the norm before scaling.
 double ClipGradientNorm(const torch::nn::Module& network, double max_norm);
 
 // Unscales and clips gradients, then makes an update. Skips the update if

@@ -6,8 +6,7 @@
 //   loss.backward();            // for each micro-batch
 //   GANDEM_RETURN_IF_ERROR(optimizer->Step());
 //
-// make_optimizer.h makes an optimizer from a config. An UpdateRule performs the
-// arithmetic.
+// make_optimizer.h makes an optimizer; an UpdateRule performs the arithmetic.
 //
 // Owner: the role's worker loop, with the network to update. Thread safety: one
 // compute thread. Errors: Status as documented; Torch exceptions.
@@ -41,14 +40,12 @@ class Optimizer {
   // Returns the learning rate of the last Step(); 0 before the first.
   double learning_rate() const { return last_rate_; }
 
-  // Removes all gradients, so that parameters not reached by the next backward
-  // passes have none.
+  // Removes all gradients. Parameters not reached later then have none.
   void ZeroGradients();
 
   // Returns everything that a later Step() depends on besides parameters and
   // gradients, as "<state>.<parameter>", and "step", the number of updates
-  // (int64). The tensors share the optimizer's memory, so a checkpoint is
-  // loaded by writing them.
+  // (int64). The tensors share the optimizer's memory, for loading.
   TensorsByName State() const;
 
  private:

@@ -19,19 +19,17 @@ namespace gandem {
 // Adam (Daskalakis et al. 2018, algorithm 1). Cancels the rotation of a
 // two-player game and the momentum added by a lag (design.md section 4).
 //
-// State: "previous_update.<parameter>" and the state of `inner`, which was made
-// for the same parameters.
+// `inner` has the same parameters. State: "previous_update.<parameter>",
+// inner's.
 std::unique_ptr<UpdateRule> MakeOptimistic(double optimism,
                                            std::unique_ptr<UpdateRule> inner,
                                            const TensorsByName& parameters);
 
 // Lookahead (Zhang et al. 2019, algorithm 1): after every `period` updates of
-// the inner rule the slow weights s move towards the parameters w, s += rate *
-// (w - s), and w becomes s. Damps the rotation of a game (Chavdarova et al.
-// 2021).
+// the inner rule the slow weights s and the parameters w become s + rate * (w -
+// s). Damps the rotation of a game (Chavdarova et al. 2021).
 //
-// State: "slow.<parameter>" and the state of `inner`, which was made for the
-// same parameters.
+// `inner` has the same parameters. State: "slow.<parameter>" and inner's.
 std::unique_ptr<UpdateRule> MakeLookahead(const LookaheadConfig& config,
                                           std::unique_ptr<UpdateRule> inner,
                                           const TensorsByName& parameters);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Predicts the size of a run's checkpoints, for every family and optimizer, by
-// building the networks.
+// Predicts the size of a run's checkpoints by building the networks.
 //
 // Thread safety: one compute thread.
 // Errors: those of making a network or an optimizer; Torch exceptions.

@@ -2,8 +2,7 @@
 //
 // The plan of a run: everything that its parts need from the config, converted
 // to their option structs, so that only a worker's run epoch sees the
-// RunConfig. Messages of single parts (NetworkConfig, OptimizerConfig,
-// DataConfig) are kept.
+// RunConfig. Messages of single parts (NetworkConfig ...) are kept.
 //
 // Owner: immutable values. Thread safety: pure functions.
 #pragma once
@@ -72,8 +71,7 @@ struct ControlPlan {
 };
 
 struct RunPlan {
-  // Seed of noise, augmentation and penalties. Equals the run's seed until the
-  // first rollback.
+  // Seed of noise, augmentation and penalties; changes at rollbacks.
   uint64_t noise_seed = 0;
   int64_t rounds = 0;
   int64_t checkpoint_every_rounds = 0;  // 0: only at the end and at a cut
@@ -95,9 +93,8 @@ struct RunPlan {
   }
 };
 
-// `rollbacks` counts the times that the run returned to a checkpoint because it
-// had diverged. Each rollback changes the random numbers, to avoid the same
-// divergence.
+// `rollbacks` counts the returns to a checkpoint after a divergence. Each
+// changes the random numbers, to avoid the same divergence.
 RunPlan MakeRunPlan(const EffectiveRunConfig& config, int64_t rollbacks = 0);
 
 // Returns `plan` with the devices of the worker at `position` on this host.

@@ -36,8 +36,7 @@ struct RoleSetup {
   ComputeChoice generator_choice = {};
   ComputeChoice discriminator_choice = {};
   RoleServices services = {};
-  // Collectives over this role's workers, which outlive the role. Empty for a
-  // single worker.
+  // Collectives over this role's workers; empty for a single worker.
   FleetCollectives fleet = {};
 };
 
@@ -54,8 +53,7 @@ struct RoleFactories {
 
 RoleServices ServicesOf(const RoleSetup& setup);
 
-// Makes a discriminator, or the generator's critic, with initial parameters
-// from the run's seed.
+// Makes a discriminator or critic with initial parameters from the seed.
 absl::StatusOr<std::shared_ptr<Discriminator>> NewDiscriminator(
     const NetworkPlan& plan, const Compute& compute);
 
@@ -77,9 +75,8 @@ std::unique_ptr<GradientSynchronizer> NewSynchronizer(
     const torch::nn::Module& network, const Optimizer& optimizer,
     const GradientScaler* scaler, const TensorsByName& more_buffers = {});
 
-// Enables sync batch norm in `network` if configured for `role`. Only for
-// networks that all workers of the role run in the same steps; averages and
-// samples run on one rank.
+// Enables sync batch norm, if configured, in a network that all workers of the
+// role run in the same steps (unlike averages and samples).
 void SyncIfAsked(const RolePlan& role, const RoleSetup& setup,
                  torch::nn::Module& network);
 
@@ -91,8 +88,7 @@ void SyncIfAsked(const RolePlan& role, const RoleSetup& setup,
 absl::Status BeginAsGiven(const RoleSetup& setup, const std::string& role,
                           std::initializer_list<torch::nn::Module*> networks);
 
-// Restores `role`, named `name` in checkpoints, from `setup.resume_from` unless
-// it is empty.
+// Restores `role`, called `name` in checkpoints, if the run is resumed.
 absl::Status RestoreIfResumed(const RoleSetup& setup, const std::string& name,
                               TrainingRole& role);
 

@@ -31,8 +31,7 @@ class RoundGate {
   // Begins `round` if possible; waits until the deadline while paused.
   Answer Start(int64_t round, absl::Time deadline);
 
-  // Returns the latest round that has begun. No other round begins until
-  // SetCut().
+  // Holds rounds until SetCut(). Returns the latest round that has begun.
   int64_t Pause();
   // Sets the last round, which must not precede the result of Pause().
   void SetCut(int64_t cut);

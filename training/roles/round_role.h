@@ -2,8 +2,7 @@
 //
 // Base class of both roles. Asks the gate before each round, saves the state
 // when due, updates the network (sums gradients over the fleet, clips, steps
-// the optimizer, compares states), and measures and reports each round, on rank
-// 0 with health warnings.
+// the optimizer, compares states), and measures, checks and reports each round.
 //
 // Owner: a worker's run epoch. Thread safety: one compute thread.
 // Errors: training_role.h; those of GradientSynchronizer and UpdateNetwork.
@@ -52,8 +51,7 @@ class RoundRole : public TrainingRole {
   };
   using StateParts = std::vector<NamedState>;  // in the order of the file
 
-  // Parts updated by a step, which outlive the role, and their compute
-  // settings.
+  // Parts updated by a step, which outlive the role, with compute settings.
   struct Trained {
     const torch::nn::Module* network = nullptr;
     Optimizer* optimizer = nullptr;
@@ -77,8 +75,7 @@ class RoundRole : public TrainingRole {
             .compute_choice = parts.compute_choice};
   }
 
-  // Executes the next operation. DEADLINE_EXCEEDED: still waiting, nothing
-  // changed.
+  // Executes the next operation. DEADLINE_EXCEEDED: nothing has changed.
   virtual absl::StatusOr<AdvanceResult> Next(absl::Time deadline) = 0;
   // Returns the role's state without the loss scale, which RoundRole adds.
   virtual StateParts State() const = 0;
@@ -155,8 +152,7 @@ class RoundRole : public TrainingRole {
   bool is_second_ = false;  // in the second update of a step
   // Between an update and the end of GradientSynchronizer::AfterUpdate.
   bool is_updated_ = false;
-  // Gradient norm of the last step's first update, before clipping; 0 if the
-  // update was skipped.
+  // Gradient norm of the last step's first update; 0 if it was skipped.
   double gradient_norm_ = 0;
   TrainingHealth health_;
   int64_t skipped_ = 0;  // skipped updates before this round

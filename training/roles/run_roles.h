@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Training loop of all workers. A single role waits inside the exchange
-// (decoupled); two roles are tried in turn (colocated). With lag 0 both are the
-// synchronous algorithm.
+// (decoupled); two roles are tried in turn (colocated). Lag 0 is synchronous.
 //
 // Thread safety: the compute thread, which makes all Torch calls.
 #pragma once

@@ -79,8 +79,8 @@ class TrainingHealth {
 };
 
 // Measures how much a generator step's images differ, and the norm of their
-// gradients, over micro-batches. Use one meter per round. On a GPU the sums
-// stay there until Report.
+// gradients, over micro-batches of one round. Sums stay on the GPU until
+// Report.
 class ImageMeter {
  public:
   void AddImages(const at::Tensor& images_NCHW);

@@ -84,8 +84,7 @@ class CheckpointSink {
 struct RoleServices {
   RoundGate* gate = nullptr;
   CheckpointSink* checkpoints = nullptr;  // null: nothing is saved
-  // Whether every rank saves the whole state instead of its share, to compare
-  // states.
+  // Whether every rank saves the whole state, for comparison.
   bool saves_whole_state = false;
   // Called at the end of each round of a role.
   std::function<void(const RoundMetrics&)> report = {};
@@ -114,9 +113,8 @@ class RoundTimer {
   explicit RoundTimer(const Collective* fleet = nullptr,
                       WaitBoard* board = nullptr);
 
-  // Runs `call`, which returns a Status or StatusOr, and adds its time to
-  // `wait`. If it must be called again (DEADLINE_EXCEEDED), `rank` returns the
-  // awaited worker.
+  // Adds the time of `call`, which returns a Status or StatusOr, to `wait`.
+  // After DEADLINE_EXCEEDED, `rank` returns the awaited worker.
   template <typename Rank, typename Call>
   auto Timed(Wait wait, Awaited awaited, Rank&& rank, Call&& call) {
     const absl::Time begin = Begin(wait, awaited);

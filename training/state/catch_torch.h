@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Converts Torch's exceptions to Status (style.md 3.4: no exception leaves a
-// thread).
+// Converts Torch's exceptions to Status, as style.md 3.4 requires.
 //
 // Thread safety: any thread.
 #pragma once

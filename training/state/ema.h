@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exponential moving average of a network: average = decay * average + (1 -
-// decay) * network for parameters and float buffers; copies counters (models.md
-// 6.1).
+// Exponential moving average of parameters and float buffers: average = decay *
+// average + (1 - decay) * network. Copies counters (models.md 6.1).
 //
 // Owner: the generator's worker loop; shares both networks' tensors.
 // Thread safety: one compute thread. Errors: Torch exceptions.
@@ -37,8 +36,7 @@ class Ema {
     bool copy_buffers = false;  // copy float buffers, as in StyleGAN2
   };
 
-  // Copies `network` into `average`, which has the same architecture, type and
-  // device.
+  // Copies `network` into `average`, which has the same type and device.
   Ema(const Options& options, const torch::nn::Module& network,
       torch::nn::Module& average);
 

@@ -192,8 +192,7 @@ std::optional<at::Tensor> FloatValuesOf(const NamedTensor& tensor) {
 
 bool IsFinite(const at::Tensor& values) {
   if (!values.is_floating_point() || values.numel() == 0) return true;
-  // Unlike a sum, minimum and maximum cannot overflow. Both are NaN if a value
-  // is.
+  // Minimum and maximum cannot overflow, and both are NaN if any value is.
   const auto [smallest, largest] = at::aminmax(values.detach());
   return std::isfinite(smallest.item<double>()) &&
          std::isfinite(largest.item<double>());

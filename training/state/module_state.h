@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parameters and buffers of a network as bytes, for checkpoints and critics
-// sent to the generator.
+// A network's state as bytes, for checkpoints and critics.
 //
 // Thread safety: the compute thread that owns the module.
 // Errors: Status for invalid bytes; the module is then unchanged.
@@ -53,16 +52,14 @@ std::optional<at::ScalarType> FloatingTypeOf(DType dtype);
 // Returns a float32 copy on the CPU; nullopt unless floating-point.
 std::optional<at::Tensor> FloatValuesOf(const NamedTensor& tensor);
 
-// Returns whether all values are finite; always true for integers. Takes one
-// pass.
+// Returns whether all values are finite, in one pass.
 bool IsFinite(const at::Tensor& values);
 
 class TensorReader {
  public:
   explicit TensorReader(std::vector<NamedTensor> tensors);
 
-  // Copies prefix + name into each tensor of `into`; converts the type of
-  // scalars.
+  // Copies prefix + name into each tensor of `into`; converts scalars.
   //   INVALID_ARGUMENT  lists all tensors that are missing or have another
   //                     shape or type; nothing has changed.
   absl::Status Load(const std::string& prefix, const TensorsByName& into) const;

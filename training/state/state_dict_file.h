@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads files of Python's torch.save() with a state dict, a dict of names and
+// Reads files of Python's torch.save() with a state dict: a dict of names and
 // tensors. Supports the zip archive of PyTorch 1.6 and later, and the older
-// stream of pickles, as used by the published FID weights. Never executes code
-// in the file: supports only the pickle operations for numbers, strings,
-// containers and tensors.
+// stream of pickles, as used by the published FID weights. Never executes code:
+// knows only pickle operations for numbers, strings, containers and tensors.
 //
 // Thread safety: any thread.
 // Errors:

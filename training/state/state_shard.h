@@ -30,8 +30,7 @@ using SnapshotBuffers = std::map<std::string, at::Tensor>;
 
 class StateShard {
  public:
-  // Makes the share of `rank` among `ranks` ranks, which must all add the same
-  // names and sizes.
+  // Makes the share of `rank`; all `ranks` ranks must add equal tensors.
   StateShard(int rank, int ranks) : rank_(rank), ranks_(ranks) {}
 
   // Adds tensors named prefix + name.
@@ -47,8 +46,7 @@ class StateShard {
   // into `buffers`, which must not be used until the snapshot is destroyed.
   std::shared_ptr<TensorSnapshot> Snapshot(SnapshotBuffers& buffers) const;
 
-  // Returns checksums of the whole current state; empty for a single rank,
-  // which needs no comparison.
+  // Returns checksums of the whole current state; empty for a single rank.
   TensorChecksums Checksums() const;
   // Returns the name of the first tensor of this rank's share that is not
   // finite; empty if there is none.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // AdaBelief (Zhuang et al. 2020, algorithm 2): Adam with the second moment of
-// the gradient's deviation from its mean m, so that a gradient near its mean
-// makes a large step.
+// the gradient's deviation from its mean m. Gradients near m make large steps.
 //   s_t = beta2 * s_{t-1} + (1 - beta2) * (g_t - m_t)^2 + eps_root
 //   step = learning rate * m^_t / (sqrt(s^_t) + eps)
 // The rectified variant, the default of the authors' package, is RAdam's step

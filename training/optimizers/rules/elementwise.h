@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs an update rule's formula, written once, in one of two ways. On the CPU a
-// single fused loop computes it per number (Element), so that every tensor is
-// read and written once. For other devices, and for tensors with different
-// layouts, LibTorch's foreach operations compute it for all tensors together
-// (TensorBatch).
+// single fused loop computes it per number (Element), reading and writing every
+// tensor once. Otherwise, and for tensors with different layouts, LibTorch's
+// foreach operations compute it for all tensors together (TensorBatch).
 //
 //   ForEachElement(
 //       [&](auto& p, auto& m, auto g) {
@@ -80,8 +79,8 @@ using Row = c10::function_ref<void(char** data, int64_t count)>;
 void ForEachRow(std::span<const at::Tensor* const> tensors, int num_written,
                 Row row);
 
-// Returns whether the tensors are on the CPU, float or double, with equal
-// types, shapes and strides.
+// Returns whether the tensors are on the CPU, with equal float or double types,
+// shapes and strides.
 bool HaveOneLoop(std::span<const at::Tensor* const> tensors);
 
 // Stores the results of a formula, except in const arguments.

@@ -17,8 +17,7 @@ inline double Unbias(double beta, int64_t step) {
 }
 
 // Returns r_t of RAdam (Liu et al. 2020, algorithm 2), the factor of a step
-// with the second moment; 0 while the variance is intractable (rho_t <= 5 as in
-// PyTorch; 4 in the paper).
+// with the second moment; 0 while rho_t <= 5 (PyTorch's limit; 4 in the paper).
 inline double Rectification(double beta2, int64_t step) {
   const double t = static_cast<double>(step);
   const double rho_inf = 2 / (1 - beta2) - 1;

@@ -27,8 +27,7 @@ class UpdateRule {
   UpdateRule(const UpdateRule&) = delete;
   UpdateRule& operator=(const UpdateRule&) = delete;
 
-  // Makes update number `step`, counted from 1. gradients[i] has the type and
-  // strides of parameter i.
+  // Makes update `step`, from 1. gradients[i] has the strides of parameter i.
   virtual void Apply(const Tensors& gradients, double learning_rate,
                      int64_t step) = 0;
 
@@ -39,11 +38,9 @@ class UpdateRule {
  protected:
   explicit UpdateRule(const TensorsByName& parameters);
 
-  // Adds zeros with the shape and layout of each parameter to the state, saved
-  // as "<name>.<parameter>".
+  // Adds zeros like each parameter, saved as "<name>.<parameter>".
   Tensors AddState(const std::string& name);
-  // Adds tensors of other shapes, one per parameter; undefined tensors are not
-  // saved.
+  // Adds a tensor per parameter; undefined tensors are not saved.
   void AddState(const std::string& name, const Tensors& tensors);
   // Allocates scratch tensors, which are not saved.
   Tensors EmptyLikeParameters() const;
