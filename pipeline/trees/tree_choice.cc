@@ -142,7 +142,7 @@ absl::StatusOr<std::string> KeepMember(const FileTree& tree,
   }
   if (!tree.info().has_samples || !AreMembers(members)) return "";
   images.clear();
-  size_t several = 0;  // samples without a single plain image
+  size_t several = 0;  // samples without exactly one plain image
   std::map<absl::string_view, int64_t> unused;
   for (const Sample& sample : samples) {
     const auto is_plain = [&](int64_t file) {
