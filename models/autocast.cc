@@ -10,7 +10,7 @@
 namespace gandem {
 namespace {
 
-// A SecondOrderScope of this thread is open.
+// Whether a SecondOrderScope of this thread is open.
 thread_local bool is_second_order = false;
 
 AutocastState CastTo(at::ScalarType dtype, const at::Device& device) {
@@ -19,8 +19,7 @@ AutocastState CastTo(at::ScalarType dtype, const at::Device& device) {
           .dtype = dtype};
 }
 
-// Makes `view` a second owner of the tensors and children of `network`, under
-// the same names and in the same order.
+// Shares the tensors and children of `network` with `view`, in the same order.
 void ShareState(const torch::nn::Module& network, torch::nn::Module& view) {
   for (const auto& item : network.named_parameters(/*recurse=*/false)) {
     view.register_parameter(item.key(), item.value(),
@@ -91,8 +90,8 @@ AutocastState AutocastState::Current(at::DeviceType device) {
 AutocastScope::AutocastScope(const AutocastState& state)
     : before_(AutocastState::Current(state.device)),
       cached_before_(at::autocast::is_autocast_cache_enabled()) {
-  // Disables the cache of cast parameters: a pass that needs gradients would
-  // otherwise reuse a cast that was made under NoGradGuard.
+  // Disables the cache of cast parameters: passes with gradients would reuse
+  // casts made under NoGradGuard.
   at::autocast::set_autocast_cache_enabled(false);
   at::autocast::set_autocast_dtype(state.device, state.dtype);
   at::autocast::set_autocast_enabled(state.device, state.enabled);

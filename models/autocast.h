@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mixed precision (Micikevicius et al. 2018) by LibTorch's autocast: inside a
-// forward pass the factors of convolutions and matrix products are cast to a
-// 16-bit type, parameters stay float32.
-//
-// A wrapped network takes and returns float32 like any other, so its callers
-// need no change:
+// Mixed precision (Micikevicius et al. 2018) with LibTorch's autocast: forward
+// passes cast the factors of convolutions and matrix products to a 16-bit type;
+// parameters and the network's inputs and outputs stay float32:
 //
 //   discriminator = WithAutocast(discriminator, at::kBFloat16);
 //
-// Code that has to stay in float32 inside a pass (spectral norm) opens a
-// FullPrecision. Code that differentiates a pass twice (a gradient penalty)
-// opens a SecondOrderScope.
+// Code that must compute in float32 inside a pass (spectral norm) opens a
+// FullPrecision scope. Code that differentiates a pass twice (a gradient
+// penalty) opens a SecondOrderScope.
 //
 // Thread safety: autocast is a state of the calling thread. Errors: Torch
 // exceptions.
@@ -26,8 +23,8 @@
 
 namespace gandem {
 
-// The way in which a thread casts on a kind of device. A backward pass that
-// computes a part of the forward pass again has to cast in the same way.
+// Autocast settings of a thread for a kind of device. A backward pass that
+// recomputes a part of the forward pass must use the same settings.
 struct AutocastState {
   at::DeviceType device = at::kCPU;
   bool enabled = false;
@@ -36,7 +33,7 @@ struct AutocastState {
   static AutocastState Current(at::DeviceType device);
 };
 
-// Casts as `state` says until the end of the scope.
+// Applies `state` until the end of the scope.
 class AutocastScope {
  public:
   explicit AutocastScope(const AutocastState& state);
@@ -49,7 +46,7 @@ class AutocastScope {
   const bool cached_before_;
 };
 
-// Nothing is cast until the end of the scope.
+// Disables casts until the end of the scope.
 class FullPrecision {
  public:
   FullPrecision();
@@ -58,11 +55,10 @@ class FullPrecision {
   const c10::impl::ExcludeDispatchKeyGuard exclude_;
 };
 
-// For passes whose gradient is differentiated again. On a CPU, wrapped networks
-// do not cast until the end of the scope. On CPUs with AMX, some padded 16-bit
-// convolutions whose kernel is as large as the image are wrong by more than the
-// norm of the result (seen with LibTorch 2.11), and second derivatives consist
-// of such convolutions.
+// For passes whose gradient is differentiated again: wrapped networks do not
+// cast on a CPU until the end of the scope. Second derivatives contain padded
+// 16-bit convolutions with kernels as large as the image, which LibTorch 2.11
+// computes incorrectly on CPUs with AMX.
 class SecondOrderScope {
  public:
   SecondOrderScope();
@@ -74,10 +70,9 @@ class SecondOrderScope {
   const bool before_;
 };
 
-// Returns the same network, including parameters, buffers and their names, with
-// a forward pass that casts to `dtype` (kBFloat16 or kHalf) and returns
-// float32. Both networks share all tensors. Convert the type or device of a
-// network before this call.
+// Returns a network that casts to `dtype` (kBFloat16 or kHalf) in the forward
+// pass and returns float32. Shares all tensors, with the same names. The type
+// and device of `network` must be final.
 std::shared_ptr<Generator> WithAutocast(std::shared_ptr<Generator> network,
                                         at::ScalarType dtype);
 std::shared_ptr<Discriminator> WithAutocast(

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Interfaces of networks that are not made of gandem's layers: networks of
-// users, in C++ (own/) and in Python (families/network_host.h). A network
-// derives from the interfaces that apply to it.
+// Interfaces of networks without gandem's layers: user networks in C++ (own/)
+// and Python (families/network_host.h). A network derives from those that
+// apply.
 //
 // Owner: none. Thread safety, errors: the network's.
 #pragma once
@@ -12,33 +12,32 @@
 
 namespace gandem {
 
-// A network that draws its own first values: registry/initialize.h leaves them
-// to the network.
+// A network that draws its own initial values instead of registry/initialize.h.
 class DrawsFirstValues {
  public:
   virtual ~DrawsFirstValues() = default;
-  // A pure function of the network's config and `seed`.
+  // Must depend only on the network's config and `seed`.
   virtual void DrawFirstValues(uint64_t seed) = 0;
 };
 
-// A discriminator whose layers do not weigh images apart
+// A discriminator whose layers do not support per-image weights
 // (layers/parameter_weights.h).
 class HasForeignLayers {
  public:
   virtual ~HasForeignLayers() = default;
-  // Why schedule.fused_backward ONE_PASS is not exact, a clause; empty if each
-  // image has one logit, which depends on no other image.
+  // Returns a clause that says why schedule.fused_backward ONE_PASS is not
+  // exact; empty if each image has one logit that depends on no other image.
   virtual std::string WhyTwoPasses() const = 0;
 };
 
-// A network whose batch norm is not gandem's (layers/batch_norm.h). The network
-// gathers standing statistics in its own batch norm.
+// A network with its own batch norm instead of layers/batch_norm.h, in which it
+// collects standing statistics.
 class GathersStatistics {
  public:
   virtual ~GathersStatistics() = default;
-  // Makes batch norm forget all batches. From then on its running statistics
-  // are the mean over the batches of passes in kTrain, each of the same weight.
-  // Returns false, and changes nothing, if no layer has running statistics.
+  // Resets batch norm's statistics. Afterwards running statistics are the mean
+  // over the batches of kTrain passes, with equal weights. Returns false and
+  // changes nothing if no layer has running statistics.
   virtual bool GatherStatisticsAfresh() = 0;
 };
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A discriminator's logits of a batch: an output [N, ...] (of a patch
-// discriminator a map for each image), or several of different shapes (of one
-// with several scales, or of several discriminators in one). What is made of
-// logits, losses and penalties, is made of each output and averaged, so that
-// none of them counts more because it is larger.
+// A discriminator's logits of a batch: one output [N, ...] (for patch
+// discriminators a map per image), or several outputs of different shapes
+// (several scales or discriminators). Losses and penalties are computed per
+// output and averaged, so that large outputs do not dominate.
 //
 // Thread safety: values. Errors: Torch exceptions.
 #pragma once
@@ -23,28 +22,28 @@ namespace gandem {
 class Logits {
  public:
   Logits() = default;
-  // Most have one output: a tensor is as good.
+  // Implicit, since most networks have one output.
   // NOLINTNEXTLINE(google-explicit-constructor)
   Logits(at::Tensor output) : outputs_{std::move(output)} {}
-  // `outputs` has at least one element.
+  // `outputs` must not be empty.
   explicit Logits(std::vector<at::Tensor> outputs)
       : outputs_(std::move(outputs)) {
     GANDEM_CHECK(!outputs_.empty());
   }
 
   const std::vector<at::Tensor>& outputs() const { return outputs_; }
-  // The logits of a network that has one output.
+  // Returns the logits of a network with a single output.
   const at::Tensor& One() const {
     GANDEM_CHECK(outputs_.size() == 1);
     return outputs_.front();
   }
 
-  // The mean of value(output), which are all of one shape.
+  // Returns the mean of value(output), which must all have one shape.
   at::Tensor MeanOf(
       absl::FunctionRef<at::Tensor(const at::Tensor& output)> value) const {
     return MeanOver([&](size_t i) { return value(outputs_[i]); });
   }
-  // The mean of value(output, the same output of `other`).
+  // Returns the mean of value(output, corresponding output of `other`).
   at::Tensor MeanOf(const Logits& other,
                     absl::FunctionRef<at::Tensor(const at::Tensor& output,
                                                  const at::Tensor& other)>
@@ -54,7 +53,6 @@ class Logits {
         [&](size_t i) { return value(outputs_[i], other.outputs_[i]); });
   }
 
-  // Each output by itself.
   Logits Each(
       absl::FunctionRef<at::Tensor(const at::Tensor& output)> change) const {
     Logits result;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of LibTorch that most sources of gandem use, precompiled once: a
-// third of torch/torch.h, which costs every file 4 s more. A file that needs
-// the rest (torch::nn layers, torch::optim, TorchScript) includes it.
+// Precompiled part of LibTorch that most sources use, a third of torch/torch.h,
+// which would add 4 s to every file. Files that need the rest (torch::nn
+// layers, torch::optim, TorchScript) include it themselves.
 #pragma once
 
 #include <ATen/Parallel.h>

@@ -39,11 +39,11 @@ class DataOrder::UnitOrder {
   }
 
  private:
-  // The units of an epoch, one after the other.
+  // The units of one epoch in order.
   struct Row {
     int64_t epoch = 0;
     std::vector<int64_t> units = {};
-    std::vector<int64_t> begins = {};  // place of the first image of each
+    std::vector<int64_t> begins = {};  // place of each unit's first image
   };
 
   int64_t SizeOf(int64_t unit) const {
@@ -80,8 +80,7 @@ class DataOrder::UnitOrder {
   const int64_t windows_;
 
   mutable absl::Mutex mu_;
-  // Rows of two epochs: the reading ahead and the training may be in different
-  // ones.
+  // Two epochs, since read-ahead and training may be in different ones.
   mutable std::array<std::shared_ptr<const Row>, 2> rows_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Order of the real images (design.md section 5): sample j of discriminator
-// step u is number n = u * B_D + j, that is place n mod size in the order of
-// epoch n div size. Nothing is dropped or repeated in an epoch, whatever the
-// batch size. All are permutations of keyed_permutation.h:
+// Order of the real images (design.md section 5). Sample j of discriminator
+// step u has number n = u * B_D + j, which is place n mod size in epoch n div
+// size. Each epoch contains every image once, for any batch size. Orders are
+// permutations of keyed_permutation.h:
 //
 //   GLOBAL  place p of epoch e is image kDataOrder[e](p).
-//   SHARDS  the units of the dataset (shards, row groups) are put one after the
-//           other, unit kUnitOrder[e](k) in place k. This row is cut into
-//           `window` images each, the last one being shorter. Place p, which
-//           is place i of window w, is image kWindowOrder[e * windows + w](i)
-//           of its window in the row. So images that are stored together are
-//           needed together, at most two windows apart.
+//   SHARDS  the units of the dataset (shards, row groups) are concatenated,
+//           with unit kUnitOrder[e](k) in place k. The sequence is cut into
+//           windows of `window` images; the last one may be shorter. Place p,
+//           which is place i of window w, is image kWindowOrder[e * windows +
+//           w](i) of its window. Images that are stored together are used at
+//           most two windows apart.
 //
-// Owner: values; copies share what they know of an epoch.
-// Thread safety: any thread.
+// Owner: values; copies share the order of an epoch. Thread safety: any thread.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +24,10 @@
 
 namespace gandem {
 
-// How the images of a dataset lie together, and whether that counts.
+// Storage layout of a dataset's images.
 struct ImageUnits {
   int64_t size = 0;  // images, at least 1
-  // The first image of each unit: from 0 on, rising, below `size`.
+  // Index of the first image of each unit: begins with 0, increases, < `size`.
   std::vector<int64_t> firsts = {0};
   int64_t window = 0;  // images; 0: the order is GLOBAL
 };
@@ -37,18 +36,17 @@ class DataOrder {
  public:
   // `seed` is the run's seed.
   DataOrder(uint64_t seed, ImageUnits units);
-  // GLOBAL, of `size` >= 1 images.
+  // Makes a GLOBAL order of `size` >= 1 images.
   DataOrder(uint64_t seed, int64_t size)
       : DataOrder(seed, ImageUnits{.size = size}) {}
 
-  // The image at `place` of [0, size) in epoch `epoch` >= 0. SHARDS: the first
-  // call in an epoch takes a moment for each unit.
+  // Returns the image at `place` in [0, size) of epoch `epoch` >= 0. With
+  // SHARDS the first call in an epoch takes time per unit.
   int64_t Permute(int64_t epoch, int64_t place) const;
 
-  // Images of a window; 0: the order is GLOBAL.
   int64_t window() const { return window_; }
 
-  // The image that is number `number` >= 0 of the run.
+  // Returns the image used as sample `number` >= 0 of the run.
   int64_t ImageOfSample(int64_t number) const {
     return Permute(number / size_, number % size_);
   }

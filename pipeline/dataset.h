@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Real images by index, all of one shape, as networks see them: an ImageStore
-// (image_store.h) that was fitted (fitted_images.h), or pairs of two
-// (transforms.h). data_order.h decides which index comes when, prefetcher.h
-// reads ahead:
+// Real images by index, all of one shape, as networks see them: a fitted
+// ImageStore (image_store.h, fitted_images.h) or pairs of two stores
+// (transforms.h). data_order.h orders the images and prefetcher.h reads ahead:
 //
 //   auto source = *OpenSource(path);
 //   auto images = *FittedImages::Create(std::move(source), {.size = 32});
@@ -31,21 +30,20 @@ namespace gandem {
 inline constexpr int64_t kNoLabel = -1;
 inline constexpr int64_t kMaxLabel = (1 << 20) - 1;
 
-// Key of the values that are drawn for an image each time that it is seen (a
-// place to crop, a mirror). They are a function of the run's seed and of the
-// number of the sample in the run (design.md section 5).
+// Key of the random values drawn for one use of an image (crop position,
+// mirroring). The values are a function of the run's seed and the number of the
+// sample in the run (design.md section 5).
 struct SampleKey {
   uint64_t seed = 0;
   int64_t number = 0;  // >= 0
 };
 
-// Stored form of a sample. Empty if all data is in memory.
+// Stored form of a sample. Empty if all data are in memory.
 struct StoredSample {
   std::string image = {};
-  std::string input = {};  // of a pair: the image to translate
+  std::string input = {};  // for pairs: the image to translate
 };
 
-// A view of a StoredSample that is owned elsewhere.
 struct StoredView {
   StoredView() = default;
   StoredView(absl::string_view of_image, absl::string_view of_input)
@@ -65,36 +63,31 @@ class Dataset {
  public:
   virtual ~Dataset() = default;
 
-  // Images; at least 1.
   virtual int64_t size() const = 0;
   virtual ImageShape shape() const = 0;
-  // Name of an image for messages: its file if there is one.
+  // Returns the name of an image for messages: the file if there is one.
   virtual std::string NameOf(int64_t index) const {
     return absl::StrCat("image ", index);
   }
-  // The units that DataOrder needs to order the images.
   virtual ImageUnits Units() const { return {.size = size()}; }
 
-  // Waits for disks and networks, and computes nothing; `index` is of [0,
-  // size()).
-  //   DATA_LOSS  the file ends before, or is damaged.
+  // Waits for disks and networks without computing. `index` is in [0, size()).
+  //   DATA_LOSS  the file is shorter than expected or damaged.
   virtual absl::StatusOr<StoredSample> Fetch(int64_t /*index*/) const {
     return StoredSample();
   }
 
-  // Computes, and waits for nothing: writes the image that `stored` =
-  // Fetch(index) holds to `out`, which has shape().NumValues() elements: CHW,
-  // values in [-1, 1]. With `key` the image is a sample of a run, with the
-  // draws of the key; without it, the image is as for display and evaluation.
-  // Returns its label, or kNoLabel.
+  // Computes without waiting: decodes `stored` = Fetch(index) into `out`, which
+  // has shape().NumValues() elements: CHW, values in [-1, 1]. `key` selects the
+  // random crop and mirroring of a training sample; without it, the image is
+  // prepared for display and evaluation. Returns the label, or kNoLabel.
   //   DATA_LOSS         this image cannot be decoded.
-  //   INVALID_ARGUMENT  it is not as the others are.
+  //   INVALID_ARGUMENT  the image does not match the others.
   virtual absl::StatusOr<int64_t> Finish(int64_t index,
                                          const StoredView& stored,
                                          std::optional<SampleKey> key,
                                          std::span<float> out) const = 0;
 
-  // Both, one after the other.
   absl::StatusOr<int64_t> Read(int64_t index, std::span<float> out) const {
     return FetchAndFinish(index, std::nullopt, out);
   }
@@ -103,8 +96,7 @@ class Dataset {
     return FetchAndFinish(index, key, out);
   }
 
-  // SHA-256 in hex of what the images are made of: the files as they are
-  // stored, before any transform. Reads all of them.
+  // Hashes all stored files, before any transform: SHA-256 in hex.
   virtual absl::StatusOr<std::string> ContentHash() const = 0;
 
  private:

@@ -14,17 +14,17 @@
 
 namespace gandem {
 
-// How an image is stored. The texts are constants of the program.
+// Storage format of an image. The texts are constants of the program.
 struct ImageKind {
   absl::string_view format = "";  // "JPEG"
   absl::string_view color = "";   // "gray", "RGB", "palette", "RGBA" ...
-  int bits = 8;                   // of a value
-  bool turned = false;            // by its Exif data, to stand upright
+  int bits = 8;                   // per value
+  bool turned = false;            // rotated upright, according to its Exif data
 
   bool operator==(const ImageKind&) const = default;
 };
 
-// "JPEG, RGB", "JPEG, RGB, turned" or "PNG, gray, 16 bits".
+// Formats "JPEG, RGB", "JPEG, RGB, turned" or "PNG, gray, 16 bits".
 inline std::string KindText(const ImageKind& kind) {
   std::string text = absl::StrCat(kind.format, ", ", kind.color);
   if (kind.bits != 8) absl::StrAppend(&text, ", ", kind.bits, " bits");
@@ -42,12 +42,12 @@ inline ImageShape ShapeOf(const PixelImage& image) {
       .channels = image.channels, .height = image.height, .width = image.width};
 }
 
-// "4 x 28 x 28", channels first.
+// Formats "4 x 28 x 28", channels first.
 inline std::string TensorShapeText(const ImageShape& shape) {
   return absl::StrCat(shape.channels, " x ", shape.height, " x ", shape.width);
 }
 
-// "28 x 28 gray"
+// Formats "28 x 28 gray".
 inline std::string ShapeText(const ImageShape& shape) {
   return absl::StrCat(shape.height, " x ", shape.width,
                       shape.channels == 1 ? " gray" : " RGB");

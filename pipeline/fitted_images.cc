@@ -27,7 +27,7 @@ absl::Status TooLargeToPad(const ImageShape& image, int64_t size) {
                    image.height, " x ", image.width, " pixels"));
 }
 
-// Counts where the time of an image goes.
+// Adds the times of decoding and transforming to ProcessIoCounters().
 class FinishTimer {
  public:
   explicit FinishTimer(bool is_decoded)
@@ -56,8 +56,8 @@ class FinishTimer {
   int64_t begin_;
 };
 
-// The values of `image`, gray or RGB, channels first, into `out_CHW` of `shape`
-// with its first pixel at (top, left), where it must fit.
+// Writes the values of `image`, channels first, into `out_CHW` of `shape`, with
+// the first pixel at (top, left). The image must fit.
 void WriteValues(const PixelImage& image, int64_t top, int64_t left,
                  ImageShape shape, std::span<float> out_CHW) {
   const uint8_t* byte = image.pixels.data();
@@ -221,8 +221,7 @@ PixelImage CropSquare(const PixelImage& image, std::optional<double> place) {
   const int64_t side = std::min(image.height, image.width);
   const int64_t spare = std::max(image.height, image.width) - side;
   if (spare == 0) return image;
-  // A square in the middle leaves an odd pixel below or to the right, as in
-  // PAD.
+  // A central square leaves the odd pixel below or to the right, as PAD does.
   const auto skipped =
       place.has_value()
           ? static_cast<int64_t>(*place * static_cast<double>(spare + 1))

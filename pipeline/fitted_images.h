@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The images of a source as networks see them: of one size and color. An image
-// becomes gray or RGB first, is then cropped and resized, or padded, and at
-// last mirrored; all but the kernel AREA works on 8-bit values.
+// Images of a source as networks see them, all of one size and color. An image
+// is first converted to gray or RGB, then cropped and resized (or padded), then
+// mirrored. All kernels except AREA work on 8-bit values.
 //
 // Owner, thread safety: see dataset.h.
 #pragma once
@@ -23,31 +23,30 @@
 
 namespace gandem {
 
-// The part of an image that is used: all of it (stretched to a square), the
-// largest square in its middle, or a square at a place that is drawn for each
-// sample.
+// Part of an image to use: all of it (stretched to a square), the central
+// square, or a square at a position drawn for each sample.
 enum class CropPlace { kAll, kCenter, kRandom };
 
 struct Fitting {
   int64_t size = 0;      // height and width; required
   int64_t channels = 1;  // 1: gray, by ITU-R 601-2 as in Pillow; 3: RGB
-  // Centered on black, and neither cropped nor resized. An odd pixel of the
-  // margin goes below and to the right.
+  // Centers the image on black without cropping or resizing. An odd margin is
+  // larger below and to the right.
   bool pad = false;
   CropPlace crop = CropPlace::kAll;
-  // Not set: AREA of resampler.h.
+  // Not set: AREA (resampler.h).
   std::optional<ResizeKernel> kernel = {};
-  bool flip = false;           // mirror every other sample
-  int64_t max_images = 0;      // 0: all, else the first at most that many
-  int64_t shuffle_window = 0;  // images; 0: of data_order.h, GLOBAL
-  // Advice for messages about an image whose content cannot be read.
+  bool flip = false;           // mirror half of the samples
+  int64_t max_images = 0;      // limit on the number of images; 0: all
+  int64_t shuffle_window = 0;  // images; 0: order GLOBAL (data_order.h)
+  // Advice for messages about unreadable images.
   std::string if_unreadable = {};
 };
 
 class FittedImages : public Dataset {
  public:
-  //   INVALID_ARGUMENT  images that all have one size are too large for pad;
-  //                     channels other than 1 and 3.
+  //   INVALID_ARGUMENT  images are too large for `pad`, or channels is neither
+  //                     1 nor 3.
   static absl::StatusOr<std::unique_ptr<Dataset>> Create(
       std::shared_ptr<const ImageStore> source, Fitting fitting);
 
@@ -59,8 +58,7 @@ class FittedImages : public Dataset {
   }
 
   absl::StatusOr<StoredSample> Fetch(int64_t index) const override;
-  // Without `key` a random crop is the square in the middle, and nothing is
-  // mirrored.
+  // Without `key` crops are central and nothing is mirrored.
   absl::StatusOr<int64_t> Finish(int64_t index, const StoredView& stored,
                                  std::optional<SampleKey> key,
                                  std::span<float> out) const override;
@@ -73,11 +71,10 @@ class FittedImages : public Dataset {
 
   absl::Status Pad(const PixelImage& image, std::span<float> out) const;
   void Resize(const PixelImage& image, std::span<float> out) const;
-  // Images often have the size of those before them, and to make weights takes
-  // a tenth of an image's time.
+  // Caches the last resampler: consecutive images often have one size, and
+  // computing the weights takes a tenth of an image's time.
   std::shared_ptr<const KernelResampler> ResamplerFrom(
       const ImageShape& shape) const;
-  // `place` as for Crop.
   absl::Status Fit(int64_t index, absl::string_view stored,
                    std::optional<double> place, std::span<float> out) const;
 
@@ -89,29 +86,27 @@ class FittedImages : public Dataset {
 
   mutable absl::Mutex mutex_;
   mutable std::shared_ptr<const KernelResampler> resampler_
-      ABSL_GUARDED_BY(mutex_);  // the last one; null: none yet
+      ABSL_GUARDED_BY(mutex_);  // the most recent one; null: none yet
 };
 
-// The first `size` images of `source`; `shuffle_window` as in ImageUnits.
+// Lists the units of the first `size` images of `source`.
 ImageUnits UnitsOf(const ImageStore& source, int64_t size,
                    int64_t shuffle_window);
 
-// Random values of a sample. Both are always drawn, so that neither option
-// changes the draws of the other one.
+// Random values of a sample. Both are always drawn, so that one option does not
+// change the draws of the other.
 struct SampleDraw {
   bool mirror = false;
   double place = 0;  // [0, 1)
 };
 SampleDraw DrawOf(const SampleKey& key);
 
-// Swaps left and right.
 void Mirror(ImageShape shape, std::span<float> values_CHW);
 
 // Converts colors as Pillow's convert("L") and convert("RGB") do.
 PixelImage WithChannels(PixelImage image, int64_t channels);
 
-// The largest square at `place`, in [0, 1), of the way along the longer side;
-// left out: in the middle.
+// Crops the largest square, at `place` in [0, 1); nullopt: at the center.
 PixelImage CropSquare(const PixelImage& image, std::optional<double> place);
 
 }  // namespace gandem

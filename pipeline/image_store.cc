@@ -10,7 +10,7 @@ namespace gandem {
 namespace {
 
 constexpr int64_t kFingerprintImages = 64;
-// Number of images if the source reads a whole unit for each of them.
+// Number of images if each requires reading a whole unit.
 constexpr int64_t kFingerprintUnits = 8;
 
 }  // namespace
@@ -26,7 +26,7 @@ absl::StatusOr<std::string> ImageStore::Fingerprint() const {
     GANDEM_RETURN_IF_ERROR(stored);
     hash.Update(absl::StrCat("image ", stored->size(), " ", *stored));
     if (!stored->empty()) continue;
-    // It is in memory.
+    // The image is in memory.
     GANDEM_ASSIGN_OR_RETURN(const DecodedImage image, Decode(index, *stored));
     hash.Update(std::as_bytes(std::span(image.pixels.pixels)));
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Several waits at a time: opening a shard far away takes many round trips, and
-// a data set has hundreds of them.
+// Runs several waits concurrently: opening a remote shard takes many round
+// trips, and a dataset has hundreds of shards.
 //
-// Thread safety: pure functions, except for what they are given.
+// Thread safety: pure functions, except for their arguments.
 #pragma once
 
 #include <atomic>
@@ -18,13 +18,13 @@
 
 namespace gandem {
 
-// make(0), make(1) ... make(count - 1), up to `most` at a time, from the
-// calling thread and others, whose reads end with its own (read_stop.h). After
-// a failure no other one is begun; of those that failed the first is returned.
+// Returns make(0), ..., make(count - 1), evaluated in up to `most` threads,
+// including the caller's, whose stop stops all (read_stop.h). After a failure
+// no further call starts; returns the failure with the lowest index.
 template <typename T, typename Make>
 absl::StatusOr<std::vector<T>> MakeInParallel(int64_t count, int64_t most,
                                               const Make& make) {
-  // An element that is not set was not tried, because another one failed.
+  // Not set: not attempted because another element failed.
   std::vector<std::optional<absl::StatusOr<T>>> made(
       static_cast<size_t>(count));
   std::atomic<size_t> next = 0;

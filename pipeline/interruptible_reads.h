@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Lets Ctrl-C and SIGTERM end reads that wait for a network, in a command that
-// hears signals itself (they are blocked):
+// handles signals itself (they are blocked):
 //
 //   InterruptibleReads reads;
-//   absl::Status opened = Open();   // CANCELLED once one came
+//   absl::Status opened = Open();   // CANCELLED after a signal
 //   GANDEM_RETURN_IF_ERROR(reads.Explain(opened));
 //
-// Reads of files do not look at the signal: where the command has not ended
-// kStopLimit after it, the process does, with the exit code of CANCELLED.
+// Local reads do not check for the signal. If the command is still running
+// kStopLimit after it, the process exits with the exit code of CANCELLED.
 //
-// Owner: the function that reads, for its own thread. Thread safety: none.
+// Owner: the reading function, for its own thread. Thread safety: none.
 #pragma once
 
 #include <signal.h>
@@ -40,7 +40,7 @@ class InterruptibleReads {
                  }),
         scope_(&stop_) {}
 
-  // CANCELLED where a signal came, whatever the reads ended with.
+  // Returns CANCELLED after a signal, otherwise `status`.
   absl::Status Explain(absl::Status status) const {
     return stop_ ? absl::CancelledError("interrupted while images were read")
                  : std::move(status);

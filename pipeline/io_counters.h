@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Costs so far, in this process, of reading remote files and of making images
-// from stored ones: for metrics and `gandem status`.
+// Cumulative costs in this process of reading remote files and decoding images,
+// for metrics and `gandem status`.
 //
-// Owner: the process. Thread safety: atomic each; read at any time.
+// Owner: the process. Thread safety: each counter is atomic; read at any time.
 #pragma once
 
 #include <atomic>
@@ -13,11 +13,11 @@ namespace gandem {
 
 struct IoCounters {
   std::atomic<int64_t> requests = 0;  // of remote files, retries included
-  std::atomic<int64_t> bytes = 0;     // bytes that arrived
+  std::atomic<int64_t> bytes = 0;     // received
   std::atomic<int64_t> retries = 0;
-  std::atomic<int64_t> cache_hits = 0;  // blocks that lay in data.cache_dir
+  std::atomic<int64_t> cache_hits = 0;  // blocks found in data.cache_dir
   std::atomic<int64_t> cache_misses = 0;
-  // Nothing is measured of images that are in memory as pixels.
+  // Not counted for images that are in memory as pixels.
   std::atomic<int64_t> decode_ns = 0;
   std::atomic<int64_t> transform_ns = 0;  // color, crop, size, mirror
 };

@@ -13,13 +13,12 @@
 namespace gandem {
 namespace {
 
-// Bytes that are summed up beside each other, by vectors where the CPU has
-// them.
+// Bytes summed in parallel, with vector instructions where available.
 constexpr int64_t kByteBlock = 64;
 constexpr int kWeightBits = 22;  // weights are in units of 2^-22
 
-// to[i] = the sum over k of weights[k] * from[k * step + i], rounded to 0 to
-// 255, for all i of a block.
+// Computes to[i] = sum over k of weights[k] * from[k * step + i] for all i of a
+// block, rounded and clamped to [0, 255].
 [[gnu::always_inline]] inline void WeightedBytes(
     const uint8_t* from, int64_t step, std::span<const int32_t> weights,
     uint8_t* to) {
@@ -34,7 +33,7 @@ constexpr int kWeightBits = 22;  // weights are in units of 2^-22
   }
 }
 
-// Returns the same rows with `to` bytes each in place of `from`.
+// Pads or truncates rows from `from` to `to` bytes.
 std::vector<uint8_t> WithRowBytes(const std::vector<uint8_t>& rows,
                                   int64_t from, int64_t to) {
   const int64_t count = static_cast<int64_t>(rows.size()) / from;
@@ -46,7 +45,7 @@ std::vector<uint8_t> WithRowBytes(const std::vector<uint8_t>& rows,
   return changed;
 }
 
-// Beyond this distance from its center a kernel is 0.
+// Returns the distance from the center beyond which a kernel is 0.
 double SupportOf(ResizeKernel kernel) {
   switch (kernel) {
     case ResizeKernel::kBox:
@@ -119,7 +118,7 @@ std::vector<KernelResampler::Taps> KernelResampler::MakeTaps(
     std::vector<double> values;
     double sum = 0;
     for (int64_t s = first; s < end; ++s) {
-      // Divided by multiplication, as there: the last bit counts.
+      // Multiplies by the reciprocal, as Pillow does, to match the last bit.
       values.push_back(KernelValue(
           kernel, (static_cast<double>(s) - center + 0.5) * (1.0 / widening)));
       sum += values.back();
@@ -143,15 +142,15 @@ PixelImage KernelResampler::Apply(const PixelImage& image) const {
   return ResizeHeight(ResizeWidth(image));
 }
 
-// Resizes the width of kByteBlock rows at once. Their bytes lie beside each
-// other in `across`, so that one weight applies to all of them.
+// Resizes the width of kByteBlock rows at once, transposed into `across`, so
+// that one weight applies to all rows.
 struct KernelResampler::WidthLoop {
   const std::vector<Taps>& columns;
   int64_t channels;
-  int64_t from_bytes;  // of a row
+  int64_t from_bytes;  // per row
   std::array<const uint8_t*, kByteBlock> from;
   std::array<uint8_t*, kByteBlock> to;
-  uint8_t* across;  // room for from_bytes blocks
+  uint8_t* across;  // buffer of from_bytes blocks
 
   [[gnu::always_inline]] void operator()() const {
     for (int64_t at = 0; at < from_bytes; ++at) {
@@ -198,7 +197,7 @@ PixelImage KernelResampler::ResizeWidth(const PixelImage& image) const {
   return out;
 }
 
-// All rows that come out, which have kByteBlock bytes at least.
+// Computes all output rows, which have at least kByteBlock bytes.
 struct KernelResampler::HeightLoop {
   const std::vector<Taps>& rows;
   const uint8_t* from;
@@ -209,7 +208,7 @@ struct KernelResampler::HeightLoop {
     uint8_t* row = to;
     for (const Taps& taps : rows) {
       for (int64_t begin = 0; begin < row_bytes; begin += kByteBlock) {
-        // The last block may have bytes of the one before it.
+        // The last block may overlap the previous one.
         const int64_t at = std::min(begin, row_bytes - kByteBlock);
         WeightedBytes(from + taps.first * row_bytes + at, row_bytes,
                       taps.weights, row + at);
@@ -225,7 +224,7 @@ PixelImage KernelResampler::ResizeHeight(const PixelImage& image) const {
                     .height = static_cast<int64_t>(rows_.size()),
                     .width = image.width};
   if (row_bytes < kByteBlock) {
-    // Rows have the bytes of a block meanwhile.
+    // Pad rows to a block.
     const PixelImage padded = {
         .channels = 1,
         .height = image.height,

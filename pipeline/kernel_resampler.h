@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Changes the size of 8-bit images as Pillow's Image.resize does, bit for bit:
-// separable convolution whose kernel widens with the factor of reduction, so
-// that nothing aliases; the width first, then the height (Pillow 13 does it the
-// other way round for some sizes), in 22-bit fixed point with a rounding to 8
-// bits after each. (Parmar et al. 2022, "On aliased
-// resizing", has why this matters to metrics of images.)
+// Resizes 8-bit images bit for bit as Pillow's Image.resize: separable
+// convolution whose kernel widens with the reduction factor to avoid aliasing
+// (Parmar et al. 2022, "On aliased resizing"). Resizes the width first, then
+// the height, in 22-bit fixed point, rounding to 8 bits after each. (Pillow 13
+// swaps the axes for some sizes.)
 //
 // Owner: values; copy freely.
 // Thread safety: immutable after construction; Apply from any thread.
@@ -18,13 +17,12 @@
 
 namespace gandem {
 
-// Kernels of Pillow, with its constants: bicubic with a = -0.5, Lanczos with a
-// = 3.
+// Pillow's kernels and constants: bicubic with a = -0.5, Lanczos with a = 3.
 enum class ResizeKernel { kBox, kBilinear, kBicubic, kLanczos };
 
 class KernelResampler {
  public:
-  // Resamples images of height x width; all are at least 1.
+  // All sizes are at least 1.
   KernelResampler(ResizeKernel kernel, int64_t from_height, int64_t from_width,
                   int64_t to_height, int64_t to_width);
 
@@ -32,7 +30,7 @@ class KernelResampler {
     return from_height_ == height && from_width_ == width;
   }
 
-  // `image` is of height x width, with any number of channels.
+  // `image` is from_height x from_width, with any number of channels.
   PixelImage Apply(const PixelImage& image) const;
 
  private:
@@ -50,8 +48,8 @@ class KernelResampler {
 
   int64_t from_height_;
   int64_t from_width_;
-  std::vector<Taps> rows_;     // empty: the height stays
-  std::vector<Taps> columns_;  // empty: the width stays
+  std::vector<Taps> rows_;     // empty: the height is unchanged
+  std::vector<Taps> columns_;  // empty: the width is unchanged
 };
 
 }  // namespace gandem

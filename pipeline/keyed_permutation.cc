@@ -8,7 +8,7 @@
 namespace gandem {
 namespace {
 
-// More than the four of Luby and Rackoff: with a handful of images a half has
+// More than the four rounds of Luby and Rackoff: for few images a half has only
 // one or two bits, and four rounds would visibly favor some orders.
 constexpr uint64_t kRounds = 8;
 
@@ -26,7 +26,7 @@ KeyedPermutation::KeyedPermutation(uint64_t seed, Purpose purpose, int64_t size)
   right_bits_ = bits - left_bits_;
 }
 
-// A bijection of [0, 2^(left_bits_ + right_bits_)).
+// Computes a bijection of [0, 2^(left_bits_ + right_bits_)).
 uint64_t KeyedPermutation::Scramble(uint64_t turn, uint64_t value) const {
   uint64_t left = value >> right_bits_;
   uint64_t right = LowBits(value, right_bits_);

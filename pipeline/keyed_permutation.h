@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A permutation of [0, size) for each turn, of which any value can be asked
-// without a table and without the others.
+// A permutation of [0, size) for each turn. Any value is computed without a
+// table and without the other values.
 //
-// It is a Feistel network of eight rounds on the b bits that hold size - 1: the
-// high b / 2 bits are the left half, the others the right one. Even rounds xor
-// the right half, odd ones the left, with the low bits of the first word of
-// PhiloxStream(seed, purpose, turn, round << 32 | other half). A result outside
-// [0, size) is fed back in until one is inside ("cycle walking": Black and
-// Rogaway 2002, section 3), on average less than once.
+// A Feistel network of eight rounds on the b bits of size - 1. The left half
+// has the high b / 2 bits. Even rounds xor the right half, odd rounds the left
+// one, with the low bits of the first word of PhiloxStream(seed, purpose, turn,
+// round << 32 | other half). Results outside [0, size) are fed back in ("cycle
+// walking": Black and Rogaway 2002, section 3), on average less than once.
 //
-// Owner: values; copy freely.
-// Thread safety: pure functions.
+// Owner: values; copy freely. Thread safety: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +23,7 @@ class KeyedPermutation {
   // `seed` is the run's seed; `size` >= 1.
   KeyedPermutation(uint64_t seed, Purpose purpose, int64_t size);
 
-  // `turn` >= 0; `place` is of [0, size).
+  // Returns the value for `turn` >= 0 and `place` in [0, size).
   int64_t At(int64_t turn, int64_t place) const;
 
  private:

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a read of a source had to bring a piece of a file, such as a block or
-// a row group, or found all of its pieces at hand:
+// Tells whether a read of a source fetched a piece of a file, such as a block
+// or row group, or found all pieces cached:
 //
 //   const ScopedPiecesRead pieces;
 //   auto bytes = store.Fetch(index);
 //   const bool at_hand = pieces.were_at_hand();
 //
-// Owner: the function that reads. Thread safety: a scope belongs to the thread
-// that made it; what keeps pieces tells it.
+// Owner: the reading function. Thread safety: a scope belongs to the thread
+// that made it. Caches report to the scope of their thread.
 #pragma once
 
 namespace gandem {
@@ -20,10 +20,10 @@ class ScopedPiecesRead {
   ScopedPiecesRead& operator=(const ScopedPiecesRead&) = delete;
   ~ScopedPiecesRead() { current_ = outer_; }
 
-  // Every piece was there, or another read brought it.
+  // Returns whether every piece was cached or fetched by another read.
   bool were_at_hand() const { return found_ && !brought_; }
 
-  // The calling thread's read has brought a piece, or found one.
+  // Record that the calling thread's read fetched or found a piece.
   static void Brought() {
     if (current_ != nullptr) current_->brought_ = true;
   }

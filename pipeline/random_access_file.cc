@@ -35,7 +35,7 @@ class LocalFile : public RandomAccessFile {
   int64_t size() const override { return size_; }
   absl::StatusOr<std::string> Read(int64_t offset,
                                    int64_t size) const override {
-    // Nothing is allocated on the word of a damaged index.
+    // A damaged index must not cause a large allocation.
     if (offset > size_ || size > size_ - offset) {
       return EndsEarly(path_, offset, size);
     }
@@ -106,7 +106,7 @@ absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenLocalFile(
       const int fd, OpenPlainFile(path, "cannot open", O_RDONLY | O_CLOEXEC));
   struct stat info = {};
   const bool known = fstat(fd, &info) == 0;
-  // The file closes the descriptor from here on.
+  // `file` closes the descriptor from here on.
   auto file = std::make_shared<const LocalFile>(path, fd, info.st_size);
   if (!known) return FileError(errno, "cannot read", path);
   if (S_ISDIR(info.st_mode)) {

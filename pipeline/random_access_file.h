@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bytes of a file by offset, wherever they are: what readers of archives
-// ask. A local file and one in memory are here; a remote one implements this.
+// A file read by offset: local, in memory, or remote (implemented in remote/).
+// Readers of archives use this interface.
 //
 // Owner: shared by the readers. Thread safety: immutable; Read from any thread.
 // Errors: those of common/files/file.h, with the file's name.
@@ -22,30 +22,29 @@ class RandomAccessFile {
  public:
   virtual ~RandomAccessFile() = default;
 
-  // Name for messages.
   virtual const std::string& name() const = 0;
-  // When it was opened.
+  // Returns the size when the file was opened.
   virtual int64_t size() const = 0;
 
-  // The bytes [offset, offset + size); neither is negative.
-  //   DATA_LOSS  the file ends before, or has become shorter.
+  // Returns the bytes [offset, offset + size); neither is negative.
+  //   DATA_LOSS  the file is shorter than that.
   virtual absl::StatusOr<std::string> Read(int64_t offset,
                                            int64_t size) const = 0;
 };
 
-// INVALID_ARGUMENT for a folder or a named pipe.
+// Returns INVALID_ARGUMENT for a folder or a named pipe.
 absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenLocalFile(
     const std::string& path);
 
-// Opens the file for each Read only: for more files than a process may have
-// open (1,024, mostly). DATA_LOSS if its size has changed since.
+// Opens the file anew for each Read, for sources with more files than a process
+// may have open. Read returns DATA_LOSS if the size has changed.
 absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenLocalFileOnDemand(
     const std::string& path);
 
 std::shared_ptr<const RandomAccessFile> FileInMemory(std::string name,
                                                      SharedBytes bytes);
 
-// Keeps a string or vector of bytes without a copy.
+// Wraps a string or vector of bytes without copying the data.
 template <typename Bytes>
 SharedBytes HeldBytes(Bytes bytes) {
   auto held = std::make_shared<const Bytes>(std::move(bytes));

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ends reads that wait for a network. A thread says which flag ends its reads;
-// they look at it several times a second and return CANCELLED once it is set:
+// Stops reads that wait for a network. They check their thread's flag several
+// times a second and return CANCELLED once it is set:
 //
 //   const ScopedReadStop scope(&stop);  // std::atomic<bool>
 //   auto bytes = store.Fetch(index);
 //
-// Reads of local files do not look.
+// Reads of local files do not check the flag.
 //
-// Owner: the function that reads; the flag outlives the scope.
-// Thread safety: a scope belongs to the thread that made it; flags are set from
-// any.
+// Owner: the reading function; the flag outlives the scope. Thread safety: a
+// scope belongs to the thread that made it; flags may be set from any thread.
 #pragma once
 
 #include <atomic>
@@ -26,10 +25,9 @@ class ScopedReadStop {
   ScopedReadStop& operator=(const ScopedReadStop&) = delete;
   ~ScopedReadStop() { flag_ = outer_; }
 
-  // Whether the reads of the calling thread are stopped.
+  // Returns whether the calling thread's reads are stopped.
   static bool Stopped() { return flag_ != nullptr && flag_->load(); }
-  // The flag, for threads that read for the calling one; null: nothing ends its
-  // reads.
+  // Returns the flag for threads that read for the calling thread, or null.
   static const std::atomic<bool>* Current() { return flag_; }
 
  private:

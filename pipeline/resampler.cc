@@ -17,7 +17,7 @@ Resampler::Resampler(ImageShape from, ImageShape to)
 }
 
 Resampler::Tap Resampler::AreaTap(int64_t i, int64_t from, int64_t to) {
-  // Everything is an integer in units of 1/to of a source pixel.
+  // Integer arithmetic in units of 1/to of a source pixel.
   const int64_t begin = i * from;
   const int64_t end = begin + from;
   Tap tap = {.first = begin / to};

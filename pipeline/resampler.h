@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Changes the size of images, each axis for itself: the area average of the
-// source where it shrinks, bilinear interpolation between pixel centers (at
-// half-integer positions, the edge repeated) where it grows.
+// Resizes images, one axis at a time: area average when shrinking, bilinear
+// interpolation between pixel centers, with repeated edges, when growing.
 //
 // Owner: values; copy freely.
 // Thread safety: immutable after construction; Apply from any thread.
@@ -18,10 +17,10 @@ namespace gandem {
 
 class Resampler {
  public:
-  // The shapes have the same number of channels and no empty axis.
+  // The shapes have equal channels and no empty axis.
   Resampler(ImageShape from, ImageShape to);
 
-  // One image, CHW. Values of [-1, 1] stay there.
+  // Resizes one image, CHW. Values in [-1, 1] stay in that range.
   void Apply(std::span<const float> in, std::span<float> out) const;
 
  private:
@@ -33,7 +32,6 @@ class Resampler {
   static Tap AreaTap(int64_t i, int64_t from, int64_t to);
   static Tap BilinearTap(int64_t i, int64_t from, int64_t to);
   static std::vector<Tap> MakeTaps(int64_t from, int64_t to);
-  // Weighted sum of pixels of `in`, which lie `stride` apart.
   static float Sum(const Tap& tap, const float* in, int64_t stride);
   void ResizeRow(const float* in, float* out) const;
   void ResizeColumns(const float* in, float* out) const;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pieces of files in memory, such as blocks of remote files and row groups: the
-// ones that were used last, up to a number of bytes, those that are being
-// fetched or used included. Threads that want the same piece wait for one fetch
-// of it.
+// LRU cache of pieces of files, such as blocks of remote files and row groups.
+// The byte limit includes pieces that are in use or being fetched. Threads that
+// need the same piece share one fetch.
 //
-// Owner: the reader of the pieces; outlives all of them.
+// Owner: the reader of the pieces; outlives all pieces.
 // Thread safety: any thread.
 #pragma once
 
@@ -32,24 +31,23 @@ namespace gandem {
 template <typename Key, typename Value>
 class SharedCache {
  public:
-  using Piece = std::shared_ptr<const Value>;  // in use while it is held
+  using Piece = std::shared_ptr<const Value>;  // in use while held
   using Fetch = absl::FunctionRef<absl::StatusOr<Value>()>;
 
   explicit SharedCache(int64_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // Changes how many bytes it may hold by `change`.
+  // Changes the byte limit by `change`.
   void Resize(int64_t change) {
     absl::MutexLock lock(&mu_);
     max_bytes_ += change;
     Drop(0);
   }
 
-  // The piece of `bytes` bytes. If it is not here, `fetch` brings it, called
-  // without a lock. All callers that wait for it get its failure, unless it was
-  // only stopped (CANCELLED): then another one of them fetches. When fetches
-  // and pieces in use fill the cache, waits until one has ended.
+  // Returns the piece of `bytes` bytes. On a miss calls `fetch` without a lock.
+  // All callers waiting for a fetch get its error, but after CANCELLED another
+  // one fetches. Waits while fetches and pieces in use fill the cache.
   //   CANCELLED          stopped by read_stop.h.
-  //   DEADLINE_EXCEEDED  other threads fetched until then.
+  //   DEADLINE_EXCEEDED  other fetches did not end in time.
   absl::StatusOr<Piece> Get(const Key& key, int64_t bytes, absl::Time deadline,
                             Fetch fetch) {
     while (true) {
@@ -71,8 +69,7 @@ class SharedCache {
     }
   }
 
-  // Takes room from pieces for data outside the cache; false: there is not
-  // enough.
+  // Takes space for data outside the cache; false: there is not enough.
   bool Reserve(int64_t bytes) {
     absl::MutexLock lock(&mu_);
     if (bytes > max_bytes_) return false;
@@ -94,13 +91,12 @@ class SharedCache {
     bool done = false;
     absl::Status failure = absl::OkStatus();
     std::optional<Value> value = {};
-    int64_t users = 0;                            // callers that wait or hold
-    typename std::list<Key>::iterator idle = {};  // in idle_ without users
+    int64_t users = 0;                            // waiting or holding callers
+    typename std::list<Key>::iterator idle = {};  // in idle_, without users
   };
   using SharedEntry = std::shared_ptr<Entry>;
 
-  // Waits for `condition`. Looks for a stop from time to time, because a stop
-  // wakes no thread.
+  // Waits for `condition`. Polls for a stop, because a stop wakes no thread.
   absl::Status AwaitOrStop(const absl::Condition& condition,
                            absl::Time deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
@@ -116,7 +112,7 @@ class SharedCache {
     return absl::OkStatus();
   }
 
-  // Until `room` bytes more fit, or nothing can be dropped.
+  // Evicts idle pieces until `room` more bytes fit or none is left.
   void Drop(int64_t room) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     while (!idle_.empty() &&
            fetching_bytes_ + used_bytes_ + idle_bytes_ + room > max_bytes_) {
@@ -127,7 +123,7 @@ class SharedCache {
     }
   }
 
-  // Uses what is there already, or is being fetched.
+  // Returns a piece that is cached or being fetched.
   absl::StatusOr<Piece> Use(const SharedEntry& entry, absl::Time deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     ScopedPiecesRead::Found();
@@ -139,7 +135,7 @@ class SharedCache {
     ++entry->users;
     const absl::Status waited =
         AwaitOrStop(absl::Condition(&entry->done), deadline);
-    if (!waited.ok()) {  // it is not done
+    if (!waited.ok()) {  // not done
       --entry->users;
       return waited;
     }
@@ -179,7 +175,7 @@ class SharedCache {
     return Lend(entry);
   }
 
-  // Lends the piece to a user that is already counted.
+  // Lends the piece to an already counted user.
   Piece Lend(const SharedEntry& entry) {
     return {&*entry->value, [this, entry](const Value*) {
               absl::MutexLock lock(&mu_);
@@ -197,7 +193,7 @@ class SharedCache {
   int64_t used_bytes_ ABSL_GUARDED_BY(mu_) = 0;
   int64_t idle_bytes_ ABSL_GUARDED_BY(mu_) = 0;
   std::map<Key, SharedEntry> entries_ ABSL_GUARDED_BY(mu_);
-  std::list<Key> idle_ ABSL_GUARDED_BY(mu_);  // the last one used in front
+  std::list<Key> idle_ ABSL_GUARDED_BY(mu_);  // most recently used first
 };
 
 }  // namespace gandem

@@ -19,8 +19,8 @@
 namespace gandem {
 namespace {
 
-// IEEE 754 binary16. Its bits in those of a float are the value times 2^-112,
-// subnormal ones too; what has all bits of the exponent becomes 65536 or more.
+// Converts IEEE 754 binary16. Its bits as a float are the value times 2^-112,
+// even if subnormal. Infinity and NaN become 65536 or more.
 [[gnu::always_inline]] inline float FloatOf(uint16_t half) {
   constexpr float kRaise = 0x1p112f;
   const float magnitude =
@@ -31,7 +31,7 @@ namespace {
 
 constexpr float kBeyondHalf = 65536;
 
-// Networks see squares: of a waveform rows of `size` values, in its order.
+// Returns whether a tensor is a square, or a waveform that fills one.
 bool FitsSquare(const ImageShape& found, int64_t size) {
   return found.height == 1 ? found.width == size * size
                            : found.height == size && found.width == size;
@@ -52,8 +52,8 @@ std::string HowToFit(const ImageShape& found) {
                   : "store squares, channels first; tensors are not resized";
 }
 
-// The largest magnitude as the bits of a float: of numbers without a sign they
-// are in the order of the numbers, infinity and NaN above all.
+// Tracks the largest magnitude as the bits of a float: bits of nonnegative
+// floats sort like the numbers, with infinity and NaN at the top.
 template <typename Number>
 struct TensorLoop {
   const char* stored;

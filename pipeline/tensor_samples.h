@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tensors of a source as networks see them: the stored values times a
-// scale, mirrored if that is wanted, and nothing else. A waveform (its height
-// is 1) of size * size values is seen as a square of rows; a mirror turns all
-// of it.
+// Tensors of a source as networks see them: the stored values times a scale,
+// optionally mirrored. A waveform (height 1) of size * size values is arranged
+// as a square of rows; mirroring reverses the whole waveform.
 //
 // Owner, thread safety: see dataset.h.
 // Errors of Read: those of the source, and
-//   DATA_LOSS  a value that is not finite.
+//   DATA_LOSS  a value is not finite.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +23,8 @@
 
 namespace gandem {
 
-// `stored` holds as many values of `dtype` (kF16 or kF32) as `out`. Returns the
-// largest magnitude of them before `scale`; infinity or NaN where one is not
-// finite.
+// Reads values of `dtype` (kF16 or kF32), multiplied by `scale`. Returns the
+// largest unscaled magnitude; infinity or NaN if a value is not finite.
 float ReadTensor(absl::string_view stored, DType dtype, float scale,
                  std::span<float> out);
 
@@ -34,8 +32,8 @@ class TensorSamples : public Dataset {
  public:
   // Uses only size, channels, flip, max_images, shuffle_window and
   // if_unreadable of `fitting`. `source` has tensors().
-  //   INVALID_ARGUMENT  they are neither channels x size x size nor waveforms
-  //                     of as many values; names the fields.
+  //   INVALID_ARGUMENT  the tensors are neither channels x size x size nor
+  //                     waveforms of as many values.
   static absl::StatusOr<std::unique_ptr<Dataset>> Create(
       std::shared_ptr<const ImageStore> source, Fitting fitting, double scale);
 

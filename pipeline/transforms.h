@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Datasets that are made of others.
+// Datasets made of other datasets.
 //
 // Owner, thread safety: see dataset.h.
 #pragma once
@@ -12,10 +12,10 @@
 
 namespace gandem {
 
-// Image i has the channels of image i of `first`, then those of image i of
-// `second`, which are of one height and width. Labels are those of `first`.
-// Both are read as the same sample: what is drawn for one is for the other.
-//   INVALID_ARGUMENT  one has more images than the other.
+// Concatenates the channels of image i of `first` and image i of `second`,
+// which have the same height and width. Labels are those of `first`. Both
+// images use the same random draws.
+//   INVALID_ARGUMENT  the datasets differ in size.
 absl::StatusOr<std::unique_ptr<Dataset>> JoinPairs(
     std::unique_ptr<Dataset> first, std::unique_ptr<Dataset> second);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a failed read says that an image's content is at fault: such images
-// may be left out of a run (data.exclude), and only such.
+// Tells whether a failed read is caused by the image's content. Only such
+// images may be left out of a run (data.exclude).
 //
 // Thread safety: pure functions.
 #pragma once
@@ -15,8 +15,8 @@ namespace unreadable_internal {
 inline constexpr char kNotContent[] = "gandem/not-content";
 }  // namespace unreadable_internal
 
-// Marks an error of a network, a server or another process, whatever its code
-// is.
+// Marks an error of a network, server or other process as unrelated to the
+// content, whatever its code.
 inline absl::Status NotOfContent(absl::Status status) {
   if (!status.ok()) {
     status.SetPayload(unreadable_internal::kNotContent, absl::Cord("1"));
@@ -24,8 +24,7 @@ inline absl::Status NotOfContent(absl::Status status) {
   return status;
 }
 
-// Whether the content is at fault, not a disk or a network: every try gives the
-// same result.
+// Returns whether the content is at fault, so that every retry would fail, too.
 inline bool IsUnreadable(const absl::Status& status) {
   return (absl::IsDataLoss(status) || absl::IsInvalidArgument(status)) &&
          !status.GetPayload(unreadable_internal::kNotContent).has_value();

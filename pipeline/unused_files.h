@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files that a source found and does not use, such as texts beside images.
+// Files that a source found but does not use, such as texts beside images.
 //
 // Owner: values.
 #pragma once
@@ -11,8 +11,8 @@
 
 namespace gandem {
 
-// Number of files by reason. A reason is the ending of their names (".txt"), or
-// says what they are ("hidden", "symbolic link").
+// Number of files by reason: the ending of their names (".txt") or their kind
+// ("hidden", "symbolic link").
 using UnusedFiles = std::map<std::string, int64_t>;
 
 inline void AddUnused(const UnusedFiles& more, UnusedFiles& unused) {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // BigGAN and BigGAN-deep (Brock et al. 2019) on resnet.h. The generator's norms
-// get a shared embedding of the label and a part of the noise (BigGAN-deep: all
-// of the noise). Both networks have spectral norm and self-attention (models.md
+// receive a shared embedding of the label and a part of the noise (BigGAN-deep:
+// all of it). Both networks have spectral norm and self-attention (models.md
 // 3.2 to 3.5, 3.7). ContraGAN (Kang and Park 2020) and ReACGAN (Kang et al.
-// 2021) combine BigGAN's generator with a discriminator that has head:
-// CONTRASTIVE.
+// 2021) combine BigGAN's generator with a discriminator with head: CONTRASTIVE.
 //
-// BigGAN has sizes from 32 to 1024 pixels. 1024 continues the channels of 512
-// and is unpublished. BigGAN-deep has 32, 128 and 256.
+// BigGAN supports 32 to 1024 pixels. 1024 continues the channels of 512 and is
+// unpublished. BigGAN-deep supports 32, 128 and 256.
 #include "models/families/family.h"
 #include "models/families/resnet.h"
 #include "proto/config.pb.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DCGAN (Radford, Metz and Chintala 2016) in the form of PyTorch's example: 4x4
-// kernels, no convolution biases, batch norm everywhere but at the images and
-// the logit. Tensor names are the example's ("main.0.weight" ...), so its
-// checkpoints fit. For 32 pixels one stage less:
+// DCGAN (Radford, Metz and Chintala 2016) as in PyTorch's example: 4x4 kernels,
+// no convolution biases, batch norm everywhere except at the images and the
+// logit. Checkpoints of the example fit, since tensor names are equal
+// ("main.0.weight" ...). Networks for 32 pixels have one stage less:
 //
 //   G 64: noise -> 8w@4 -> 4w@8 -> 2w@16 -> w@32 -> image, ReLU, tanh
 //   D 64: image -> w@32 -> 2w@16 -> 4w@8 -> 8w@4 -> logit, LeakyReLU 0.2
@@ -19,12 +19,12 @@ namespace {
 
 constexpr int64_t kDcganSmallest = 4;  // height and width of the widest layer
 
-// Channels of the smallest layer: doubled with each halving.
+// Returns the channels of the smallest layer; they double with each halving.
 int64_t WidestLayer(const DcganConfig& config, const DataShape& data) {
   return config.width() * data.image.height / (2 * kDcganSmallest);
 }
 
-// Doubles the resolution, or from 1 to 4 pixels.
+// Makes a layer that doubles the resolution, or maps 1 pixel to 4.
 template <typename Convolution>
 std::shared_ptr<Layer> MakeDcganConvolution(int64_t in_channels,
                                             int64_t out_channels,

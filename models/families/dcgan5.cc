@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DCGANs with kernels of 5x5, which halve or double with stride 2 between 4x4
-// and the image (models.md 3.9 and 3.11; w is the width):
+// DCGANs with 5x5 kernels and stride 2 (models.md 3.9, 3.11; w is the width):
 //
-//   RADFORD (Radford et al. 2016, the authors' code): batch norm in both, over
-//     each feature of G's first layer by itself; no biases
+//   RADFORD (Radford et al. 2016, the authors' code)
+//     batch norm in both, per feature in G's first layer; no biases
 //   WGAN_GP (Gulrajani et al. 2017, "DCGAN" in the authors' code)
 //     64x64: batch norm in G, layer norm in D
-//     32x32: the same without norm in D; G's first layer as RADFORD's
-//     28x28: without norms; G's 8x8 is cropped to 7x7
+//     32x32: batch norm in G, no norm in D; G's first layer as in RADFORD
+//     28x28: no norms; G's 8x8 is cropped to 7x7
 //
 //   G: linear, 8w@4 (64x64; 4w@4 below), ReLU, ... w, tanh
 //   D: w, LeakyReLU, 2w ... (no norm after the first), linear over all features
 //
-// Convolutions are padded alike on all sides, or as TensorFlow's SAME. Noise is
-// normal, where Radford's was uniform.
+// Convolutions are padded symmetrically, or with TensorFlow's SAME. Noise is
+// normal (Radford's was uniform).
 //
-// First values of WGAN_GP are uniform: at 64x64 of deviation 0.02; below that
-// Glorot's in linear layers and He's in convolutions.
+// Initial values of WGAN_GP are uniform: with standard deviation 0.02 at 64x64;
+// otherwise Glorot's in linear layers and He's in convolutions.
 #include <cmath>
 
 #include "models/families/family.h"
@@ -45,9 +44,9 @@ struct Dcgan5Options {
   int64_t image_size = 0;
   int64_t image_channels = 0;
   bool bias = true;
-  bool same_padding = false;  // TensorFlow's
+  bool same_padding = false;  // TensorFlow's SAME
   Dcgan5Norm generator_norm = Dcgan5Norm::kBatch;
-  bool norm_of_features = false;  // of the generator's first layer
+  bool norm_of_features = false;  // in the generator's first layer
   Dcgan5Norm discriminator_norm = Dcgan5Norm::kBatch;
 
   int64_t widest() const { return image_size == 64 ? 8 * width : 4 * width; }
@@ -76,14 +75,13 @@ Dcgan5Options Dcgan5OptionsFrom(const NetworkConfig& network,
   return options;
 }
 
-// For first values of `deviation`: what kGlorot's, sqrt(2 / fans), has to be
-// multiplied with.
+// Returns `deviation` divided by kGlorot's deviation, sqrt(2 / fans).
 double GainFor(double deviation, double fans) {
   return deviation * std::sqrt(fans / 2);
 }
 
-// `fine` channels at twice the height and width of the `coarse` ones. A quarter
-// of the kernel reaches a pixel of the fine image.
+// Returns the gain of a convolution between `coarse` and twice as large `fine`
+// images. A quarter of the kernel reaches each fine pixel.
 double ConvolutionGain(const Dcgan5Options& options, double fine,
                        double coarse) {
   constexpr double kPixels = kDcgan5Kernel * kDcgan5Kernel;
@@ -104,8 +102,8 @@ std::shared_ptr<Linear> MakeDcgan5Linear(const Dcgan5Options& options,
       options.bias);
 }
 
-// TensorFlow's SAME padding puts the larger half of an odd number of zero rows
-// or columns at the end.
+// Implements TensorFlow's SAME padding, which puts the larger half of an odd
+// number of zero rows or columns at the end.
 class SameConv2d : public Conv2d {
  public:
   using Conv2d::Conv2d;
@@ -116,7 +114,7 @@ class SameConv2d : public Conv2d {
   }
 };
 
-// The transpose of SameConv2d on images of twice the size.
+// Transpose of SameConv2d for images of twice the size.
 class SameConvTranspose2d : public ConvTranspose2d {
  public:
   using ConvTranspose2d::ConvTranspose2d;
@@ -127,7 +125,6 @@ class SameConvTranspose2d : public ConvTranspose2d {
   }
 };
 
-// Half the height and width.
 std::shared_ptr<Layer> MakeDown(const Dcgan5Options& options,
                                 int64_t in_channels, int64_t out_channels) {
   ConvOptions conv = {
@@ -143,7 +140,6 @@ std::shared_ptr<Layer> MakeDown(const Dcgan5Options& options,
   return std::make_shared<SameConv2d>(conv);
 }
 
-// Twice the height and width.
 std::shared_ptr<Layer> MakeUp(const Dcgan5Options& options, int64_t in_channels,
                               int64_t out_channels) {
   ConvOptions conv = {
@@ -170,7 +166,7 @@ void AddNorm(Dcgan5Norm norm, int64_t channels, Sequence& sequence) {
   }
 }
 
-// 8x8 to 7x7, of which 28x28 is made.
+// Crops 8x8 to 7x7, a quarter of 28x28.
 at::Tensor Crop(at::Tensor input_NCHW) {
   return input_NCHW.narrow(2, 0, kCropped).narrow(3, 0, kCropped);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A family of networks, as registry/registry.cc lists them. Each is one source
-// that ends in it (docs/extending.md):
+// A family of networks, as listed in registry/registry.cc. Each is one source,
+// which ends with its function (docs/extending.md):
 //
 //   NetworkFamily DcganFamily() {
 //     return MakeFamily<DcganGenerator, DcganDiscriminator>(
@@ -9,8 +9,8 @@
 //         &NetworkConfig::dcgan);
 //   }
 //
-// common/config/network_check.h checks the options of a family. The check needs
-// no LibTorch, so that a run's config is refused before a worker starts.
+// common/config/network_check.h checks a family's options without LibTorch, so
+// that an invalid config is rejected before a worker starts.
 //
 // Owner: the registry. Thread safety: never changes after construction.
 // Errors: Torch exceptions.
@@ -28,21 +28,21 @@ namespace gandem {
 
 class NetworkConfig;  // proto/config.proto
 
-// First values of weights. Biases are 0 and normalization's weights 1 unless a
-// comment below says otherwise (initialize.h has the details).
+// Distribution of initial weights. Biases are 0 and weights of normalization
+// are 1 unless stated otherwise (details in initialize.h).
 enum class WeightInit {
-  kUniformFanIn,  // uniform in +-1/sqrt(fan in), biases too
-  kNormal,        // N(0, 0.02); normalization's N(1, 0.02)
+  kUniformFanIn,  // uniform in +-1/sqrt(fan in), also for biases
+  kNormal,        // N(0, 0.02); normalization: N(1, 0.02)
   kOrthogonal,
   kGlorot,  // uniform in +-init_gain * sqrt(6 / (fan in + fan out))
-  kKeras,   // convolutions N(0, 0.02), fully connected kGlorot
-  kFanIn,   // N(0, init_gain / sqrt(fan in)), the gain each layer's own
+  kKeras,   // convolutions N(0, 0.02), fully connected: kGlorot
+  kFanIn,   // N(0, init_gain / sqrt(fan in)), with the gain of each layer
 };
 
 struct NetworkFamily {
-  std::string name;  // its field in NetworkConfig
+  std::string name;  // the field in NetworkConfig
   WeightInit init = WeightInit::kOrthogonal;
-  // Takes the place of `init` where the config decides; null: it does not.
+  // Replaces `init` if the config decides; may be null.
   WeightInit (*init_of)(const NetworkConfig&) = nullptr;
 
   // Called with a config that has this family and passes CheckNetwork.
@@ -54,8 +54,8 @@ struct NetworkFamily {
       make_discriminator = {};
 };
 
-// `options_from` makes Options of a NetworkConfig and a DataShape, and both
-// networks are made of Options.
+// Makes both networks from Options, which `options_from` makes from a
+// NetworkConfig and a DataShape.
 template <typename ThisGenerator, typename ThisDiscriminator,
           typename OptionsFrom>
 NetworkFamily MakeFamily(NetworkFamily family, OptionsFrom options_from) {
@@ -70,7 +70,7 @@ NetworkFamily MakeFamily(NetworkFamily family, OptionsFrom options_from) {
   return family;
 }
 
-// Both networks are made of the family's own message and a DataShape.
+// Makes both networks from the family's own message and a DataShape.
 template <typename ThisGenerator, typename ThisDiscriminator, typename Config>
 NetworkFamily MakeFamily(NetworkFamily family,
                          const Config& (NetworkConfig::*message)() const) {
@@ -85,9 +85,8 @@ NetworkFamily MakeFamily(NetworkFamily family,
   return family;
 }
 
-// The families that extras of this build bring (extras/README.md), in the order
-// of NetworkConfig's fields. common/config/config_extra.h is about their
-// recipes.
+// Returns the families of this build's extras (extras/README.md), in the order
+// of NetworkConfig's fields (recipes: common/config/config_extra.h).
 std::vector<NetworkFamily> ExtraFamilies();
 
 }  // namespace gandem

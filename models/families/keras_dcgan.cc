@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DCGAN, SNGAN and WGAN-GP at 64 pixels of "Performance characterization of
-// GANs and multi-GANs" (B. Vemparala Narayana Murthy, 2021): Keras' layers, all
-// with biases, LeakyReLU 0.2 in both networks (models.md 3.8).
+// DCGAN, SNGAN and WGAN-GP at 64 pixels from "Performance characterization of
+// GANs and multi-GANs" (B. Vemparala Narayana Murthy, 2021): Keras layers with
+// biases, LeakyReLU 0.2 in both networks (models.md 3.8).
 //
 //   G: noise -> linear 2w -> 8w@4 -> 4w@8 -> 2w@16 -> w@32 -> image, tanh
 //   D: image -> w@32 -> 2w@16 -> 4w@8 -> 8w@4 -> dropout -> linear
 //
 //   form     G                            D
-//   DCGAN    batch norm                   batch norm but in the first layer
-//   SNGAN    spectral norm, and one       spectral norm in 2w and 4w; 8w has no
-//            batch norm (2w)              activation and goes on to 4w@2
+//   DCGAN    batch norm                   batch norm except in the first layer
+//   SNGAN    spectral norm and one        spectral norm in 2w and 4w; 8w has no
+//            batch norm (2w)              activation and continues to 4w@2
 //   WGAN_GP  as DCGAN                     layer norm over channels, same places
 //
 // If the report's code differs from the papers (no normalization takes effect,
 // a critic with a sigmoid), this file follows the papers. Spectral norm is
-// re-parametrized, as in PyTorch, so its vectors differ from the report's.
+// re-parametrized as in PyTorch, so its vectors differ from the report's.
 #include "models/families/family.h"
 #include "models/layers/batch_norm.h"
 #include "models/layers/drawing_layer.h"
@@ -28,7 +28,7 @@
 namespace gandem {
 namespace {
 
-// The report's batch norm: Keras' momentum 0.1 is 0.9 in PyTorch's sense.
+// The report's batch norm. Keras' momentum 0.1 is 0.9 in PyTorch.
 constexpr double kKerasDcganBatchNormEps = 0.8;
 constexpr double kBatchNormMomentum = 0.9;
 constexpr double kLayerNormEps = 1e-3;  // Keras' default
@@ -126,7 +126,6 @@ class KerasDiscriminator : public Discriminator {
   }
 
  private:
-  // Halves height and width.
   void AddConvolution(int64_t in_channels, int64_t out_channels,
                       bool spectral_norm) {
     main_->Add(

@@ -2,8 +2,8 @@
 //
 // Fully connected networks on flattened images: linear layers with LeakyReLU
 // 0.2 between them; the generator ends in tanh (Goodfellow et al. 2014, with
-// the slope of later practice). With batch_norm the generator is PyTorch-GAN's:
-// batch norm before every activation but the first (models.md 3.13).
+// today's usual slope). With batch_norm the generator is PyTorch-GAN's, with
+// batch norm before every activation except the first (models.md 3.13).
 #include "models/families/family.h"
 #include "models/layers/batch_norm.h"
 #include "models/layers/layer.h"
@@ -13,10 +13,10 @@
 namespace gandem {
 namespace {
 
-// PyTorch-GAN's: it passes its 0.8, meant as a momentum, in the place of eps.
+// PyTorch-GAN passes 0.8, meant as a momentum, as eps.
 constexpr double kMlpBatchNormEps = 0.8;
 
-// in_features -> hidden... -> out_features.
+// Makes the layers in_features -> hidden... -> out_features.
 std::shared_ptr<Sequence> MakeStack(int64_t in_features,
                                     const MlpConfig& config,
                                     int64_t out_features, bool batch_norm) {
@@ -32,7 +32,7 @@ std::shared_ptr<Sequence> MakeStack(int64_t in_features,
   return stack;
 }
 
-// rows_NF with the one-hot label behind each row.
+// Appends the one-hot label to each row of rows_NF.
 at::Tensor AppendLabels(const at::Tensor& rows_NF, const Condition& condition,
                         int64_t num_classes) {
   if (num_classes == 0) return rows_NF;

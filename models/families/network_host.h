@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The maker of networks of the family `python`. A program in which Python runs
-// sets it once (python_worker/); other programs cannot make such networks.
-// models/ thus does not depend on Python.
+// Factory of networks of the family `python`, which keeps models/ independent
+// of Python. Programs with a Python interpreter set it once (python_worker/);
+// other programs cannot make such networks.
 //
 // Owner: the program. Thread safety: set before networks are made, from one
-// thread; then never changes. Errors: Torch exceptions.
+// thread, and then constant. Errors: Torch exceptions.
 #pragma once
 
 #include <functional>

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// pix2pix (Isola et al. 2017) with the layers of its authors' PyTorch code
+// pix2pix (Isola et al. 2017) with the layers of the authors' PyTorch code
 // (models.md 3.12), for square images of 2^n >= 32 pixels.
 //
-//   G: U-Net of n levels on Condition::images_NCHW: convolutions halve down to
-//      one pixel, w, 2w, 4w, 8w ... 8w; transposed ones double back, each on
-//      the concatenation of its level's images and what comes from below;
-//      dropout in the n - 5 levels above the innermost; tanh. Noise is dropout
-//      alone.
-//   D: PatchGAN on the concatenation of the image that was translated and the
-//      other one: w@/2, 2w@/4, 4w@/8, 8w, a logit for each patch of 70x70
+//   G: U-Net with n levels on Condition::images_NCHW. Convolutions halve to one
+//      pixel: w, 2w, 4w, 8w ... 8w. Transposed convolutions double again, each
+//      on the concatenation of its level's images and the output of the level
+//      below. Dropout in the n - 5 levels above the innermost, which is the
+//      only noise; tanh.
+//   D: PatchGAN on the concatenation of the input image and its translation or
+//      target: w@/2, 2w@/4, 4w@/8, 8w, one logit per patch of 70x70
 #include <algorithm>
 #include <bit>
 #include <string>
@@ -92,7 +92,7 @@ class UnetGenerator : public Generator {
     return config.width() * std::min(kPix2pixWidest, int64_t{1} << level);
   }
 
-  // The outermost and the innermost have no norm.
+  // Omits the norm in the outermost and the innermost level.
   std::shared_ptr<Sequence> MakeDown(const Pix2pixConfig& config,
                                      const DataShape& data, int level) const {
     auto down = std::make_shared<Sequence>();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Networks that users write in Python: made by the program's NetworkHost.
+// User networks in Python, made by the program's NetworkHost.
 #include <utility>
 
 #include "common/check.h"
@@ -26,7 +26,7 @@ NetworkFamily PythonFamily() {
   return {.name = "python",
           .make_generator =
               [](const NetworkConfig& config, const DataShape& data) {
-                GANDEM_CHECK(HasNetworkHost());  // the registry has looked
+                GANDEM_CHECK(HasNetworkHost());  // checked by the registry
                 return TheNetworkHost().make_generator(config.python(), data);
               },
           .make_discriminator =

@@ -16,7 +16,7 @@ using ResnetNoise = ResnetOptions::Noise;
 
 static_assert(SelfAttention::kChannelDivisor == kAttentionChannelDivisor);
 
-// Sizes of the two parts of a condition: class and noise. A part may be absent.
+// Sizes of a condition's parts, class and noise; 0: absent.
 int64_t ClassDim(const ResnetOptions& options) {
   return options.class_dim > 0 ? options.class_dim : options.num_classes;
 }
@@ -34,7 +34,6 @@ int64_t LinearDim(const ResnetOptions& options) {
   return ClassDim(options) + options.plan.noise_dim;
 }
 
-// Either may be undefined.
 at::Tensor Joined(const at::Tensor& a, const at::Tensor& b) {
   if (!a.defined()) return b;
   return b.defined() ? at::cat({a, b}, /*dim=*/1) : a;
@@ -58,8 +57,7 @@ ResnetGenerator::ResnetGenerator(const ResnetOptions& options)
                  first * options_.plan.smallest * options_.plan.smallest,
                  style));
   if (options_.class_dim > 0) {
-    // The embedding has no spectral norm, even if all other layers have it:
-    // spectral norm would cripple the generator (models.md 2.4).
+    // No spectral norm, which would cripple the generator (models.md 2.4).
     shared_ = register_module(
         "shared",
         std::make_shared<Embedding>(Embedding::Options{
@@ -113,7 +111,7 @@ at::Tensor ResnetGenerator::forward(const at::Tensor& noise_NZ,
                                     ForwardMode mode) {
   const at::Tensor of_class =
       ClassCondition(condition, noise_NZ.scalar_type(), mode);
-  // The noise for the linear layer, then for each stage.
+  // Noise for the linear layer, then for each stage.
   const size_t parts = options_.plan.generator.size();
   std::vector<at::Tensor> noise(parts);
   switch (options_.noise) {

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The residual networks of SNGAN, SAGAN, BigGAN and BigGAN-deep, which differ
-// in channels, in the class and noise inputs of the generator's norms, in
-// attention, and in the discriminator's head. Families (sngan.cc, sagan.cc,
-// biggan.cc) fill in the options.
+// Residual networks of SNGAN, SAGAN, BigGAN and BigGAN-deep. They differ in
+// channels, class and noise inputs of the generator's norms, attention, and the
+// discriminator's head. The families' sources set the options.
 //
 //   G: linear, blocks with attention, batch norm, ReLU, conv3x3, tanh
 //   D: [conv3x3 if bottleneck,] blocks with attention, ReLU, sum or mean over
 //      pixels, head
 //
-// A stage is one block, or two if bottleneck: the first one keeps size and
+// A stage is one block, or two if bottleneck: the first of two keeps size and
 // channels in the generator and changes them in the discriminator.
 //
 // Owner: the caller. Thread safety: one compute thread.
@@ -31,16 +30,16 @@
 namespace gandem {
 
 struct ResnetOptions {
-  // The layers that the noise goes into.
+  // Layers that receive the noise.
   enum class Noise {
     kLinear,      // the first layer
-    kChunks,      // equal parts: the first layer, then one for each block
-    kEverywhere,  // all of it into the first layer and every block
+    kChunks,      // equal parts: the first layer, then one per block
+    kEverywhere,  // all noise for the first layer and every block
   };
 
   ResnetPlan plan = {};
   ImageShape image = {};
-  int64_t num_classes = 0;       // 0: not conditional
+  int64_t num_classes = 0;       // 0: unconditional
   bool mixing_shortcut = false;  // bottleneck_block.h
 
   // Options of the generator.
@@ -48,19 +47,18 @@ struct ResnetOptions {
   int64_t class_dim = 0;   // of the blocks' shared embedding; 0: one-hot
   bool per_class = false;  // norms embed the label themselves; kLinear only
   Sequence::Function upsample = &Upsample;  // not if plan.bottleneck
-  LayerStyle style = {};                    // except what conditions need
+  LayerStyle style = {};                    // without the fields for conditions
 
   // Options of the discriminator.
   //
-  // True: hidden layers of a block are as wide as the block's input, except in
-  // the first block, whose input has three channels (traps.md 4). False: as
-  // wide as the block's output.
+  // Whether a block's hidden layers are as wide as its input (except the first
+  // block, which has three channels: traps.md 4) instead of its output.
   bool thin = false;
-  bool mean_pool = false;  // otherwise sums (traps.md 16)
+  bool mean_pool = false;  // false: sum (traps.md 16)
   // Norm, eps and shortcut of all blocks.
   DiscriminatorBlock::Options block = {};
   // Kind and options of the head. The network sets features, num_classes and
-  // style, and makes the head plain if there are no classes.
+  // style, and makes the head plain without classes.
   DiscriminatorHead::Options head = {};
 };
 
@@ -74,7 +72,7 @@ class ResnetGenerator : public Generator {
 
  private:
   void AddStages(const LayerStyle& style);
-  // The class input of the norms; undefined: none.
+  // Returns the class input of the norms; undefined if there is none.
   at::Tensor ClassCondition(const Condition& condition, at::ScalarType dtype,
                             ForwardMode mode);
 
@@ -82,7 +80,7 @@ class ResnetGenerator : public Generator {
   std::shared_ptr<Linear> linear_;
   std::shared_ptr<Embedding> shared_;  // null: no shared embedding
   std::shared_ptr<Sequence> blocks_;
-  std::vector<size_t> stage_of_;  // of each entry of blocks_
+  std::vector<size_t> stage_of_;  // for each entry of blocks_
   std::shared_ptr<Layer> norm_;
   std::shared_ptr<Conv2d> conv_;
 };
@@ -99,7 +97,7 @@ class ResnetDiscriminator : public Discriminator {
                                    bool first_of_stage) const;
 
   const ResnetOptions options_;
-  std::shared_ptr<Sequence> blocks_;  // stem and attention included
+  std::shared_ptr<Sequence> blocks_;  // including stem and attention
   std::unique_ptr<DiscriminatorHead> head_;
 };
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SAGAN (Zhang et al. 2019): the ResNet of SNGAN (resnet.h) with spectral norm
-// in the generator, too, and self-attention (models.md 3.1, 3.4, 3.5). 32, 64
-// or 128 pixels, attention at half the size (128: authors' code has it at 32 x
-// 32).
+// SAGAN (Zhang et al. 2019): SNGAN's ResNet (resnet.h) with spectral norm also
+// in the generator, and self-attention (models.md 3.1, 3.4, 3.5). Supports 32,
+// 64 and 128 pixels. Attention is at half the size (authors, 128: at 32 x 32).
 #include "models/families/family.h"
 #include "models/families/resnet.h"
 #include "proto/config.pb.h"

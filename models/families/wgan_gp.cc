@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The 64-pixel ResNet of WGAN-GP (Gulrajani et al. 2017, appendix F, "Good" in
-// the authors' gan_64x64.py): no image sees another one in the critic.
+// the authors' gan_64x64.py). Images do not affect each other in the critic.
 //
 //   G: linear 8w@4 -> blocks 8w@8 -> 4w@16 -> 2w@32 -> w@64 -> batch norm,
 //      ReLU, conv3x3, tanh
@@ -9,9 +9,9 @@
 //      features; layer norm over channels and pixels, hidden layers as wide as
 //      the input of their block, shortcuts that average first
 //
-// The first convolution of every block has no bias. First values are Glorot's,
-// times sqrt(2) (the authors' he_init) but in linear layers, shortcuts and the
-// first convolution of D.
+// The first convolution of every block has no bias. Initial values are
+// Glorot's, times sqrt(2) (the authors' he_init) except in linear layers,
+// shortcuts and D's first convolution.
 #include <numbers>
 
 #include "models/families/family.h"

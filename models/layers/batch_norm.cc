@@ -22,8 +22,8 @@ BatchNorm::BatchNorm(Options options) : options_(options) {
 }
 
 at::Tensor BatchNorm::forward(const at::Tensor& input, ForwardMode mode) {
-  // Undefined running tensors are what keeps a frozen pass from recording;
-  // switching tracking off on a module does not (traps.md 2).
+  // Undefined running tensors keep a frozen pass from recording; disabling
+  // tracking on a module does not (traps.md 2).
   const bool use_running = mode != ForwardMode::kFrozen;
   if (mode == ForwardMode::kTrain) num_batches_tracked_.add_(1);
   if (fleet_ && mode != ForwardMode::kEvaluate) {
@@ -37,10 +37,10 @@ at::Tensor BatchNorm::forward(const at::Tensor& input, ForwardMode mode) {
                         /*cudnn_enabled=*/true);
 }
 
-// Each rank gives count, mean and sum of squared deviations of its part, and
-// all put them together in the same way (Chan, Golub and LeVeque 1983, equation
-// 2.1): no difference of large sums, no rounding of counts. All of it is made
-// of differentiable functions, so the backward pass is one too.
+// Each rank contributes count, mean and sum of squared deviations of its part.
+// All ranks combine the parts in the same way (Chan, Golub and LeVeque 1983,
+// equation 2.1), without differences of large sums or rounding of counts. All
+// functions are differentiable, and so is the backward pass.
 at::Tensor BatchNorm::OverFleet(const at::Tensor& input, bool record) {
   const FullPrecision full_precision;
   const at::ScalarType type = running_mean_.scalar_type();
@@ -69,7 +69,7 @@ at::Tensor BatchNorm::OverFleet(const at::Tensor& input, bool record) {
       (squares_RC + counts_R1 * (means_RC - mean_C).square()).sum(0);
   if (record) {
     const torch::NoGradGuard no_grad;
-    // The estimate of the variance is unbiased, as in PyTorch.
+    // The variance estimate is unbiased, as in PyTorch.
     const double keep = 1 - options_.momentum;
     running_mean_.mul_(keep).add_(mean_C, options_.momentum);
     running_var_.mul_(keep).add_(square_C / (total - 1), options_.momentum);
@@ -90,7 +90,7 @@ void BatchNorm::ResetStatistics() {
   num_batches_tracked_.zero_();
 }
 
-// The counter stays an integer, as PyTorch's does.
+// Keeps the counter an integer, as PyTorch does.
 void BatchNorm::to(torch::Dtype dtype, bool non_blocking) {
   Layer::to(dtype, non_blocking);
   num_batches_tracked_.set_data(num_batches_tracked_.to(torch::kInt64));

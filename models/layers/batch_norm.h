@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batch normalization (Ioffe and Szegedy 2015), for NC and NCHW input. Tensors
-// and their names are those of torch.nn.BatchNorm2d: parameters weight and
-// bias; buffers running_mean, running_var and num_batches_tracked (int64,
-// whatever the module is converted to).
+// Batch normalization (Ioffe and Szegedy 2015) for NC and NCHW input. Tensors
+// are named as in torch.nn.BatchNorm2d: parameters weight and bias; buffers
+// running_mean, running_var and num_batches_tracked (always int64).
 //
 //   kTrain     normalizes by the batch and records its statistics
 //   kFrozen    normalizes by the batch, records nothing
 //   kEvaluate  normalizes by the running statistics
 //
-// "The batch" is the input, or, after SyncOver, that of all workers of a role
-// together (sync batch norm), however many images each of them has: the same
-// numbers as one layer that gets them all, gradients and their gradients
-// included.
+// "The batch" is the input or, after SyncOver, the input of all workers of a
+// role together (sync batch norm), with any number of images per worker. Values
+// and derivatives equal those of one layer that gets all images.
 //
 // Owner: a network. Thread safety: one compute thread.
 // Errors: Torch exceptions.
@@ -39,10 +37,10 @@ class BatchNorm : public Layer {
 
   at::Tensor forward(const at::Tensor& input, ForwardMode mode) override;
 
-  // Mean 0, variance 1, no batch seen.
+  // Sets mean 0, variance 1 and no batches.
   void ResetStatistics();
 
-  // Batches are those of all ranks of `fleet` from now on.
+  // Makes batches span all ranks of `fleet`.
   void SyncOver(std::shared_ptr<FleetGather> fleet) {
     fleet_ = std::move(fleet);
   }
@@ -56,7 +54,7 @@ class BatchNorm : public Layer {
   at::Tensor OverFleet(const at::Tensor& input, bool record);
 
   const Options options_;
-  std::shared_ptr<FleetGather> fleet_;  // null: batches are the input's
+  std::shared_ptr<FleetGather> fleet_;  // null: no sync batch norm
   at::Tensor weight_;
   at::Tensor bias_;
   at::Tensor running_mean_;
@@ -70,7 +68,7 @@ inline std::shared_ptr<Layer> MakeBatchNorm(
       BatchNorm::Options{.num_features = num_features, .eps = eps});
 }
 
-// SyncOver of all batch norm in a network.
+// Calls SyncOver for all batch norm layers in a network.
 void SyncBatchNorm(torch::nn::Module& network,
                    const std::shared_ptr<FleetGather>& fleet);
 

@@ -11,7 +11,6 @@ namespace {
 constexpr int64_t kRatio = 4;
 constexpr std::array<int64_t, 4> kKernels = {1, 3, 3, 1};
 
-// in -> hidden -> hidden -> hidden -> out
 std::array<int64_t, 5> Channels(int64_t in, int64_t hidden, int64_t out) {
   return {in, hidden, hidden, hidden, out};
 }
@@ -63,8 +62,7 @@ BottleneckDiscriminatorBlock::BottleneckDiscriminatorBlock(
                         MakeConvolution(channels[i], channels[i + 1],
                                         kKernels[i], options.style));
   }
-  // Channels that a convolution makes for the shortcut: all, or those that are
-  // missing.
+  // Channels of the shortcut made by a convolution: all, or the missing ones.
   const int64_t mixed = options.mixing_shortcut
                             ? (in != out || options.halve ? out : 0)
                             : out - in;
@@ -76,7 +74,7 @@ BottleneckDiscriminatorBlock::BottleneckDiscriminatorBlock(
 
 at::Tensor BottleneckDiscriminatorBlock::forward(const at::Tensor& input,
                                                  ForwardMode mode) {
-  // This ReLU is not in place: a raw shortcut reads the input, too.
+  // Not in place, since a raw shortcut also reads the input.
   const at::Tensor activated = at::relu(input);
   at::Tensor x = convolutions_[0]->forward(activated, mode);
   x = convolutions_[1]->forward(Relu(x), mode);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Residual blocks of BigGAN-deep (Brock et al. 2019, appendix B): four
-// convolutions 1x1, 3x3, 3x3, 1x1 through a quarter of the channels, and
-// shortcuts that keep channels instead of mixing them.
+// convolutions 1x1, 3x3, 3x3, 1x1 with a quarter of the channels, and shortcuts
+// that keep channels instead of mixing them.
 //
 //   generator      norm, ReLU before each convolution, [up] before the second
 //                  + the first out_channels channels of x, [up]
@@ -10,8 +10,8 @@
 //                  + [mean pool], x with conv1x1(x) appended if there are more
 //                    channels
 //
-// mixing_shortcut: StudioGAN's own form. The generator's shortcuts have a
-// conv1x1, and so have the discriminator's where channels or size change; the
+// mixing_shortcut is StudioGAN's variant: the generator's shortcuts have a
+// conv1x1, and so do the discriminator's if channels or size change; the
 // discriminator pools before its last ReLU.
 //
 // Owner: a network. Thread safety: one compute thread.
@@ -55,7 +55,7 @@ class BottleneckDiscriminatorBlock : public Layer {
   struct Options {
     int64_t in_channels = 0;   // required, >= 1
     int64_t out_channels = 0;  // required, a multiple of 4, >= in_channels
-    bool halve = false;        // height and width
+    bool halve = false;        // halve height and width
     bool mixing_shortcut = false;
     bool rectified_shortcut = false;  // as in residual_block.h
     LayerStyle style = {};
@@ -70,7 +70,7 @@ class BottleneckDiscriminatorBlock : public Layer {
 
   const Options options_;
   std::array<std::shared_ptr<Conv2d>, 4> convolutions_;
-  std::shared_ptr<Conv2d> shortcut_;  // null: x itself
+  std::shared_ptr<Conv2d> shortcut_;  // null: identity
 };
 
 }  // namespace gandem

@@ -8,8 +8,7 @@
 namespace gandem {
 namespace {
 
-// Makes a map from a condition to a number for each feature. Gain and bias have
-// one map each.
+// Makes a map from a condition to a gain or bias per feature.
 std::shared_ptr<Layer> MakeMap(int64_t num_features, const LayerStyle& style) {
   if (style.per_class) {
     return std::make_shared<Embedding>(

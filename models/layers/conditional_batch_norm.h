@@ -2,13 +2,13 @@
 //
 // Conditional batch norm (Dumoulin et al. 2017, "A learned representation for
 // artistic style"; de Vries et al. 2017): batch norm without weight and bias,
-// then
+// followed by
 //   normalized * (1 + gain(c)) + bias(c)
-// Two forms of gain and bias:
-//   a linear map of the condition [N, A] without biases: of the one-hot label
-//   (A classes), or of BigGAN's label embedding and noise (Brock et al. 2019)
-//   per_class: an embedding of the label [N], which starts at 0, so that the
-//   layer starts as plain batch norm (SNGAN's and SAGAN's own code)
+// There are two forms of gain and bias:
+// - a linear map, without biases, of the condition [N, A]: the one-hot label (A
+//   classes), or BigGAN's label embedding and noise (Brock et al. 2019)
+// - per_class: an embedding of the label [N], initially 0, so that the layer
+//   starts as plain batch norm (authors' code of SNGAN and SAGAN)
 //
 // Tensors: bn.running_mean ..., gain.weight, bias.weight.
 //
@@ -26,7 +26,7 @@ namespace gandem {
 
 class ConditionalBatchNorm : public ConditionalLayer {
  public:
-  // style.condition_dim is A, or the number of classes, and at least 1.
+  // style.condition_dim is A or the number of classes, at least 1.
   ConditionalBatchNorm(int64_t num_features, const LayerStyle& style);
 
   // `condition` must be defined.

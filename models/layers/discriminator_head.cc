@@ -9,7 +9,7 @@ namespace {
 
 using DiscriminatorHeadOptions = DiscriminatorHead::Options;
 
-// PyTorch's normalize: the smallest length that a row is divided by.
+// Minimum length to divide a row by, as in PyTorch's normalize.
 constexpr double kMinLength = 1e-12;
 
 std::shared_ptr<Embedding> MakeEmbedding(
@@ -27,8 +27,7 @@ at::Tensor UnitRows(const at::Tensor& rows) {
 
 }  // namespace
 
-// Layers are registered in the network itself: a tensor is called linear.weight
-// there, whatever this class is.
+// Registers layers in the network, to keep tensor names (linear.weight).
 DiscriminatorHead::DiscriminatorHead(torch::nn::Module& owner,
                                      const DiscriminatorHeadOptions& options)
     : kind_(options.kind) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The last layers of a discriminator, from features to verdict, in three forms:
+// Last layers of a discriminator, from features to verdict:
 //   kPlain        logit = linear(h)
 //   kProjection   logit = linear(h) + <embedding(y), h>
 //                 (Miyato and Koyama 2018, "cGANs with projection
 //                 discriminator", equation 9)
-//   kContrastive  logit = linear(h), and for the losses of ContraGAN (Kang and
-//                 Park 2020) and ReACGAN (Kang et al. 2021) linear2(h) and the
-//                 classes' proxies embedding(k), both of unit length
+//   kContrastive  logit = linear(h); for the losses of ContraGAN (Kang and Park
+//                 2020) and ReACGAN (Kang et al. 2021) also linear2(h) and
+//                 the classes' proxies embedding(k), both of unit length
 //
-// Tensors: linear, linear2, embedding of the network.
+// Tensors: linear, linear2 and embedding of the network.
 //
 // Owner: a network. Thread safety: one compute thread.
 // Errors: Torch exceptions.
@@ -39,7 +39,7 @@ class DiscriminatorHead {
   // Registers its layers in `owner`.
   DiscriminatorHead(torch::nn::Module& owner, const Options& options);
 
-  // features_NC -> logits and, if contrastive, embeddings_NE and proxies_KE.
+  // Returns logits and, if contrastive, embeddings_NE and proxies_KE.
   Verdict Judge(const at::Tensor& features_NC, const Condition& condition,
                 ForwardMode mode);
 

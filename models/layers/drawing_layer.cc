@@ -9,7 +9,7 @@
 namespace gandem {
 namespace {
 
-// A place as a tensor, because that is what layers hand on: int64 on the CPU.
+// Elements of a place as an int64 CPU tensor, which layers can pass on.
 constexpr int64_t kPlaceSize = 3;
 
 DrawPlace PlaceFrom(const at::Tensor& tensor) {
@@ -43,7 +43,7 @@ PhiloxStream DrawingLayer::StreamOf(const at::Tensor& place,
                       at.purpose, at.step, at.first_index + row);
 }
 
-// A key is no number to be rounded.
+// Keeps the key from being rounded.
 void DrawingLayer::to(torch::Dtype dtype, bool non_blocking) {
   const at::Tensor key = key_.clone();
   Layer::to(dtype, non_blocking);

@@ -37,8 +37,7 @@ at::Tensor Sequence::ForwardGiven(const at::Tensor& input,
   return ForwardEach(input, conditions, mode);
 }
 
-// A recomputed layer gets what it reads as arguments, for the graph keeps only
-// those.
+// The graph of a recomputed layer keeps only the layer's arguments.
 at::Tensor Sequence::ForwardEach(const at::Tensor& input,
                                  std::span<const at::Tensor> conditions,
                                  ForwardMode mode) {
@@ -66,7 +65,7 @@ at::Tensor Sequence::ForwardEach(const at::Tensor& input,
   return x;
 }
 
-// A block is a layer made of layers; a single one has nothing inside to forget.
+// A layer without children is no block: it has no inner results to discard.
 int Sequence::RecomputeBlocks() {
   int blocks = 0;
   for (Entry& entry : entries_) {
@@ -112,10 +111,9 @@ at::Tensor Downsample(at::Tensor input_NCHW) {
 
 namespace {
 
-// A convolution of each channel by itself with a kernel that is not learned, or
-// its transpose. Both are linear, so the gradient of one is the other, of any
-// order: Torch's own second derivative of a convolution with groups goes
-// through them one by one.
+// Convolves each channel separately with a constant kernel, or applies the
+// transpose. Both are linear, so each is the gradient of the other, of any
+// order. Torch's second derivative would process the groups one by one.
 struct FilterFunction : public torch::autograd::Function<FilterFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input,
                             const at::Tensor& kernel, int64_t stride,
@@ -142,7 +140,7 @@ struct FilterFunction : public torch::autograd::Function<FilterFunction> {
   }
 };
 
-// [1, 3, 3, 1] / 8 in both directions, times `gain`: [1, 1, 4, 4].
+// Returns [1, 3, 3, 1] / 8 in both directions, times `gain`: [1, 1, 4, 4].
 at::Tensor SmoothKernel(const at::Tensor& like, double gain) {
   const at::Tensor taps = torch::tensor({1., 3., 3., 1.}, torch::kFloat64) / 8;
   return (gain * taps.outer(taps)).to(like.options()).view({1, 1, 4, 4});

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The layers that networks are made of. A layer takes a tensor and a mode,
-// which says what the pass may read and change, and returns a tensor.
-// Parameters start as constants; initialize.h draws them. Nothing here uses
-// Torch's own random numbers.
+// Building blocks of networks. A layer maps a tensor to a tensor; the mode
+// determines the state that the pass may read and change. Parameters are
+// constants until initialize.h draws them, without Torch's random numbers.
 //
 // Owner: the network that registered it. Thread safety: one compute thread.
 // Errors: Torch exceptions.
@@ -24,18 +23,16 @@ class Layer : public torch::nn::Module {
  public:
   virtual at::Tensor forward(const at::Tensor& input, ForwardMode mode) = 0;
 
-  // `condition` holds numbers for each image, [N, A], or labels_N. Layers that
-  // are not conditional ignore `condition`.
+  // `condition` has numbers per image, [N, A], or labels_N. May be ignored.
   virtual at::Tensor ForwardGiven(const at::Tensor& input,
                                   const at::Tensor& /*condition*/,
                                   ForwardMode mode) {
     return forward(input, mode);
   }
 
-  // Multiplies the first values of its weight, of WeightInit::kFanIn and
-  // kGlorot (family.h).
+  // Factor of initial weights: WeightInit::kFanIn and kGlorot (family.h).
   virtual double init_gain() const { return 1; }
-  // First values of its bias; not of WeightInit::kUniformFanIn.
+  // Initial value of the bias, except with WeightInit::kUniformFanIn.
   virtual double first_bias() const { return 0; }
 };
 
@@ -49,33 +46,32 @@ class ConditionalLayer : public Layer {
                           ForwardMode mode) override = 0;
 };
 
-// Layers one after the other. Entries are named by their position, functions
-// included, as in torch.nn.Sequential, so tensor names equal PyTorch's:
+// Layers in sequence. Entries, including functions, are named by their position
+// as in torch.nn.Sequential, so tensor names equal PyTorch's:
 //
 //   auto main = std::make_shared<Sequence>();
 //   main->Add(std::make_shared<Linear>(options)).Add(&Relu);
 class Sequence : public Layer {
  public:
-  // May overwrite its argument: the output of the entry before it.
+  // May overwrite its argument, the output of the previous entry.
   using Function = at::Tensor (*)(at::Tensor input);
 
   Sequence& Add(std::shared_ptr<Layer> layer);
-  // The function must not be the first entry, because it may overwrite its
-  // input.
+  // Not for the first entry, since the function may overwrite its input.
   Sequence& Add(Function function);
 
   at::Tensor forward(const at::Tensor& input, ForwardMode mode) override;
-  // Every entry gets the same condition.
+  // Passes the same condition to every entry.
   at::Tensor ForwardGiven(const at::Tensor& input, const at::Tensor& condition,
                           ForwardMode mode) override;
 
-  // ForwardGiven of every entry with its own condition; none: forward.
+  // Passes each entry its own condition, if there are any.
   at::Tensor ForwardEach(const at::Tensor& input,
                          std::span<const at::Tensor> conditions,
                          ForwardMode mode);
-  // Makes passes drop the intermediate results of blocks and compute them again
-  // in the backward pass (recompute.h). A block is an entry that has layers of
-  // its own. Returns the number of blocks.
+  // Makes passes discard intermediate results of blocks and recompute them in
+  // the backward pass (recompute.h). A block is an entry with layers of its
+  // own. Returns the number of blocks.
   int RecomputeBlocks();
 
  private:
@@ -87,29 +83,28 @@ class Sequence : public Layer {
   std::vector<Entry> entries_;
 };
 
-// RecomputeBlocks() of all sequences in a network; 0: it is not made of blocks.
+// Calls RecomputeBlocks() of all sequences; returns the number of blocks.
 int RecomputeBlocks(torch::nn::Module& network);
 
-// Functions for Sequence; all but those that change the size work in place.
+// Functions for Sequence; those that keep the size work in place.
 at::Tensor Relu(at::Tensor input);
 at::Tensor LeakyRelu(at::Tensor input);  // slope 0.2
 at::Tensor Tanh(at::Tensor input);
-// Nearest neighbor, twice the height and width.
+// Doubles height and width by nearest neighbor.
 at::Tensor Upsample(at::Tensor input_NCHW);
-// Bilinear, with half-pixel centers.
+// Doubles height and width bilinearly, with half-pixel centers.
 at::Tensor UpsampleBilinear(at::Tensor input_NCHW);
-// Mean over 2 x 2.
+// Averages 2 x 2 pixels.
 at::Tensor Downsample(at::Tensor input_NCHW);
-// Double or halve the height and width by the kernel [1, 3, 3, 1] in both
-// directions, with zeros beyond the edges. Each function is the transpose of
-// the other, except for a factor of 4 (upfirdn2d of StyleGAN2 with the filter
-// [1, 2, 1] of R3GAN).
+// Double or halve height and width with the kernel [1, 3, 3, 1] in both
+// directions and zeros beyond the edges. Except for a factor of 4, each is the
+// transpose of the other (StyleGAN2's upfirdn2d with R3GAN's filter [1, 2, 1]).
 at::Tensor SmoothUpsample(at::Tensor input_NCHW);
 at::Tensor SmoothDownsample(at::Tensor input_NCHW);
-// Applies the same kernel without a change of scale, after `padding` (1 or 2)
-// zeros are added at every edge. The kernel removes 3 rows and columns.
+// Applies the same kernel without scaling, after adding `padding` (1 or 2)
+// zeros at every edge. The kernel removes 3 rows and columns.
 at::Tensor SmoothBlur(const at::Tensor& input_NCHW, int64_t padding);
-// Sum over height and width: NCHW -> NC.
+// Sums over height and width: NCHW -> NC.
 at::Tensor SumPool(at::Tensor input_NCHW);
 
 }  // namespace gandem

@@ -14,7 +14,7 @@ LayerNorm::LayerNorm(const Options& options)
 
 at::Tensor LayerNorm::forward(const at::Tensor& input_NCHW,
                               ForwardMode /*mode*/) {
-  // Parameters that images weigh apart are no part of Torch's own kernels.
+  // Torch's kernels do not support parameters with per-image weights.
   const bool weighed = ParameterWeightsScope::Current().defined();
   const at::Tensor weight = weighed ? at::Tensor() : weight_;
   const at::Tensor bias = weighed ? at::Tensor() : bias_;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layer normalization (Ba, Kiros and Hinton 2016) of NCHW input, with a weight
-// and a bias for each channel. No image sees another one, so it fits critics
-// with a gradient penalty, where batch norm does not (traps.md 7); the
-// backward pass is differentiable.
+// Layer normalization (Ba, Kiros and Hinton 2016) of NCHW input, with weight
+// and bias per channel. Images do not affect each other, so it suits critics
+// with a gradient penalty, unlike batch norm (traps.md 7).
 //
 //   kImage  statistics over channels, height and width (WGAN-GP's authors)
-//   kPixel  statistics over channels, at each pixel (Keras)
+//   kPixel  statistics over channels, per pixel (Keras)
 //
 // Owner: a network. Thread safety: one compute thread.
 // Errors: Torch exceptions.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Options that the layers of one network share, and functions that make layers
-// with these options.
+// Options shared by a network's layers, and functions that apply them.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -18,10 +17,9 @@ struct LayerStyle {
   bool spectral_norm = false;
   double spectral_norm_eps = 1e-12;
   double init_gain = 1;  // layer.h
-  // If above 0, conditional batch norm (conditional_batch_norm.h) replaces
-  // batch norm. Its condition consists of this many numbers (A), or, if
-  // per_class, it is one of this many classes. With spectral_norm, its linear
-  // maps have spectral norm too.
+  // If > 0, conditional batch norm (conditional_batch_norm.h) replaces batch
+  // norm. Its condition has this many numbers (A) or, with per_class, classes.
+  // With spectral_norm its linear maps have spectral norm, too.
   int64_t condition_dim = 0;
   bool per_class = false;
 };

@@ -20,8 +20,8 @@ at::Tensor& CurrentWeights() {
   return weights_N;
 }
 
-// The factors of a product as autocast would cast them. Inside a Function it
-// would be too late: the backward pass has to see what was multiplied.
+// Casts a factor of a product as autocast would. Casting inside a Function is
+// too late: the backward pass must see the multiplied values.
 at::Tensor CastFactor(const at::Tensor& factor) {
   const at::DeviceType device = factor.device().type();
   const bool casts =
@@ -33,7 +33,7 @@ at::Tensor CastFactor(const at::Tensor& factor) {
                : factor;
 }
 
-// Undefined tensors are no arguments of a Function.
+// Functions do not accept undefined tensors.
 std::optional<at::Tensor> CastBias(const at::Tensor& bias) {
   if (!bias.defined()) return std::nullopt;
   return CastFactor(bias);
@@ -46,8 +46,7 @@ at::Tensor TimesWeights(const at::Tensor& gradient,
   return gradient * weights_N.to(gradient.scalar_type()).view(shape);
 }
 
-// The weights are written after the forward pass, which a saved variable does
-// not allow.
+// Not a saved variable, since weights are written after the forward pass.
 constexpr char kWeights[] = "weights";
 
 void KeepWeights(AutogradContext* context) {
@@ -100,7 +99,7 @@ struct ConvolutionFunction
     if (context->needs_input_grad(0)) {
       of_input = std::get<0>(backward(gradients[0], {true, false, false}));
     }
-    // Frozen parameters want none.
+    // Frozen parameters need no gradient.
     const bool of_weight = context->needs_input_grad(1);
     const bool of_bias = bias > 0 && context->needs_input_grad(2);
     if (!of_weight && !of_bias) {
@@ -130,7 +129,6 @@ struct LinearFunction : public torch::autograd::Function<LinearFunction> {
     const variable_list saved = context->get_saved_variables();
     at::Tensor of_input;
     if (context->needs_input_grad(0)) of_input = at::mm(gradients[0], saved[1]);
-    // Frozen parameters want none.
     const bool wants_weight = context->needs_input_grad(1);
     const bool wants_bias =
         context->saved_data["bias"].toBool() && context->needs_input_grad(2);

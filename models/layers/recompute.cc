@@ -19,7 +19,7 @@ namespace {
 using torch::autograd::SavedVariable;
 using torch::autograd::variable_list;
 
-// Spectral norm's vectors, and what they were after the first pass.
+// Spectral norm's vectors and their values after the first pass.
 class StoredVectors {
  public:
   explicit StoredVectors(const torch::nn::Module& block) {
@@ -33,7 +33,7 @@ class StoredVectors {
     }
   }
 
-  // Exchanges the present values and the stored ones; twice: nothing happened.
+  // Exchanges current and stored values. A second call undoes the first.
   void Swap() {
     const torch::NoGradGuard no_grad;
     for (auto& [buffer, stored] : vectors_) {
@@ -47,8 +47,8 @@ class StoredVectors {
   std::vector<std::pair<at::Tensor, at::Tensor>> vectors_;
 };
 
-// Node that replaces the inside of a block in the graph. Its inputs are those
-// of the block, then the block's parameters.
+// Graph node that replaces the inside of a block. Its inputs are those of the
+// block, followed by the block's parameters.
 class RecomputeNode : public torch::autograd::Node {
  public:
   RecomputeNode(std::shared_ptr<torch::nn::Module> block,
@@ -99,8 +99,7 @@ class RecomputeNode : public torch::autograd::Node {
   }
 
  private:
-  // Spectral norm as it was after the first pass, and nothing recorded a second
-  // time.
+  // Runs the block with spectral norm's stored vectors, recording nothing.
   at::Tensor SecondPass(const variable_list& inputs) {
     const torch::AutoGradMode with_graph(true);
     const AutocastScope autocast(autocast_);
@@ -131,8 +130,7 @@ bool AnyRequiresGrad(const std::vector<at::Tensor>& tensors) {
 
 }  // namespace
 
-// The first pass keeps no graph; the node that stands for it computes the block
-// again when a gradient arrives.
+// Keeps no graph in the first pass; a RecomputeNode makes it when needed.
 at::Tensor Recompute(std::shared_ptr<torch::nn::Module> block,
                      const std::vector<at::Tensor>& inputs, ForwardMode mode,
                      BlockForward forward) {

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Gradient checkpointing (Chen et al. 2016, "Training deep nets with sublinear
-// memory cost"): what a block computes inside is not kept for the backward pass
-// but computed again there.
+// memory cost"): recomputes a block's inner results in the backward pass.
 //
-// The second pass has the same numbers and changes no state. After a pass in
-// kTrain it is one in kFrozen: batch norm takes the same statistics of the same
-// input and does not record them again; spectral norm takes the vectors that
-// the first pass has stored, which are put back for it if a later pass (another
-// micro-batch) has iterated them since. Parameters must not change before the
-// backward pass, as without recomputing.
+// The second pass computes the same numbers and changes no state. It follows a
+// kTrain pass in kFrozen mode: batch norm uses the statistics of the same input
+// without recording them again, and spectral norm uses the vectors stored by
+// the first pass, which are restored temporarily if another micro-batch has
+// iterated them. Parameters must not change before the backward pass.
 //
 // Gradients can be differentiated again (gradient penalties).
 //
-// Thread safety: the graph belongs to the thread that made it, as Torch's.
+// Thread safety: a graph belongs to the thread that made it.
 // Errors: Torch exceptions.
 #pragma once
 
@@ -28,13 +26,13 @@
 
 namespace gandem {
 
-// The forward pass of a block, a pure function of its arguments and the block's
-// own tensors; inputs may be undefined.
+// Forward pass of a block, a pure function of its arguments and the block's
+// tensors; inputs may be undefined.
 using BlockForward = std::function<at::Tensor(
     const std::vector<at::Tensor>& inputs, ForwardMode mode)>;
 
-// forward(inputs, mode), its activations dropped if there will be a backward
-// pass. The output is a new tensor, not a view.
+// Returns forward(inputs, mode) as a new tensor (not a view), and discards its
+// activations if there will be a backward pass.
 at::Tensor Recompute(std::shared_ptr<torch::nn::Module> block,
                      const std::vector<at::Tensor>& inputs, ForwardMode mode,
                      BlockForward forward);

@@ -69,7 +69,7 @@ DiscriminatorBlock::DiscriminatorBlock(const Options& options)
 at::Tensor DiscriminatorBlock::forward(const at::Tensor& input_NCHW,
                                        ForwardMode mode) {
   at::Tensor x = input_NCHW;
-  // This ReLU is not in place: the shortcut reads the input.
+  // Not in place, since the shortcut reads the input.
   if (!options_.first) x = at::relu(Normalized(norm1_, x, mode));
   const bool rectified = options_.rectified_shortcut && !options_.first;
   const at::Tensor shortcut = Shortcut(rectified ? x : input_NCHW, mode);
@@ -93,9 +93,8 @@ std::shared_ptr<Layer> DiscriminatorBlock::MakeNorm(int64_t channels) const {
   return nullptr;
 }
 
-// Averaging before or after the convolution is the same up to rounding, unless
-// a norm is between them. Each block uses the order of the code that it
-// follows.
+// Averaging before and after the convolution are equal up to rounding, unless
+// there is a norm in between. Each block uses the order of its original code.
 at::Tensor DiscriminatorBlock::Shortcut(const at::Tensor& input_NCHW,
                                         ForwardMode mode) {
   if (!shortcut_) return input_NCHW;

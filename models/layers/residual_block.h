@@ -2,15 +2,15 @@
 //
 // Residual blocks of SNGAN (Miyato et al. 2018), SAGAN and BigGAN (Brock et al.
 // 2019, figure 15) and WGAN-GP (Gulrajani et al. 2017; models.md 2.2, 2.3,
-// 3.11). A generator's blocks are conditional if their style is.
+// 3.11). Generator blocks are conditional if their style is.
 //
 //   GeneratorBlock      norm, ReLU, up, conv3x3, norm, ReLU, conv3x3;
 //                       shortcut: up, conv1x1
 //   DiscriminatorBlock  [norm], ReLU, conv3x3, [norm], ReLU, conv3x3, [down];
 //                       shortcut: [norm], conv1x1, [down], or the input
 //
-// The first block of a discriminator sees pixels: it has no norm and ReLU in
-// front, and its shortcut averages before it convolves.
+// A discriminator's first block sees pixels: it has no leading norm and ReLU,
+// and its shortcut averages before the convolution.
 //
 // Owner: a network. Thread safety: one compute thread.
 // Errors: Torch exceptions.
@@ -30,7 +30,7 @@ class GeneratorBlock : public ConditionalLayer {
     int64_t in_channels = 0;   // required, >= 1
     int64_t out_channels = 0;  // required, >= 1
     LayerStyle style = {};     // the shortcut has no init_gain
-    bool first_bias = true;    // of the first convolution
+    bool first_bias = true;    // for the first convolution
     Sequence::Function upsample = &Upsample;
   };
 
@@ -53,8 +53,8 @@ class DiscriminatorBlock : public Layer {
  public:
   enum class Norm {
     kSpectral,  // of the weights
-    kBatch,     // before the ReLUs and, as in StudioGAN, in the shortcut
-    kLayer,     // before the ReLUs
+    kBatch,     // before ReLUs and, as in StudioGAN, in the shortcut
+    kLayer,     // before ReLUs
     kNone,
   };
   struct Options {
@@ -62,15 +62,15 @@ class DiscriminatorBlock : public Layer {
     int64_t hidden_channels = 0;  // required, >= 1
     int64_t out_channels = 0;     // required, >= 1
     bool first = false;
-    bool halve = false;  // height and width
+    bool halve = false;  // halve height and width
     Norm norm = Norm::kSpectral;
     double batch_norm_eps = 1e-5;
     double spectral_norm_eps = 1e-12;
-    double init_gain = 1;    // of all convolutions but the shortcut; layer.h
-    bool first_bias = true;  // of the first convolution
-    // The shortcut sees the ReLU of the block's input (traps.md 1).
+    double init_gain = 1;    // of all convolutions except the shortcut; layer.h
+    bool first_bias = true;  // for the first convolution
+    // The shortcut reads the ReLU of the block's input (traps.md 1).
     bool rectified_shortcut = false;
-    // The shortcut averages before it convolves, as in the first block.
+    // The shortcut averages before the convolution, as in the first block.
     bool average_first = false;
   };
 

@@ -21,7 +21,7 @@ SelfAttention::SelfAttention(int64_t channels, const LayerStyle& style) {
 
 at::Tensor SelfAttention::forward(const at::Tensor& input_NCHW,
                                   ForwardMode mode) {
-  // P pixels, K = P / 4 of them with a key; D = C / 8, V = C / 2.
+  // P pixels, of which K = P / 4 have a key; D = C / 8, V = C / 2.
   const at::Tensor queries_NDP = theta_->forward(input_NCHW, mode).flatten(2);
   const at::Tensor keys_NDK =
       at::max_pool2d(phi_->forward(input_NCHW, mode), /*kernel_size=*/2)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Self-attention over the pixels of a feature map (Zhang et al. 2019, section
-// 3), in the form of its authors' code: queries of C/8 channels at all pixels,
-// keys of C/8 and values of C/2 at a quarter of them (maximum over 2 x 2), no
-// division by sqrt(C/8), no biases:
+// 3), as in the authors' code: queries with C/8 channels at all pixels, keys
+// with C/8 and values with C/2 channels at a quarter of the pixels (2 x 2
+// maximum), without division by sqrt(C/8) and without biases:
 //   weights = softmax over keys of query . key
 //   output  = input + sigma * conv1x1(sum of weights * value)
-// sigma starts at 0: the layer starts as the identity.
+// sigma is initially 0, so that the layer starts as the identity.
 //
 // Tensors: theta, phi, g, o (1x1 convolutions: queries, keys, values, output),
 // sigma [1].
@@ -27,10 +27,10 @@ class SelfAttention : public Layer {
  public:
   static constexpr int64_t kChannelDivisor = 8;
 
-  // `channels` is a multiple of kChannelDivisor.
+  // `channels` must be a multiple of kChannelDivisor.
   explicit SelfAttention(int64_t channels, const LayerStyle& style = {});
 
-  // NCHW, height and width even; keeps its shape.
+  // Keeps the shape. Height and width must be even.
   at::Tensor forward(const at::Tensor& input_NCHW, ForwardMode mode) override;
 
  private:

@@ -9,8 +9,7 @@
 namespace gandem {
 namespace {
 
-// First value of a vector until initialization draws it: a frozen pass must
-// never divide by 0.
+// Returns the initial vector, not 0, since frozen passes divide by sigma.
 at::Tensor ConstantUnitVector(int64_t size) {
   return torch::full({size}, 1.0 / std::sqrt(static_cast<double>(size)));
 }
@@ -30,8 +29,8 @@ at::Tensor SpectralNorm::Normalize(const at::Tensor& weight, ForwardMode mode) {
   // 16-bit vectors would not stay unit vectors (traps.md 3).
   const FullPrecision full_precision;
   const at::Tensor matrix = AsMatrix(weight);
-  // Never the buffers themselves: a later forward before this one's backward
-  // would overwrite what autograd has saved (traps.md 3).
+  // Copies of the buffers: a later forward pass before this backward pass would
+  // overwrite tensors saved by autograd (traps.md 3).
   at::Tensor u;
   at::Tensor v;
   {

@@ -62,8 +62,8 @@ at::Tensor Conv2d::forward(const at::Tensor& input, ForwardMode mode) {
                              .groups = options_.groups});
 }
 
-// The weight is [in, out, height, width], and its matrix has a row for each
-// output (traps.md 12).
+// The weight is [in, out, height, width]; matrix rows are outputs (traps.md
+// 12).
 ConvTranspose2d::ConvTranspose2d(const ConvOptions& options)
     : WeightedLayer({options.in_channels, options.out_channels, options.kernel,
                      options.kernel},

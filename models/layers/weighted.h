@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Layers with a weight: fully connected, embedding, convolution, transposed
-// convolution.
-// With spectral norm they compute with weight / sigma; the parameter is always
-// the raw weight. Tensors and names are those of torch.nn, plus spectral norm's
-// buffers.
+// convolution. With spectral norm they compute with weight / sigma; the
+// parameter is always the raw weight. Tensors are named as in torch.nn, plus
+// the buffers of spectral norm.
 //
 //   Conv2d({.in_channels = 3, .out_channels = 64, .kernel = 4, .stride = 2,
 //           .padding = 1, .bias = false});
@@ -22,14 +21,14 @@ namespace gandem {
 
 class WeightedLayer : public Layer {
  public:
-  // SpectralNorm::Iterate, if there is one.
+  // Calls SpectralNorm::Iterate, if there is spectral norm.
   void IterateSpectralNorm(int times);
 
  protected:
   WeightedLayer(at::IntArrayRef weight_shape, int64_t row_dim, bool bias,
                 bool spectral_norm, double spectral_norm_eps);
 
-  // The weight that the forward pass multiplies by.
+  // Returns the weight used in the forward pass.
   at::Tensor EffectiveWeight(ForwardMode mode);
   const at::Tensor& bias() const { return bias_; }  // undefined: none
 
@@ -50,7 +49,7 @@ class Linear : public WeightedLayer {
     double init_gain = 1;
   };
   explicit Linear(const Options& options);
-  // NI -> NO
+  // Maps [N, in_features] to [N, out_features].
   at::Tensor forward(const at::Tensor& input, ForwardMode mode) override;
   double init_gain() const override { return init_gain_; }
 
@@ -58,7 +57,7 @@ class Linear : public WeightedLayer {
   const double init_gain_;
 };
 
-// A row of the weight [classes, dim] for each label.
+// Maps labels to rows of the weight [classes, dim].
 class Embedding : public WeightedLayer {
  public:
   struct Options {
@@ -66,12 +65,11 @@ class Embedding : public WeightedLayer {
     int64_t dim = 0;          // required, >= 1
     bool spectral_norm = false;
     double spectral_norm_eps = 1e-12;
-    bool starts_at_zero = false;  // whatever the network's initialization
+    bool starts_at_zero = false;  // regardless of the network's initialization
   };
   explicit Embedding(const Options& options);
-  // int64 N -> ND
   at::Tensor forward(const at::Tensor& labels_N, ForwardMode mode) override;
-  // All rows: [classes, dim]. In place of forward: each counts as a pass.
+  // Returns all rows, [classes, dim]. Counts as a forward pass.
   at::Tensor Table(ForwardMode mode) { return EffectiveWeight(mode); }
   bool starts_at_zero() const { return options_.starts_at_zero; }
 
@@ -85,9 +83,9 @@ struct ConvOptions {
   int64_t kernel = 0;        // required, >= 1; height and width
   int64_t stride = 1;
   int64_t padding = 0;
-  // Transposed: rows and columns that are added at the end.
+  // Transposed only: rows and columns added at the end.
   int64_t output_padding = 0;
-  // Conv2d only: output channels see input channels of their own group.
+  // Conv2d only: output channels depend on input channels of the same group.
   int64_t groups = 1;
   bool bias = true;
   bool spectral_norm = false;

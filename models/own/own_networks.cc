@@ -63,7 +63,7 @@ bool IsBatchNorm(const torch::nn::Module& module) {
          dynamic_cast<const torch::nn::BatchNorm3dImpl*>(&module) != nullptr;
 }
 
-// Puts the buffers back that a pass in between has changed.
+// Restores buffers changed by a pass.
 class KeptBuffers {
  public:
   explicit KeptBuffers(const torch::nn::Module& network) {
@@ -79,9 +79,9 @@ class KeptBuffers {
     }
   }
 
-  // Batch norm keeps its averages for a backward pass that does not read them
-  // where it trains: they change without LibTorch being told. Others are not
-  // for us to know, and a backward pass that needs them has to fail.
+  // Bypasses LibTorch's version check only for batch norm, whose training
+  // backward pass does not read its averages. For other buffers, a backward
+  // pass that needs the changed values must fail.
   void PutBack() const {
     const torch::NoGradGuard no_grad;
     for (const Kept& kept : kept_) {
@@ -132,7 +132,7 @@ void CheckNetworkMade(const torch::nn::Module* made, const std::string& name) {
   }
 }
 
-// The code that both roles' networks share. `Base` is gandem's Generator or
+// Common code of both roles' networks. `Base` is gandem's Generator or
 // Discriminator, `Own` is the user's.
 template <typename Base, typename Own>
 class AdaptedNetwork : public Base, public DrawsFirstValues {
@@ -210,7 +210,7 @@ class AdaptedDiscriminator
         "networks '", networks(), "': the discriminator's logits are ",
         logits.defined() ? logits.sizes() : at::IntArrayRef(), ", for ",
         images_NCHW.size(0), " images; their number comes first");
-    // [N, 1] is a logit an image, too.
+    // [N, 1] is also one logit per image.
     return {.logits = logits.dim() == 2 && logits.size(1) == 1
                           ? logits.squeeze(1)
                           : logits};

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Networks of a user's own worker program (gandem/own_networks.h), as the rest
-// of gandem knows networks: forward modes become train() and buffers that are
-// put back, first values those of a constructor whose draws are seeded.
+// Adapts networks of a user's own worker program (gandem/own_networks.h):
+// forward modes become train() and restored buffers, and initial values are
+// those of the constructor with seeded draws. Network names are set once per
+// process, before networks are made.
 //
-// The names are the process's, given once before there is a network.
-//
-// Owner: the registry. Thread safety: SetOwnNetworks before threads start, then
-// any thread; a network as models/network.h says.
-// Errors: Status for names; Torch exceptions for what a network returns that
-// its role cannot use.
+// Owner: the registry. Thread safety: SetOwnNetworks before threads start,
+// everything else from any thread; networks as in models/network.h. Errors:
+// Status for names; Torch exceptions for results that a role cannot use.
 #pragma once
 
 #include <memory>
@@ -25,11 +23,11 @@ namespace gandem {
 
 class OwnConfig;  // proto/config.proto
 
-//   INVALID_ARGUMENT     a name is empty or stands twice.
+//   INVALID_ARGUMENT  a name is empty or duplicate.
 absl::Status SetOwnNetworks(std::vector<OwnNetworks> networks);
 
-//   INVALID_ARGUMENT  this program has no networks of that name; says which it
-//                     has, or how to start one that has some.
+//   INVALID_ARGUMENT  this program has no networks of that name; lists the
+//                     names, or says how to start a program with networks.
 absl::StatusOr<std::shared_ptr<Generator>> MakeOwnGenerator(
     const OwnConfig& config, const DataShape& data);
 absl::StatusOr<std::shared_ptr<Discriminator>> MakeOwnDiscriminator(

@@ -52,7 +52,7 @@ class Initializer {
                     at::Tensor& parameter) {
     const auto own = module.named_parameters(/*recurse=*/false);
     const at::Tensor* const weight = own.find("weight");
-    if (weight != nullptr && weight->dim() == 1) {  // of normalization
+    if (weight != nullptr && weight->dim() == 1) {  // normalization
       parameter.fill_(name == "weight" ? 1 : 0);
       if (name == "weight" && init_ == WeightInit::kNormal) {
         parameter.add_(Normal(parameter.sizes()), kNormalStddev);
@@ -133,14 +133,14 @@ class Initializer {
     });
   }
 
-  // Fans of a transposed convolution are those of its gradient: the same sum.
+  // For transposed convolutions fan in and fan out are swapped: the same sum.
   at::Tensor Glorot(const at::Tensor& weight) {
     const int64_t fans = FanIn(weight) + weight.select(1, 0).numel();
     return Uniform(weight.sizes(), std::sqrt(6.0 / static_cast<double>(fans)));
   }
 
-  // Orthonormal rows or columns, whichever are fewer, of the weight as a matrix
-  // [size(0), rest] (Saxe, McClelland and Ganguli 2014), as PyTorch does it.
+  // Returns orthonormal rows or columns, whichever are fewer, of the matrix
+  // [size(0), rest] (Saxe, McClelland and Ganguli 2014), as PyTorch does.
   at::Tensor Orthogonal(at::IntArrayRef shape) {
     const at::Tensor matrix = Normal(shape).flatten(1);
     const bool wide = matrix.size(0) < matrix.size(1);
@@ -170,11 +170,11 @@ class Initializer {
 
   const WeightInit init_;
   const uint64_t seed_;
-  uint64_t tensor_;  // number of the next one
+  uint64_t tensor_;  // number of the next tensor
 };
 
-// Returns whether the network has drawn its own first values. Its seed is the
-// draw of tensor number `first_tensor`, the only draw of gandem's.
+// Lets the network draw its own initial values, if it does, with a seed drawn
+// as tensor number `first_tensor`. Returns whether it does.
 template <typename Network>
 bool DrawsItself(Network& network, uint64_t seed, uint64_t first_tensor) {
   auto* const own = dynamic_cast<DrawsFirstValues*>(&network);

@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// First values of a network's parameters and spectral-norm vectors. They depend
-// on the seed, the role and the tensor's place only, by keyed draws
-// (design.md section 5): with n the number of the tensor among those that are
-// drawn or set, parameters and spectral-norm vectors in registration order, row
-// i of a generator's tensor comes from the stream (seed, kInit, n, i), and of a
+// Draws the initial values of a network's parameters and spectral-norm vectors,
+// which depend only on the seed, the role and the tensor's place (keyed draws,
+// design.md section 5). With n the number of the tensor among all tensors that
+// are drawn or set, parameters and spectral-norm vectors in registration order,
+// row i of a generator's tensor comes from the stream (seed, kInit, n, i), of a
 // discriminator's from (seed, kInit, 2^32 + n, i).
 //
-// The family chooses the values (WeightInit in family.h): fans count a weight
-// as [size(0), rest], orthogonal means orthonormal rows or columns of that
-// matrix, biases are 0 unless said, normalization starts with weight 1 and bias
-// 0. A one-dimensional weight belongs to normalization.
+// The family chooses the distribution (WeightInit in family.h). Fans treat a
+// weight as [size(0), rest]; orthogonal means orthonormal rows or columns of
+// that matrix. Biases are 0 unless stated otherwise; normalization starts with
+// weight 1 and bias 0. A one-dimensional weight belongs to normalization.
 //
-// Spectral norm's u and v are random unit vectors, then iterated 15 times as in
-// torch.nn.utils.parametrizations: where lag >= 1 the first critic is phi_0,
-// frozen, and with random vectors its gradients are off by orders of magnitude.
-// Batch norm's running mean and variance are 0 and 1. Dropout's mask_key,
-// the noise_key and noise_const of noise inputs, and the mixing_key of mixed
-// styles are drawn and count among the tensors.
+// Spectral norm's u and v are random unit vectors, iterated 15 times as in
+// torch.nn.utils.parametrizations: with lag >= 1 the first critic is the frozen
+// phi_0, whose gradients would otherwise be wrong by orders of magnitude. Batch
+// norm's running mean and variance are 0 and 1. Dropout's mask_key, the
+// noise_key and noise_const of noise inputs, and the mixing_key of mixed styles
+// are drawn and count as tensors.
 //
-// Networks of the user's own have the values of their constructor, whose draws
-// are LibTorch's from a seed of (seed, kInit, n, 0), n that of the first
-// tensor.
+// User networks keep the values of their constructor, which LibTorch draws with
+// a seed from (seed, kInit, n, 0), where n is the number of the first tensor.
 //
 // Thread safety: one thread per network. Errors: Torch exceptions.
 #pragma once
@@ -34,8 +33,8 @@ namespace gandem {
 
 class NetworkConfig;  // proto/config.proto
 
-// `config` is the config that the registry made the network from. Draws are in
-// double, so float32 and float64 networks get the same values up to rounding.
+// `config` must be the config that the network was made from. Draws are double,
+// so that float32 and float64 networks get equal values up to rounding.
 void InitializeParameters(Generator& generator, const NetworkConfig& config,
                           uint64_t seed);
 void InitializeParameters(Discriminator& discriminator,

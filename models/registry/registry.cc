@@ -18,8 +18,8 @@
 
 namespace gandem {
 
-// One line for each family, in the order of NetworkConfig's fields. Mlp stands
-// for the function MlpFamily of mlp.cc.
+// One line per family, in the order of NetworkConfig's fields. Mlp means the
+// function MlpFamily of mlp.cc.
 #define GANDEM_NETWORK_FAMILIES(FAMILY) \
   FAMILY(Mlp)                           \
   FAMILY(Dcgan)                         \

@@ -2,13 +2,16 @@
 //
 // Makes networks from a NetworkConfig, on the CPU in float32. Parameters are
 // constants until InitializeParameters (initialize.h) or a checkpoint sets
-// them. A second call makes the twin that a critic or an average needs.
+// them. Further calls make copies for critics and averages.
 //
 // Owner: the caller. Thread safety: any thread.
-// Errors: INVALID_ARGUMENT lists every field that is out of range, or says that
-// the family is missing, does not make images of this size or wants labels.
-// FAILED_PRECONDITION: it is `python`, and this program has no NetworkHost
-// (models/families/network_host.h). Exceptions of that are not caught.
+// Errors:
+//   INVALID_ARGUMENT     lists every field that is out of range, or says that
+//                        the family is missing, does not support the image size
+//                        or requires labels.
+//   FAILED_PRECONDITION  the family is `python`, and this program has no
+//                        NetworkHost (models/families/network_host.h), whose
+//                        exceptions are not caught.
 #pragma once
 
 #include <memory>
@@ -23,10 +26,10 @@ namespace gandem {
 
 class NetworkConfig;  // proto/config.proto
 
-// All families in the order of NetworkConfig's fields, without `own`.
+// Returns all families except `own`, in the order of NetworkConfig's fields.
 std::span<const NetworkFamily> AllFamilies();
 
-// Null: `config` has no family, or networks of the user's own
+// Returns null if `config` has no family, or user networks
 // (models/own/own_networks.h).
 const NetworkFamily* FamilyOf(const NetworkConfig& config);
 

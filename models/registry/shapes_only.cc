@@ -13,10 +13,10 @@
 namespace gandem {
 namespace {
 
-// LibTorch has the key for this very purpose, and no kernel of its own for it.
+// LibTorch's key for this purpose, without kernels of its own.
 constexpr c10::DispatchKey kShapesOnlyKey = c10::DispatchKey::DeferredInit;
 
-// Calls the operator with the meta device where it takes a device.
+// Calls the operator with the meta device for device arguments.
 void CallOnMeta(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const auto& arguments = op.schema().arguments();
   const size_t first = stack->size() - arguments.size();
@@ -29,7 +29,7 @@ void CallOnMeta(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   op.callBoxed(stack);
 }
 
-// Operators whose shapes LibTorch computes in Python only, as far as evaluating
+// Operators whose shapes LibTorch computes only in Python, as far as evaluating
 // passes of gandem's networks need them.
 at::Tensor ConvolutionShape(const at::Tensor& input, const at::Tensor& weight,
                             const std::optional<at::Tensor>& /*bias*/,
@@ -75,8 +75,8 @@ at::Tensor IndexSelectShape(const at::Tensor& from, int64_t dim,
   return from.new_empty(shape);
 }
 
-// For good, when they are first needed: a program with Python in it has kernels
-// of its own for some of them.
+// Registers kernels permanently on first use: a program with Python has kernels
+// of its own for some operators.
 void RegisterKernels() {
   static torch::Library& mode =
       *new torch::Library(MAKE_TORCH_LIBRARY_IMPL(_, DeferredInit));

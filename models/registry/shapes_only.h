@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Networks without values, for code that only counts parameters and operations.
-// Tensors that are created while a ShapesOnly lives are on LibTorch's meta
-// device: they have shapes and types but no memory, and a pass over them
-// computes shapes only.
+// Makes networks without values, to count parameters and operations. Tensors
+// created in the scope of a ShapesOnly are on LibTorch's meta device: they have
+// shapes and types but no memory, and passes compute only shapes.
 //
 //   const auto generator = [&] {
 //     const ShapesOnly shapes;
 //     return MakeGenerator(config, data);
 //   }();
 //
-// For networks of gandem's own families. Networks of users may read values in
-// their constructors, which tensors without memory refuse.
+// For gandem's own families only. User networks may read values in their
+// constructors, which fails without memory.
 //
-// Owner: a scope. Thread safety: changes the calling thread only.
+// Owner: a scope. Thread safety: affects only the calling thread.
 #pragma once
 
 #include <c10/core/impl/LocalDispatchKeySet.h>

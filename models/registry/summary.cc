@@ -21,17 +21,16 @@ using Shape = std::vector<int64_t>;
 
 enum class Cost {
   kNone,
-  kOfOutputs,  // each output is a product with a row of the weight
+  kOfOutputs,  // each output is a product with a weight row
   kOfInputs,   // each input is
 };
 
-// An operator that computes a layer: where its arguments are.
+// Positions of the arguments of an operator that computes a layer.
 struct LayerOperator {
   const char* name;
   Cost cost;
-  size_t parameter;  // one by which the module is known
-  size_t fallback;   // another, for layers that have no such parameter, or
-                     // compute it
+  size_t parameter;  // identifies the module
+  size_t fallback;   // if a layer lacks or computes `parameter`
 };
 constexpr LayerOperator kLayerOperators[] = {
     {"aten::conv1d", Cost::kOfOutputs, 1, 2},
@@ -75,12 +74,11 @@ int64_t MultiplyAdds(Cost cost, const at::Tensor& input,
   return 0;
 }
 
-// The arguments of a running operator.
 struct Call : at::ObserverContext {
   std::vector<at::Tensor> tensors;
 };
 
-// Watches the operators of this thread while it lives.
+// Traces this thread's operators during its lifetime.
 class Tracer {
  public:
   explicit Tracer(const torch::nn::Module& network) {
@@ -150,7 +148,7 @@ class Tracer {
     if (name == "aten::bmm") {
       summary_.multiply_adds += output.numel() * inputs[0].size(2);
     } else if (name == kAttention) {
-      // Products of queries with keys, and of the results with values.
+      // Products of queries and keys, and of the results and values.
       summary_.multiply_adds +=
           (inputs[0].numel() + output.numel()) * inputs[1].size(-2);
     } else if (name == "aten::div" || name == "aten::to" ||
@@ -161,13 +159,13 @@ class Tracer {
     }
   }
 
-  // For spectral norm, weight norm and conversions: the layer computes with a
-  // tensor that is derived from its parameter.
+  // Handles spectral norm, weight norm and conversions, where the layer
+  // computes with a tensor derived from its parameter.
   void Derive(const at::Tensor& from, const at::Tensor& to) {
     const auto found = known_.find(StorageOf(from));
     if (found == known_.end()) return;
     known_[StorageOf(to)] = LayerSummary(found->second);
-    derived_.push_back(to);  // no other tensor gets its storage
+    derived_.push_back(to);  // keeps its storage from being reused
   }
 
   void AddLayer(const LayerOperator& op, const std::vector<at::Tensor>& inputs,
@@ -194,18 +192,16 @@ class Tracer {
 
   static thread_local Tracer* current_;  // callbacks are plain functions
 
-  // Layers by the storage of their parameters and buffers, and of tensors that
-  // are derived from these.
+  // Layers by the storage of their parameters, buffers and derived tensors.
   std::map<const void*, LayerSummary> known_;
   std::vector<at::Tensor> derived_;
-  std::vector<LayerSummary> owners_;  // modules with parameters, in their order
+  std::vector<LayerSummary> owners_;  // modules with parameters, in order
   NetworkSummary summary_;
   at::CallbackHandle handle_ = 0;
 };
 
 thread_local Tracer* Tracer::current_ = nullptr;
 
-// The device of the network: on the meta device there is nothing to compute.
 at::Device DeviceOf(const torch::nn::Module& network) {
   const std::vector<at::Tensor> parameters = network.parameters();
   return parameters.empty() ? at::Device(at::kCPU)
@@ -222,7 +218,7 @@ NetworkSummary SummarizePass(Network& network, const at::Tensor& input,
                              const DataShape& data) {
   const torch::NoGradGuard no_grad;
   Condition condition = {.images_NCHW = SampleImage(data, input.device())};
-  // A user's network takes no labels where there are no classes.
+  // User networks without classes accept no labels.
   if (data.num_classes > 0) {
     condition.labels_N = torch::zeros({1}, input.options().dtype(at::kLong));
   }

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The layers of a network and the cost of one image, found by watching the
-// operators of an evaluating pass over one image. A layer appears where it
-// runs.
+// Lists the layers of a network and the cost of one image by tracing the
+// operators of an evaluating pass. A layer appears where it runs.
 //
-//   multiply-adds  of convolutions, fully connected layers and products of
-//                  batches of matrices (attention), and nothing else: norms,
-//                  activations and spectral norm's own products are not
-//                  counted. FLOPs are twice that.
-//   activations    outputs of the layers below, 4 bytes a value: the memory
-//                  that training keeps for its backward pass, except what
-//                  some activations and residual sums add
+//   multiply-adds  of convolutions, fully connected layers and batched matrix
+//                  products (attention), without norms, activations and the
+//                  products of spectral norm. FLOPs are twice that.
+//   activations    outputs of the layers below at 4 bytes per value: the memory
+//                  that training keeps for the backward pass, except additions
+//                  by some activations and residual sums
 //
 // Owner: the caller. Thread safety: one compute thread.
 // Errors: Torch exceptions.
@@ -26,7 +24,7 @@
 namespace gandem {
 
 struct LayerSummary {
-  std::string name = {};                   // of the module
+  std::string name = {};                   // name of the module
   std::string kind = {};                   // "conv2d", "batch_norm" ...
   std::vector<int64_t> output_shape = {};  // without the batch
   int64_t parameters = 0;
@@ -35,8 +33,8 @@ struct LayerSummary {
 };
 
 struct NetworkSummary {
-  // Layers in the order in which they run, then the rest ("parameters"), which
-  // no operator of a layer works with.
+  // Layers in the order in which they run, then the remaining parameters
+  // ("parameters"), which no layer's operator uses.
   std::vector<LayerSummary> layers = {};
   int64_t parameters = 0;  // of the whole network
   int64_t buffers = 0;
@@ -44,8 +42,8 @@ struct NetworkSummary {
   int64_t activation_bytes = 0;
 };
 
-// `data` is what the network was made for. Changes no state. A network without
-// values (shapes_only.h) is enough, and costs nothing.
+// `data` is the shape that the network was made for. Changes no state. A
+// network without values (shapes_only.h) suffices and costs nothing.
 NetworkSummary Summarize(Generator& generator, const DataShape& data);
 NetworkSummary Summarize(Discriminator& discriminator, const DataShape& data);
 

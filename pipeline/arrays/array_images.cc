@@ -15,7 +15,7 @@
 namespace gandem {
 namespace {
 
-// Bytes that are read at a time where all images are hashed.
+// Bytes per read when all images are hashed.
 constexpr int64_t kHashedPiece = int64_t{1} << 22;
 
 class ArrayImages : public ImageStore {
@@ -78,8 +78,7 @@ class ArrayImages : public ImageStore {
             static_cast<size_t>(contents_.shape.NumValues())};
   }
 
-  // The pixels in the order of a decoded image: the channels of each pixel side
-  // by side.
+  // Returns the pixels with interleaved channels.
   std::vector<uint8_t> PixelsOf(absl::string_view stored) const {
     if (!contents_.has_planes) return {stored.begin(), stored.end()};
     const int64_t channels = contents_.shape.channels;

@@ -31,10 +31,10 @@ constexpr int64_t kCifarArea = kCifarSide * kCifarSide;
 constexpr int64_t kMaxCifarBytes = int64_t{1} << 30;
 
 struct CifarVersion {
-  absl::string_view folder;  // that the archive unpacks to
+  absl::string_view folder;  // name of the unpacked folder
   absl::string_view name;
-  std::array<absl::string_view, 5> files;  // of training images; "": no more
-  size_t label_bytes;  // before each image, the last one counts; 0: a pickle
+  std::array<absl::string_view, 5> files;  // training images; "": unused
+  size_t label_bytes;  // per image, the last one is used; 0: a pickle
   bool has_ten_classes;
 };
 
@@ -69,7 +69,7 @@ struct CifarFolder {
   std::string path = {};
 };
 
-// "train" alone may be anything.
+// Requires "meta" for CIFAR-100, since "train" alone may be anything.
 bool HasVersion(const std::string& folder, const CifarVersion& version) {
   return IsFile(absl::StrCat(folder, "/", version.files[0])) &&
          (version.files[0] != "train" || IsFile(folder + "/meta"));
@@ -87,7 +87,7 @@ std::optional<CifarFolder> FindCifar(const std::string& path) {
   return std::nullopt;
 }
 
-// Adds the labels of one file to `contents`, and says where its images lie.
+// Adds the labels of one file to `contents` and locates its images.
 absl::StatusOr<ArrayPart> FindRecords(absl::string_view bytes,
                                       size_t label_bytes,
                                       ArrayContents& contents) {
@@ -106,8 +106,8 @@ absl::StatusOr<ArrayPart> FindRecords(absl::string_view bytes,
                    .images = static_cast<int64_t>(bytes.size() / record_bytes)};
 }
 
-// Finds the images of a pickle. If it has the pixels in another form, the
-// result has them in memory.
+// Adds the labels of a pickle to `contents` and locates its images: in the
+// file, or in memory if they must be converted.
 absl::StatusOr<ArrayPart> FindPickled(absl::string_view pickle,
                                       ArrayContents& contents) {
   GANDEM_ASSIGN_OR_RETURN(const CifarBatch batch, ParseCifarPickle(pickle));
@@ -123,13 +123,12 @@ absl::StatusOr<ArrayPart> FindPickled(absl::string_view pickle,
   return part;
 }
 
-// A file of CIFAR: its bytes, and where they stay; a null `file`: in memory.
+// The content of a CIFAR file. `file` is null if it is only in memory.
 struct CifarBytes {
   SharedBytes bytes;
   std::shared_ptr<const RandomAccessFile> file = nullptr;
 };
 
-// `read` gives one of the version's files.
 absl::StatusOr<std::unique_ptr<ImageStore>> ReadCifar(
     const CifarVersion& version, const std::string& path,
     absl::FunctionRef<absl::StatusOr<CifarBytes>(absl::string_view)> read) {

@@ -21,7 +21,7 @@ constexpr char kImagesPart[] = "images-idx3";
 constexpr char kLabelsPart[] = "labels-idx1";
 constexpr char kTrainImages[] = "/train-images-idx3-ubyte";
 
-// `path`, or the same with .gz; empty when there is neither.
+// Returns `path` or else `path`.gz, whichever exists; otherwise "".
 std::string PlainOrGzipIdx(const std::string& path) {
   for (const std::string& candidate : {path, path + ".gz"}) {
     if (PathExists(candidate)) return candidate;
@@ -29,7 +29,8 @@ std::string PlainOrGzipIdx(const std::string& path) {
   return "";
 }
 
-// Empty: there are none. What signs a URL with a query is for one file only.
+// Returns the labels file of `images`, or "". A signed URL is valid for one
+// file only, so URLs with a query have none.
 absl::StatusOr<std::string> LabelsBeside(const std::string& images) {
   if (NamePart(images).size() < images.size()) return "";
   const size_t slash = images.rfind('/') + 1;
@@ -58,7 +59,7 @@ absl::StatusOr<std::vector<uint8_t>> ReadIdxLabels(
       " images of ", ShownUrl(images_path), ", found ", read.values.size()));
 }
 
-// `optional`: labels that cannot be used are not.
+// With `optional`, unusable labels are ignored.
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdxWith(
     const std::string& images_path, const std::string& labels_path,
     bool optional) {

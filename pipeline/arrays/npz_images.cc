@@ -33,7 +33,7 @@ absl::StatusOr<std::unique_ptr<ImageStore>> OpenNpzImages(const Location& at) {
   GANDEM_ASSIGN_OR_RETURN(const NpzReader reader, NpzReader::Open(at.path));
   const std::string path = at.Shown();
   const std::vector<std::string> names = reader.names();
-  // A second array holds labels where guided-diffusion wrote the file.
+  // Files of guided-diffusion have labels in a second array.
   const std::string name =
       reader.Has("arr_0") || names.size() != 1 ? "arr_0" : names[0];
   if (!reader.Has(name)) {

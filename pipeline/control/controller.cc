@@ -9,50 +9,45 @@
 namespace gandem {
 namespace {
 
-// Seconds without images that a run is ready for before it has seen any gap.
-// Measured: with 10 in place of 20, the first outage of 2 s and the first drop
-// to a tenth of a link of 100 Mbit/s stalled the trainer for 2.8 and 4.8 s.
+// Seconds without images to be prepared for before any gap was seen. Measured:
+// with 10 instead of 20, the first 2 s outage and the first drop of a 100
+// Mbit/s link to a tenth stalled the trainer for 2.8 and 4.8 s.
 constexpr double kUnseenGap = 20;
-// Seconds that every source may pause for. Chosen: a disk that is busy for a
-// moment. Behind a network the gaps that were seen decide.
+// Seconds of pause that any source may have, such as a busy disk (chosen). For
+// remote sources the observed gaps decide.
 constexpr double kLeastGap = 0.5;
-// Seconds. Chosen: a source that is behind for longer is too slow, and memory
-// does not make up for it.
+// Seconds (chosen). Memory cannot make up for a source that lags longer.
 constexpr double kLongestGap = 60;
-// Seconds. Chosen: four times the minute between the drops that
-// benchmarks/stalls.py plays, so that kMargin covers what fades between two.
+// Seconds. Chosen as four times the minute between drops in
+// benchmarks/stalls.py, so that kMargin covers the decay between two drops.
 constexpr double kGapHalfLife = 240;
-// Seconds. Local disks answer a read in less (measured: 0.1 ms), and a round
-// trip to another building takes more.
+// Seconds per read: local disks are faster (measured: 0.1 ms), networks slower.
 constexpr double kRemoteRead = 0.002;
 
-// Seconds. Chosen: many reads and decoded samples, and short enough to follow a
-// link.
+// Seconds (chosen): covers many reads, but follows changes of a link.
 constexpr double kHalfLife = 2;
-// Seconds of computing. Chosen: a trainer that takes more shows within 1 s.
+// Seconds of computing (chosen): higher demand is noticed within 1 s.
 constexpr double kDemandHalfLife = 2;
-// Chosen: a batch that takes this many times the usual time was a pause, such
-// as a checkpoint or an evaluation.
+// A batch that takes this multiple of the usual time contains a pause, such as
+// a checkpoint or an evaluation (chosen).
 constexpr double kPauseTimes = 10;
-// Seconds. Chosen: intervals of 0.1 s do not show faster batches.
+// Seconds (chosen): intervals of 0.1 s cannot resolve faster batches.
 constexpr double kLeastBatchSeconds = 1e-3;
 
-// Times what the mean says, for fetches, workers and gaps. Chosen: the mean
-// alone is too little half of the time.
+// Safety factor (chosen): the mean alone is too small half of the time.
 constexpr double kMargin = 1.25;
-// Seconds within which missing samples are fetched. Chosen: short against gaps,
-// long against reads.
+// Seconds in which missing samples are fetched (chosen): short compared to
+// gaps, long compared to reads.
 constexpr double kRefillSeconds = 2;
-// Seconds of demand that wait decoded, beside two batches: two intervals of the
-// controller.
+// Seconds of demand that wait decoded in addition to two batches (chosen).
 constexpr double kFinishedSeconds = 0.2;
 
-// Fetches until the demand is known, and reads until their usual time is.
-// Chosen: the trainer waits meanwhile.
+// Concurrent fetches until the demand is known, and reads until their usual
+// time is known (chosen). The trainer waits meanwhile.
 constexpr int kFirstFetches = 32;
-// Times the bandwidth-delay product, as in BBR (Cardwell et al. 2016).
+// Multiple of the bandwidth-delay product, as in BBR (Cardwell et al. 2016).
 constexpr double kInFlightGain = 2;
-// Reads. Chosen: they keep a link busy where its estimates are wrong.
+// Reads (chosen): keep a link busy when its estimates are wrong.
 constexpr double kFewestInFlight = 8;
 
 double Fading(double seconds, double half_life) {
@@ -73,9 +68,9 @@ void PipelineController::ReadTimes::Add(double read_seconds) {
   squares += read_seconds * read_seconds;
 }
 
-// Rises by more than a tenth count at once. What was a seventh too much for
-// five seconds falls by a tenth a second. Chosen: settings that swing cost
-// threads and trials.
+// Increases of more than a tenth apply at once. A value that is too large by a
+// seventh for five seconds decreases by a tenth per second. Chosen, because
+// oscillation costs threads and trials.
 int64_t PipelineController::Follower::Follow(int64_t now, double wanted,
                                              double interval_seconds) {
   const auto current = static_cast<double>(now);
@@ -92,7 +87,7 @@ int64_t PipelineController::Follower::Follow(int64_t now, double wanted,
 
 PipelineController::PipelineController(const PipelineLimits& limits)
     : limits_(limits), gap_(kUnseenGap) {
-  // The trainer waits for the first batches, so all cores are free.
+  // All cores are free, because the trainer waits for the first batches.
   setting_ = {.fetches = std::min(kFirstFetches, limits.max_fetches),
               .workers = limits.max_workers,
               .ahead = limits.least_ahead};
@@ -114,8 +109,8 @@ PipelineSetting PipelineController::Update(const PipelineSeen& seen) {
   return setting_;
 }
 
-// A trainer takes a batch at once and then computes for a while, so a batch
-// counts with the computing time up to the next one.
+// A trainer takes a batch at once and then computes, so a batch is paired with
+// the computing time until the next one.
 void PipelineController::SeeDemand(const PipelineSeen& seen) {
   open_seconds_ += std::max(0.0, seen.seconds - seen.stalled_seconds);
   if (seen.consumed == 0) return;
@@ -148,13 +143,12 @@ void PipelineController::SeeReads(const PipelineSeen& seen) {
     usual_.Add(fetch.seconds);
     ++ended;
   }
-  const double kept = std::exp(-seen.seconds);  // remembers a second
+  const double kept = std::exp(-seen.seconds);  // time constant of a second
   read_rate_ = read_rate_ * kept + (1 - kept) * ended / seen.seconds;
 }
 
-// Lindley's recursion: samples that the trainer took or would have taken, less
-// those that came. Samples that are not fetched because fewer are to be ahead
-// do not come too late.
+// Lindley's recursion: demanded samples minus fetched ones. Samples that are
+// not fetched because of a reduced read-ahead are not late.
 void PipelineController::SeeGap(const PipelineSeen& seen) {
   shortfall_ += static_cast<double>(seen.consumed - std::ssize(seen.fetches)) +
                 demand_ * seen.stalled_seconds;
@@ -171,8 +165,8 @@ double PipelineController::StoredBytes() const {
                             : static_cast<double>(limits_.sample_bytes);
 }
 
-// At most a quarter of the memory, so that most of it is for stored samples;
-// the least number of samples ahead fits in any case.
+// Returns at most a quarter of the memory, so that most of it holds stored
+// samples, but at least the minimum read-ahead.
 double PipelineController::FinishedWanted() const {
   const double wanted =
       static_cast<double>(2 * limits_.least_ahead + limits_.max_workers) +
@@ -186,7 +180,7 @@ double PipelineController::FinishedWanted() const {
 double PipelineController::SamplesInMemory() const {
   const auto sample = static_cast<double>(limits_.sample_bytes);
   const double stored = StoredBytes();
-  // A sample that is being decoded is there twice.
+  // A sample being decoded is in memory twice.
   const double room = std::max(0.0, static_cast<double>(limits_.memory_bytes) -
                                         stored * limits_.max_workers);
   if (stored >= sample) return room / stored;
@@ -194,8 +188,7 @@ double PipelineController::SamplesInMemory() const {
   return finished + (room - finished * sample) / stored;
 }
 
-// Sets `ahead` to the batch that is being put together, the fetches under way,
-// and what bridges the longest recent gap.
+// Sets `ahead` to cover the batch, running fetches and the longest gap.
 void PipelineController::SetAhead(double seconds) {
   const bool is_remote = usual_.PerRead() >= kRemoteRead;
   const double gap = std::max(kLeastGap, is_remote ? kMargin * gap_ : 0.0);
@@ -218,7 +211,7 @@ void PipelineController::SetAhead(double seconds) {
           : setting_.ahead;
 }
 
-// L = lambda W (Little 1961).
+// Sets `fetches` by Little's law, L = lambda W (Little 1961).
 void PipelineController::SetFetches(const PipelineSeen& seen) {
   const auto missing = static_cast<double>(
       setting_.ahead - limits_.least_ahead - seen.waiting - seen.fetching);
@@ -227,10 +220,9 @@ void PipelineController::SetFetches(const PipelineSeen& seen) {
   auto fetches = static_cast<double>(std::clamp<int64_t>(
       fetches_.Follow(setting_.fetches, wanted, seen.seconds), 1,
       limits_.max_fetches));
-  // A link that has become slow is shared by all that is under way, so what is
-  // needed first would come as late as what was asked for last. Single samples
-  // mostly wait for an answer, so that more of them bring more; pieces that
-  // have many samples mostly wait for the link.
+  // Concurrent reads share the bandwidth of a slow link, so too many delay the
+  // samples needed first. This limit applies only to pieces with many samples,
+  // which mostly wait for bandwidth; single samples mostly wait for latency.
   if (shares_pieces_ && usual_.reads >= kFirstFetches) {
     fetches = std::min(fetches, std::ceil(std::max(kFewestInFlight,
                                                    kInFlightGain * read_rate_ *
@@ -239,7 +231,7 @@ void PipelineController::SetFetches(const PipelineSeen& seen) {
   setting_.fetches = static_cast<int>(fetches);
 }
 
-// Utilization: the cores that decoding as fast as the trainer takes keeps busy.
+// Sets `workers` to the cores that decoding at the demanded rate keeps busy.
 void PipelineController::SetWorkers(const PipelineSeen& seen) {
   if (worked_ < 1) return;
   const double wanted = std::ceil(kMargin * demand_ * work_ / worked_);
@@ -250,7 +242,7 @@ void PipelineController::SetWorkers(const PipelineSeen& seen) {
 
 void PipelineController::WarnOfMemory() {
   const double missing = longest_gap_ * demand_ - SamplesInMemory();
-  // The length of a gap is known at its end.
+  // The length of a gap is known only at its end.
   if (warned_ || shortfall_ > 0.9 * longest_gap_ * demand_ ||
       longest_gap_ < kLeastGap || missing <= 0) {
     return;

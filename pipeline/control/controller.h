@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Decides how far the pipeline reads ahead: the number of concurrent fetches,
-// of threads that decode, and of samples that wait. Pure arithmetic on what was
-// measured in the last interval; prefetcher.h carries the decisions out.
+// decoding threads and buffered samples. Pure arithmetic on measurements of the
+// last interval; prefetcher.h applies the decisions.
 //
-// The controller minimizes the time that the trainer loses, either by waiting
-// for images or to threads that decode on cores that it needs. It does not try
-// to fill memory. The content of a sample never depends on it.
+// Minimizes the time that the trainer loses, either by waiting for images or by
+// sharing its cores with decoding threads. Samples do not depend on it.
 //
-// Owner: the prefetcher. Thread safety: none; its owner's lock.
+// Owner: the prefetcher. Thread safety: none; guarded by the owner's lock.
 #pragma once
 
 #include <cstdint>
@@ -18,69 +17,65 @@
 
 namespace gandem {
 
-// The limits of a run, which never change.
 struct PipelineLimits {
-  int64_t memory_bytes = 0;  // > 0: for all samples that wait, in any state
+  int64_t memory_bytes = 0;  // > 0: memory for all buffered samples
   int max_fetches = 64;
   int max_workers = 1;       // cores that the trainer leaves free, at least 1
-  int64_t least_ahead = 1;   // samples: the batches to be ahead at least
+  int64_t least_ahead = 1;   // minimum read-ahead, in samples
   int64_t sample_bytes = 1;  // size of a decoded sample
 };
 
 struct FetchSeen {
   double seconds = 0;  // duration of the fetch
   int64_t bytes = 0;
-  bool at_hand = false;  // an earlier fetch had brought its piece of a file
+  bool at_hand = false;  // its piece of the file was cached already
 };
 
-// Measurements of the interval that ended now.
+// Measurements of the last interval.
 struct PipelineSeen {
   double seconds = 0;                   // length of the interval, > 0
-  int64_t consumed = 0;                 // samples that the trainer took
+  int64_t consumed = 0;                 // samples taken by the trainer
   double stalled_seconds = 0;           // waiting time of the trainer
-  std::vector<FetchSeen> fetches = {};  // fetches that ended in the interval
-  int64_t fetching = 0;                 // fetches under way at its end
-  int64_t finished = 0;     // samples that were decoded in the interval
-  double work_seconds = 0;  // processor time that decoding them took
-  int64_t waiting = 0;      // samples, fetched or finished, at its end
+  std::vector<FetchSeen> fetches = {};  // fetches that ended
+  int64_t fetching = 0;                 // running fetches at the interval's end
+  int64_t finished = 0;                 // samples decoded in the interval
+  double work_seconds = 0;              // processor time spent on decoding
+  int64_t waiting = 0;  // buffered samples at the interval's end
 };
 
 struct PipelineSetting {
-  int fetches = 1;    // at once
-  int workers = 1;    // threads that decode
-  int64_t ahead = 1;  // samples between the last that was taken and the last
-                      // that is fetched
-  // The next samples, of these, that may be decoded; those behind them stay as
-  // they are stored where that is smaller.
+  int fetches = 1;    // concurrent fetches
+  int workers = 1;    // decoding threads
+  int64_t ahead = 1;  // from the last taken to the last fetched sample
+  // Number of upcoming samples to decode; later ones wait in the smaller form.
   int64_t finished_ahead = 1;
 
   friend bool operator==(const PipelineSetting&,
                          const PipelineSetting&) = default;
 };
 
-// docs/prefetch.md explains the rules and names their sources: Little's law for
-// fetches (Little 1961), utilization for workers, Lindley's recursion (Lindley
-// 1952) for how far ahead.
+// Uses Little's law (1961) for fetches, utilization for workers, Lindley's
+// recursion (1952) for the read-ahead (docs/prefetch.md).
 class PipelineController {
  public:
   explicit PipelineController(const PipelineLimits& limits);
 
-  // Call about ten times a second with what was measured since the last call.
+  // Must be called about ten times a second.
   PipelineSetting Update(const PipelineSeen& seen);
 
   const PipelineSetting& setting() const { return setting_; }
-  // The reasons for the setting in one line, for timelines.
+  // Explains the setting in one line, for timelines.
   std::string WhyText() const;
-  // The warning that the longest gap of the source is longer than
-  // data.memory_bytes can bridge. Not empty once.
+  // Returns the warning, once, that data.memory_bytes is too small to bridge
+  // the longest gap of the source; otherwise "".
   std::string TakeWarning() { return std::exchange(warning_, ""); }
 
  private:
-  // Sums over recent reads. A sample that was at hand took almost no time, so a
-  // mean per sample differs from one per read.
+  // Sums over recent reads. One read can bring several samples, so means per
+  // sample and per read differ.
   struct ReadTimes {
     double samples = 0;
-    double bytes = 0;  // bytes of these samples
+    double bytes = 0;
     double reads = 0;
     double seconds = 0;
     double squares = 0;  // sum of the squared seconds
@@ -89,19 +84,18 @@ class PipelineController {
     void Add(double read_seconds);
     double PerSample() const { return samples > 0 ? seconds / samples : 0; }
     double PerRead() const { return reads > 0 ? seconds / reads : 0; }
-    // Mean duration of a read that is under way at a random moment: long reads
-    // are met more often.
+    // Returns the expected duration of the read that is running at a random
+    // moment. Long reads are more likely to be running.
     double UnderWay() const { return seconds > 0 ? squares / seconds : 0; }
   };
 
-  // A number that rises at once and falls slowly, after it was too large for a
-  // while.
+  // A number that rises at once and falls after being too large for a while.
   class Follower {
    public:
     int64_t Follow(int64_t now, double wanted, double interval_seconds);
 
    private:
-    double less_for_ = 0;  // seconds for which less was wanted
+    double less_for_ = 0;  // seconds for which a smaller value sufficed
   };
 
   void SeeDemand(const PipelineSeen& seen);
@@ -121,26 +115,25 @@ class PipelineController {
   Follower fetches_;
   Follower workers_;
 
-  // Samples a second that the trainer would take if it never waited; 0: not
-  // known yet.
+  // Samples per second that a never waiting trainer takes; 0: not yet known.
   double demand_ = 0;
   double open_samples_ = 0;  // samples of the newest batch
-  double open_seconds_ = 0;  // computing time on it so far
-  double taken_ = 0;         // faded sums of both over earlier batches
+  double open_seconds_ = 0;  // computing time spent on it so far
+  double taken_ = 0;         // decayed sums of both over earlier batches
   double computed_ = 0;
 
   ReadTimes recent_;
   ReadTimes usual_;             // over minutes
-  double read_rate_ = 0;        // reads that end, a second
-  bool shares_pieces_ = false;  // one read brings many samples
+  double read_rate_ = 0;        // completed reads per second
+  bool shares_pieces_ = false;  // one read brings several samples
 
-  double shortfall_ = 0;    // samples that came too late, not made up for yet
-  double unwanted_ = 0;     // samples fewer to be ahead since, so not too late
-  double gap_ = 0;          // seconds to be ready for; fades
-  double longest_gap_ = 0;  // seconds, of all that were seen
+  double shortfall_ = 0;    // late samples that are not made up for yet
+  double unwanted_ = 0;     // reduction of the read-ahead since; not late
+  double gap_ = 0;          // seconds to be prepared for; decays
+  double longest_gap_ = 0;  // seconds
 
-  double work_ = 0;    // processor seconds, and
-  double worked_ = 0;  // the samples that they decoded; both fade
+  double work_ = 0;    // processor seconds; decays
+  double worked_ = 0;  // samples decoded in work_; decays
   bool warned_ = false;
   std::string warning_;
 };

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measurements of reading ahead: by intervals for the controller, and from one
-// record of metrics to the next.
+// Measures the read-ahead: per interval and between metric records.
 //
-// Owner: prefetcher.h. Thread safety: none; its owner's lock.
+// Owner: prefetcher.h. Thread safety: none; guarded by the owner's lock.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +13,16 @@
 
 namespace gandem {
 
-// Measurements since the previous call of TakeStats.
+// Measurements since the previous TakeStats().
 struct FeedStats {
   double seconds = 0;
   int64_t finished = 0;  // samples
   double work_seconds = 0;
-  int64_t stored_bytes = 0;  // bytes that were fetched
-  // Time that the trainer waited: for samples to be fetched, and for fetched
-  // samples to be finished.
+  int64_t stored_bytes = 0;  // fetched bytes
+  // Time that the trainer waited for fetching, and then for finishing.
   double fetch_stall_seconds = 0;
   double finish_stall_seconds = 0;
-  // Now.
+  // Current state.
   int64_t waiting = 0;
   PipelineSetting setting = {};
 };
@@ -49,8 +47,8 @@ class FeedMeter {
     stats_.finished += samples;
     stats_.work_seconds += work_seconds;
   }
-  // The trainer waited in [begin, end); until `fetched` for fetches. A wait
-  // that began before the interval's end counts in full in the next.
+  // Records that the trainer waited in [begin, end), for fetches until
+  // `fetched`. A wait counts in the interval in which it ends.
   void Stalled(absl::Time begin, absl::Time fetched, absl::Time end) {
     seen_.stalled_seconds += absl::ToDoubleSeconds(end - begin);
     stats_.fetch_stall_seconds += absl::ToDoubleSeconds(fetched - begin);
@@ -59,15 +57,15 @@ class FeedMeter {
   void Consumed(int64_t samples) { seen_.consumed += samples; }
 
   absl::Time interval_begin() const { return interval_begin_; }
-  // Returns the interval without the number of waiting samples, and begins the
-  // next one.
+  // Returns the measurements of the interval, except the number of waiting
+  // samples, and begins the next interval.
   PipelineSeen EndInterval(absl::Time now) {
     seen_.seconds = absl::ToDoubleSeconds(now - interval_begin_);
     interval_begin_ = now;
     const int64_t fetching = seen_.fetching;
     return std::exchange(seen_, PipelineSeen{.fetching = fetching});
   }
-  // Returns the measurements without those of the current state.
+  // Returns all measurements except the current state.
   FeedStats TakeStats(absl::Time now) {
     stats_.seconds = absl::ToDoubleSeconds(now - stats_begin_);
     stats_begin_ = now;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Buffers of one size for finished samples, in pages of their own. One that
-// nobody has any more is kept for the next batch: the pages of a new one of 50
-// MB cost as much time as decoding into it.
+// Reusable, page-aligned buffers of one size for finished samples: page faults
+// of a new 50 MB buffer cost as much time as decoding into it.
 //
-// Owner: a sample board; buffers may outlive it.
-// Thread safety: buffers may be given up in any thread, else none.
+// Owner: a sample board; buffers may outlive the PixelBuffers. Thread safety:
+// buffers may be released in any thread; otherwise none.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +22,7 @@ class PixelBuffers {
   explicit PixelBuffers(int64_t num_values)
       : num_values_(static_cast<size_t>(num_values)) {}
 
-  // Aligned to a page; its values are anything.
+  // Returns a page-aligned buffer with arbitrary contents.
   std::shared_ptr<float> Take() {
     Pages<float> buffer = spare_->Take();
     if (buffer == nullptr) buffer = MakePages<float>(num_values_);

@@ -23,8 +23,7 @@ namespace {
 
 constexpr absl::Duration kUpdateInterval = absl::Milliseconds(100);
 
-// Memory for waiting samples: the trainer has a batch, and the memory of the
-// batch before it is kept.
+// Returns the memory for samples, without the trainer's and the spare batch.
 int64_t BytesToWait(const Prefetcher::Options& options, int64_t sample_values) {
   const int64_t batch = options.StepImages() * sample_values *
                         static_cast<int64_t>(sizeof(float));
@@ -42,7 +41,6 @@ PipelineLimits LimitsFor(const Prefetcher::Options& options,
   };
 }
 
-// Processor time of the calling thread.
 double ThreadSeconds() {
   timespec time = {};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -98,7 +96,7 @@ Prefetcher::Prefetcher(std::shared_ptr<const Dataset> dataset,
 
 Prefetcher::~Prefetcher() {
   Close(absl::CancelledError("the prefetcher is gone"));
-  // A thread of one may be starting some of the other.
+  // A thread of one crew may be starting threads of the other.
   fetchers_.Join();
   finishers_.Join();
 }
@@ -109,8 +107,6 @@ void Prefetcher::Close(absl::Status reason) {
   absl::MutexLock lock(&mu_);
   if (closed_.ok()) closed_ = std::move(reason);
 }
-
-// --- Fetching ---
 
 bool Prefetcher::FetcherWakes() const {
   return !closed_.ok() || board_.CanFetch();
@@ -151,12 +147,10 @@ void Prefetcher::Fetch(const FetchWork& work) {
   const bool had_begun = board_.has_begun();
   meter_.FetchEnded(work.began, now, bytes, pieces.were_at_hand());
   board_.EndFetch(work.position, std::move(stored), now);
-  // The first sample is here: apply the setting that waited for it.
+  // The sample size is now known: apply the deferred setting.
   if (!had_begun) Apply(board_.in_memory() ? InMemory() : setting_);
   Update(now);
 }
-
-// --- Finishing ---
 
 bool Prefetcher::FinisherWakes() const {
   return !closed_.ok() || (finishing_ < setting_.workers && board_.CanFinish());
@@ -212,8 +206,6 @@ void Prefetcher::Finish(SampleBoard::Work work) {
   Update(options_.clock->Now());
 }
 
-// --- Taking ---
-
 bool Prefetcher::TakerWakes() const {
   return !closed_.ok() || board_.CanTake();
 }
@@ -251,8 +243,7 @@ std::optional<absl::StatusOr<RealBatch>> Prefetcher::TakeUntil(
     const absl::Status failure =
         Annotate(batch.status(),
                  absl::StrCat("real images of discriminator step ", step));
-    // The failure of a read is final. The caller would call again after a
-    // DEADLINE_EXCEEDED.
+    // Final, although the caller would retry after DEADLINE_EXCEEDED.
     return absl::IsDeadlineExceeded(failure)
                ? absl::UnavailableError(failure.message())
                : failure;
@@ -268,8 +259,6 @@ std::optional<absl::StatusOr<RealBatch>> Prefetcher::TakeUntil(
       .pixels = SharedBytes(std::move(batch->pixels), std::as_bytes(values)),
       .labels = std::move(batch->labels)};
 }
-
-// --- Control ---
 
 void Prefetcher::Update(absl::Time now) {
   if (now - meter_.interval_begin() < kUpdateInterval) return;
@@ -306,8 +295,7 @@ void Prefetcher::Apply(const PipelineSetting& setting) {
   setting_ = setting;
   setting_.workers = std::clamp(setting.workers, 1, options_.max_workers);
   board_.Set(setting);
-  // The first sample shows how many threads are needed. Until then, one of each
-  // kind runs.
+  // One thread of each kind until the first sample shows how many are needed.
   const bool begun = board_.has_begun();
   fetchers_.Want(begun ? std::min(setting.fetches, options_.max_fetches) : 1);
   finishers_.Want(begun ? setting_.workers : 1);

@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the real images of the coming discriminator steps in the background:
-// threads that wait for stored samples, and threads that finish these right
-// into their batch. How many, and how far ahead, is PipelineController's
-// choice, every 100 ms; a dataset in memory has all threads that it may. What
-// is delivered depends on the dataset, seed and batch size alone, not on that
-// nor on timing (design.md section 5).
+// Reads the real images of upcoming discriminator steps in the background.
+// Fetching threads wait for stored samples; finishing threads decode them
+// directly into their batch. PipelineController chooses the number of threads
+// and the read-ahead every 100 ms. The delivered images depend only on the
+// dataset, seed and batch size (design.md section 5).
 //
-// Threads that finish run at a lower priority than the trainer. Without work
-// all wait; nothing is polled, but by a trainer that waits in Next. A dataset
-// in memory (its Fetch gives nothing) has no threads that fetch.
+// Finishing threads have a lower priority than the trainer. Idle threads block;
+// only a trainer that waits in Next polls. A dataset in memory needs no
+// fetching threads and uses all permitted finishing threads.
 //
-// Owner: a discriminator worker's run epoch; it outlives the call of Next. Its
-// end waits for the fetches that are under way: their deadlines are the
-// dataset's.
-// Thread safety: Next from one thread, all else from any.
+// Owner: a discriminator worker's run epoch; outlives calls of Next. The
+// destructor waits for running fetches, which the dataset's deadlines limit.
+// Thread safety: Next from one thread, everything else from any thread.
 // Errors of Next:
-//   DEADLINE_EXCEEDED  nothing was ready in time; nothing changed.
-//   the first failure of the dataset, in the order of samples, or Close()'s
-//   reason, once the batches from before have been taken; sticky. A deadline
-//   that a read of the dataset has passed is UNAVAILABLE.
+//   DEADLINE_EXCEEDED  no batch was ready in time; nothing changed.
+//   otherwise the dataset's first failure in sample order, or the reason given
+//   to Close(), after all earlier batches; sticky. A deadline passed inside the
+//   dataset becomes UNAVAILABLE.
 #pragma once
 
 #include <atomic>
@@ -45,7 +43,7 @@
 
 namespace gandem {
 
-// The real images of a step that Options describe.
+// Real images of one step on this rank.
 struct RealBatch {
   int64_t step = 0;         // u, counted from the start of the run
   int64_t first_image = 0;  // within the step's first batch
@@ -61,29 +59,27 @@ class Prefetcher {
     int64_t first_step = 0;  // >= 0; the steps follow without a gap
     int64_t batch_size = 0;  // required: B_D, of the whole fleet
     int64_t batches = 1;     // of a step, one after the other
-    // The part [first_image, first_image + num_images) of each batch that this
-    // rank trains on; num_images 0: up to its end.
+    // Part [first_image, first_image + num_images) of each batch that this rank
+    // trains on; num_images 0: up to the end of the batch.
     int64_t first_image = 0;
     int64_t num_images = 0;
-    int64_t depth = 4;  // steps ahead at least, 1 to 1024
-    // Memory for waiting samples in any state, the batch that was taken and one
-    // spare batch. The use may exceed it by up to a batch, because the next
-    // batch always fits (sample_board.h). If two batches are more than half of
-    // it, half is for waiting samples. Takes precedence over `depth`.
+    int64_t depth = 4;  // minimum read-ahead in steps, 1 to 1024
+    // Memory for waiting samples in any state, the batch taken last and one
+    // spare batch. May be exceeded by up to one batch, because the next batch
+    // always fits (sample_board.h). At least half of it is for waiting samples.
+    // Takes precedence over `depth`.
     int64_t memory_bytes = int64_t{256} << 20;
-    int max_fetches = 64;  // at once, 1 to 1024
-    // Threads that finish samples: cores that the trainer leaves free, at least
-    // 1, at most 1024.
+    int max_fetches = 64;  // concurrent fetches, 1 to 1024
+    // Finishing threads: cores that the trainer leaves free, 1 to 1024.
     int max_workers = 1;
-    // Setting to use in place of the controller's: for measurements.
+    // Fixed setting that replaces the controller's, for measurements.
     std::optional<PipelineSetting> held = {};
     Clock* clock = Clock::Real();
 
     int64_t StepImages() const { return batches * num_images; }
   };
 
-  // Starts reading at once. INVALID_ARGUMENT lists every option that is out of
-  // range.
+  // Starts reading. INVALID_ARGUMENT lists all options out of range.
   static absl::StatusOr<std::unique_ptr<Prefetcher>> Create(
       std::shared_ptr<const Dataset> dataset, Options options);
   ~Prefetcher();
@@ -91,10 +87,9 @@ class Prefetcher {
   // Waits for the batch of the next step.
   absl::StatusOr<RealBatch> Next(absl::Time deadline);
 
-  // Stops reading; `reason` must not be OK. Does not wait.
+  // Stops reading; `reason` must not be OK. Does not wait for threads.
   void Close(absl::Status reason);
 
-  // Since the last call.
   FeedStats TakeStats();
 
  private:
@@ -105,22 +100,20 @@ class Prefetcher {
     absl::Time began;
   };
 
-  // The threads.
   void FetchLoop();
   void FinishLoop();
   bool FetcherWakes() const ABSL_SHARED_LOCKS_REQUIRED(mu_);
   bool FinisherWakes() const ABSL_SHARED_LOCKS_REQUIRED(mu_);
   bool TakerWakes() const ABSL_SHARED_LOCKS_REQUIRED(mu_);
-  // Wait for work; none: the prefetcher is closed.
+  // Block until there is work. Return nullopt once the prefetcher is closed.
   std::optional<FetchWork> NextFetch();
   std::optional<SampleBoard::Work> NextWork();
   absl::StatusOr<KeptSample> FetchAndKeep(int64_t position);
   void Fetch(const FetchWork& work);
   void Finish(SampleBoard::Work work);
-  // None: there is no batch by then.
+  // Returns nullopt if no batch is complete by `deadline`.
   std::optional<absl::StatusOr<RealBatch>> TakeUntil(absl::Time deadline);
 
-  // Asks the controller if it is time for it.
   void Update(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   PipelineSetting NextSetting(const PipelineSeen& seen)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -131,7 +124,6 @@ class Prefetcher {
   int64_t StepOf(int64_t position) const {
     return options_.first_step + position / options_.StepImages();
   }
-  // Number of the sample in the run.
   int64_t NumberOf(int64_t position) const {
     const int64_t batch =
         options_.first_step * options_.batches + position / options_.num_images;
@@ -144,7 +136,7 @@ class Prefetcher {
   const Options options_;
   const DataOrder order_;
 
-  ByteChunks chunks_;               // of samples that wait
+  ByteChunks chunks_;               // stored bytes of waiting samples
   std::atomic<bool> stop_ = false;  // stops fetches that wait for a network
   absl::Mutex mu_;
   SampleBoard board_ ABSL_GUARDED_BY(mu_);
@@ -153,7 +145,7 @@ class Prefetcher {
   PipelineSetting setting_ ABSL_GUARDED_BY(mu_);
   int finishing_ ABSL_GUARDED_BY(mu_) = 0;    // threads
   absl::Status closed_ ABSL_GUARDED_BY(mu_);  // sticky
-  // Last: they use all of the above.
+  // Last, because the threads use all members above.
   ThreadCrew fetchers_;
   ThreadCrew finishers_;
 };

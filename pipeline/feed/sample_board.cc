@@ -8,10 +8,10 @@
 namespace gandem {
 namespace {
 
-// One call finishes samples of a dataset in memory until it has this much:
-// taking one by one would cost as much as finishing them.
+// Bytes of in-memory samples finished per call: taking samples one by one would
+// cost as much as finishing them.
 constexpr int64_t kRunBytes = 256 << 10;
-// How slowly a large stored sample is forgotten: half in 177 samples.
+// Decay of the maximum sample size: half in 177 samples.
 constexpr int64_t kForget = 256;
 
 }  // namespace
@@ -50,7 +50,7 @@ bool SampleBoard::HasRoom(int64_t position, int64_t stored_bytes) const {
 
 bool SampleBoard::CanFetch() const {
   if (in_memory_ || fetching() >= setting_.fetches) return false;
-  // The size of samples is unknown until the first one is fetched.
+  // The sample size is unknown until the first one is fetched.
   if (!usual_bytes_.has_value() && fetching() > 0) return false;
   if (failed_.has_value() || next_ >= taken_ + setting_.ahead) return false;
   return HasRoom(next_, usual_bytes_.value_or(0));
@@ -88,7 +88,7 @@ bool SampleBoard::CanFinish() const {
   const int64_t end = taken_ + setting_.finished_ahead;
   if (!fetched_.empty()) {
     const int64_t lowest = fetched_.begin()->first;
-    // It may have taken its room when more were to be finished.
+    // The sample may have reserved its memory under an earlier setting.
     return lowest < room_until_ || (lowest < end && HasRoom(lowest, 0));
   }
   return in_memory_ && !failed_.has_value() && next_ < end && HasRoom(next_, 0);
@@ -165,7 +165,7 @@ bool SampleBoard::CanTake() const {
   if (!failed_.has_value() || BatchOf(failed_->first) != BatchOf(taken_)) {
     return false;
   }
-  // A sample below it may fail, too.
+  // A sample at a lower position may still fail.
   return std::all_of(open.finished.begin(),
                      open.finished.begin() + (failed_->first - taken_),
                      [](bool finished) { return finished; });

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Threads that all do the same, of which more may be wanted while they do it.
-// None leaves before all is over: those that are too many wait for work.
+// A growing set of threads that run one function. None exits before the end:
+// surplus threads wait for work.
 //
-// Owner: the object whose work they do; as its last member.
+// Owner: the object whose work the threads do, as its last member.
 // Thread safety: any thread.
-// Errors: where the system has no more threads, it stays at those that are
-// there; the first one throws.
+// Errors: if the system has no more threads, keeps the existing ones; failing
+// to start the first one throws.
 #pragma once
 
 #include <atomic>
@@ -25,17 +25,17 @@ namespace gandem {
 
 class ThreadCrew {
  public:
-  // `run` returns when all is over.
+  // `run` returns at the end of the owner's work.
   ThreadCrew(std::string name, std::function<void()> run)
       : name_(std::move(name)), run_(std::move(run)) {}
   ThreadCrew(const ThreadCrew&) = delete;
   ThreadCrew& operator=(const ThreadCrew&) = delete;
   ~ThreadCrew() { Join(); }
 
-  // At least `threads`, once StartMissing is called.
+  // Requests at least `threads` threads; StartMissing starts them.
   void Want(int threads) { wanted_ = threads; }
 
-  // Must be called without the owner's lock, which a new thread takes.
+  // Must be called without the owner's lock, which a new thread acquires.
   void StartMissing() {
     if (running_ >= wanted_) return;
     absl::MutexLock lock(&mu_);
@@ -50,8 +50,7 @@ class ThreadCrew {
     }
   }
 
-  // Joins all threads. They must have been asked to return. None is started
-  // after it.
+  // Joins all threads, which must be returning. No others start later.
   void Join() {
     std::vector<Thread> threads;
     {

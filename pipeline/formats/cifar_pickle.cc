@@ -66,8 +66,7 @@ class CifarDict {
     return nullptr;
   }
 
-  // Takes the state that numpy's arrays keep for __setstate__: version, shape,
-  // dtype, whether the order is Fortran's, bytes.
+  // Parses an array's state: version, shape, dtype, Fortran order, bytes.
   absl::Status TakePixels(const PickleValue& array, CifarBatch& batch) const {
     if (array.kind != Kind::kObject || array.items.size() != 3) {
       return NoCifarPickle("'data' is no numpy array");
@@ -99,7 +98,7 @@ class CifarDict {
     batch.pixels = *batch.decoded;
   }
 
-  // numpy.dtype('u1', ...)
+  // Matches numpy.dtype('u1', ...).
   bool IsByteType(const PickleValue& type) const {
     if (type.kind != Kind::kObject || type.items.size() < 2) return false;
     const PickleValue& arguments = pickle_.value(type.items[1]);
@@ -107,8 +106,8 @@ class CifarDict {
            pickle_.value(arguments.items[0]).text == "u1";
   }
 
-  // Bytes, or _codecs.encode(text, 'latin1'), which is how Python 3 writes them
-  // for Python 2. False: neither.
+  // Accepts bytes, or _codecs.encode(text, 'latin1'), as written by Python 3
+  // for Python 2. Returns false for anything else.
   bool TakeBytes(const PickleValue& value, CifarBatch& batch) const {
     if (value.kind == Kind::kText) {
       batch.pixels = value.text;

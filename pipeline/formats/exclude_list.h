@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lists of images that are left out of a source: a text file with the name of
-// an image (ImageStore::KeyOf) in each line. A line that begins with # is a
-// comment, an empty one nothing. A name that could be taken for something else
-// (a control character, a quote or # in front, a space at an end, a backslash)
-// stands in double quotes, escaped as in C.
+// Lists of images to leave out of a source: a text file with one image name
+// (ImageStore::KeyOf) per line. Lines that begin with # are comments; empty
+// lines are ignored. Ambiguous names (control characters, a leading quote or #,
+// a space at an end, a backslash) are double-quoted and escaped as in C.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -19,16 +18,14 @@ namespace gandem {
 
 struct ExcludedImage {
   std::string key;
-  std::string reason;  // a comment above it
+  std::string reason;  // the comment above it
 };
 
-// The images are in the order of their names: the same images make the same
-// text.
+// Writes the images sorted by name.
 std::string FormatExcludeList(std::vector<ExcludedImage> images);
 
-// The names in their order, each once.
-//   INVALID_ARGUMENT  quotes that are not closed, or an escape that is none;
-//                     says in which line.
+// Returns the names in the order of the list, without duplicates.
+//   INVALID_ARGUMENT  unclosed quotes or an invalid escape; names the line.
 absl::StatusOr<std::vector<std::string>> ParseExcludeList(
     absl::string_view text);
 

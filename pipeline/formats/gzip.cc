@@ -18,11 +18,11 @@
 namespace gandem {
 namespace {
 
-constexpr int64_t kGzipPiece = 1 << 20;  // bytes that are read at a time
-// Deflate cannot shrink by more (zlib's FAQ).
+constexpr int64_t kGzipPiece = 1 << 20;  // bytes per read
+// Limit of deflate's compression ratio (zlib's FAQ).
 constexpr int64_t kMostGzipRatio = 1032;
 constexpr absl::string_view kGzipMagic = "\x1f\x8b";
-constexpr int kGzipWindow = 15 + 16;  // zlib's: the largest one, of gzip
+constexpr int kGzipWindow = 15 + 16;  // zlib's largest window, gzip header
 
 absl::Status DamagedGzip(const RandomAccessFile& file, absl::string_view what) {
   return absl::DataLossError(absl::StrCat(
@@ -30,8 +30,7 @@ absl::Status DamagedGzip(const RandomAccessFile& file, absl::string_view what) {
       "); get a fresh copy of the file"));
 }
 
-// Adds the member whose first byte is at `offset` to `out`; returns where it
-// ends.
+// Appends the member at `offset` to `out`. Returns its end.
 absl::StatusOr<int64_t> InflateMember(const RandomAccessFile& file,
                                       int64_t offset, int64_t most,
                                       std::vector<uint8_t>& out) {
@@ -79,8 +78,7 @@ absl::StatusOr<std::vector<uint8_t>> Unpacked(const RandomAccessFile& file,
     return std::vector<uint8_t>(plain.begin(), plain.end());
   }
   std::vector<uint8_t> out;
-  // At once: a vector that grows would hold its values twice. What is not
-  // written yet takes no memory.
+  // Growing would hold the values twice; untouched pages take no memory.
   out.reserve(
       static_cast<size_t>(std::min(most, kMostGzipRatio * file.size())));
   for (int64_t at = 0; magic == kGzipMagic && std::ssize(out) < most;) {

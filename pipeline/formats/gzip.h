@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files that may be gzip-compressed (RFC 1952); their first two bytes tell.
-// Several members one after the other are one file; what follows them and is
-// none is ignored, as by gzip.
+// Reads files that may be gzip-compressed (RFC 1952), as detected by the first
+// two bytes. Joins concatenated members and ignores trailing garbage, as gzip.
 //
-// Thread safety: pure functions, except for reading.
+// Thread safety: pure functions, except for reading files.
 // Errors: those of the file, and
 //   DATA_LOSS  the compressed data are truncated or damaged.
 #pragma once
@@ -17,8 +16,8 @@
 
 namespace gandem {
 
-// The first bytes of what `file` holds or unpacks to: `most`, or all where it
-// is shorter.
+// Returns the first `most` bytes (fewer if there are fewer) of the content of
+// `file`, decompressed if necessary.
 absl::StatusOr<std::vector<uint8_t>> Unpacked(const RandomAccessFile& file,
                                               int64_t most);
 

@@ -25,7 +25,7 @@ absl::Status Truncated(const std::string& path, absl::string_view what,
                    " bytes of ", what, ", found ", found));
 }
 
-// Empty: there is no such type.
+// Returns "" for an unknown type.
 absl::string_view TypeName(int type) {
   constexpr absl::string_view kNames[] = {
       "unsigned byte", "signed byte", "", "short", "int", "float", "double"};
@@ -78,7 +78,7 @@ absl::StatusOr<std::vector<int64_t>> ReadShape(const RandomAccessFile& file,
     const uint8_t* bytes = header.data() + 4 + 4 * i;
     const int64_t length = int64_t{bytes[0]} << 24 | int64_t{bytes[1]} << 16 |
                            int64_t{bytes[2]} << 8 | int64_t{bytes[3]};
-    // Room for the header and one byte more.
+    // Leave room for the header and one more byte.
     if (length == 0 ||
         total > (std::numeric_limits<int64_t>::max() - 256) / length) {
       return absl::InvalidArgumentError(
@@ -108,7 +108,7 @@ absl::StatusOr<IdxArray> ReadIdx(const std::string& path_or_url,
   int64_t total = 1;
   for (const int64_t length : array.shape) total *= length;
   const int64_t header_bytes = HeaderBytes(num_dimensions);
-  // Reading on by a byte also makes zlib check the CRC at the end.
+  // Reading one more byte makes zlib check the CRC at the end.
   GANDEM_ASSIGN_OR_RETURN(array.values,
                           Unpacked(*file, header_bytes + total + 1));
   array.values.erase(array.values.begin(), array.values.begin() + header_bytes);

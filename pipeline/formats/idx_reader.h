@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads IDX files (the format of MNIST and its relatives), plain or
-// gzip-compressed: two zero bytes, a type, the number of dimensions, one
-// big-endian uint32 for each dimension, then the values. Only unsigned bytes
-// (type 0x08) are accepted.
+// Reads IDX files (the format of MNIST), plain or gzip-compressed: two zero
+// bytes, a type, the number of dimensions, a big-endian uint32 per dimension,
+// then the values. Only unsigned bytes (type 0x08) are supported.
 //
 // Owner: values; copy or move freely.
 // Thread safety: pure functions of the file's content.
-// Errors: each names the file and what was expected.
+// Errors name the file and the expected content:
 //   those of pipeline/remote/open_file.h  it cannot be opened or read.
-//   DATA_LOSS               it is truncated, or its compressed data damaged.
-//   INVALID_ARGUMENT        it is not an IDX file of the wanted kind, or
-//                           something follows the last value.
+//   DATA_LOSS         the file is truncated, or its compressed data damaged.
+//   INVALID_ARGUMENT  not an IDX file of the requested kind, or bytes follow
+//                     the last value.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +26,12 @@ struct IdxArray {
   std::vector<uint8_t> values;  // row-major
 };
 
-// `num_dimensions` is what the caller can use: 3 for images (count, height,
-// width), 1 for labels. Nothing is allocated on the word of the header alone.
+// `num_dimensions` is the required number: 3 for images (count, height, width),
+// 1 for labels. Never allocates memory on the word of the header alone.
 absl::StatusOr<IdxArray> ReadIdx(const std::string& path_or_url,
                                  int num_dimensions);
 
-// The shape alone: reads the header.
+// Reads only the header.
 absl::StatusOr<std::vector<int64_t>> ReadIdxShape(
     const std::string& path_or_url, int num_dimensions);
 

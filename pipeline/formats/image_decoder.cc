@@ -24,7 +24,7 @@ constexpr absl::string_view kOtherImageNames[] = {
     ".avif", ".bmp", ".gif", ".heic", ".heif", ".jp2",
     ".jxl",  ".pgm", ".ppm", ".tif",  ".tiff"};
 
-// First bytes of files in other formats, for the message.
+// First bytes of unsupported formats, for messages.
 struct OtherFormat {
   absl::string_view start;
   absl::string_view name;
@@ -45,12 +45,12 @@ bool EndsWithOneOf(absl::string_view name,
 struct PngHeader {
   int64_t width = 0;
   int64_t height = 0;
-  int depth = 0;  // bits of a value
-  int type = 0;   // of color
+  int depth = 0;  // bits per value
+  int type = 0;   // color type
 };
 
-// PNG specification, section 11.2.2: signature, length, "IHDR", width, height,
-// depth, color type.
+// Parses signature, length, "IHDR", width, height, depth and color type (PNG
+// specification, section 11.2.2).
 absl::StatusOr<PngHeader> ReadPngHeader(absl::string_view bytes) {
   if (bytes.size() < 26) {
     return absl::DataLossError("damaged PNG: it ends too early");
@@ -93,7 +93,7 @@ absl::StatusOr<DecodedImage> DecodePngFile(absl::string_view bytes,
                          : type == 3 ? "palette"
                          : type == 4 ? "gray with alpha"
                                      : "RGBA",
-                // The bits of a palette's indices say nothing of its colors.
+                // The bits of palette indices say nothing about colors.
                 .bits = type == 3 ? 8 : depth};
   return image;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The project's one reader of image files: PNG, JPEG and WebP by their first
-// bytes, whatever they are called. docs/data.md has what becomes of odd images.
+// The only decoder of image files: PNG, JPEG and WebP, detected by the first
+// bytes. docs/data.md describes the treatment of unusual images.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -14,42 +14,40 @@
 
 namespace gandem {
 
-// 11,585 x 11,585: more than any camera, less than would fill a machine.
+// 11,585 x 11,585: larger than any camera's, smaller than would fill memory.
 inline constexpr int64_t kMaxImagePixels = int64_t{1} << 27;
 
-// Treatment of the parts of an image that are not colors.
+// Treatment of alpha and orientation.
 enum class ImageReading {
-  // The image as people see it, for training: alpha as in PutOnBlack
+  // As people see the image, for training: alpha as in PutOnBlack
   // (common/files/png.h), turned upright by a JPEG's Exif data.
   kShown,
-  // The image as Pillow's Image.open(file).convert("RGB") gives it, which the
-  // programs that compute metrics use: alpha is dropped, nothing is turned.
-  // Pillow cuts gray of 16 bits at 255, which makes nearly everything white:
-  // such images are refused.
+  // As Pillow's Image.open(file).convert("RGB"), which metric programs use:
+  // alpha is dropped, nothing is turned. Pillow clips 16-bit gray at 255, which
+  // makes nearly everything white: such images are rejected.
   kPlain,
 };
 
-// Gray or RGB of 8 bits.
-//   DATA_LOSS         empty, damaged, cut off, or no image at all.
-//   INVALID_ARGUMENT  another format, which it names; animated WebP; more than
-//                     `max_pixels`; gray of 16 bits where it is to be kPlain.
+// Decodes to 8-bit gray or RGB.
+//   DATA_LOSS         empty, damaged, truncated, or not an image.
+//   INVALID_ARGUMENT  an unsupported format (named), animated WebP, more than
+//                     `max_pixels`, or 16-bit gray with kPlain.
 absl::StatusOr<DecodedImage> DecodeImage(
     absl::string_view bytes, int64_t max_pixels = kMaxImagePixels,
     ImageReading reading = ImageReading::kShown);
 
-// The shape of what DecodeImage makes of these bytes, kPlain, by their headers
-// alone.
-//   DATA_LOSS  no image, or damaged at its begin.
+// Returns the shape of DecodeImage's result with kPlain. Reads only headers.
+//   DATA_LOSS  not an image, or a damaged header.
 absl::StatusOr<ImageShape> ShapeOfImage(absl::string_view bytes);
 
-// How the name of a file with these bytes ends, by the first of them: ".png",
-// ".jpg" or ".webp"; "": DecodeImage refuses it.
+// Returns the file name ending for `bytes`: ".png", ".jpg" or ".webp"; "" if
+// DecodeImage does not support the format.
 absl::string_view ImageEnding(absl::string_view bytes);
 
-// Whether a file of this name is an image that DecodeImage reads.
+// Returns whether the name is that of a supported image format.
 bool IsImageName(absl::string_view name);
 
-// Whether it is an image of a format that is not read: .gif, .heic ...
+// Returns whether the name is that of an unsupported image format (.gif).
 bool IsOtherImageName(absl::string_view name);
 
 }  // namespace gandem

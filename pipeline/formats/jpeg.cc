@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-// After <cstdio>, which it needs.
+// Must follow <cstdio>.
 #include <jerror.h>
 #include <jpeglib.h>
 
@@ -21,14 +21,13 @@
 namespace gandem {
 namespace {
 
-// A block of 64 values takes a bit or more of the file, and a value of chroma
-// may stand for 16 pixels.
+// Pixels per byte: 64 values take at least a bit, a chroma value 16 pixels.
 constexpr int64_t kMaxJpegExpansion = 8 * 64 * 16;
 
 constexpr uint64_t kOrientationTag = 0x0112;
 constexpr size_t kExifEntryBytes = 12;
 
-// TIFF's numbers, in the byte order that its header names.
+// Numbers of a TIFF, in the byte order given by its header.
 class TiffNumbers {
  public:
   explicit TiffNumbers(absl::string_view tiff) : tiff_(tiff) {}
@@ -54,9 +53,9 @@ class TiffNumbers {
   absl::string_view tiff_;
 };
 
-// libjpeg's error manager, from which it comes back by longjmp.
+// libjpeg's error manager with a longjmp target.
 struct JpegErrors {
-  jpeg_error_mgr manager = {};  // first: libjpeg gives a pointer to it
+  jpeg_error_mgr manager = {};  // must be first: libjpeg passes a pointer to it
   std::jmp_buf back = {};
   char message[JMSG_LENGTH_MAX] = "";
 };
@@ -67,8 +66,7 @@ struct JpegErrors {
   std::longjmp(errors->back, 1);
 }
 
-// Treats warnings about missing pixels as errors: libjpeg would paint the
-// pixels gray.
+// Makes warnings about missing pixels errors: libjpeg would paint them gray.
 void JudgeJpegMessage(j_common_ptr jpeg, int level) {
   if (level >= 0) return;  // no warning
   const int code = jpeg->err->msg_code;
@@ -82,7 +80,7 @@ jpeg_error_mgr* Listening(JpegErrors& errors) {
   return manager;
 }
 
-// These three return false after an error, by way of longjmp: they own nothing.
+// These three return false by longjmp on errors, so must not own anything.
 bool BeginJpeg(jpeg_decompress_struct* jpeg, JpegErrors* errors,
                absl::string_view bytes) {
   if (setjmp(errors->back) != 0) return false;
@@ -126,13 +124,13 @@ bool ReadJpegRows(jpeg_decompress_struct* jpeg, JpegErrors* errors,
   return true;
 }
 
-// a * b / 255, rounded.
+// Returns a * b / 255, rounded.
 int TimesPart(int a, int b) {
   const int product = a * b + 128;
   return ((product >> 8) + product) >> 8;
 }
 
-// Converts CMYK of Adobe's kind, in which 255 is no ink.
+// Converts Adobe's CMYK, in which 255 means no ink.
 void CmykToRgb(PixelImage& image) {
   const uint8_t* from = image.pixels.data();
   uint8_t* to = image.pixels.data();
@@ -237,7 +235,7 @@ int ExifOrientation(absl::string_view marker) {
 PixelImage Upright(PixelImage image, int orientation) {
   GANDEM_CHECK(orientation >= 1 && orientation <= 8);
   if (orientation == 1) return image;
-  // Exif's table: the directions of row 0 and column 0 of the stored image.
+  // Exif's table: directions of row 0 and column 0 of the stored image.
   const bool turned = orientation >= 5;
   const bool from_right = orientation == 2 || orientation == 3 ||
                           orientation == 7 || orientation == 8;

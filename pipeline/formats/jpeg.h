@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JPEG files: a full decode by libjpeg-turbo with its exact inverse DCT and
-// smooth chroma, which gives Pillow's values. An orientation in Exif data is
-// applied if so wished, as by ImageOps.exif_transpose: photos stand upright.
-// CMYK is taken for Adobe's inverted kind and becomes RGB as in Pillow; color
-// profiles are ignored.
+// Decodes JPEG files with libjpeg-turbo's exact inverse DCT and smooth chroma,
+// which yields Pillow's values. Optionally applies the Exif orientation, as
+// ImageOps.exif_transpose. Treats CMYK as Adobe's inverted variant and converts
+// it to RGB as Pillow does. Ignores color profiles.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -17,21 +16,22 @@
 
 namespace gandem {
 
-//   DATA_LOSS         not a JPEG, damaged, or cut off.
-//   INVALID_ARGUMENT  more than `max_pixels`; a kind that libjpeg does not read
-//                     (12 bits, lossless).
+//   DATA_LOSS         not a JPEG, damaged, or truncated.
+//   INVALID_ARGUMENT  more than `max_pixels`, or a kind that libjpeg does not
+//                     read (12 bits, lossless).
 absl::StatusOr<DecodedImage> DecodeJpeg(absl::string_view bytes,
                                         int64_t max_pixels,
                                         bool upright = true);
 
-// Height and width as stored, 1 channel or 3, by the file's headers. DATA_LOSS.
+// Reads stored height and width, and 1 or 3 channels, from the headers. Returns
+// DATA_LOSS if they are damaged.
 absl::StatusOr<ImageShape> JpegShape(absl::string_view bytes);
 
-// The orientation of an APP1 marker's Exif data, 1 to 8 (Exif 2.3, section
-// 4.6.4); 1 where there is none or it is damaged.
+// Returns the orientation in an APP1 marker's Exif data, 1 to 8 (Exif 2.3,
+// section 4.6.4); 1 if there is none or it is damaged.
 int ExifOrientation(absl::string_view marker);
 
-// The image as it is meant to be seen.
+// Turns an image upright.
 PixelImage Upright(PixelImage image, int orientation);
 
 }  // namespace gandem

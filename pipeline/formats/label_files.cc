@@ -43,7 +43,7 @@ std::optional<int64_t> LabelNumber(absl::string_view text) {
   return number;
 }
 
-// Text of a row's label. "": there is no label. nullopt: the label is invalid.
+// Returns the text of a row's label; "": no label; nullopt: an invalid label.
 std::optional<std::string> LabelText(const Json& row) {
   const auto label = row.find(kLabelField);
   if (label == row.end() || label->is_null()) return "";
@@ -70,13 +70,12 @@ absl::Status AddLabel(absl::string_view name, absl::string_view text,
       absl::StrCat("'", name, "' has the labels ", at->second, " and ", text));
 }
 
-// The lines of a text of comma-separated values.
 class CsvLines {
  public:
   explicit CsvLines(absl::string_view text)
       : left_(WithoutByteOrderMark(text)) {}
 
-  // The fields of the next line that is not empty; none: there is no such line.
+  // Returns the fields of the next nonempty line; empty at the end of the text.
   absl::StatusOr<std::vector<std::string>> Next() {
     while (!left_.empty()) {
       line_ = next_line_;
@@ -89,11 +88,11 @@ class CsvLines {
     }
     return std::vector<std::string>();
   }
-  // Line on which the last record began, from 1 on.
+  // Returns the first line of the last record, counted from 1.
   int64_t line() const { return line_; }
 
  private:
-  // Spaces around a field are no part of it, unless it is quoted.
+  // Strips spaces around unquoted fields.
   absl::StatusOr<std::string> TakeField() {
     std::string field;
     bool quoted = false;
@@ -124,7 +123,7 @@ class CsvLines {
   absl::string_view left_;
   int64_t line_ = 0;
   int64_t next_line_ = 1;
-  bool in_line_ = false;  // the last field has a comma behind it
+  bool in_line_ = false;  // a comma follows the last field
 };
 
 }  // namespace

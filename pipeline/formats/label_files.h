@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Labels of images by their names, from a file beside them:
+// Labels of images by name, from a file beside the images:
 //
 //   dataset.json    StyleGAN: {"labels": [["00000/img00000000.png", 6], ...]}
 //   labels.csv      lines NAME,LABEL
@@ -8,12 +8,11 @@
 //                   Hugging Face's imagefolder: the fields file_name and label
 //   0001.json       WebDataset: the field label, for one sample
 //
-// Texts are UTF-8; a byte order mark at their beginning is skipped. Names are
-// relative to the folder of the file, and normal (member_name.h).
+// Texts are UTF-8; a leading byte order mark is skipped. Names are relative to
+// the file's folder and normalized (member_name.h).
 //
-// Thread safety: pure functions.
-// Errors: INVALID_ARGUMENT says in which line or row, and what was expected;
-// also: one image has two labels.
+// Thread safety: pure functions. Errors: INVALID_ARGUMENT names the line or row
+// and the expected content. One image with two labels is an error, too.
 #pragma once
 
 #include <cstdint>
@@ -26,34 +25,33 @@
 
 namespace gandem {
 
-// The labels as they are written, by the names of the images: whole numbers in
-// [0, kMaxLabel], or names of classes. An image without a label is left out.
+// Labels as written, by image name: integers in [0, kMaxLabel], or class names.
+// Images without a label are absent.
 using LabelTexts = std::map<std::string, std::string>;
 
-// Labels are numbers. With null or nothing in place of the list: empty.
+// Requires numeric labels. Returns an empty map if the list is null or missing.
 absl::StatusOr<LabelTexts> ParseDatasetJson(absl::string_view text);
 
-// A field may stand in double quotes (RFC 4180). The first line is a heading if
-// no image has its name.
+// Fields may be double-quoted (RFC 4180). The first line is a heading if no
+// image has its name.
 absl::StatusOr<LabelTexts> ParseLabelsCsv(absl::string_view text);
 
-// Both are empty if there is no field `label`: it is about something else.
+// Return an empty map if there is no field `label`.
 absl::StatusOr<LabelTexts> ParseMetadataCsv(absl::string_view text);
 absl::StatusOr<LabelTexts> ParseMetadataJsonl(absl::string_view text);
 
-// "": it has no field `label`.
+// Returns "" if there is no field `label`.
 absl::StatusOr<std::string> ParseSampleJson(absl::string_view text);
 
-// Numbers of label texts. If all texts are whole numbers in [0, kMaxLabel],
-// they stand for themselves. Otherwise they are names of classes, which are
-// numbered in the order of their bytes. `are_names`: numbers are names, too.
+// Maps label texts to numbers: integers in [0, kMaxLabel] to themselves, if all
+// texts are; otherwise, or with `are_names`, class names in byte order.
 class LabelNumbers {
  public:
   explicit LabelNumbers(std::vector<std::string> texts, bool are_names = false);
 
-  // `text` is one of `texts`.
+  // `text` must be one of `texts`.
   int64_t NumberOf(const std::string& text) const;
-  // The names of the classes from 0 on; empty: labels are numbers.
+  // Names of classes 0, 1, ...; empty: labels are numbers.
   const std::vector<std::string>& class_names() const { return class_names_; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The names of files in archives, which programs write in several ways.
+// Normalizes names of files in archives, which programs write in several ways.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -16,9 +16,9 @@
 
 namespace gandem {
 
-// The name as one path below the archive: "./a//0.png" and "/a/0.png" are
-// "a/0.png". A normal name stays as it is.
-//   INVALID_ARGUMENT  a part of the name is "..", which leads out.
+// Returns the name as one path below the archive's root: "./a//0.png" and
+// "/a/0.png" become "a/0.png".
+//   INVALID_ARGUMENT  the name contains "..", which leads out of the archive.
 inline absl::StatusOr<std::string> NormalMemberName(absl::string_view name) {
   constexpr size_t kMaxShownBytes = 200;
   std::string normal;

@@ -40,8 +40,8 @@ absl::Status CorruptNpy(absl::string_view what) {
   return absl::DataLossError(absl::StrCat("not an .npy array: ", what));
 }
 
-// The value of `key` in a Python dict of texts, booleans and tuples of
-// numbers, as numpy writes it: up to the comma that is in no parenthesis.
+// Returns the value of `key` in a Python dict of texts, booleans and tuples of
+// numbers, as written by numpy: up to the first comma outside parentheses.
 std::optional<absl::string_view> ValueOf(absl::string_view dict,
                                          absl::string_view key) {
   const std::string quoted = absl::StrCat("'", key, "':");
@@ -82,7 +82,7 @@ std::optional<uint64_t> DataBytes(DType dtype, std::span<const int64_t> shape) {
   return static_cast<uint64_t>(bytes);
 }
 
-// Elements whose first index varies fastest, in an order whose last one does.
+// Converts elements from column-major to row-major order.
 std::vector<std::byte> FromFortranOrder(std::span<const std::byte> bytes,
                                         std::span<const int64_t> shape,
                                         size_t element_bytes) {
@@ -175,7 +175,7 @@ absl::StatusOr<NamedTensor> ParseNpy(std::string file) {
   const auto data =
       std::as_bytes(std::span(*held)).subspan(layout.header_bytes);
   const auto element = static_cast<size_t>(BytesPerElement(layout.dtype));
-  // The header's size is in numpy's hands, so data may be misaligned.
+  // The file determines the header's size, so the data may be misaligned.
   const bool aligned = reinterpret_cast<uintptr_t>(data.data()) % element == 0;
   SharedBytes bytes;
   if (layout.fortran_order) {

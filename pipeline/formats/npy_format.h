@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One array in numpy's .npy format (numpy.lib.format, versions 1 to 3), in
-// memory: what an .npz archive has members of.
+// Arrays in numpy's .npy format (numpy.lib.format, versions 1 to 3), in memory,
+// such as members of an .npz archive.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -17,12 +17,11 @@
 
 namespace gandem {
 
-// Row-major, whatever `file` has; without a name.
-//   INVALID_ARGUMENT  a dtype of none of ours, such as text or objects.
-//   DATA_LOSS         not exactly as the format says.
+// Returns a row-major array without a name, whatever the order in `file`.
+//   INVALID_ARGUMENT  an unsupported dtype, such as text or objects.
+//   DATA_LOSS         the file violates the format.
 absl::StatusOr<NamedTensor> ParseNpy(std::string file);
 
-// Contents of the header before the data of an array.
 struct NpyLayout {
   DType dtype = DType::kF32;
   std::vector<int64_t> shape = {};
@@ -31,25 +30,22 @@ struct NpyLayout {
   uint64_t data_bytes = 0;
 };
 
-// Parses the beginning of a file; the data may be missing. Errors as in
-// ParseNpy.
+// Parses the beginning of a file without the data. Errors as in ParseNpy.
 absl::StatusOr<NpyLayout> ParseNpyLayout(absl::string_view begin);
 
-// Bytes from the start of a file that ParseNpyStart needs. The file may be
-// shorter.
+// Leading bytes that ParseNpyStart needs, unless the file is shorter.
 inline constexpr int64_t kNpyStartBytes = (1 << 16) + 16;
 
-// Parses the start of a file of `file_bytes` bytes, which must be the size of
-// the array.
+// Parses the start of a file and checks that `file_bytes` fits the array.
 absl::StatusOr<NpyLayout> ParseNpyStart(absl::string_view start,
                                         uint64_t file_bytes);
 
 struct NpyHeader {
-  std::string text;         // all that stands before the data
-  uint64_t data_bytes = 0;  // bytes that have to follow, row-major
+  std::string text;         // everything before the data
+  uint64_t data_bytes = 0;  // bytes that must follow, row-major
 };
 
-//   INVALID_ARGUMENT  bfloat16, which numpy does not have; a bad shape.
+//   INVALID_ARGUMENT  bfloat16, which numpy does not support; a bad shape.
 absl::StatusOr<NpyHeader> MakeNpyHeader(DType dtype,
                                         std::span<const int64_t> shape);
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// numpy's .npz: a zip archive (PKWARE APPNOTE 6.3.10, with its 64-bit fields)
-// of arrays in the .npy format (numpy.lib.format). numpy.load reads what we
-// write, and we read what numpy.savez and numpy.savez_compressed write.
+// numpy's .npz: a zip archive (PKWARE APPNOTE 6.3.10, with 64-bit fields) of
+// .npy arrays (numpy.lib.format). NpzWriter's files can be read by numpy.load;
+// NpzReader reads files of numpy.savez and numpy.savez_compressed.
 //
-// Owner: the caller. Thread safety: one thread per object.
-// Errors: those of pipeline/remote/open_file.h; DATA_LOSS for a file that is
-// not exactly as the formats say, whoever made it.
+// Owner: the caller. Thread safety: one thread per object. Errors: those of
+// pipeline/remote/open_file.h; DATA_LOSS for a file that violates the formats.
 #pragma once
 
 #include <cstddef>
@@ -28,23 +27,22 @@ namespace gandem {
 
 class NpzReader {
  public:
-  // Reads the table of contents.
   static absl::StatusOr<NpzReader> Open(const std::string& path_or_url,
                                         int64_t max_array_bytes = int64_t{16}
                                                                   << 30);
 
-  // Names of all members, sorted, without ".npy".
+  // Returns the names of all arrays, sorted, without ".npy".
   std::vector<std::string> names() const;
   bool Has(const std::string& name) const;
-  // The first names, for messages: "a, b, c and 12 others".
+  // Lists the first names for messages: "a, b, c and 12 others".
   std::string NamesText() const;
 
-  // Row-major, whatever the file has.
-  //   NOT_FOUND         no array of that name; lists what there is.
-  //   INVALID_ARGUMENT  a dtype of none of ours (text, complex, objects), or
-  //                     more than max_array_bytes.
-  //   DATA_LOSS         damaged, encrypted, compressed otherwise than by
-  //                     deflate, or a checksum that does not fit.
+  // Returns a row-major array, whatever the order in the file.
+  //   NOT_FOUND         no array has that name; lists the arrays.
+  //   INVALID_ARGUMENT  an unsupported dtype (text, complex, objects), or more
+  //                     than max_array_bytes.
+  //   DATA_LOSS         damaged, encrypted, compressed other than by deflate,
+  //                     or a wrong checksum.
   absl::StatusOr<NamedTensor> Read(const std::string& name) const;
 
  private:
@@ -53,27 +51,26 @@ class NpzReader {
   std::string path_;
   ZipReader zip_;
   int64_t max_array_bytes_;
-  std::map<std::string, size_t> members_;  // places in zip_.members()
+  std::map<std::string, size_t> members_;  // indices in zip_.members()
 };
 
-// Arrays one after the other, none held in memory, uncompressed. The file is
-// complete when Finish() says so.
+// Writes uncompressed arrays without buffering.
 class NpzWriter {
  public:
   static absl::StatusOr<NpzWriter> Create(const std::string& path);
 
-  // Begins an array of which Append() brings the bytes, row-major.
-  //   INVALID_ARGUMENT     a name twice, empty or with '/'; bfloat16.
-  //   FAILED_PRECONDITION  the array before lacks bytes, or gets too many.
+  // Begins an array whose bytes follow in Append(), row-major.
+  //   INVALID_ARGUMENT     a duplicate or empty name, or one with '/';
+  //                        bfloat16.
+  //   FAILED_PRECONDITION  the previous array has too few or too many bytes.
   absl::Status Begin(const std::string& name, DType dtype,
                      std::span<const int64_t> shape);
   absl::Status Append(std::span<const std::byte> bytes);
 
-  // A whole array.
   absl::Status Add(const NamedTensor& tensor);
 
-  // Writes the table of contents and makes the file survive a crash (the
-  // caller syncs the folder). Nothing may be called after it.
+  // Writes the table of contents and syncs the file (the caller syncs the
+  // folder). Must be the last call.
   absl::Status Finish();
 
  private:
@@ -84,7 +81,7 @@ class NpzWriter {
 
   FileWriter file_;
   uint64_t position_ = 0;
-  uint64_t missing_bytes_ = 0;  // bytes that the current array lacks
+  uint64_t missing_bytes_ = 0;  // missing bytes of the current array
   std::vector<ZipMember> members_;
 };
 

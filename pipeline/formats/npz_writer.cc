@@ -12,7 +12,6 @@
 namespace gandem {
 namespace {
 
-// The 64-bit extra field of a member.
 template <typename... Values>
 std::string Extra64(Values... values) {
   return zip::Pack(zip::kExtra64, static_cast<uint16_t>(sizeof...(values) * 8),
@@ -48,7 +47,7 @@ absl::Status NpzWriter::Begin(const std::string& name, DType dtype,
   const std::string extra = Extra64(member.bytes, member.bytes);
   members_.push_back(member);
   missing_bytes_ = header.data_bytes;
-  // The CRC is not known yet and follows the data.
+  // The CRC is not yet known; it follows the data.
   GANDEM_RETURN_IF_ERROR(Write(absl::StrCat(
       zip::Pack(zip::kLocalSignature, zip::kVersion64, zip::kDescriptorFlag,
                 zip::kStored, uint16_t{0}, zip::kDate1980, uint32_t{0},

@@ -21,7 +21,7 @@
 namespace gandem {
 namespace {
 
-// Size limit of a long name, and of the pax records of a member.
+// Maximum size of a long name and of a member's pax records.
 constexpr int64_t kMaxExtraBytes = 1 << 20;
 
 // Types of entries in ustar, pax and GNU archives.
@@ -47,12 +47,12 @@ struct TarHeader {
   char link[100];
   char magic[8];
   char rest[80];     // owner, group, device
-  char prefix[155];  // of the name: prefix/name
+  char prefix[155];  // prefix of the name: prefix/name
   char padding[12];
 };
 static_assert(sizeof(TarHeader) == kTarBlockBytes);
 
-// The sum of the header's bytes, the field for it being spaces.
+// Sums the header's bytes, with spaces in the checksum field.
 int64_t Checksum(TarHeader header) {
   std::memset(header.checksum, ' ', sizeof(header.checksum));
   const auto* const bytes = reinterpret_cast<const unsigned char*>(&header);
@@ -63,8 +63,7 @@ absl::string_view UpToNul(absl::string_view field) {
   return field.substr(0, field.find('\0'));
 }
 
-// Octal digits up to a space or NUL; or GNU's form, a set high bit and a big-
-// endian binary number.
+// Parses octal digits, or GNU's form: a set high bit and a big-endian number.
 std::optional<int64_t> ParseTarNumber(absl::string_view field) {
   int64_t value = 0;
   if (!field.empty() && (field[0] & 0x80) != 0) {
@@ -96,21 +95,21 @@ absl::Status DamagedTar(const std::string& path, int64_t offset) {
       offset));
 }
 
-// An entry of an archive, also a folder or a link.
+// An entry of an archive, including folders and links.
 struct TarEntry {
   char type = '0';
   TarMember file = {};
-  std::string link = {};  // the name that a link refers to
+  std::string link = {};  // target of a link
 };
 
-// Properties of a member that records before it set.
+// Properties of a member set by preceding records.
 struct TarExtras {
   std::optional<std::string> name = {};
   std::optional<std::string> link = {};
   std::optional<int64_t> size = {};
 };
 
-// Records of pax (POSIX.1-2001): "LENGTH KEY=VALUE\n". False: damaged.
+// Parses pax records (POSIX.1-2001): "LENGTH KEY=VALUE\n". False: damaged.
 bool TakePaxRecords(absl::string_view records, TarExtras& extras) {
   while (!records.empty()) {
     const size_t space = records.find(' ');
@@ -137,12 +136,12 @@ bool TakePaxRecords(absl::string_view records, TarExtras& extras) {
   return true;
 }
 
-// Whether an entry says something of the one that follows it.
+// Returns whether an entry describes the entry that follows.
 bool IsExtra(char type) {
   return type == kLongName || type == kLongLink || type == kPaxRecords;
 }
 
-// False: damaged.
+// Parses a long name or pax records. Returns false if they are damaged.
 bool TakeExtras(char type, absl::string_view text, TarExtras& extras) {
   if (type == kPaxRecords) return TakePaxRecords(text, extras);
   (type == kLongName ? extras.name : extras.link) = std::string(UpToNul(text));
@@ -153,20 +152,20 @@ bool IsZero(absl::string_view bytes) {
   return std::ranges::all_of(bytes, [](char c) { return c == '\0'; });
 }
 
-// Archives of before 1988 have folders as files with a '/' at the end.
+// Excludes folders, which archives from before 1988 store as files with a '/'.
 bool IsRegular(const TarEntry& entry) {
   return absl::StrContains(kRegularTypes, entry.type) &&
          !absl::EndsWith(entry.file.name, "/");
 }
 
-// A link that leads out of the archive is no link to a file of it.
+// Links that lead out of the archive are treated as links to missing files.
 absl::Status NormalizeName(TarEntry& entry) {
   GANDEM_ASSIGN_OR_RETURN(entry.file.name, NormalMemberName(entry.file.name));
   entry.link = NormalMemberName(entry.link).value_or("");
   return absl::OkStatus();
 }
 
-// The last file of a name is what tar would leave on a disk.
+// The last file of a name wins, as when extracting to a disk.
 void AddHardLinks(std::vector<TarEntry> links, TarListing& listing) {
   if (links.empty()) return;
   std::map<std::string, TarMember> by_name;
@@ -190,13 +189,12 @@ std::string TarName(const TarHeader& header) {
   const absl::string_view name = UpToNul({header.name, sizeof(header.name)});
   const absl::string_view prefix =
       UpToNul({header.prefix, sizeof(header.prefix)});
-  // GNU's own format has other things there, and another magic.
+  // GNU's own format has another magic and other data here.
   const bool posix = std::memcmp(header.magic, "ustar", 6) == 0;
   if (!posix || prefix.empty()) return std::string(name);
   return absl::StrCat(prefix, "/", name);
 }
 
-// Gives each entry to `use`.
 absl::Status ScanTar(const RandomAccessFile& file,
                      absl::FunctionRef<absl::Status(TarEntry)> use) {
   const std::string& name = file.name();
@@ -214,7 +212,7 @@ absl::Status ScanTar(const RandomAccessFile& file,
     const auto sum = ParseTarNumber({header.checksum, sizeof(header.checksum)});
     const bool has_extras = IsExtra(header.type);
     if (!has_extras && extras.size.has_value()) bytes = extras.size;
-    // Some programs write the size of the file that a hard link refers to.
+    // Some programs store the size of a hard link's target.
     if (header.type == kHardLink) bytes = 0;
     if (!bytes.has_value() || sum != Checksum(header) ||
         *bytes > size - offset - kTarBlockBytes) {
@@ -279,7 +277,7 @@ absl::Status TarWriter::Add(absl::string_view name,
   absl::SNPrintF(header.user, sizeof(header.user), "%07o", 0);
   absl::SNPrintF(header.group, sizeof(header.group), "%07o", 0);
   absl::SNPrintF(header.size, sizeof(header.size), "%011o", contents.size());
-  // No time: the same images make the same archive.
+  // Zero time, so that equal images make equal archives.
   absl::SNPrintF(header.time, sizeof(header.time), "%011o", 0);
   header.type = '0';
   std::memcpy(header.magic, "ustar\00000", sizeof(header.magic));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tar archives of many small files (POSIX ustar), written one file after the
-// other and read by offset. GNU tar and Python's tarfile read what we write; we
-// read what they write, with GNU's and pax's long names and large sizes. Names
-// are normal (member_name.h), and nothing is written where they point to.
+// Tar archives of many small files (POSIX ustar), written sequentially and read
+// by offset. Compatible with GNU tar and Python's tarfile, including GNU's and
+// pax's long names and large sizes. Names are normalized (member_name.h);
+// nothing is extracted to a disk.
 //
 // Owner: the caller. Thread safety: one thread per object; functions are pure.
 // Errors: those of common/files/file.h and pipeline/random_access_file.h.
@@ -22,26 +22,24 @@
 
 namespace gandem {
 
-// A file begins with a header of one block, and fills the last of its blocks.
+// A file begins with a header block and is padded to whole blocks.
 inline constexpr int64_t kTarBlockBytes = 512;
 
 struct TarMember {
   std::string name;
-  int64_t offset = 0;  // of its bytes in the archive
+  int64_t offset = 0;  // of its data in the archive
   int64_t size = 0;
 };
 
 struct TarListing {
-  // Regular files in their order, then hard links to them: files with the same
-  // bytes.
+  // Regular files in order, followed by hard links as files with the same data.
   std::vector<TarMember> members = {};
-  // Symbolic links, hard links to files that are not in the archive, and
-  // special files.
+  // Symbolic links, hard links to missing files, and special files.
   UnusedFiles unused = {};
 };
 
-// The names of files and links are normal (member_name.h).
-//   DATA_LOSS         damaged, cut off, or no tar archive at all.
+// Names of files and links are normalized.
+//   DATA_LOSS         damaged, truncated, or not a tar archive.
 //   INVALID_ARGUMENT  a name leads out of the archive.
 absl::StatusOr<TarListing> ListTar(const RandomAccessFile& file);
 
@@ -52,11 +50,10 @@ class TarWriter {
   // `name` has 1 to 100 bytes.
   absl::Status Add(absl::string_view name, absl::string_view contents);
 
-  // All that was written so far: the header of the next file begins there.
+  // Summary of the bytes so far; the next header begins there.
   const FileSummary& written() const { return file_.written(); }
 
-  // Makes the archive complete and survive a crash (the caller syncs the
-  // folder). Nothing may be called after it.
+  // Completes and syncs the archive (the caller syncs the folder).
   absl::Status Finish();
 
  private:

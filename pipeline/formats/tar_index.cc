@@ -18,9 +18,8 @@
 namespace gandem {
 namespace {
 
-constexpr int64_t kTarEndBytes = 2 * kTarBlockBytes;  // blocks of zeros
-// Bytes at the end of an archive that are read first. They hold the index of
-// about 1,000 images.
+constexpr int64_t kTarEndBytes = 2 * kTarBlockBytes;  // two zero blocks
+// Bytes read first from an archive's end: an index of about 1,000 images.
 constexpr int64_t kTailBytes = 64 << 10;
 constexpr int64_t kMaxIndexBytes = int64_t{1} << 30;
 
@@ -29,7 +28,7 @@ constexpr absl::string_view kIndexHeading = "gandem tar index 1";
 constexpr absl::string_view kSealStart = "gandem-index ";
 constexpr int64_t kSealBytes = 13 + 20 + 1 + 8 + 1 + 8 + 1;
 
-// The last line.
+// Last line of an index.
 struct IndexSeal {
   int64_t offset = 0;
   uint32_t archive_crc32c = 0;
@@ -41,7 +40,7 @@ std::string SealText(const IndexSeal& seal) {
                          seal.archive_crc32c, seal.index_crc32c);
 }
 
-// Up to the next `end`, which goes, too; nullopt: there is none.
+// Removes `text` up to and including `end`; returns the part before it.
 std::optional<absl::string_view> TakeUpTo(char end, absl::string_view& text) {
   const size_t at = text.find(end);
   if (at == absl::string_view::npos) return std::nullopt;
@@ -57,7 +56,7 @@ bool TakeNumber(absl::string_view& text, Number& number, bool hex = false) {
                                   : absl::SimpleAtoi(*part, &number));
 }
 
-// "classes 12": how many lines follow, each of one byte or more.
+// Parses a count such as "classes 12". At least one byte per line must follow.
 std::optional<int64_t> TakeCount(absl::string_view what,
                                  absl::string_view& text) {
   auto line = TakeUpTo('\n', text);
@@ -77,7 +76,7 @@ bool ParseFileLine(absl::string_view line, IndexedFile& file) {
          !file.name.empty();
 }
 
-// All files have labels, or none.
+// Checks that either all files or none have labels.
 bool LabelFits(const IndexedFile& file, const TarIndex& index) {
   return file.label >= -1 && file.label <= kMaxLabel &&
          (file.label >= 0) == (index.files.front().label >= 0);
@@ -120,7 +119,7 @@ absl::Status AddTarIndex(const TarIndex& index, TarWriter& tar) {
                           file.crc32c, file.label,
                           absl::Utf8SafeCEscape(file.name));
   }
-  // The last line ends where the member's last block does.
+  // Pad so that the last line ends at the end of a block.
   const auto used = static_cast<int64_t>(text.size()) + kSealBytes;
   text.append(static_cast<size_t>((kTarBlockBytes - used % kTarBlockBytes) %
                                   kTarBlockBytes),
@@ -179,7 +178,7 @@ std::optional<TarIndex> ParseTarIndex(absl::string_view text,
   }
   const auto files = TakeCount("files ", text);
   if (!classes.has_value() || !files.has_value()) return std::nullopt;
-  int64_t free = 0;  // what lies before is taken
+  int64_t free = 0;  // end of the previous file
   for (int64_t i = 0; i < *files; ++i) {
     const auto line = TakeUpTo('\n', text);
     IndexedFile& file = index.files.emplace_back();

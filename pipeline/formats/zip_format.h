@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Definitions that reading and writing zip archives have in common (APPNOTE
-// 6.3.10, section 4.3): for zip_reader.cc and npz_writer.cc.
+// Shared by zip_reader.cc and npz_writer.cc (APPNOTE 6.3.10, section 4.3).
 //
 // Thread safety: pure functions.
 #pragma once
@@ -29,15 +28,15 @@ inline constexpr uint32_t kLocator64Signature = 0x07064b50;
 inline constexpr size_t kEnd64Bytes = 56;
 
 inline constexpr uint16_t kVersion64 = 45;  // needed for 64-bit fields
-// Bit 3: the CRC comes after the data.
+// Bit 3: the CRC follows the data.
 inline constexpr uint16_t kDescriptorFlag = 8;
 inline constexpr uint16_t kExtra64 = 1;  // the extra field of 64-bit values
-inline constexpr uint16_t kDate1980 = 1 << 5 | 1;  // the earliest there is
+inline constexpr uint16_t kDate1980 = 1 << 5 | 1;  // the earliest date
 inline constexpr uint16_t kStored = 0;
-// The value is in the extra field.
+// Marks a value that is in the extra field.
 inline constexpr uint32_t kIn64 = 0xffffffff;
 
-// The values' bytes, one after the other.
+// Concatenates the bytes of `values`.
 template <typename... Values>
 std::string Pack(Values... values) {
   std::string bytes;
@@ -46,7 +45,7 @@ std::string Pack(Values... values) {
 }
 
 inline uint32_t Crc32(uint32_t so_far, absl::string_view bytes) {
-  if (bytes.empty()) return so_far;  // to zlib a null pointer means a new CRC
+  if (bytes.empty()) return so_far;  // zlib resets the CRC for a null pointer
   return static_cast<uint32_t>(crc32_z(
       so_far, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }

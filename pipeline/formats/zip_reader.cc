@@ -31,9 +31,9 @@ constexpr size_t kMaxComment = 65535;
 constexpr uint16_t kEncryptedFlag = 1;  // bit 0
 constexpr int kDeflated = 8;
 constexpr int64_t kMaxDirectoryBytes = int64_t{1} << 30;
-// Deflate cannot shrink by more (zlib's FAQ): more is a lie about the size.
+// Limit of deflate's compression ratio (zlib's FAQ).
 constexpr int64_t kMaxDeflateRatio = 1032;
-// Compressed bytes that are read at a time.
+// Compressed bytes per read.
 constexpr int64_t kInflatePiece = 1 << 20;
 // zlib counts in 32 bits.
 constexpr size_t kMostZlibCounts = size_t{1} << 30;
@@ -42,7 +42,7 @@ absl::Status CorruptZip(absl::string_view what) {
   return absl::DataLossError(absl::StrCat("damaged zip archive: ", what));
 }
 
-// Little-endian numbers in order. Reading past the end gives 0 and !ok().
+// Parses little-endian numbers. Reading past the end yields 0 and !ok().
 class Parser {
  public:
   explicit Parser(absl::string_view bytes) : rest_(bytes) {}
@@ -77,7 +77,7 @@ struct Directory {
   uint64_t members = 0;
 };
 
-// Reads the record at the archive's end, of which `tail` are the last bytes.
+// Parses the end record in `tail`, the last bytes of the archive.
 absl::StatusOr<Directory> FindDirectory(const RandomAccessFile& file,
                                         absl::string_view tail) {
   const std::string signature = zip::Pack(zip::kEndSignature);
@@ -86,7 +86,7 @@ absl::StatusOr<Directory> FindDirectory(const RandomAccessFile& file,
     return CorruptZip("it has no end record; was it written completely?");
   }
   Parser record(tail.substr(end + 4));
-  record.TakeBytes(6);  // numbers of disks, members on this one
+  record.TakeBytes(6);  // disk numbers, members on this disk
   Directory directory;
   directory.members = record.Take<uint16_t>();
   directory.bytes = record.Take<uint32_t>();
@@ -107,14 +107,14 @@ absl::StatusOr<Directory> FindDirectory(const RandomAccessFile& file,
   if (record64.Take<uint32_t>() != zip::kEnd64Signature) {
     return CorruptZip("it has no 64-bit end record where it should be");
   }
-  record64.TakeBytes(28);  // sizes, versions, disks, members on this one
+  record64.TakeBytes(28);  // sizes, versions, disks, members on this disk
   directory.members = record64.Take<uint64_t>();
   directory.bytes = record64.Take<uint64_t>();
   directory.offset = record64.Take<uint64_t>();
   return directory;
 }
 
-// Replaces each value that is in the 64-bit extra field.
+// Replaces values that are in the 64-bit extra field.
 absl::Status TakeExtra64(absl::string_view extra, ZipMember& member) {
   Parser fields(extra);
   while (!fields.at_end()) {
@@ -159,12 +159,12 @@ absl::StatusOr<ZipMember> TakeMember(Parser& records) {
   return member;
 }
 
-// Inflates the bytes [begin, end) of a file into `out`. `whole`: `out` has to
-// hold all of the inflated data; otherwise the data may be longer.
+// Inflates the bytes [begin, end) of a file into `out`. `whole`: the result
+// must fill `out` exactly; otherwise it may be longer.
 absl::Status InflateInto(const RandomAccessFile& file, int64_t begin,
                          int64_t end, bool whole, std::span<char> out) {
   z_stream stream = {};
-  // Negative: deflate without zlib's own header, as in a zip archive.
+  // Negative: raw deflate without zlib's header, as in zip archives.
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) {
     return absl::ResourceExhaustedError("out of memory");
   }
@@ -252,7 +252,7 @@ absl::Status ZipReader::ReadDirectory() {
 }
 
 absl::StatusOr<int64_t> ZipReader::BeginOf(const ZipMember& member) const {
-  // ReadDirectory has checked that they fit.
+  // ReadDirectory checked the range of compressed_bytes and header_offset.
   const auto compressed_bytes = static_cast<int64_t>(member.compressed_bytes);
   const auto offset = static_cast<int64_t>(member.header_offset);
   const absl::StatusOr<std::string> header = file_->Read(offset, kLocalBytes);
@@ -261,7 +261,7 @@ absl::StatusOr<int64_t> ZipReader::BeginOf(const ZipMember& member) const {
   if (parser.Take<uint32_t>() != zip::kLocalSignature) {
     return CorruptZip("its header is damaged");
   }
-  parser.TakeBytes(22);  // what the table of contents says too
+  parser.TakeBytes(22);  // fields repeated from the table of contents
   const int64_t name_bytes = parser.Take<uint16_t>();
   const int64_t extra_bytes = parser.Take<uint16_t>();
   const int64_t begin =
@@ -292,7 +292,7 @@ absl::StatusOr<std::string> ZipReader::Read(const ZipMember& member,
 
 absl::StatusOr<std::string> ZipReader::ReadStart(const ZipMember& member,
                                                  int64_t size) const {
-  // ReadDirectory has checked that they fit.
+  // ReadDirectory checked the range of both sizes.
   const auto num_bytes = static_cast<int64_t>(member.bytes);
   const auto compressed_bytes = static_cast<int64_t>(member.compressed_bytes);
   GANDEM_ASSIGN_OR_RETURN(const int64_t begin, BeginOf(member));

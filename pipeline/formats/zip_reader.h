@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Zip archives (PKWARE APPNOTE 6.3.10, with its 64-bit fields), read member by
-// member. What a member claims is checked before anything is allocated for it:
-// deflate cannot expand as a zip bomb wants, and names are only names, nothing
-// is written to a disk.
+// Reads zip archives (PKWARE APPNOTE 6.3.10, with 64-bit fields) member by
+// member. Checks sizes against the limits of deflate before allocating, which
+// stops zip bombs. Nothing is extracted to a disk.
 //
-// Owner: the caller. Thread safety: immutable; Read from any thread.
-// Errors: those of pipeline/random_access_file.h, with the archive's name
-// where Open fails.
+// Owner: the caller. Thread safety: immutable; Read from any thread. Errors:
+// those of pipeline/random_access_file.h, with the archive's name in Open.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +21,11 @@
 
 namespace gandem {
 
-// Whether the file begins as a zip archive does; false if it cannot be read.
+// Returns whether the file begins as a zip archive; false if it cannot be read.
 bool LooksLikeZip(const std::string& path_or_url);
-// Whether a file with these first bytes does.
 bool BeginsAsZip(absl::string_view start);
 
-// A row of the archive's table of contents.
+// An entry of the table of contents.
 struct ZipMember {
   std::string name;
   uint16_t method = 0;  // compression method
@@ -41,29 +38,27 @@ struct ZipMember {
 class ZipReader {
  public:
   // Reads the table of contents.
-  //   DATA_LOSS  no zip archive, damaged, cut off, encrypted, or with a name
-  //              twice.
+  //   DATA_LOSS  not a zip archive, damaged, truncated, encrypted, or with
+  //              duplicate names.
   static absl::StatusOr<ZipReader> Open(
       std::shared_ptr<const RandomAccessFile> file);
 
-  // Members in the order of the table of contents; folders have names that end
-  // in '/'.
+  // Members in the order of the table of contents. Names of folders end in '/'.
   const std::vector<ZipMember>& members() const { return members_; }
 
-  // The bytes of one of members().
+  // Reads one of members().
   //   INVALID_ARGUMENT  more than `max_bytes`.
-  //   DATA_LOSS         damaged, compressed otherwise than by deflate, or a
-  //                     checksum that does not fit.
+  //   DATA_LOSS         damaged, compressed other than by deflate, or a wrong
+  //                     checksum.
   absl::StatusOr<std::string> Read(const ZipMember& member,
                                    int64_t max_bytes) const;
 
-  // The first bytes: `size`, or fewer where the member has fewer. Their
-  // checksum is not compared.
+  // Reads up to `size` leading bytes without verifying the checksum.
   absl::StatusOr<std::string> ReadStart(const ZipMember& member,
                                         int64_t size) const;
 
  private:
-  // Offset of the member's compressed bytes.
+  // Returns the offset of the member's compressed data.
   absl::StatusOr<int64_t> BeginOf(const ZipMember& member) const;
   explicit ZipReader(std::shared_ptr<const RandomAccessFile> file)
       : file_(std::move(file)) {}

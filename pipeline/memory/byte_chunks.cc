@@ -10,8 +10,7 @@ namespace gandem {
 namespace {
 
 constexpr size_t kChunkBytes = 256 << 10;
-// Larger pieces have pages of their own, so that little of a chunk stays
-// unused.
+// Larger pieces get pages of their own, to waste little of a chunk.
 constexpr size_t kMostInChunk = kChunkBytes / 8;
 
 }  // namespace

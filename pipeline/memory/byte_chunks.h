@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bytes that wait for a while and go in about the order in which they came, in
-// chunks of pages: a chunk is the system's again when the last of its bytes is
-// dropped. The heap would keep what such bytes took at most, for ever.
+// Buffers for bytes that are freed roughly in order of allocation, in chunks of
+// pages. A chunk returns to the system when its last bytes are freed. The heap
+// would retain its peak size forever.
 //
-// Owner: a prefetcher; bytes may outlive it.
-// Thread safety: any thread.
-// Errors: std::bad_alloc, as of new.
+// Owner: a prefetcher; bytes may outlive the ByteChunks. Thread safety: any
+// thread. Errors: std::bad_alloc, as of new.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +19,13 @@ namespace gandem {
 
 class ByteChunks {
  public:
-  // They never change.
+  // Immutable.
   struct Bytes {
     std::shared_ptr<const char> owner = nullptr;  // null: no bytes
     absl::string_view view = {};
   };
 
-  // A copy of `bytes`.
+  // Copies `bytes`.
   Bytes Keep(absl::string_view bytes);
 
  private:
@@ -35,7 +34,7 @@ class ByteChunks {
   Chunk TakePlace(size_t size);
 
   absl::Mutex mu_;
-  Chunk chunk_ ABSL_GUARDED_BY(mu_);  // null: none was needed
+  Chunk chunk_ ABSL_GUARDED_BY(mu_);  // null: not needed yet
   size_t used_ ABSL_GUARDED_BY(mu_) = 0;
 };
 

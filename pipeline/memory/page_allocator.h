@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Large things in pages of their own. Dropped, they are the system's again at
-// once, while the heap keeps what small things lie between, and a heap for each
-// thread: of blocks that come and go it would hold twice as many.
+// Allocates large objects in pages of their own, which return to the system at
+// once when freed. The heap retains such blocks while small objects lie between
+// them, in one arena per thread: about twice the memory.
 //
-// Thread safety: any thread.
-// Errors: std::bad_alloc, as of new.
+// Thread safety: any thread. Errors: std::bad_alloc, as of new.
 #pragma once
 
 #include <sys/mman.h>
@@ -17,7 +16,6 @@
 
 namespace gandem {
 
-// Allocator for containers.
 template <typename T>
 class PageAllocator {
  public:
@@ -53,7 +51,7 @@ struct PagesDeleter {
 template <typename T>
 using Pages = std::unique_ptr<T, PagesDeleter<T>>;
 
-// `count` values, which are 0; nothing is touched.
+// Allocates `count` zero values without touching the pages.
 template <typename T>
 Pages<T> MakePages(size_t count) {
   return Pages<T>(PageAllocator<T>().allocate(count), PagesDeleter<T>{count});

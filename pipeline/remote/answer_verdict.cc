@@ -22,7 +22,7 @@ absl::Status Fault(absl::StatusCode code, const Url& url,
 }
 
 Verdict JudgeFailure(const Url& url, const HttpAnswer& answer) {
-  // curl's texts may quote a URL, whose query may be a signature.
+  // curl's messages may quote a URL, whose query may contain a signature.
   const std::string problem = absl::StrContains(answer.problem, '?')
                                   ? "the address cannot be used"
                                   : Printable(answer.problem, kMaxProblem);
@@ -60,7 +60,7 @@ std::string Answered(const HttpAnswer& answer) {
                       code.empty() ? "" : " ", code);
 }
 
-// 403 of S3 for people.
+// Explains a 403 of S3.
 std::string WhatDeniedMeans(const Url& url, const HttpAnswer& answer) {
   const std::string code = S3ErrorCode(answer.body);
   if (code == "RequestTimeTooSkewed") return "set this machine's clock";
@@ -102,7 +102,7 @@ absl::Status Redirected(const Url& url, const HttpAnswer& answer) {
                             " without saying where the file is now"));
 }
 
-// Statuses of which a second try may end otherwise.
+// Returns whether a retry may succeed, by status.
 RetryKind RetryOf(const HttpAnswer& answer) {
   switch (answer.status) {
     case 408:

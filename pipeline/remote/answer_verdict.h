@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The meaning of an HTTP answer: for the read, a Status that says what to do;
-// for the next try, whether to make it. Messages contain nothing of the query,
-// the key or the headers of a request.
+// Interprets HTTP answers: a Status for the reader, and whether to retry.
+// Messages contain no query, key or header of a request.
 //
 // Owner: values. Thread safety: pure functions.
 #pragma once
@@ -22,25 +21,24 @@ struct Verdict {
   RetryKind retry = RetryKind::kNever;
 };
 
-// `url` is what the user named.
+// Interprets the answer to a request for `url`, as the user named it.
 //   NOT_FOUND          404, 410.
-//   UNAUTHENTICATED    401; a certificate that is not valid.
+//   UNAUTHENTICATED    401, or an invalid certificate.
 //   PERMISSION_DENIED  403.
-//   DATA_LOSS          412, 416: the file is another one now, or shorter.
-//   UNAVAILABLE        the network, 429 and 5xx.
-//   CANCELLED          stopped.
-//   INVALID_ARGUMENT   all else.
+//   DATA_LOSS          412, 416: the file was replaced or is shorter.
+//   UNAVAILABLE        a network failure, 429 or 5xx.
+//   CANCELLED          the read was stopped.
+//   INVALID_ARGUMENT   everything else.
 Verdict JudgeAnswer(const Url& url, const HttpAnswer& answer);
 
-// Whether new credentials may help: an S3 session that has ended.
+// Returns whether new credentials may help: the S3 session has expired.
 bool SaysExpired(const HttpAnswer& answer);
 
-// Whether a file begins as a page for browsers does: a server that wants a
-// login, or a link to a page about the file.
+// Returns whether `body` is an HTML page, such as a login page.
 bool IsWebPage(absl::string_view body);
 
-// Whether a redirect from `from` to `to` is followed: within one scheme.
-//   INVALID_ARGUMENT  another scheme; names what to do.
+// Checks that a redirect stays within one scheme.
+//   INVALID_ARGUMENT  another scheme; says what to do.
 absl::Status CheckRedirect(absl::string_view from, absl::string_view to);
 
 }  // namespace gandem

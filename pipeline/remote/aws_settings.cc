@@ -22,8 +22,7 @@ constexpr int64_t kMaxAwsFileBytes = 1 << 20;
 using Profile = std::map<std::string, std::string>;
 using Variable = absl::FunctionRef<std::string(const std::string& name)>;
 
-// The entries of one section of an INI file; lines that are indented belong to
-// nested settings and are left out.
+// Parses one section of an INI file, without indented (nested) settings.
 Profile SectionOf(absl::string_view text, absl::string_view section) {
   Profile profile;
   bool inside = false;
@@ -45,7 +44,7 @@ Profile SectionOf(absl::string_view text, absl::string_view section) {
   return profile;
 }
 
-// Empty where there is no such file.
+// Returns an empty profile if the file does not exist.
 absl::StatusOr<Profile> ReadProfile(const std::string& path,
                                     absl::string_view section) {
   if (path.empty() || !PathExists(path)) return Profile();

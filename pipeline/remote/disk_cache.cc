@@ -30,13 +30,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "gdmblk1 CRC32C\n", then the block.
+// Header of a block file: "gdmblk1 CRC32C\n".
 constexpr char kBlockMagic[] = "gdmblk1 ";
 constexpr size_t kBlockHeader = sizeof(kBlockMagic) - 1 + 8 + 1;
 constexpr char kHalfWritten[] = ".tmp";
-constexpr std::time_t kHalfWrittenSeconds = 3600;  // no write takes so long
-constexpr std::time_t kUsedAgainSeconds = 60;      // use is noted this often
-// How full a folder is after something was removed.
+constexpr std::time_t kHalfWrittenSeconds = 3600;  // longer than any write
+constexpr std::time_t kUsedAgainSeconds = 60;  // granularity of access times
+// Fill level after an eviction.
 constexpr double kTrimmedTo = 0.9;
 
 std::string HeaderOf(absl::string_view block) {
@@ -49,7 +49,7 @@ struct CachedFile {
   std::string path = {};
 };
 
-// Lists all blocks, and removes half-written files.
+// Lists all blocks and deletes abandoned temporary files.
 std::vector<CachedFile> ListBlocks(const std::string& folder) {
   std::vector<CachedFile> files;
   std::error_code error;
@@ -82,7 +82,7 @@ std::optional<PagedString> DiskCache::Read(const std::string& name,
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return std::nullopt;
   const absl::Cleanup closer = [fd] { close(fd); };
-  // One byte more than there should be.
+  // One extra byte reveals a file that is too long.
   PagedString file(kBlockHeader + static_cast<size_t>(bytes) + 1, '\0');
   const auto size = ReadInto(fd, path, 0, file);
   if (!size.ok()) return std::nullopt;
@@ -123,8 +123,7 @@ void DiskCache::Write(const std::string& name, absl::string_view block) {
   bool trim = false;
   {
     absl::MutexLock lock(&mu_);
-    // Other processes write, too: look again long before the folder may hold
-    // too much.
+    // Other processes also write: rescan long before the limit.
     trim = !written_bytes_.has_value() || *written_bytes_ > max_bytes_ / 32;
     written_bytes_ = (trim ? 0 : *written_bytes_) + std::ssize(block);
   }
@@ -140,7 +139,7 @@ absl::Status DiskCache::WriteBlock(const std::string& path,
                    number.fetch_add(1), kHalfWritten);
   const absl::Status written =
       WriteFile(temporary, absl::StrCat(HeaderOf(block), block));
-  // The file is not synced: a block that a crash cuts is fetched again.
+  // Not synced: a block truncated by a crash is fetched again.
   if (written.ok() && rename(temporary.c_str(), path.c_str()) == 0) {
     return absl::OkStatus();
   }

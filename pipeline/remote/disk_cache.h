@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Blocks of remote files in a folder, which processes of one host share, for
-// the next epoch and the next run: data.cache_dir. Each is a file of its own
-// with a CRC32C, written under another name and renamed. What was not used for
-// the longest time is removed when there are too many bytes. Whoever uses the
-// folder may remove anything in it at any time.
+// Disk cache of blocks of remote files, shared by all processes of a host and
+// by later runs: data.cache_dir. Each block is a file with a CRC32C, written
+// under a temporary name and renamed. The least recently used blocks are
+// evicted. Files in the folder may be deleted at any time.
 //
-// Nothing here fails a read: what cannot be read is fetched again, and a folder
-// that cannot be written to (a full disk) is only read from then on, with one
-// warning.
+// The cache never fails a read: unreadable blocks are fetched again. If writing
+// fails (disk full), the cache becomes read-only, with one warning.
 //
 // Owner: a RemoteStore. Thread safety: any thread, any process.
 #pragma once
@@ -28,12 +26,12 @@ namespace gandem {
 
 class DiskCache {
  public:
-  // The folder is made with the first block.
+  // The folder is created with the first block.
   DiskCache(std::string folder, int64_t max_bytes)
       : folder_(std::move(folder)), max_bytes_(max_bytes) {}
 
-  // The block of this name, if it is there, whole and of `bytes` bytes. `name`
-  // has at least three characters, of file names.
+  // Returns the block if it is cached, intact and `bytes` bytes long. `name`
+  // has at least three characters that are valid in file names.
   std::optional<PagedString> Read(const std::string& name, int64_t bytes);
 
   void Write(const std::string& name, absl::string_view block);
@@ -43,15 +41,15 @@ class DiskCache {
  private:
   std::string PathOf(const std::string& name) const;
   absl::Status WriteBlock(const std::string& path, absl::string_view block);
-  // Removes blocks beyond the limit, unless another process does so now.
+  // Evicts blocks beyond the limit, unless another process is doing so.
   void Trim();
 
   const std::string folder_;
   const int64_t max_bytes_;
   std::atomic<bool> off_ = false;
-  std::atomic<bool> damaged_ = false;  // some block was, which was said
+  std::atomic<bool> damaged_ = false;  // a damaged block was reported
   absl::Mutex mu_;
-  // Since this object looked how many there are; none: it never did.
+  // Bytes written since the folder was last scanned; nullopt: never scanned.
   std::optional<int64_t> written_bytes_ ABSL_GUARDED_BY(mu_);
 };
 

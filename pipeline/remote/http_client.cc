@@ -24,7 +24,7 @@ constexpr size_t kMaxErrorBody = 64 << 10;
 constexpr size_t kMaxIdleTransfers = 64;
 constexpr size_t kMaxHeaderValue = 1024;
 constexpr absl::Duration kLongestRetryAfter = absl::Hours(1);
-// SHA-256 of no bytes: the body of every GET.
+// SHA-256 of the empty body of every GET.
 constexpr char kNoBodyHash[] =
     "x-amz-content-sha256: "
     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
@@ -53,7 +53,7 @@ HttpFailure FailureOf(CURLcode code) {
   }
 }
 
-// The same file as curl and OpenSSL use; libcurl itself does not look for it.
+// Returns the file that curl and OpenSSL, but not libcurl, would use.
 std::string AuthoritiesFile() {
   for (const char* const name : {"CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
     const char* const value = std::getenv(name);
@@ -62,7 +62,7 @@ std::string AuthoritiesFile() {
   return "";
 }
 
-// Digits only: no sign, no blanks.
+// Accepts only digits, without sign or spaces.
 std::optional<int64_t> ParseCount(absl::string_view text) {
   int64_t count = 0;
   if (text.empty() || !std::ranges::all_of(text, absl::ascii_isdigit) ||
@@ -100,7 +100,7 @@ std::optional<ContentRange> ParseContentRange(absl::string_view text) {
   return ContentRange{.first = *first, .last = *last, .total = *total};
 }
 
-// A request under way, and the connections that it leaves for the next one.
+// A request and its reusable connections.
 class HttpClient::Transfer {
  public:
   Transfer() : easy_(curl_easy_init()) { GANDEM_CHECK(easy_ != nullptr); }
@@ -138,12 +138,12 @@ class HttpClient::Transfer {
     return static_cast<int>(status);
   }
 
-  // A file of certificates in place of the system's; empty: the system's.
+  // File of certificates that replaces the system's; empty: the system's.
   const std::string authorities_ = AuthoritiesFile();
   CURL* const easy_;
   curl_slist* lines_ = nullptr;
   std::array<char, CURL_ERROR_SIZE> error_ = {};
-  // Most bytes of the body of an answer 206 and 200.
+  // Maximum body size of answers 206 and 200.
   int64_t wanted_ = 0;
   int64_t max_body_ = 0;
   int64_t received_ = 0;
@@ -166,8 +166,7 @@ void HttpClient::Transfer::Prepare(const HttpRequest& request,
   Set(CURLOPT_PROTOCOLS_STR, "http,https");
   Set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
   Set(CURLOPT_NOSIGNAL, 1L);
-  // Without this option, the end of a request waits for its name to be
-  // resolved.
+  // Without CURLOPT_QUICK_EXIT, ending a request waits for name resolution.
   Set(CURLOPT_QUICK_EXIT, 1L);
   Set(CURLOPT_FOLLOWLOCATION, 0L);
   Set(CURLOPT_USERAGENT, "gandem");
@@ -196,7 +195,7 @@ void HttpClient::Transfer::Prepare(const HttpRequest& request,
   Set(CURLOPT_HTTPHEADER, lines_);
 }
 
-// CURLOPT_USERPWD would cut a key that holds a colon.
+// CURLOPT_USERPWD would split a key at a colon.
 void HttpClient::Transfer::Sign(const HttpRequest& request) {
   Set(CURLOPT_AWS_SIGV4,
       absl::StrCat("aws:amz:", request.region, ":s3").c_str());
@@ -214,7 +213,7 @@ size_t HttpClient::Transfer::OnBody(char* bytes, size_t size, size_t count,
       absl::string_view(bytes, size * count));
 }
 
-// Fewer than were given end the transfer.
+// Returns fewer than the given bytes to end the transfer.
 size_t HttpClient::Transfer::AddBody(absl::string_view bytes) {
   received_ += static_cast<int64_t>(bytes.size());
   last_byte_ = MonotonicNow();
@@ -222,7 +221,7 @@ size_t HttpClient::Transfer::AddBody(absl::string_view bytes) {
   const size_t most = status == 206   ? static_cast<size_t>(wanted_)
                       : status == 200 ? static_cast<size_t>(max_body_)
                                       : kMaxErrorBody;
-  // Growing the body step by step would leave unused room.
+  // Growing the body step by step would leave unused capacity.
   if (status == 206 && answer_.body.empty()) answer_.body.reserve(most);
   const size_t room = most - std::min(most, answer_.body.size());
   answer_.body.append(bytes.data(), std::min(room, bytes.size()));
@@ -230,8 +229,7 @@ size_t HttpClient::Transfer::AddBody(absl::string_view bytes) {
   return answer_.more ? 0 : bytes.size();
 }
 
-// libcurl calls it at least once a second; other results than 0 end the
-// transfer.
+// Called by libcurl at least once a second. A nonzero result ends the transfer.
 int HttpClient::Transfer::OnProgress(void* self, curl_off_t, curl_off_t,
                                      curl_off_t, curl_off_t) {
   auto& transfer = *static_cast<Transfer*>(self);
@@ -279,9 +277,9 @@ HttpAnswer HttpClient::Transfer::Run(absl::Time deadline,
   ProcessIoCounters().requests.fetch_add(1);
   CURLcode code = curl_easy_perform(easy_);
   ProcessIoCounters().bytes.fetch_add(received_);
-  // OnProgress has said why.
+  // OnProgress has set the problem.
   if (answer_.failure != HttpFailure::kNone) return std::move(answer_);
-  // AddBody has cut it.
+  // AddBody has truncated the body.
   if (code == CURLE_WRITE_ERROR && answer_.more) code = CURLE_OK;
   answer_.failure = FailureOf(code);
   // libcurl counts in milliseconds.

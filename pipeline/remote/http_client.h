@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One GET of a range, by libcurl: no retries, no redirects, no judgment.
-// Connections are kept for the next request. HTTP/1.1, so that requests at the
-// same time share no connection; certificates and names of servers are
-// verified, by the system's authorities or those of CURL_CA_BUNDLE or
-// SSL_CERT_FILE; ~/.netrc has passwords for HTTP.
+// Sends one GET of a range with libcurl, without retries, redirects or
+// interpretation. Reuses connections. Uses HTTP/1.1, so that concurrent
+// requests do not share a connection. Verifies certificates and server names
+// with the system's authorities or those of CURL_CA_BUNDLE or SSL_CERT_FILE.
+// Takes passwords from ~/.netrc.
 //
 // Owner: the process's RemoteReader. Thread safety: any thread.
 #pragma once
@@ -23,11 +23,11 @@
 
 namespace gandem {
 
-// The key of Amazon's Signature Version 4. Never in a message.
+// Key for Amazon's Signature Version 4. Must not appear in messages.
 struct AwsKey {
   std::string id = {};
   std::string secret = {};
-  std::string token = {};  // of a session; empty: none
+  std::string token = {};  // session token; empty: none
 
   bool empty() const { return id.empty(); }
 };
@@ -35,30 +35,30 @@ struct AwsKey {
 struct HttpRequest {
   std::string url = {};  // http:// or https://
   int64_t first = 0;
-  int64_t size = 0;                       // 0: all, without a Range header
+  int64_t size = 0;  // 0: the whole file, without a Range header
   std::vector<std::string> headers = {};  // "Name: value"
   bool use_netrc = true;
-  AwsKey key = {};          // empty: not signed
+  AwsKey key = {};          // empty: unsigned
   std::string region = {};  // region of the signature
 };
 
 struct HttpLimits {
   absl::Duration connect = absl::Seconds(10);
-  // A request that receives no byte for this long has failed.
+  // A request fails after this time without any byte.
   absl::Duration silence = absl::Seconds(10);
-  // An answer that has begun and then stands still for this long has failed at
-  // the first try; each further try waits twice as long. A connection that lost
-  // many packets may wait for many seconds after its link is whole again.
+  // A started answer that stalls for this long fails at the first try; each
+  // retry waits twice as long. After heavy packet loss a connection may stay
+  // silent for many seconds although its link is up again.
   absl::Duration stall = absl::Seconds(1);
 };
 
-// Why there is no answer. kNone: there is one.
+// Reason for a missing answer. kNone: there is an answer.
 enum class HttpFailure {
   kNone,
-  kNetwork,    // no connection, a lost one, silence, a name that has no address
-  kTruncated,  // the connection ended before the body
-  kCertificate,  // the server is not the one that was asked
-  kUnusable,     // an address that is none, a protocol that is not spoken
+  kNetwork,      // no, lost or silent connection; unknown host name
+  kTruncated,    // the connection ended before the body did
+  kCertificate,  // wrong server certificate
+  kUnusable,     // invalid address or unsupported protocol
   kCancelled,    // stopped by read_stop.h
 };
 
@@ -69,28 +69,27 @@ struct ContentRange {
   int64_t total = 0;  // > last
 };
 
-// None: the text is no such range.
+// Returns nullopt if the text is not such a range.
 std::optional<ContentRange> ParseContentRange(absl::string_view text);
 
-// The headers that matter to a reader of ranges; empty: not sent.
+// Headers used by readers of ranges; empty: not sent.
 struct HttpHeaders {
   std::optional<ContentRange> range = {};
-  std::string etag = {};           // with its quotes, and W/ if it is weak
-  std::string last_modified = {};  // as it was sent
-  std::optional<absl::Duration> retry_after = {};  // an hour at most
-  std::string region = {};  // x-amz-bucket-region: where the bucket is
+  std::string etag = {};           // with quotes, and W/ if weak
+  std::string last_modified = {};  // as sent
+  std::optional<absl::Duration> retry_after = {};  // at most an hour
+  std::string region = {};                         // x-amz-bucket-region
 };
 
 struct HttpAnswer {
   HttpFailure failure = HttpFailure::kNone;
-  std::string problem = {};  // description of a failure, for people
+  std::string problem = {};  // for people
   int status = 0;
   HttpHeaders headers = {};
-  // At most the bytes that were asked for; of an error, the beginning of the
-  // body.
+  // Limited to the requested size; for errors, the beginning.
   PagedString body = {};
-  bool more = false;          // the body was longer, and was cut there
-  std::string redirect = {};  // an absolute URL; empty: none
+  bool more = false;          // the body was longer and was truncated
+  std::string redirect = {};  // absolute URL; empty: none
 };
 
 class HttpClient {
@@ -100,10 +99,9 @@ class HttpClient {
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  // Returns at `deadline` at the latest, and within a second once the thread's
-  // reads are stopped. Where the server sends the whole file, at most
-  // `max_body` bytes are taken. `earlier_tries` of the same request lengthen
-  // HttpLimits::stall.
+  // Returns by `deadline`, and within a second after a stop of the thread's
+  // reads. If the server sends the whole file, takes at most `max_body` bytes.
+  // Each of the `earlier_tries` doubles HttpLimits::stall.
   HttpAnswer Get(const HttpRequest& request, int64_t max_body,
                  absl::Time deadline, int earlier_tries);
 
@@ -112,7 +110,6 @@ class HttpClient {
 
   const HttpLimits limits_;
   absl::Mutex mu_;
-  // Each keeps its connections.
   std::vector<std::unique_ptr<Transfer>> idle_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files by name, on this machine or behind a network: what readers of formats
-// and sources open.
+// Opens files by path or URL.
 //
 // Thread safety: any thread.
 #pragma once
@@ -14,25 +13,23 @@
 
 namespace gandem {
 
-// Errors of OpenLocalFile or, for a URL, of remote_file.h.
+// Errors of OpenLocalFile or, for URLs, of remote_file.h.
 absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenFile(
     const std::string& path_or_url);
 
-// Opens one of many files: a local one is opened for each Read only
-// (OpenLocalFileOnDemand).
+// Opens one of many files (OpenLocalFileOnDemand for local files).
 absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenFileOnDemand(
     const std::string& path_or_url);
 
-// Whether a file is there. False for NOT_FOUND, and for a URL that may not be
-// read: S3 answers so about a missing object if the key may not list the
-// bucket. Other failures are errors.
+// Returns whether a file exists: false for NOT_FOUND and for unreadable URLs,
+// since S3 denies access to missing objects if the key may not list the bucket.
 absl::StatusOr<bool> FileExists(const std::string& path_or_url);
 
-// The first bytes: `size`, or fewer where the file is shorter.
+// Reads the first `size` bytes (fewer if the file is shorter).
 absl::StatusOr<std::string> ReadFileStart(const std::string& path_or_url,
                                           int64_t size);
 
-// SHA-256 in hex of the whole file.
+// Hashes the whole file: SHA-256 in hex.
 absl::StatusOr<std::string> HashOfFile(const std::string& path_or_url);
 
 }  // namespace gandem

@@ -32,7 +32,7 @@ std::string VersionText(const FileVersion& version) {
                       version.size);
 }
 
-// A weak ETag (W/"...") matches nothing in If-Match (RFC 9110 section 13.1.1).
+// Weak ETags (W/"...") never match in If-Match (RFC 9110 section 13.1.1).
 std::vector<std::string> ConditionsOf(const FileVersion& version) {
   if (version.etag.size() >= 2 && version.etag.front() == '"') {
     return {absl::StrCat("If-Match: ", version.etag)};
@@ -41,7 +41,6 @@ std::vector<std::string> ConditionsOf(const FileVersion& version) {
   return {absl::StrCat("If-Unmodified-Since: ", version.last_modified)};
 }
 
-// A file whose blocks come one by one.
 class RemoteFile : public RandomAccessFile {
  public:
   RemoteFile(RemoteStore& store, std::shared_ptr<RemoteLocation> location,
@@ -58,15 +57,15 @@ class RemoteFile : public RandomAccessFile {
   int64_t size() const override { return version_.size; }
   absl::StatusOr<std::string> Read(int64_t offset, int64_t size) const override;
 
-  // The first block came with the opening.
+  // Caches the first block, which was received when opening.
   void Keep(PagedString first_block) const;
 
  private:
   int64_t BytesOf(int64_t block) const {
     return std::min(kBlockBytes, version_.size - block * kBlockBytes);
   }
-  // Name without the query, which may be a signature; empty: the headers do not
-  // tell two files or versions apart.
+  // Name without the query, which may be a signature; empty: the headers cannot
+  // distinguish files or versions.
   std::string DiskName() const {
     const Url& url = location_->url();
     if (version_.etag.empty() &&
@@ -102,12 +101,11 @@ absl::StatusOr<std::string> RemoteFile::Read(int64_t offset,
                                             " bytes at byte ", offset));
   }
   std::string bytes;
-  // No more than a server has shown to have.
+  // Does not trust `size` for large allocations.
   bytes.reserve(static_cast<size_t>(std::min(size, 64 * kBlockBytes)));
   for (int64_t at = offset; at < offset + size;) {
     const int64_t block = at / kBlockBytes;
-    // Twice the longest time of a fetch, because a fetch may also wait for
-    // room.
+    // Twice the timeout of a fetch, because a fetch may also wait for room.
     GANDEM_ASSIGN_OR_RETURN(
         const BlockCache::Piece found,
         store_.blocks().Get({memory_name_, block}, BytesOf(block),
@@ -137,7 +135,7 @@ void RemoteFile::Keep(PagedString first_block) const {
 }
 
 absl::StatusOr<PagedString> RemoteFile::FetchBlock(int64_t block) const {
-  // An error of a server or a network is no fault of an image.
+  // Server and network errors are not the fault of an image.
   absl::StatusOr<PagedString> bytes = FindBlock(block);
   return bytes.ok() ? std::move(bytes) : NotOfContent(bytes.status());
 }
@@ -154,7 +152,7 @@ absl::StatusOr<PagedString> RemoteFile::FindBlock(int64_t block) const {
   }
   auto bytes = Request(block * kBlockBytes, BytesOf(block));
   if (!bytes.ok()) {
-    // Opened again, it is the new version.
+    // Reopening the file yields its new version.
     if (absl::IsDataLoss(bytes.status())) store_.Forget(location_->url());
     return bytes.status();
   }
@@ -213,7 +211,7 @@ absl::Status RemoteFile::Changed(absl::string_view what) const {
                    "): start again, on files that stay as they are"));
 }
 
-// A file of a server that does not send parts, held in memory.
+// A file in memory, from a server without range support.
 class WholeFile : public RandomAccessFile {
  public:
   WholeFile(RemoteStore& store, std::string name, PagedString bytes)
@@ -256,12 +254,11 @@ absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenWhole(
   return std::make_shared<const WholeFile>(store, name, std::move(answer.body));
 }
 
-// Checks the answer to the request for the first block.
 absl::Status CheckFirstAnswer(const std::string& name,
                               const HttpAnswer& answer) {
   const auto& range = answer.headers.range;
   if (answer.status != 206 || !range.has_value() || range->first != 0) {
-    return absl::OkStatus();  // the caller reports it: a retry does not help
+    return absl::OkStatus();  // reported by the caller: a retry does not help
   }
   const int64_t expected = std::min(kBlockBytes, range->total);
   if (std::ssize(answer.body) == expected) return absl::OkStatus();

@@ -20,7 +20,7 @@ constexpr absl::Duration kWarnEvery = absl::Seconds(30);
 constexpr int kMostRedirects = 5;
 constexpr absl::Duration kStopEvery = absl::Milliseconds(100);
 
-// False: stopped before.
+// Returns false if stopped before `time`.
 bool PauseUntil(absl::Time time) {
   absl::Mutex mu;
   absl::MutexLock lock(&mu);
@@ -41,7 +41,7 @@ absl::Status GaveUp(const absl::Status& last, int tries, absl::Duration tried) {
       "): check that the server runs and can be reached from here"));
 }
 
-// Combines the verdict on the answer with the check of the reader.
+// Combines the verdict on the answer with the range's check.
 Verdict Judge(const Url& url, const RemoteRange& range,
               const HttpAnswer& answer) {
   Verdict verdict = JudgeAnswer(url, answer);
@@ -61,7 +61,7 @@ HttpAnswer Unusable(const absl::Status& why) {
 
 RemoteReader::RemoteReader(HttpLimits limits) : client_(limits) {}
 
-// Somebody may sit before a screen on which nothing moves.
+// Informs a user who would otherwise see no progress.
 void RemoteReader::WarnOfRetry(const absl::Status& why, absl::Time deadline) {
   const absl::Time now = MonotonicNow();
   {
@@ -89,7 +89,7 @@ absl::StatusOr<HttpAnswer> RemoteReader::Get(RemoteLocation& location,
       GANDEM_RETURN_IF_ERROR(Aws(/*read_again=*/true));
       continue;
     }
-    // The URL that it redirected to may have been signed for some minutes only.
+    // The signature of the redirect target may have expired.
     const bool was_elsewhere = !location.target().empty();
     location.set_target("");
     if (was_elsewhere && verdict.retry == RetryKind::kNever &&
@@ -172,7 +172,7 @@ absl::StatusOr<AwsSettings> RemoteReader::Aws(bool read_again) {
   return settings;
 }
 
-// Only the times of tries depend on it, never the bytes that are read.
+// Affects only the timing of retries, never the data.
 double RemoteReader::Uniform() {
   static thread_local std::minstd_rand generator{std::random_device()()};
   return std::uniform_real_distribution<double>(0, 1)(generator);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requests until they are answered: redirects, signatures of S3, retries by
-// retry_policy.h. The one place where this happens, for all that is remote.
+// Performs requests with redirects, S3 signatures and retries (retry_policy.h).
+// All remote access goes through RemoteReader.
 //
 // Owner: a RemoteStore. Thread safety: any thread.
-// Errors: those of JudgeAnswer, with the name of the file; UNAVAILABLE says for
-// how long and how often it was tried.
+// Errors: those of JudgeAnswer, with the file's name. UNAVAILABLE reports the
+// duration and number of tries.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +26,14 @@
 
 namespace gandem {
 
-// A file by the name that the user gave, and where it was found last.
+// A remote file: the URL that the user gave, and the latest redirect.
 // Thread safety: any thread.
 class RemoteLocation {
  public:
   explicit RemoteLocation(Url url) : url_(std::move(url)) {}
 
   const Url& url() const { return url_; }
-  // URL that the server redirects to; empty: not known, or no redirect.
+  // Returns the redirect target; "": unknown or no redirect.
   std::string target() const {
     absl::MutexLock lock(&mu_);
     return target_;
@@ -43,7 +43,8 @@ class RemoteLocation {
     redirected_ |= !target.empty();
     target_ = std::move(target);
   }
-  // Whether it ever did: what names its versions is not the first server then.
+  // Returns whether the file was ever redirected. Its version headers are then
+  // not those of the first server.
   bool redirected() const {
     absl::MutexLock lock(&mu_);
     return redirected_;
@@ -56,18 +57,16 @@ class RemoteLocation {
   bool redirected_ ABSL_GUARDED_BY(mu_) = false;
 };
 
-// Bytes [first, first + size) of a file; size 0: all of an answer.
+// Bytes [first, first + size) of a file; size 0: everything.
 struct RemoteRange {
   int64_t first = 0;
   int64_t size = 0;
-  // Most bytes of an answer that is not of that range, but whole.
+  // Limit on the size of an answer with the whole file.
   int64_t max_whole = 0;
-  std::string query = {};  // query of an S3 list
-  // "If-Match: ..." and similar headers; not sent to a server known to
-  // redirect.
+  std::string query = {};  // of an S3 list request
+  // "If-Match: ..." and similar headers. Not sent to a server that redirects.
   std::vector<std::string> conditions = {};
-  // Check of an answer of 200 or 206, if set. UNAVAILABLE: the answer makes no
-  // sense, and another try may bring one that does.
+  // Optional check of a 200 or 206 answer; UNAVAILABLE: may be retried.
   std::function<absl::Status(const HttpAnswer& answer)> check = {};
 };
 
@@ -75,7 +74,7 @@ class RemoteReader {
  public:
   explicit RemoteReader(HttpLimits limits);
 
-  // The last answer, whose status is 200 or 206. Errors also of range.check.
+  // Returns the final answer, 200 or 206, or an error, also of range.check.
   absl::StatusOr<HttpAnswer> Get(RemoteLocation& location,
                                  const RemoteRange& range,
                                  absl::Duration limit);
@@ -83,11 +82,11 @@ class RemoteReader {
  private:
   void WarnOfRetry(const absl::Status& why, absl::Time deadline)
       ABSL_LOCKS_EXCLUDED(mu_);
-  // The request at the file's first address.
+  // Builds the request to the file's first address.
   absl::StatusOr<HttpRequest> RequestFor(const RemoteLocation& location,
                                          const RemoteRange& range);
   absl::StatusOr<AwsSettings> Aws(bool read_again);
-  // Makes one try, after `earlier_tries` that failed. Follows redirects.
+  // Makes one try, following redirects, after `earlier_tries` failed ones.
   absl::StatusOr<HttpAnswer> Try(RemoteLocation& location,
                                  const RemoteRange& range, absl::Time deadline,
                                  int earlier_tries);

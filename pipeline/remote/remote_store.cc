@@ -10,12 +10,12 @@
 namespace gandem {
 namespace {
 
-// Files that are known; more are asked for again.
+// Maximum number of remembered files; others are requested anew.
 constexpr size_t kMostOpened = 4096;
 constexpr int64_t kMaxPageBytes = 16 << 20;
 constexpr size_t kMostObjects = size_t{1} << 26;
 
-// Sorted and each with its '=', as the signature wants it.
+// Builds a sorted query with '=' after each name, as signatures require.
 std::string ListQuery(absl::string_view prefix, absl::string_view continuation,
                       size_t most) {
   const auto value = [](absl::string_view text) {
@@ -37,7 +37,7 @@ RemoteStore::RemoteStore(RemoteTimes times)
 
 void RemoteStore::SetCaches(const RemoteCaches& caches) {
   absl::MutexLock lock(&mu_);
-  // The memory of whole files stays reserved.
+  // Memory reserved for whole files stays reserved.
   blocks_.Resize(caches.block_bytes - caches_.block_bytes);
   if (caches.disk_folder.empty()) {
     disk_ = nullptr;
@@ -89,7 +89,7 @@ absl::StatusOr<std::vector<S3Object>> RemoteStore::List(const Url& url,
         "such as a zip or shards (name-{000000..000009}.tar), or use s3://"));
   }
   Url bucket = url;
-  bucket.path = std::string("/");  // g++ 12 warns of "/" alone
+  bucket.path = std::string("/");  // g++ 12 warns about "/" alone
   RemoteLocation location(bucket);
   std::vector<S3Object> objects;
   std::string continuation;

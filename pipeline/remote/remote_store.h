@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All that is remote in a process: one pool of connections, one budget of
-// retries, one cache of blocks in memory and one on disk.
+// Shared state of all remote access in a process: a connection pool, a retry
+// budget, and block caches in memory and on disk.
 //
-// Owner: the process (ProcessRemoteStore), or a test; outlives its files.
+// Owner: the process (ProcessRemoteStore) or a test; outlives its files.
 // Thread safety: any thread.
 #pragma once
 
@@ -36,38 +36,35 @@ struct RemoteCaches {
   int64_t disk_bytes = 0;
 };
 
-// Limits on the time for tries.
 struct RemoteTimes {
   HttpLimits http = {};
   absl::Duration open = absl::Seconds(30);
-  // Limit for each block: a shorter outage costs only time.
+  // Limit per block. Shorter outages only delay the read.
   absl::Duration read = absl::Minutes(2);
 };
 
-// Blocks by the name of their file and version, and by their number.
+// Blocks by file name and version, and block number.
 using BlockCache = SharedCache<std::pair<std::string, int64_t>, PagedString>;
 
 class RemoteStore {
  public:
   explicit RemoteStore(RemoteTimes times = {});
 
-  // Before files are opened; at any time, for those that come. Blocks that are
-  // kept stay where there is room.
+  // Applies to files opened later. Keeps cached blocks if there is room.
   void SetCaches(const RemoteCaches& caches);
 
-  // Errors of remote_file.h. Who opens a file again gets the same one, until it
-  // was found changed.
+  // Opens a file, or returns it again until it changes. Errors of
+  // remote_file.h.
   absl::StatusOr<std::shared_ptr<const RandomAccessFile>> Open(
       absl::string_view url);
-  // Makes Open ask for the file again.
+  // Makes the next Open request the file anew.
   void Forget(const Url& url);
 
-  // The objects of S3 whose keys begin with that of `url`, in no order;
-  // `most` (0: all) is enough. INVALID_ARGUMENT for another scheme: HTTP has no
-  // lists.
+  // Lists the S3 objects whose keys begin with the key of `url`, in any order.
+  // Stops after `most` objects; 0: lists all. Returns INVALID_ARGUMENT for
+  // other schemes, since HTTP has no lists.
   absl::StatusOr<std::vector<S3Object>> List(const Url& url, size_t most);
 
-  // Parts for remote_file.h.
   RemoteReader& reader() { return reader_; }
   BlockCache& blocks() { return blocks_; }
   std::shared_ptr<DiskCache> disk() const;  // nullptr: none
@@ -85,7 +82,7 @@ class RemoteStore {
       ABSL_GUARDED_BY(mu_);
 };
 
-// Lives forever.
+// Returns the process-wide store, which is never destroyed.
 RemoteStore& ProcessRemoteStore();
 
 }  // namespace gandem

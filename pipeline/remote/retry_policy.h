@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// When a request is made again: exponential back-off with full jitter (Brooker
-// 2015, "Exponential Backoff and Jitter"), no earlier than the server asks for
-// (Retry-After). Pure arithmetic.
+// Schedules retries: exponential back-off with full jitter (Brooker 2015,
+// "Exponential Backoff and Jitter"), not before the server's Retry-After.
 //
-// Owner: the read that tries. Thread safety: none.
+// Owner: the read that retries. Thread safety: none.
 #pragma once
 
 #include <algorithm>
@@ -14,13 +13,11 @@
 
 namespace gandem {
 
-// Whether another request can succeed after a failed one.
 enum class RetryKind {
-  kNever,  // it would fail in the same way
-  // An error of the server, or an answer that makes no sense: may pass, but may
-  // also be for good, so that only kMostTries are made.
+  kNever,  // would fail again
+  // A server error or malformed answer: at most kMostTries tries.
   kSometimes,
-  // The network or a busy server: tried until the deadline.
+  // The network or an overloaded server: retried until the deadline.
   kUntilDeadline,
 };
 
@@ -28,8 +25,8 @@ inline constexpr int kMostTries = 6;
 inline constexpr absl::Duration kFirstBackoff = absl::Milliseconds(100);
 inline constexpr absl::Duration kLongestBackoff = absl::Seconds(10);
 
-// The wait after try number `tries`, counted from 1: `uniform`, in [0, 1), of
-// min(kLongestBackoff, kFirstBackoff * 2^(tries - 1)), at least `retry_after`.
+// Returns the wait after try `tries`, from 1: `uniform`, in [0, 1), times
+// min(kLongestBackoff, kFirstBackoff * 2^(tries - 1)); at least `retry_after`.
 inline absl::Duration Backoff(int tries, double uniform,
                               std::optional<absl::Duration> retry_after) {
   absl::Duration most = kFirstBackoff;
@@ -38,13 +35,11 @@ inline absl::Duration Backoff(int tries, double uniform,
   return std::max(jittered, retry_after.value_or(absl::ZeroDuration()));
 }
 
-// The tries of one read.
 class RetryTimer {
  public:
   explicit RetryTimer(absl::Time deadline) : deadline_(deadline) {}
 
-  // A try failed at `now`. When the next one may begin; left out: there is
-  // none.
+  // Records a failed try at `now`; returns the time of the next one, if any.
   std::optional<absl::Time> Next(RetryKind kind, absl::Time now, double uniform,
                                  std::optional<absl::Duration> retry_after) {
     ++tries_;
@@ -56,7 +51,7 @@ class RetryTimer {
     return begin < deadline_ ? std::optional(begin) : std::nullopt;
   }
 
-  int tries() const { return tries_; }  // failed tries
+  int tries() const { return tries_; }
 
  private:
   const absl::Time deadline_;

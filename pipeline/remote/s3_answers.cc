@@ -18,7 +18,6 @@ namespace {
 
 constexpr size_t kMaxErrorCode = 64;
 
-// Replaces the entities that servers write into keys and ETags.
 std::string Unescape(absl::string_view xml) {
   return absl::StrReplaceAll(xml, {{"&lt;", "<"},
                                    {"&gt;", ">"},
@@ -29,7 +28,7 @@ std::string Unescape(absl::string_view xml) {
                                    {"&amp;", "&"}});
 }
 
-// The inside of the first <name> of `xml`, which is then cut behind it.
+// Removes `xml` up to the end of the first element `name`; returns its content.
 std::optional<absl::string_view> TakeElement(absl::string_view name,
                                              absl::string_view& xml) {
   const std::string close = absl::StrCat("</", name, ">");
@@ -67,7 +66,7 @@ absl::Status BadList(absl::string_view why) {
 absl::StatusOr<S3Page> ParseS3Page(absl::string_view xml) {
   auto list = TakeElement("ListBucketResult", xml);
   if (!list.has_value()) return BadList("it has no ListBucketResult");
-  // Servers encode keys on request, or say nothing and do not.
+  // Servers confirm encoded keys; some ignore the request.
   const bool encoded = TextOfElement("EncodingType", *list) == "url";
   S3Page page;
   absl::string_view rest = *list;
@@ -79,7 +78,7 @@ absl::StatusOr<S3Page> ParseS3Page(absl::string_view xml) {
         !absl::SimpleAtoi(*size, &object.bytes) || object.bytes < 0) {
       return BadList("an object has no key or no size");
     }
-    // A blank is '+' there, as in forms, and a '+' is "%2B".
+    // As in forms, '+' encodes a space and "%2B" a '+'.
     object.key = encoded
                      ? PercentDecode(absl::StrReplaceAll(*key, {{"+", " "}}))
                      : *std::move(key);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Answers of S3 in XML: lists of objects (ListObjectsV2), and errors. The
-// parser looks only for the elements that matter, wherever they are. It fetches
-// nothing and expands only the entities of XML's five special characters.
+// Parses S3's XML answers: object lists (ListObjectsV2) and errors. Looks only
+// for the required elements, at any depth. Fetches nothing and expands only
+// XML's five predefined entities.
 //
 // Owner: values. Thread safety: pure functions.
 #pragma once
@@ -19,20 +19,20 @@ namespace gandem {
 struct S3Object {
   std::string key = {};
   int64_t bytes = 0;
-  std::string etag = {};  // with its quotes
+  std::string etag = {};  // with quotes
 };
 
 struct S3Page {
   std::vector<S3Object> objects = {};
-  // Token of the next page; empty: this page is the last one.
+  // Token of the next page; empty: this is the last page.
   std::string continuation = {};
 };
 
-//   DATA_LOSS  no such list, an object without key or size, or a page that says
-//              that there are more without saying where.
+//   DATA_LOSS  not such a list, an object without key or size, or a truncated
+//              page without a continuation token.
 absl::StatusOr<S3Page> ParseS3Page(absl::string_view xml);
 
-// The Code of an error, such as ExpiredToken; empty: it is no such answer.
+// Returns the Code of an error, such as ExpiredToken; "" if there is none.
 std::string S3ErrorCode(absl::string_view xml);
 
 }  // namespace gandem

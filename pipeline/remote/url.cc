@@ -49,7 +49,7 @@ bool IsBucketName(absl::string_view name) {
   });
 }
 
-// Blanks and bytes beyond ASCII, which people write and no request may have.
+// Escapes spaces and non-ASCII bytes, which requests must not contain.
 std::string EscapeUnprintable(absl::string_view text) {
   std::string escaped;
   for (const char& c : text) {
@@ -124,7 +124,7 @@ std::string ShownUrl(absl::string_view path_or_url) {
 
 absl::string_view NamePart(absl::string_view path_or_url) {
   const SchemeName* const scheme = SchemeOf(path_or_url);
-  // A key of S3 may hold a '?'.
+  // S3 keys may contain '?'.
   if (scheme == nullptr || scheme->scheme == UrlScheme::kS3) return path_or_url;
   return path_or_url.substr(0, path_or_url.find_first_of("?#"));
 }
@@ -144,7 +144,7 @@ std::string PercentEncode(absl::string_view text, bool keep_slash) {
 }
 
 std::string PercentDecode(absl::string_view text) {
-  if (text.empty()) return "";  // libcurl would look for a NUL
+  if (text.empty()) return "";  // libcurl would treat size 0 as NUL-terminated
   int size = 0;
   char* const decoded = curl_easy_unescape(
       nullptr, text.data(), static_cast<int>(text.size()), &size);

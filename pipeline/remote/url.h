@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names of remote files: http://, https:// and s3://bucket/key.
+// Parses names of remote files: http://, https:// and s3://bucket/key.
 //
-// A query may hold a signature (presigned URLs), so no message, hash or file
-// name has one: ShownUrl cuts it.
+// Queries may contain a signature (presigned URLs), so messages, hashes and
+// file names omit them: see ShownUrl.
 //
 // Owner: values. Thread safety: pure functions.
 #pragma once
@@ -19,34 +19,33 @@ enum class UrlScheme { kHttp, kHttps, kS3 };
 
 struct Url {
   UrlScheme scheme = UrlScheme::kHttp;
-  std::string host = {};   // with its port; the bucket of s3
-  std::string path = {};   // begins with '/'; of s3: the key, as it is
-  std::string query = {};  // without '?'; s3 has none
+  std::string host = {};   // with the port; s3: the bucket
+  std::string path = {};   // begins with '/'; s3: the unescaped key
+  std::string query = {};  // without '?'; empty for s3
 };
 
-// Whether `name` is of a scheme that is read over a network, in whatever case;
-// all else is a path of this machine.
+// Returns whether `name` has a remote scheme, in any case.
 bool IsUrl(absl::string_view name);
 
-//   INVALID_ARGUMENT  no host, a password, a control character, an s3 URL
+//   INVALID_ARGUMENT  no host, a password, a control character, or an s3 URL
 //                     without a bucket.
 absl::StatusOr<Url> ParseUrl(absl::string_view url);
 
-// URL for requests; for S3 "s3://bucket/key".
+// Returns the URL for requests, or "s3://bucket/key".
 std::string UrlText(const Url& url);
 
-// URL for messages: without query and fragment. A path stays as it is.
+// Returns the URL without query and fragment for messages, or a path unchanged.
 std::string ShownUrl(absl::string_view path_or_url);
 
-// The part whose end tells the kind of a file: without query and fragment. A
-// path stays as it is.
+// Returns the part whose ending tells the file type: without query and
+// fragment. Local paths are unchanged.
 absl::string_view NamePart(absl::string_view path_or_url);
 
-// Percent-encoding (RFC 3986 section 2.1) of all but unreserved characters, and
-// '/' where `keep_slash`; as signatures of S3 want it.
+// Percent-encodes (RFC 3986 section 2.1) everything except unreserved
+// characters and, with `keep_slash`, '/', as S3 signatures require.
 std::string PercentEncode(absl::string_view text, bool keep_slash);
 
-// Reverse of PercentEncode; invalid escapes stay.
+// Reverses PercentEncode. Keeps invalid escapes.
 std::string PercentDecode(absl::string_view text);
 
 }  // namespace gandem

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Common base of all sources whose images are stored as encoded files (PNG,
-// JPEG, WebP), wherever the files are. A source implements Fetch and the other
-// virtual functions.
+// Base class of sources whose images are encoded files (PNG, JPEG, WebP). A
+// subclass implements Fetch and the other pure virtual functions.
 //
 // Owner, thread safety, errors: see image_store.h.
 #pragma once
@@ -34,13 +33,12 @@ class EncodedStore : public ImageStore {
     return DecodeAs(ImageReading::kPlain, index, stored);
   }
 
-  // The hash is the same for the same files in a folder, an archive or Parquet.
+  // Independent of the container (folder, archive or Parquet).
   absl::StatusOr<std::string> ContentHash() const final {
     Sha256 hash;
     for (int64_t i = 0; i < size(); ++i) {
       GANDEM_ASSIGN_OR_RETURN(const std::string bytes, Fetch(i));
-      // The word is "png" for every format: hashes of metric cards are
-      // compared.
+      // "png" for every format, so that hashes of metric cards stay comparable.
       hash.Update(absl::StrCat("png ", bytes.size(), " "));
       hash.Update(bytes);
     }

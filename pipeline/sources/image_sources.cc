@@ -33,10 +33,10 @@
 namespace gandem {
 namespace {
 
-constexpr int64_t kLookedAt = 64;  // images of a source that tell its kind
+constexpr int64_t kLookedAt = 64;         // images inspected per source
 constexpr size_t kMaxShownReason = 1000;  // bytes
 
-// Recognizes a tar by its name, or by the magic of POSIX.1-1988.
+// Recognizes a tar by its name or by the magic of POSIX.1-1988.
 bool IsTar(const Location& at) {
   constexpr size_t kMagicAt = 257;
   return at.HasEnding(".tar") || (std::ssize(at.start) == kTarBlockBytes &&
@@ -45,8 +45,8 @@ bool IsTar(const Location& at) {
 
 bool IsZip(const Location& at) { return BeginsAsZip(at.start); }
 
-// Whether numpy.savez wrote the file. A zip that holds images is a zip of
-// images, even if it holds arrays too.
+// Returns whether numpy.savez wrote the file. A zip that contains images is not
+// an npz, even if it also contains arrays.
 bool IsNpz(const Location& at) {
   if (!IsZip(at)) return false;
   const auto file = OpenFile(at.path);
@@ -64,7 +64,7 @@ bool IsNpz(const Location& at) {
 
 bool IsFolder(const Location& at) { return at.is_folder; }
 
-// HTTP has no lists of files, and says so when it is located.
+// Also true for HTTP folders; Locate rejects these, since HTTP has no lists.
 bool IsRemoteFolder(const Location& at) { return at.is_url && at.is_folder; }
 
 bool IsPacked(const Location& at) {
@@ -93,7 +93,7 @@ OpenedSource ParquetIsMissing(const Location& at) {
                            "parquet");
 }
 
-// Before those of extras.
+// Kinds that are tried before those of extras.
 constexpr SourceKind kFirstKinds[] = {
     {"s3://BUCKET/FOLDER/ of images", IsRemoteFolder, OpenTree<OpenS3Tree>,
      true},
@@ -113,7 +113,7 @@ constexpr SourceKind kLastKinds[] = {
      OpenTree<OpenTarTree>, true},
 };
 
-// The first that recognizes a location opens it.
+// Kinds in the order in which they are tried.
 const std::vector<SourceKind>& SourceKinds() {
   static const auto* const kinds = [] {
     auto* const all = new std::vector<SourceKind>(std::begin(kFirstKinds),
@@ -126,7 +126,7 @@ const std::vector<SourceKind>& SourceKinds() {
   return *kinds;
 }
 
-// "a, b, or c".
+// Lists the kinds: "a, b, or c".
 std::string NamesOfKinds() {
   std::string names;
   for (const SourceKind& kind : SourceKinds()) {
@@ -145,7 +145,7 @@ std::string WhatItIs(const Location& at) {
   return at.start.empty() ? "an empty file" : "a file of another kind";
 }
 
-// 60000 as 60,000.
+// Formats 60000 as 60,000.
 std::string WithCommas(int64_t number) {
   const std::string digits = absl::StrCat(number);
   std::string text;
@@ -161,7 +161,6 @@ std::string Count(int64_t number, absl::string_view what,
   return absl::StrCat(WithCommas(number), " ", number == 1 ? what : many);
 }
 
-// "28", or "28 to 64".
 std::string RangeText(int64_t least, int64_t most) {
   return least == most ? absl::StrCat(least)
                        : absl::StrCat(least, " to ", most);
@@ -183,7 +182,6 @@ absl::StatusOr<SourceLook> LookAtTensors(const ImageStore& source) {
   return look;
 }
 
-// Describes the shape and the values of the images of a source.
 std::string AppearanceText(const ImageStore& source, const SourceLook& look) {
   if (source.tensors().has_value()) {
     const StoredFormat format = *source.tensors();

@@ -15,7 +15,7 @@
 namespace gandem {
 namespace {
 
-// Base of views. Image i is image PlaceOf(i) of the source, changed by Show.
+// Base class of views: image i is Show(image PlaceOf(i) of the source).
 class ImageView : public ImageStore {
  public:
   ImageView(SourceInfo info, std::shared_ptr<const ImageStore> source)
@@ -63,8 +63,7 @@ class FewerImages : public ImageView {
               std::vector<int64_t> kept)
       : ImageView(std::move(info), std::move(source)), kept_(std::move(kept)) {}
 
-  // The hash excludes the images that are left out: they may be impossible to
-  // read.
+  // Hashes only the remaining images, since the others may be unreadable.
   absl::StatusOr<std::string> ContentHash() const override {
     Sha256 hash;
     for (int64_t i = 0; i < size(); ++i) {
@@ -86,7 +85,7 @@ class FewerImages : public ImageView {
   }
 
  private:
-  const std::vector<int64_t> kept_;  // places in the source
+  const std::vector<int64_t> kept_;  // indices in the source
 };
 
 class HalfImages : public ImageView {
@@ -174,7 +173,7 @@ std::unique_ptr<ImageStore> LeaveOut(std::shared_ptr<const ImageStore> source,
   GANDEM_CHECK(next == left_out.end() && !kept.empty());
   info.size = std::ssize(kept);
   info.left_out = std::ssize(left_out);
-  // A unit without images is dropped.
+  // Drop units without images.
   info.units.clear();
   for (const int64_t first : whole.units) {
     const int64_t place = std::ranges::lower_bound(kept, first) - kept.begin();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sources that show another source's images: some of them, or one half of each.
+// Views of another source: a subset of its images, or one half of each image.
 //
 // Owner, thread safety: see image_store.h.
 #pragma once
@@ -15,25 +15,23 @@
 
 namespace gandem {
 
-// The places of the images that a list names (pipeline/formats/exclude_list.h),
-// rising.
-//   INVALID_ARGUMENT  a name that no image has; or all images are named.
+// Returns the increasing indices of the images named by an exclude list
+// (pipeline/formats/exclude_list.h).
+//   INVALID_ARGUMENT  no image has a listed name, or all images are listed.
 absl::StatusOr<std::vector<int64_t>> FindImages(
     const ImageStore& source, const std::vector<std::string>& keys);
 
-// A source without some of its images. Which ones are left out depends on a
-// list alone, never on what happens while reading: a run has the same images
-// from its first start to its last. `left_out` are rising places of `source`,
-// not all of them. Labels and classes stay. Its hashes are of the images that
-// are left and of their places.
+// Removes the images `left_out` (increasing indices, not all) from a source.
+// The list alone decides, never read errors, so that a run always uses the same
+// images. Hashes cover the remaining images and their indices.
 std::unique_ptr<ImageStore> LeaveOut(std::shared_ptr<const ImageStore> source,
                                      const std::vector<int64_t>& left_out);
 
 enum class ImageHalf { kLeft, kRight };
 
-// One half of each image of a source whose images are pairs side by side (A|B,
-// as pix2pix's data sets are). The halves are equally wide. Errors of Decode:
-// those of the source, and
+// Takes one half of each image that is a pair side by side (A|B, as in pix2pix
+// datasets). The halves have equal width. Errors of Decode: those of the
+// source, and
 //   INVALID_ARGUMENT  an odd width.
 std::unique_ptr<ImageStore> HalfOf(std::shared_ptr<const ImageStore> source,
                                    ImageHalf half);

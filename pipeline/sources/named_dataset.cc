@@ -16,7 +16,7 @@ namespace {
 constexpr char kTrainPrefix[] = "train-";
 constexpr char kTest[] = "t10k-";
 
-// `path`, or the same with .gz; empty when there is neither.
+// Returns `path` or else `path`.gz, whichever exists; otherwise "".
 std::string PlainOrGzip(const std::string& path) {
   for (const std::string& candidate : {path, path + ".gz"}) {
     if (PathExists(candidate)) return candidate;
@@ -24,7 +24,7 @@ std::string PlainOrGzip(const std::string& path) {
   return "";
 }
 
-// The file for testing that belongs to `path`; empty: none.
+// Returns the test file that belongs to the training file `path`; "": none.
 std::string TestFileOf(const std::string& path) {
   const std::filesystem::path file(path);
   const std::string name = file.filename().string();

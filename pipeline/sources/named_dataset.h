@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The dataset that a user names on the command line:
+// Resolves the dataset that a user names on the command line:
 //
 //   a folder of IDX files  train-images-idx3-ubyte and train-labels-idx1-ubyte,
-//                          plain or with .gz; fitted to 32 x 32 as a recipe
-//                          does by default
-//   a recipe               what its section `data` says
+//                          plain or with .gz; fitted to 32 x 32
+//   a recipe               its `data` section
 //
-// Files that are called t10k- where those of the dataset are called train- hold
-// images to test on.
+// Files named t10k- instead of train- hold test images.
 //
 // Thread safety: pure functions, except for looking at files.
 #pragma once
@@ -22,13 +20,12 @@ namespace gandem {
 
 struct NamedDataset {
   DataConfig data;
-  std::string test_images = {};  // IDX files; empty: there are none
+  std::string test_images = {};  // IDX files; empty: none
   std::string test_labels = {};
 };
 
-//   NOT_FOUND         there is no such file or folder.
-//   INVALID_ARGUMENT  the folder has no IDX files, or what LoadRunConfig says
-//                     about the recipe.
+//   NOT_FOUND         the file or folder does not exist.
+//   INVALID_ARGUMENT  a folder without IDX files, or an error of LoadRunConfig.
 absl::StatusOr<NamedDataset> FindDataset(const std::string& name);
 
 }  // namespace gandem

@@ -34,14 +34,14 @@ namespace {
 
 using Source = std::shared_ptr<const ImageStore>;
 
-// Size limit of a list of images to leave out.
+// Maximum size of an exclude list.
 constexpr int64_t kMaxExcludeBytes = 64 << 20;
 
 absl::string_view ImagesField(const DataConfig& config) {
   return config.source().empty() ? "data.idx_images" : "data.source";
 }
 
-// The labels of all images, max_images or not.
+// Checks the labels of all images, regardless of max_images.
 absl::Status CheckLabels(const std::vector<int64_t>& labels,
                          absl::string_view unused, const DataConfig& config) {
   const int64_t num_classes = config.num_classes();
@@ -66,7 +66,6 @@ absl::Status CheckLabels(const std::vector<int64_t>& labels,
                    ": set it to the number of classes of the file"));
 }
 
-// Sets the caches for files that are read in pieces.
 void UseCaches(const DataConfig& config) {
   ProcessRemoteStore().SetCaches({.block_bytes = BlockBytes(config),
                                   .disk_folder = config.cache_dir(),
@@ -93,7 +92,7 @@ absl::StatusOr<std::vector<std::string>> ReadExcludeList(
   return keys;
 }
 
-// "'a', 'b', 'c' and 4 others"
+// Formats "'a', 'b', 'c' and 4 others".
 std::string SomeOf(const std::vector<std::string>& keys) {
   constexpr size_t kSome = 3;
   const size_t some = std::min(kSome, keys.size());
@@ -105,7 +104,7 @@ std::string SomeOf(const std::vector<std::string>& keys) {
   return text;
 }
 
-// The places of data.source's images that data.exclude names.
+// Returns the indices of the images in data.exclude.
 absl::StatusOr<std::vector<int64_t>> LeftOutOf(const ImageStore& source,
                                                const DataConfig& config) {
   GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> keys,
@@ -128,7 +127,7 @@ SourceOptions OptionsOf(const DataConfig& config) {
   return {.member = config.member(), .unit_bytes = UnitBytes(config)};
 }
 
-// data.source or data.idx_images, with all images.
+// Opens data.source or data.idx_images with all images.
 absl::StatusOr<Source> OpenWhole(const DataConfig& config) {
   if (!config.source().empty()) {
     OpenedSource source = OpenSource(config.source(), OptionsOf(config));
@@ -136,8 +135,7 @@ absl::StatusOr<Source> OpenWhole(const DataConfig& config) {
     return *std::move(source);
   }
   if (!config.idx_labels().empty()) {
-    // The labels are read here as well, so that an error has their field's
-    // name.
+    // Reads the labels separately, so that errors name their field.
     const auto labels = ReadIdx(config.idx_labels(), /*num_dimensions=*/1);
     GANDEM_RETURN_IF_ERROR(Annotate(labels.status(), "data.idx_labels"));
   }
@@ -146,7 +144,7 @@ absl::StatusOr<Source> OpenWhole(const DataConfig& config) {
   return *std::move(source);
 }
 
-// Returns the half for `inputs`, the images to translate, or the other half.
+// Returns the half with the input images if `inputs`, otherwise the other half.
 absl::StatusOr<Source> HalfFor(const DataConfig& config, Source source,
                                bool inputs) {
   if (config.side_by_side() == DataConfig::NO_PAIRS) return source;
@@ -159,7 +157,6 @@ absl::StatusOr<Source> HalfFor(const DataConfig& config, Source source,
   return HalfOf(std::move(source), left ? ImageHalf::kLeft : ImageHalf::kRight);
 }
 
-// Opens the images that are to be translated to opened.images.
 absl::StatusOr<Source> OpenInputs(const OpenedData& opened,
                                   const DataConfig& config) {
   if (config.side_by_side() != DataConfig::NO_PAIRS) {
@@ -172,8 +169,7 @@ absl::StatusOr<Source> OpenInputs(const OpenedData& opened,
   if (!source.ok()) {
     return Annotate(source.status(), idx ? "data.idx_inputs" : "data.inputs");
   }
-  // The inputs of images that are left out are left out, too. If the numbers
-  // differ, the images are no pairs, which JoinPairs reports.
+  // Excludes the inputs, too. JoinPairs reports differing numbers of images.
   const int64_t all = opened.whole->size() + std::ssize(opened.left_out);
   if (opened.left_out.empty() || (*source)->size() != all) {
     return *std::move(source);
@@ -209,12 +205,10 @@ CropPlace CropOf(DataConfig::Crop crop) {
   return CropPlace::kAll;
 }
 
-// Window as in ImageUnits; `config` is resolved.
 int64_t WindowOf(const DataConfig& config) {
   return config.order() == DataConfig::SHARDS ? config.shuffle_window() : 0;
 }
 
-// `config` is resolved.
 Fitting FittingOf(const DataConfig& config) {
   return {.size = config.image_size(),
           .channels = DataShapeOf(config).image.channels,
@@ -227,7 +221,6 @@ Fitting FittingOf(const DataConfig& config) {
           .if_unreadable = AdviceOnUnreadable(config)};
 }
 
-// Makes a dataset of images or of tensors.
 absl::StatusOr<std::unique_ptr<Dataset>> MakeDataset(Source source,
                                                      const Fitting& fitting,
                                                      const DataConfig& config) {
@@ -237,7 +230,6 @@ absl::StatusOr<std::unique_ptr<Dataset>> MakeDataset(Source source,
              : FittedImages::Create(std::move(source), fitting);
 }
 
-// The dataset of images and how they were fitted.
 struct FittedData {
   std::unique_ptr<Dataset> dataset;
   Fitting fitting;

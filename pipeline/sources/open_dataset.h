@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The dataset that a config asks for: source, fitting, pairs.
+// Opens the dataset of a config: source, fitting, pairs.
 //
-// Owner: the caller shares it. Thread safety: see dataset.h.
-// Errors: those of OpenSource, FittedImages and JoinPairs, with the name of the
-// field whose file is at fault, and
-//   INVALID_ARGUMENT  labels that data.num_classes has no room for, or none.
+// Owner: shared by the caller. Thread safety: see dataset.h. Errors: those of
+// OpenSource, FittedImages and JoinPairs, with the config field at fault, and
+//   INVALID_ARGUMENT  missing labels, or labels beyond data.num_classes.
 #pragma once
 
 #include <cstdint>
@@ -21,52 +20,48 @@ namespace gandem {
 
 class DataConfig;
 
-// Data that a config names, opened once. Sizes, classes, channels and the
-// description of the images come from here, and so does the dataset that
-// networks see.
+// Images of a config, opened once. Source of sizes, classes, channels,
+// descriptions and the dataset for networks.
 struct OpenedData {
-  // The images of data.source or data.idx_images as they are stored, without
-  // those that data.exclude names.
+  // Images of data.source or data.idx_images without data.exclude.
   std::shared_ptr<const ImageStore> whole = nullptr;
-  // The same images. Of pairs side by side, the halves to generate.
+  // As `whole`; for side-by-side pairs, the halves to generate.
   std::shared_ptr<const ImageStore> images = nullptr;
-  std::vector<int64_t> left_out =
-      {};  // places of the images that data.exclude names
+  // Indices of the images in data.exclude.
+  std::vector<int64_t> left_out = {};
 };
 
-//   FAILED_PRECONDITION  the list is not that of data.exclude_sha256, or the
-//                        images are not those of data.listing_sha256.
-//   INVALID_ARGUMENT     it names what is not there, or more than
+//   FAILED_PRECONDITION  the exclude list does not match data.exclude_sha256,
+//                        or the images do not match data.listing_sha256.
+//   INVALID_ARGUMENT     the list names unknown images, or more than
 //                        data.max_excluded of the images.
 absl::StatusOr<OpenedData> OpenData(const DataConfig& config);
 
-// OpenedData::images.
+// Returns OpenedData::images.
 absl::StatusOr<std::shared_ptr<const ImageStore>> OpenImages(
     const DataConfig& config);
 
-// The images as networks see them; `opened` is of the same images.
+// Makes the dataset for networks; `opened` must be of `config`.
 absl::StatusOr<std::shared_ptr<const Dataset>> DatasetOf(
     const OpenedData& opened, const DataConfig& config);
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(
     const DataConfig& config);
 
 struct DatasetLabels {
-  std::vector<int64_t> labels = {};  // empty: it has none
+  std::vector<int64_t> labels = {};  // empty: none
   ImageUnits units = {};             // as Dataset::Units
 };
 
-// The labels of its images.
 absl::StatusOr<DatasetLabels> ReadDatasetLabels(const DataConfig& config);
 
-// Pairs for image translation: each image is followed by the input that it is
-// made of, as further channels.
+// Makes pairs for image translation: each image, then its input's channels.
 absl::StatusOr<std::shared_ptr<const Dataset>> PairsOf(
     const OpenedData& opened, const DataConfig& config);
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenPairs(
     const DataConfig& config);
 
-// SHA-256 in hex of the images to translate: of the file data.idx_inputs, or of
-// the images that stand for it (ImageStore::ContentHash).
+// Hashes the input images for translation: SHA-256 in hex of the file
+// data.idx_inputs or else the ContentHash of the store.
 absl::StatusOr<std::string> HashOfInputs(const DataConfig& config);
 
 }  // namespace gandem

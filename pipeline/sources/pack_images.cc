@@ -28,7 +28,7 @@ namespace gandem {
 namespace {
 
 constexpr int64_t kMostPackShards = 1'000'000;  // six digits
-// Images that are read at a time, for each thread.
+// Images encoded at a time, per thread.
 constexpr int64_t kPackAhead = 32;
 constexpr int64_t kMaxRecordBytes = 1 << 20;
 constexpr char kPackFormat[] = "gandem pack 1";
@@ -74,15 +74,14 @@ absl::StatusOr<EncodedImage> EncodeForPack(const ImageStore& source,
   return encoded;
 }
 
-// The images from `first` on, in their order, made by several threads, some at
-// a time.
+// Encodes the images from `first` on in several threads; returns them in order.
 class EncodedImages {
  public:
   EncodedImages(const ImageStore& source, const PackOptions& options,
                 int64_t first)
       : source_(source), options_(options), next_(first) {}
 
-  // The next one, which stays until Pop.
+  // Returns the next image, which stays valid until Pop.
   const absl::StatusOr<EncodedImage>& Front() {
     if (ready_.empty()) MakeSome();
     return ready_.front();
@@ -146,12 +145,11 @@ class Packer {
   }
 
  private:
-  // Name of this image in a shard, without its ending.
   static std::string NameOf(int64_t image) {
     return absl::StrFormat("%09d", image);
   }
 
-  // Records the source of the shards in the folder, before the first shard.
+  // Records the source in the folder, before the first shard is written.
   absl::Status Begin() {
     GANDEM_ASSIGN_OR_RETURN(const std::string fingerprint,
                             source_.Fingerprint());
@@ -188,8 +186,8 @@ class Packer {
         "): name another folder, or remove that one"));
   }
 
-  // How many images a shard has that is there, and begins with image `first`;
-  // else 0. A shard gets its name when it is whole.
+  // Returns the number of images in a complete shard that begins with image
+  // `first`; 0 if there is none.
   int64_t ImagesOfShard(const std::string& path, int64_t first) const {
     const auto file = OpenLocalFile(path);
     if (!file.ok()) return 0;
@@ -226,8 +224,7 @@ class Packer {
     return absl::OkStatus();
   }
 
-  // Adds the images that fit into the shard. `done` is the number of images
-  // added so far.
+  // Adds the images that fit into the shard; increases `done` by them.
   absl::Status FillShard(EncodedImages& images, TarWriter& tar,
                          std::vector<IndexedFile>& files, int64_t& done) {
     int64_t bytes = 0;
@@ -255,7 +252,7 @@ class Packer {
       return RenameDurably(unfinished, path);
     };
     const absl::Status written = write();
-    // The error of the write says more than an error of the removal.
+    // The write error is more informative than one of the removal.
     if (!written.ok()) RemoveAll(unfinished).IgnoreError();
     return written;
   }

@@ -6,7 +6,7 @@
 namespace gandem {
 namespace {
 
-// Name that the hub gives to a table about images beside it.
+// The hub's name for a table about adjacent images.
 constexpr absl::string_view kMetadataName = "metadata.parquet";
 
 }  // namespace

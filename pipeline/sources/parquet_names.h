@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Recognition of Parquet locations, without a look into the files.
+// Recognizes Parquet sources without reading their files.
 //
 // Thread safety: any thread.
 #pragma once
@@ -15,15 +15,13 @@ namespace gandem {
 
 inline constexpr absl::string_view kParquetEnding = ".parquet";
 
-// A file or URL by its name or first bytes, shards by their names, a folder by
-// its files.
+// Recognizes files by name or first bytes, shards by name, folders by files.
 bool LooksLikeParquet(const Location& at);
 
-// The folder or its folder data/, whichever has such files first; "": neither
-// has, or `at` is no folder.
+// Returns the folder or its subfolder data/ if it has Parquet files, or "".
 std::string ParquetFolder(const Location& at);
 
-// Names of the files of images in `folder`, in order.
+// Lists the image files in `folder`, in order.
 std::vector<std::string> ParquetNamesIn(const std::string& folder);
 
 }  // namespace gandem

@@ -18,8 +18,7 @@
 namespace gandem {
 namespace {
 
-// A file of a format that is not read, such as a GIF, would end a run only when
-// its turn comes.
+// Rejects unsupported formats such as GIF before a run starts.
 absl::Status CheckFormats(const ImageStore& source) {
   if (HasComputedNames(source)) return absl::OkStatus();
   for (int64_t i = 0; i < source.size(); ++i) {
@@ -29,7 +28,7 @@ absl::Status CheckFormats(const ImageStore& source) {
   return absl::OkStatus();
 }
 
-// Whether the images have to be inspected: not where the config has the values.
+// Returns whether images must be inspected because the config lacks the values.
 bool NeedsLook(const ImageStore& source, const DataConfig& config) {
   return source.tensors().has_value()
              ? !config.has_tensor_scale()
@@ -45,7 +44,7 @@ absl::StatusOr<SourceLook> LookWithAdvice(const ImageStore& source,
   return look;
 }
 
-// Tensors are taken as they are stored.
+// Tensors are used as stored.
 absl::Status ResolveTensors(const StoredFormat& format, const SourceLook& look,
                             DataConfig& config) {
   if (config.channels() == 0) config.set_channels(format.shape.channels);
@@ -66,12 +65,11 @@ absl::Status ResolveTensors(const StoredFormat& format, const SourceLook& look,
   return absl::OkStatus();
 }
 
-// Share of the kept bytes for one window. The window that is read has to fit
-// beside the next one, which is fetched ahead (feed/sample_board.h), and the
-// previous one.
+// Share of the cache for one window. The current, the next (fetched ahead,
+// feed/sample_board.h) and the previous window must fit.
 constexpr double kWindowShare = 0.25;
 
-// Number of images whose pieces fill `share` of the kept bytes.
+// Returns the number of images whose pieces fill `share` of the cache.
 int64_t ImagesThatFill(double share, const ImageStore& source,
                        std::optional<int64_t> kept) {
   const double stored = static_cast<double>(source.info().stored_bytes);
@@ -83,7 +81,7 @@ int64_t ImagesThatFill(double share, const ImageStore& source,
       1, static_cast<int64_t>(share * static_cast<double>(source.size())));
 }
 
-// `look` counts where NeedsLook.
+// `look` is used only if NeedsLook.
 absl::Status Resolve(const ImageStore& source, const SourceLook& look,
                      DataConfig& config) {
   GANDEM_RETURN_IF_ERROR(

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Settings of the images that a config leaves open and the images determine.
+// Resolves config settings that depend on the images.
 //
-// Owner, thread safety: pure functions, except for reading images.
-// Errors: those of reading them, with what to do.
+// Owner, thread safety: pure functions, except for reading images. Errors:
+// those of reading images, with advice.
 #pragma once
 
 #include <cstdint>
@@ -18,48 +18,42 @@ namespace gandem {
 
 class DataConfig;
 
-// Writes down what `source`, which is data.source's, decides where the config
-// does not: channels, fit, crop, resize, order. IDX images between half of
-// image_size and all of it are padded (MNIST's to 32), all others are cropped
-// in the middle and resized. Reads images only if that takes it.
-//   INVALID_ARGUMENT  also: a file of a format that is not read is among them;
-//                     tensors of other channels than the config's, that a
-//                     random crop is asked of, or of values beyond [-1, 1]
-//                     where data.tensor_scale is not set.
+// Sets the fields that `config` leaves open from `source`, its data.source:
+// channels, fit, crop, resize, order. IDX images between half of image_size and
+// image_size are padded (MNIST's to 32); all others are cropped centrally and
+// resized. Reads images only if necessary.
+//   INVALID_ARGUMENT  also: the source has files of an unsupported format; or
+//                     its tensors have other channels than the config, a random
+//                     crop, or values beyond [-1, 1] without data.tensor_scale.
 absl::Status ResolveData(const ImageStore& source, DataConfig& config);
 
-// Resolves the config and describes the source (DescribeSource): reads the same
-// images for both.
+// Resolves the config and describes the source, reading images only once.
 absl::StatusOr<std::string> ResolveAndDescribe(const ImageStore& source,
                                                DataConfig& config);
 
-// Advice about an image that cannot be read (WithAdvice of
-// pipeline/image_store.h); "" if there is no data.source.
+// Returns advice about an unreadable image (WithAdvice of
+// pipeline/image_store.h); "" without data.source.
 std::string AdviceOnUnreadable(const DataConfig& config);
 
-// Resolves the settings that do not depend on the images: data.order is SHARDS
-// if data.source is an address (has ://).
+// Resolves settings without the images: data.order is SHARDS for a URL.
 void ResolveOrderUnseen(DataConfig& config);
 
-// Resolves data.order and, for SHARDS, data.shuffle_window. A source behind a
-// network, or one of units, is read in pieces larger than images, which are
-// kept for a while (KeptBytes). A window has the images that fill a quarter of
-// the kept bytes, at most 16,384, so that no piece is read again for each
-// image.
+// Resolves data.order and, for SHARDS, data.shuffle_window. Sources that are
+// remote or consist of units are read in cached pieces larger than images
+// (KeptBytes). A window covers a quarter of the cache and at most 16,384
+// images, so that pieces are not fetched again for each image.
 void ResolveOrder(const ImageStore& source, DataConfig& config);
 
-// Shares of data.memory_bytes: for blocks of remote files, and for units that
-// are read as a whole.
+// Shares of data.memory_bytes for remote blocks and whole units.
 int64_t BlockBytes(const DataConfig& config);
 int64_t UnitBytes(const DataConfig& config);
 
-// Bytes of larger pieces of `source` that a worker keeps; nullopt: all pieces
-// are at hand (files of this machine).
+// Returns a worker's cache size for larger pieces of `source`; nullopt for
+// local files, which need none.
 std::optional<int64_t> KeptBytes(const ImageStore& source,
                                  const DataConfig& config);
 
-// Advice if the pieces of data.shuffle_window images do not fit into the kept
-// bytes; "" if they do. `config` is resolved.
+// Returns advice if a shuffle window's pieces exceed the cache, else "".
 std::string AdviceOnWindow(const ImageStore& source, const DataConfig& config);
 
 }  // namespace gandem

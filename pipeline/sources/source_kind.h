@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A kind of source: how its locations are recognized, and what opens them. The
-// table is in image_sources.cc; extras (extras/README.md) add to it.
+// A kind of source: how to recognize and open it. The table is in
+// image_sources.cc; extras (extras/README.md) add rows.
 //
 // Owner: values. Thread safety: pure functions, except for reading files.
 #pragma once
@@ -22,24 +22,23 @@ using OpenedSource = absl::StatusOr<std::unique_ptr<ImageStore>>;
 
 struct SourceOptions {
   std::string member = {};  // data.member, for files in folders and archives
-  // Memory for units that are read as a whole (SourceInfo::reads_whole_units);
-  // the default is a quarter of that of data.memory_bytes.
+  // Memory for units that are read as a whole (SourceInfo::reads_whole_units).
+  // The default is a quarter of data.memory_bytes.
   int64_t unit_bytes = int64_t{128} << 20;
 };
 
 struct SourceKind {
-  absl::string_view name;  // in messages; "": it is not listed
+  absl::string_view name;  // in messages; "": unlisted
   bool (*recognizes)(const Location& at);
   OpenedSource (*open)(const Location& at, const SourceOptions& options);
-  bool has_members = false;  // files with names, of which some may be chosen
+  bool has_members = false;  // has files with names to choose from
 };
 
-// The kinds that extras of this build open. They are asked after S3, IDX and
-// CIFAR, and before folders and archives of images.
+// Kinds of this build's extras. Tried after S3, IDX and CIFAR, and before
+// folders and archives of images.
 std::vector<SourceKind> ExtraSourceKinds();
 
-// Stands for Parquet in a build without that extra: recognizes it, and fails
-// with what is missing.
+// Recognizes Parquet in builds without the extra, only to report it missing.
 SourceKind MissingParquetKind();
 
 }  // namespace gandem

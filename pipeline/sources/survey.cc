@@ -15,7 +15,7 @@ namespace gandem {
 namespace {
 
 constexpr int64_t kProgressEvery = 64;  // images
-constexpr size_t kMostRows = 8;         // of a list
+constexpr size_t kMostRows = 8;         // per list
 
 }  // namespace
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Properties of the images of a source that can only be found by reading all of
-// them.
+// Collects properties of a source's images by reading all of them.
 //
 // Owner: values. Thread safety: pure functions; several threads read.
 #pragma once
@@ -19,29 +18,28 @@ namespace gandem {
 
 struct UnreadableImage {
   int64_t index = 0;
-  std::string reason;  // with its name
-  // Whether the stored bytes are at fault (IsUnreadable), not a disk or a
-  // network.
+  std::string reason;  // includes the image's name
+  // Whether the stored bytes are at fault (IsUnreadable), not I/O.
   bool is_content = true;
 };
 
 struct Survey {
-  int64_t num_images = 0;                        // that were read, or tried
-  std::map<std::string, int64_t> kinds = {};     // "JPEG, RGB": how many
-  std::map<std::string, int64_t> sizes = {};     // "32 x 32": how many
-  std::vector<UnreadableImage> unreadable = {};  // in their order
+  int64_t num_images = 0;                        // read or tried
+  std::map<std::string, int64_t> kinds = {};     // "JPEG, RGB" to count
+  std::map<std::string, int64_t> sizes = {};     // "32 x 32" to count
+  std::vector<UnreadableImage> unreadable = {};  // in index order
 };
 
-// Reads `images`, in any order. `progress` gets the number of images done, now
-// and then and at the end; from one thread at a time.
+// Reads `images` in any order. Calls `progress` with the number of finished
+// images from time to time and at the end, from one thread at a time.
 Survey SurveyImages(const ImageStore& store, const std::vector<int64_t>& images,
                     int num_threads,
                     const std::function<void(int64_t done)>& progress);
 
-// "b (7); a (2); 3 others": the largest first.
+// Formats counts, largest first: "b (7); a (2); 3 others".
 std::string CountsText(std::vector<std::pair<std::string, int64_t>> counts);
 
-// "not used: .txt (3)"; empty where there are none.
+// Formats "not used: .txt (3)"; "" if there are none.
 std::string UnusedText(const UnusedFiles& unused);
 
 }  // namespace gandem

@@ -25,14 +25,14 @@
 namespace gandem {
 namespace {
 
-// Files of unknown names that are looked into, of each ending.
+// Files inspected per unknown ending.
 constexpr int64_t kMostFirstLooks = 16;
 
 absl::string_view NameInFolder(absl::string_view path) {
   return path.substr(FolderOf(path).size());
 }
 
-// Files that only say labels. tree_labels.h finds out whether they are used.
+// Returns whether a file contains only labels (see tree_labels.h).
 bool IsLabelFile(absl::string_view name) {
   const absl::string_view file = NameInFolder(name);
   return absl::EndsWith(file, ".cls") || file == "dataset.json" ||
@@ -40,8 +40,7 @@ bool IsLabelFile(absl::string_view name) {
          file == "metadata.jsonl";
 }
 
-// ".txt", in lower case; "" where the name has none that could say what the
-// file is.
+// Returns the lower-case ending such as ".txt"; "" if it is no file type.
 std::string EndingOf(absl::string_view name) {
   constexpr size_t kLongestEnding = 12;
   const absl::string_view file = NameInFolder(name);
@@ -62,9 +61,9 @@ absl::StatusOr<bool> BeginsAsImage(const FileTree& tree, int64_t file) {
   return start.status();
 }
 
-// The images among files whose names have the same ending, by their first
-// bytes. Where some files, evenly spread, are all images or none is, so are the
-// others: a bucket needs a request for each.
+// Finds images among files with the same ending by their first bytes. Inspects
+// a few evenly spaced files; if all or none are images, assumes the same for
+// the rest, because an S3 bucket needs a request per file.
 absl::StatusOr<std::vector<int64_t>> ImagesAmong(
     const FileTree& tree, const std::vector<int64_t>& files) {
   const std::vector<int64_t> places =
@@ -85,22 +84,21 @@ absl::StatusOr<std::vector<int64_t>> ImagesAmong(
   return images;
 }
 
-// The files of a tree that are images, by their names or by their first bytes.
+// Files that are images by name or by first bytes.
 struct ImageFiles {
-  std::vector<int64_t> images = {};  // places in tree.files(), rising
-  UnusedFiles unused = {};           // with those of the tree
+  std::vector<int64_t> images = {};  // increasing indices in tree.files()
+  UnusedFiles unused = {};           // including those of the tree
 };
 
 absl::StatusOr<ImageFiles> FindImageFiles(const FileTree& tree) {
   ImageFiles files = {.unused = tree.info().unused};
-  std::map<std::string, std::vector<int64_t>> others;  // by their endings
+  std::map<std::string, std::vector<int64_t>> others;  // by ending
   for (int64_t i = 0; i < std::ssize(tree.files()); ++i) {
     const std::string& name = tree.files()[i].name;
     if (IsHiddenName(name)) {
       ++files.unused["hidden"];
     } else if (IsImageName(name) || IsOtherImageName(name)) {
-      // The decoder names each image of a format that gandem does not read, and
-      // the policy for unreadable images applies to it.
+      // The decoder and the policy for unreadable images handle other formats.
       files.images.push_back(i);
     } else if (!IsLabelFile(name)) {
       others[EndingOf(name)].push_back(i);
@@ -139,10 +137,10 @@ class TreeSource : public EncodedStore {
  private:
   // Never change after construction.
   const std::unique_ptr<FileTree> tree_;
-  const std::vector<int64_t> images_;  // places in tree_->files()
+  const std::vector<int64_t> images_;  // indices in tree_->files()
 };
 
-// The first image of each archive; one without images has none.
+// Returns the first image of each archive that has images.
 std::vector<int64_t> UnitsOf(const FileTree& tree,
                              const std::vector<int64_t>& images) {
   std::vector<int64_t> firsts;

@@ -21,7 +21,7 @@ namespace gandem {
 namespace {
 
 constexpr absl::string_view kNpyStart = "\x93NUMPY";
-constexpr int64_t kSafetensorsStart = 8;  // has the header's size
+constexpr int64_t kSafetensorsStart = 8;  // contains the header's size
 constexpr absl::string_view kSampleNames[] = {"images", "latents", "waveforms",
                                               "samples", "data"};
 constexpr absl::string_view kLabelNames[] = {"labels", "label", "y"};
@@ -41,7 +41,7 @@ std::string TypeText(DType dtype, std::span<const int64_t> shape) {
   return absl::StrCat(DTypeName(dtype), " [", absl::StrJoin(shape, ", "), "]");
 }
 
-// The file without the bytes: `shape` is the shape of all samples together.
+// Makes a TensorFile without labels. `shape` is that of all samples together.
 absl::StatusOr<TensorFile> SamplesOf(absl::string_view what, DType dtype,
                                      const std::vector<int64_t>& shape,
                                      int64_t offset) {
@@ -105,7 +105,7 @@ const SafetensorsPlace* FindNamed(const std::vector<SafetensorsPlace>& tensors,
   return nullptr;
 }
 
-// The tensor with the samples; null: there is none, or several may be it.
+// Returns the tensor with the samples; null: none, or ambiguous.
 const SafetensorsPlace* FindSamples(
     const std::vector<SafetensorsPlace>& tensors) {
   const SafetensorsPlace* const named = FindNamed(tensors, kSampleNames);

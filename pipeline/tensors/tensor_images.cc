@@ -21,14 +21,14 @@
 namespace gandem {
 namespace {
 
-// More are opened for each sample.
+// Larger sources reopen their files for each sample.
 constexpr size_t kMostOpenTensorFiles = 256;
-// Remote ones that are opened at a time.
+// Remote files opened concurrently.
 constexpr int64_t kMostTensorOpenings = 16;
 
 struct TensorShard {
   std::shared_ptr<const RandomAccessFile> file;
-  TensorFile contents;  // the labels move to SourceInfo
+  TensorFile contents;  // its labels are moved to SourceInfo
 };
 
 class TensorImages : public ImageStore {

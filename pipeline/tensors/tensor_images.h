@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shards of tensors as a source: each sample is one read of its bytes, wherever
-// the shard lies. Decode makes a picture for people: the first three channels,
-// or the first one, from [-1, 1].
+// Shards of tensors as a source; one read per sample. Decode renders a picture
+// for people: the first three channels, or the first one, from [-1, 1].
 //
 // Owner, thread safety: see image_store.h.
 // Errors: those of tensor_file.h and tensor_paths.h, and

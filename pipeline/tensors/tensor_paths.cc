@@ -21,7 +21,7 @@ constexpr absl::string_view kNpyEnding = ".npy";
 constexpr absl::string_view kSampleWords[] = {"images", "latents", "waveforms",
                                               "samples", "data"};
 constexpr absl::string_view kLabelsWord = "labels";
-// Remote shards whose labels are looked for at a time.
+// Concurrent searches for the labels of remote shards.
 constexpr int64_t kMostLabelLooks = 16;
 
 bool IsNpyName(absl::string_view name) {
@@ -32,7 +32,7 @@ bool IsTensorName(absl::string_view name) {
   return IsNpyName(name) || absl::EndsWithIgnoreCase(name, ".safetensors");
 }
 
-// Possible names of the file with the labels of `name`, an .npy.
+// Lists possible names of the labels of `name`, an .npy.
 std::vector<std::string> LabelNamesOf(const std::string& name) {
   const size_t stem = name.size() - kNpyEnding.size();
   std::vector<std::string> names;
@@ -40,7 +40,7 @@ std::vector<std::string> LabelNamesOf(const std::string& name) {
     names.push_back(absl::StrCat(name.substr(0, stem), join, kLabelsWord,
                                  name.substr(stem)));
   }
-  const size_t slash = name.rfind('/') + 1;  // 0 where there is none
+  const size_t slash = name.rfind('/') + 1;  // 0: no slash
   for (const absl::string_view word : kSampleWords) {
     const size_t at = name.rfind(std::string(word));
     if (at == std::string::npos || at < slash) continue;
@@ -50,8 +50,8 @@ std::vector<std::string> LabelNamesOf(const std::string& name) {
   return names;
 }
 
-// Paths of one file of samples and of its labels, if any. The signature in the
-// query of a URL is for one file only.
+// Returns a file of samples and its labels, if any. A signed URL is valid for
+// one file only, so URLs with a query have none.
 absl::StatusOr<TensorPaths> WithLabels(const std::string& path) {
   TensorPaths paths = {.samples = path};
   if (!IsNpyName(NamePart(path)) || NamePart(path).size() < path.size()) {
@@ -93,7 +93,7 @@ std::vector<TensorPaths> FindInTensorFolder(const std::string& folder) {
 
 bool LooksLikeTensors(const Location& at) {
   if (!at.is_folder) return IsTensorName(at.name);
-  // One look at a folder that may have a million files.
+  // List only once: the folder may have a million files.
   bool has_images = false;
   bool has_tensors = false;
   NamesIn(at.path, [&](absl::string_view name) {

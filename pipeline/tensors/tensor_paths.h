@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Paths of tensor shards and of the files with their labels.
+// Finds tensor shards and the files with their labels.
 //
 // Thread safety: pure functions, except for looking at files.
 #pragma once
@@ -15,17 +15,17 @@ namespace gandem {
 
 struct TensorPaths {
   std::string samples;
-  std::string labels = {};  // an .npy; empty: there is none beside it
+  std::string labels = {};  // an .npy; empty: none
 };
 
-// Whether a name, also of shards, ends in .safetensors or .npy, or a folder has
-// such files and no images among its own.
+// Returns whether the path or shard range ends in .safetensors or .npy, or is a
+// folder with such files and no images.
 bool LooksLikeTensors(const Location& at);
 
-// The shards: a file or URL, name-{00000..00004}.npy, or a folder's own files
-// in the order of their names. Labels of a.npy are in a_labels.npy,
-// a-labels.npy or a.labels.npy, and those of x-images-3.npy (or latents,
-// waveforms, samples, data) in x-labels-3.npy.
+// Returns the shards: a file or URL, name-{00000..00004}.npy, or a folder's
+// direct files sorted by name. Labels of a.npy are in a_labels.npy,
+// a-labels.npy or a.labels.npy; labels of x-images-3.npy (or latents,
+// waveforms, samples, data) are in x-labels-3.npy.
 absl::StatusOr<std::vector<TensorPaths>> FindTensorPaths(const Location& at);
 
 }  // namespace gandem

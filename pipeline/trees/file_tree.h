@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Named files, wherever they lie: in a folder, a zip, tar shards. What makes
-// images with labels of them is the same for all (tree_source.h); a new place
-// for files implements this.
+// Named files in a folder, zip or tar shards, for tree_source.h.
 //
-// Owner: the ImageStore that was made of it.
-// Thread safety: immutable after it was opened; Read from any thread.
-// Errors: name the file, and the archive.
+// Owner: the ImageStore made of the tree. Thread safety: immutable after
+// opening; Read from any thread. Errors: name the file and the archive.
 #pragma once
 
 #include <cstdint>
@@ -23,34 +20,32 @@
 namespace gandem {
 
 struct TreeFile {
-  std::string name;  // with '/', relative to the folder or in the archive
+  std::string name;  // with '/', relative to the folder or archive
   int64_t bytes = 0;
 };
 
 struct TreeLabels {
-  std::vector<int64_t> labels = {};  // empty: none; else none is negative
-  // Names of the labels from 0 on, if they have names.
+  std::vector<int64_t> labels = {};  // empty: none; otherwise all >= 0
+  // Names of labels 0, 1, ..., if they have names.
   std::vector<std::string> class_names = {};
-  // Why labels that were found cannot be used; then there are none.
+  // Reason why existing labels are not used; `labels` is empty then.
   std::string unused = {};
-  bool from_json = false;  // of WebDataset's samples
+  bool from_json = false;  // from JSON files of WebDataset samples
 };
 
-// Description of a tree, made without reading its files.
 struct TreeInfo {
-  std::string kind = {};  // "a folder of images": what it is, for people
+  std::string kind = {};  // for people: "a folder of images"
   std::string path = {};  // for messages
-  // Files in the order of their names' bytes; of several archives, one after
-  // the other.
+  // Files sorted by the bytes of their names, within each archive.
   std::vector<TreeFile> files = {};
-  std::vector<int64_t> units = {0};  // the first file of each archive
-  // Labels of the files, if an index has them; all files are images then.
-  // nullopt: files of the tree hold the labels.
+  std::vector<int64_t> units = {0};  // index of the first file of each archive
+  // Labels from an index, if there is one; all files are images then. nullopt:
+  // labels are in files of the tree.
   std::optional<TreeLabels> labels = {};
-  // Whether the names are those of WebDataset, in which a sample is all files
-  // whose names are equal up to the first point (tree_names.h).
+  // Whether names follow WebDataset: a sample consists of all files with the
+  // same name up to the first dot (tree_names.h).
   bool has_samples = false;
-  // Files that the tree has found and does not list, such as hidden ones.
+  // Files that are not listed, such as hidden ones.
   UnusedFiles unused = {};
 };
 
@@ -63,13 +58,12 @@ class FileTree {
   const std::string& path() const { return info_.path; }
   const std::vector<TreeFile>& files() const { return info_.files; }
 
-  // Unique name of a file within the tree, wherever the tree is.
+  // Returns a file's unique name within the tree, wherever the tree is.
   virtual std::string KeyOf(int64_t file) const { return files()[file].name; }
-  // Name of a file in messages: "folder/name" or "archive:name".
+  // Returns a file's name for messages: "folder/name" or "archive:name".
   virtual std::string NameOf(int64_t file) const = 0;
-  // The bytes of a file.
   virtual absl::StatusOr<std::string> Read(int64_t file) const = 0;
-  // The first bytes: `size`, or fewer where the file is shorter.
+  // Reads the first `size` bytes (fewer if the file is shorter).
   virtual absl::StatusOr<std::string> ReadStart(int64_t file,
                                                 int64_t size) const = 0;
 
@@ -79,24 +73,21 @@ class FileTree {
 
 using OpenedTree = absl::StatusOr<std::unique_ptr<FileTree>>;
 
-// Files below a folder. Links to files are followed, wherever they lead. Linked
-// folders are entered if they lie below the folder, too, but not from within
-// themselves; TreeInfo::unused counts the others. A listing that takes long is
-// logged every five seconds.
+// Opens the files below a folder. Follows links to files anywhere. Enters
+// linked folders only below `at` and without cycles; TreeInfo::unused counts
+// the others. Logs slow listings every five seconds.
 OpenedTree OpenFolderTree(const Location& at);
 
-// The objects of s3://BUCKET/FOLDER/. Each is read in the version that the list
-// had.
+// Opens the objects of s3://BUCKET/FOLDER/. Reads the listed version of each.
 OpenedTree OpenS3Tree(const Location& at);
 
-// If no name of the archive has a '/', a '\' separates folders, as some
-// programs on Windows write it.
+// Opens a zip. '\' separates folders if no name contains '/' (Windows).
 //   DATA_LOSS  also: two names are the same file.
 OpenedTree OpenZipTree(const Location& at);
 
-// A tar or its shards. Shards that have an index (pipeline/formats/tar_index.h)
-// are opened by it, and the bytes that are read are compared with its CRC32C.
-//   DATA_LOSS  also: some have an index, others have none or another one.
+// Opens a tar or tar shards, if possible by their indexes
+// (pipeline/formats/tar_index.h), whose CRC32C verifies all reads.
+//   DATA_LOSS  also: some shards have no index, or indexes differ.
 OpenedTree OpenTarTree(const Location& at);
 
 }  // namespace gandem

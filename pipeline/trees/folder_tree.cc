@@ -24,7 +24,6 @@ namespace fs = std::filesystem;
 
 constexpr absl::Duration kSayInterval = absl::Seconds(5);
 
-// Lists the files below a folder.
 class FolderWalk {
  public:
   FolderWalk(const std::string& path, fs::path root) : root_(std::move(root)) {
@@ -38,10 +37,10 @@ class FolderWalk {
   }
 
  private:
-  // Identifies a folder whatever its name is.
+  // Identifies a folder regardless of its name.
   using Identity = std::pair<dev_t, ino_t>;
 
-  // `prefix` is empty, or ends in '/'.
+  // `prefix` is empty or ends in '/'.
   absl::Status Enter(const std::string& prefix) {
     const std::string path = absl::StrCat(root_.string(), "/", prefix);
     struct stat info = {};
@@ -116,9 +115,9 @@ class FolderWalk {
                     info_.files.size());
   }
 
-  const fs::path root_;  // without links
+  const fs::path root_;  // canonical path
   absl::Time said_at_ = MonotonicNow();
-  std::vector<Identity> within_;  // the folders that are being listed
+  std::vector<Identity> within_;  // folders being listed
   TreeInfo info_;
 };
 

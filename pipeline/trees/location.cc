@@ -34,7 +34,7 @@ absl::Status BadRange(const std::string& path) {
       "name-{000000..000009}.tar"));
 }
 
-// Whether an object's key begins with that of `url`; HTTP has no lists.
+// Returns NOT_FOUND unless some object's key begins with that of `url`.
 absl::Status CheckRemoteFolder(const std::string& url) {
   GANDEM_ASSIGN_OR_RETURN(const Url parsed, ParseUrl(url));
   GANDEM_ASSIGN_OR_RETURN(const auto objects,

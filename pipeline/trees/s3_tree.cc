@@ -49,11 +49,11 @@ OpenedTree OpenS3Tree(const Location& at) {
   GANDEM_ASSIGN_OR_RETURN(std::vector<S3Object> objects,
                           ProcessRemoteStore().List(folder, /*most=*/0));
   std::ranges::sort(objects, {}, &S3Object::key);
-  const size_t prefix = folder.path.size() - 1;  // keys have no first '/'
+  const size_t prefix = folder.path.size() - 1;  // keys have no leading '/'
   TreeInfo info = {.kind = "a folder of images in S3", .path = UrlText(folder)};
   std::vector<std::string> etags;
   for (S3Object& object : objects) {
-    // An object may stand for a folder.
+    // Skip objects that represent folders.
     if (object.key.size() <= prefix || absl::EndsWith(object.key, "/")) {
       continue;
     }

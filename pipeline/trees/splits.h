@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Splits of a data set: folders or files that are named train, test and so on.
+// Dataset splits: folders or files named train, test and so on.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace gandem {
 
-// The one that is trained on where there are several.
+// Split used for training if there are several.
 inline constexpr absl::string_view kTrainSplit = "train";
 inline constexpr absl::string_view kSplitNames[] = {
     kTrainSplit, "test", "validation", "valid", "val", "dev", "eval"};
@@ -25,7 +25,6 @@ inline bool IsSplitName(absl::string_view name) {
   return std::ranges::find(kSplitNames, name) != std::end(kSplitNames);
 }
 
-// Text about the splits for the description of a source.
 inline std::string SplitText(absl::string_view split,
                              const std::vector<std::string>& others) {
   return absl::StrCat(" of the split ", split, " (there are also ",

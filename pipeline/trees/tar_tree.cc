@@ -18,9 +18,9 @@
 namespace gandem {
 namespace {
 
-// More are opened for each image.
+// Larger sources reopen their shards for each image.
 constexpr int64_t kMostOpenShards = 256;
-// Remote ones that are listed at a time, by many small reads each.
+// Remote shards listed concurrently, each with many small reads.
 constexpr int64_t kMostRemoteLists = 16;
 
 using TarShard = std::shared_ptr<const RandomAccessFile>;
@@ -28,7 +28,7 @@ using TarShard = std::shared_ptr<const RandomAccessFile>;
 struct TarPlace {
   size_t shard = 0;
   int64_t offset = 0;
-  std::optional<uint32_t> crc32c = {};  // of an index
+  std::optional<uint32_t> crc32c = {};  // from an index
 };
 
 class TarTree : public FileTree {
@@ -42,7 +42,7 @@ class TarTree : public FileTree {
   std::string NameOf(int64_t file) const override {
     return absl::StrCat(ShardOf(file).name(), ":", files()[file].name);
   }
-  // Shards may use the same names.
+  // Adds the shard's name, since shards may use the same names.
   std::string KeyOf(int64_t file) const override {
     const std::string& name = files()[file].name;
     if (shards_.size() == 1) return name;
@@ -85,11 +85,11 @@ absl::Status MixedIndexes(const std::string& shard) {
 struct ListedTar {
   TarShard shard;
   std::optional<TarIndex> index = {};
-  TarListing contents = {};  // where there is no index
+  TarListing contents = {};  // if there is no index
 };
 
-// `indexed`: whether the first shard has an index, and so all must have; left
-// out: this is the first.
+// `indexed`: whether the first shard has an index, and therefore all must;
+// nullopt: this is the first shard.
 absl::StatusOr<ListedTar> ListShard(const std::string& path, bool on_demand,
                                     std::optional<bool> indexed) {
   GANDEM_ASSIGN_OR_RETURN(const auto file, OpenFile(path));
@@ -109,7 +109,7 @@ absl::StatusOr<ListedTar> ListShard(const std::string& path, bool on_demand,
   return listed;
 }
 
-// Puts shards one after the other.
+// Concatenates shards.
 struct TarBuilder {
   TreeInfo info = {};
   std::vector<TarShard> shards = {};
@@ -123,8 +123,8 @@ struct TarBuilder {
     places.push_back(place);
   }
 
-  // Adds files in the order of names: an archive made by another program, or
-  // from a folder in whatever order the system lists it, gives the same images.
+  // Adds files in order of their names, so that archives with another order
+  // have the same images in the same order.
   absl::Status Add(ListedTar listed) {
     const size_t shard = shards.size();
     shards.push_back(std::move(listed.shard));
@@ -138,7 +138,7 @@ struct TarBuilder {
     return absl::OkStatus();
   }
 
-  // All shards have the same classes, and labels or none.
+  // All shards must have the same classes, and all or none have labels.
   absl::Status AddIndexed(size_t shard, TarIndex& index) {
     if (!info.labels.has_value()) {
       info.labels = TreeLabels{.class_names = index.class_names};

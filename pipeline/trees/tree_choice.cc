@@ -22,13 +22,12 @@
 namespace gandem {
 namespace {
 
-// More kinds of images than samples of WebDataset have: they are parts of
-// names.
+// More distinct members than this are parts of image names.
 constexpr size_t kMostMembers = 16;
 
 constexpr size_t kMaxShownMember = 100;  // bytes
 
-// The images of one sample, one after the other.
+// The images of one sample, contiguous.
 using Sample = std::span<const int64_t>;
 
 std::vector<Sample> GroupBySample(const FileTree& tree,
@@ -66,7 +65,7 @@ absl::Status WhichMember(const FileTree& tree, absl::string_view what,
       *members.begin()));
 }
 
-// Adds what images are called after the first point; not many more than count.
+// Adds the names after the first dot, up to slightly more than kMostMembers.
 void AddMembers(const FileTree& tree, Sample images,
                 std::set<absl::string_view>& members) {
   for (const int64_t file : images) {
@@ -75,8 +74,7 @@ void AddMembers(const FileTree& tree, Sample images,
   }
 }
 
-// Whether these tell the images of a sample apart, and are not parts of the
-// names of images.
+// Returns whether the names are members instead of parts of image names.
 bool AreMembers(const std::set<absl::string_view>& members) {
   return !members.empty() && members.size() <= kMostMembers &&
          std::ranges::none_of(members, [](absl::string_view name) {
@@ -98,7 +96,7 @@ absl::StatusOr<std::string> KeepTrainSplit(const FileTree& tree,
   const auto folder_of = [&](int64_t file) {
     absl::string_view inside = tree.files()[file].name;
     inside.remove_prefix(base);
-    return inside.substr(0, inside.find('/') + 1);  // "": in none
+    return inside.substr(0, inside.find('/') + 1);  // "": not in a folder
   };
   const auto split_of = [&](int64_t file) {
     return absl::AsciiStrToLower(absl::StripSuffix(folder_of(file), "/"));
@@ -144,7 +142,7 @@ absl::StatusOr<std::string> KeepMember(const FileTree& tree,
   }
   if (!tree.info().has_samples || !AreMembers(members)) return "";
   images.clear();
-  size_t several = 0;  // samples of which no image is the one
+  size_t several = 0;  // samples without exactly one plain image
   std::map<absl::string_view, int64_t> unused;
   for (const Sample& sample : samples) {
     const auto is_plain = [&](int64_t file) {
@@ -164,7 +162,7 @@ absl::StatusOr<std::string> KeepMember(const FileTree& tree,
     return WhichMember(tree, "has samples of several images", members);
   }
   if (unused.empty()) return "";
-  // A mask whose photo is missing is no photo.
+  // Masks without a photo are not images to train on.
   std::erase_if(images, [&](int64_t file) {
     const auto found = unused.find(member_of(file));
     if (found != unused.end()) ++found->second;

@@ -25,11 +25,11 @@ namespace {
 constexpr int64_t kMaxLabelFileBytes = int64_t{1} << 30;
 constexpr size_t kMaxClsBytes = 64;
 
-// A file that says the labels of many images.
+// A file with the labels of many images.
 struct LabelFile {
   const char* name;
   absl::StatusOr<LabelTexts> (*parse)(absl::string_view text);
-  bool always;  // also where it says none: nothing else is asked
+  bool always;  // even without labels: stop the search
 };
 constexpr LabelFile kLabelFiles[] = {
     {"dataset.json", ParseDatasetJson, true},
@@ -42,7 +42,7 @@ TreeLabels Unused(std::string why) { return {.unused = std::move(why)}; }
 
 class LabelFinder {
  public:
-  // The labels that were found; nullopt: look for labels elsewhere.
+  // The labels; nullopt: the search continues.
   using Found = absl::StatusOr<std::optional<TreeLabels>>;
 
   LabelFinder(const FileTree& tree, const std::vector<int64_t>& images)
@@ -69,7 +69,6 @@ class LabelFinder {
   }
   int64_t size() const { return std::ssize(images_); }
 
-  // The unit that a file is in. FindIn finds a file by its name in a unit.
   size_t UnitOf(int64_t file) const {
     return std::ranges::upper_bound(units_, file) - units_.begin() - 1;
   }
@@ -86,7 +85,7 @@ class LabelFinder {
     return found - files.begin();
   }
 
-  // The labels that texts, one for each image, stand for.
+  // Converts one label text per image to numbers.
   static TreeLabels Numbered(const LabelNumbers& numbers,
                              const std::vector<std::string>& texts) {
     TreeLabels labels = {.class_names = numbers.class_names()};
@@ -96,7 +95,7 @@ class LabelFinder {
     return labels;
   }
 
-  // Reads the labels of one file. `why` says why they cannot be used.
+  // Reads the labels of one file. Sets `why` if they cannot be used.
   absl::StatusOr<LabelTexts> ReadLabelFile(const LabelFile& kind, int64_t file,
                                            std::string& why) const {
     const std::string where = tree_.NameOf(file);
@@ -113,7 +112,7 @@ class LabelFinder {
   }
 
   Found FromFiles(const LabelFile& kind) const {
-    std::vector<std::optional<int64_t>> files;  // of each unit
+    std::vector<std::optional<int64_t>> files;  // one per unit
     std::vector<LabelTexts> labels(units_.size());
     std::vector<std::string> classes;
     std::string why;
@@ -147,7 +146,7 @@ class LabelFinder {
     return Numbered(LabelNumbers(std::move(classes)), texts);
   }
 
-  // Names in the file are relative to its folder. Null: it has none.
+  // Names are relative to the label file's folder. Null: no label.
   static const std::string* TextFor(const std::string& image,
                                     absl::string_view file,
                                     const LabelTexts& labels) {
@@ -165,8 +164,7 @@ class LabelFinder {
                         "': give every image one, or remove the image");
   }
 
-  // Finds the file for a label: for a.b.jpg this is a.b.cls, or otherwise the
-  // one of its sample, a.cls.
+  // Returns the label file of an image: a.b.cls for a.b.jpg, or else a.cls.
   std::optional<int64_t> Beside(int64_t image, absl::string_view ending) const {
     const absl::string_view name = NameOf(image);
     const size_t unit = UnitOf(images_[image]);
@@ -205,8 +203,7 @@ class LabelFinder {
     return labels;
   }
 
-  // Such files say many things: where the first one says no label, they are
-  // about something else.
+  // If the first JSON file has no label, the files are about something else.
   Found FromJson() const {
     std::vector<std::string> texts;
     for (int64_t i = 0; i < size(); ++i) {
@@ -238,7 +235,7 @@ class LabelFinder {
     for (int64_t i = 0; i < size(); ++i) {
       const std::string inside = NameOf(i).substr(folder_.size());
       const size_t slash = inside.find('/');
-      if (slash == std::string::npos) return TreeLabels();  // not in one
+      if (slash == std::string::npos) return TreeLabels();  // no subfolder
       folders.push_back(inside.substr(0, slash));
     }
     return Numbered(LabelNumbers(folders, /*are_names=*/true), folders);
@@ -246,7 +243,7 @@ class LabelFinder {
 
   const FileTree& tree_;
   const std::vector<int64_t>& images_;
-  const std::string folder_;  // in which all images are
+  const std::string folder_;  // common folder of all images
   const std::vector<int64_t> units_;
 };
 
@@ -274,7 +271,7 @@ std::string CommonFolder(const FileTree& tree,
   std::string common(FolderOf(tree.files()[images[0]].name));
   for (const int64_t image : images) {
     while (!absl::StartsWith(tree.files()[image].name, common)) {
-      common.pop_back();  // its '/'
+      common.pop_back();  // the trailing '/'
       common.resize(FolderOf(common).size());
     }
   }

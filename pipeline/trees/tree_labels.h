@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The labels of the images of a tree. The first of these that is there says
-// them:
+// Finds the labels of the images of a tree, in the first of these places:
 //
-//   dataset.json      StyleGAN's, in the folder of all images or at the top
+//   dataset.json      StyleGAN's, at the top or in the images' common folder
 //   labels.csv        lines NAME,LABEL, there too
 //   metadata.jsonl, metadata.csv
-//                     Hugging Face's imagefolder, with a field label, there too
-//   a/0001.cls        WebDataset's: a number, beside a/0001.jpg
-//   a/0001.json       WebDataset's, with a field label, there too
-//   cat/1.jpg         sub-folders, if all images are in two or more: a class
-//                     each, in the order of their names
+//                     Hugging Face's imagefolder with a field label, there too
+//   a/0001.cls        WebDataset's: a number, for a/0001.jpg
+//   a/0001.json       WebDataset's, with a field label, for a/0001.jpg
+//   cat/1.jpg         subfolders, if there are at least two: one class each,
+//                     sorted by name
 //
-// An archive of several, such as one of a range of shards, says only the labels
-// of its own images.
+// Label files in one of several archives apply only to that archive.
 //
 // Thread safety: pure functions, except for reading files.
 #pragma once
@@ -26,13 +24,13 @@
 
 namespace gandem {
 
-// `images` are rising places in tree.files(), at least one; the labels are in
-// their order. Labels that do not make sense, or that not all images have, are
-// no failure: TreeLabels::unused says why. Errors of reading files.
+// `images` are increasing indices in tree.files(), at least one; labels are in
+// the same order. Invalid or incomplete labels are not an error:
+// TreeLabels::unused gives the reason. Errors of reading files.
 absl::StatusOr<TreeLabels> FindTreeLabels(const FileTree& tree,
                                           const std::vector<int64_t>& images);
 
-// The longest folder, with a '/' at its end, that has all `images`.
+// Returns the longest folder, with a trailing '/', that contains all `images`.
 std::string CommonFolder(const FileTree& tree,
                          const std::vector<int64_t>& images);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parts of the names of files in a tree.
+// Splits names of files in a tree into parts.
 //
-// Thread safety: pure functions; results are parts of their arguments.
+// Thread safety: pure functions; results are views of their arguments.
 #pragma once
 
 #include <algorithm>
@@ -12,25 +12,25 @@
 
 namespace gandem {
 
-// Up to the last '/', which belongs to it.
+// Returns the name up to and including the last '/'.
 inline absl::string_view FolderOf(absl::string_view name) {
   return name.substr(0, name.rfind('/') + 1);
 }
 
-// Whether a file does not count: its name, or that of a folder, begins with a
-// point, or macOS has added it to a zip.
+// Returns whether a file is ignored: it or a parent folder begins with a dot,
+// or macOS added it to a zip.
 inline bool IsHiddenName(absl::string_view name) {
   return absl::StartsWith(name, ".") || absl::StrContains(name, "/.") ||
          absl::StartsWith(name, "__MACOSX/");
 }
 
-// WebDataset's key of a sample: the path up to the first point of the file's
-// name. "a/7.mask.png" is of the sample "a/7".
+// Returns WebDataset's sample key: the path up to the first dot of the file
+// name. "a/7.mask.png" belongs to the sample "a/7".
 inline absl::string_view SampleOf(absl::string_view name) {
   return name.substr(0, name.find('.', FolderOf(name).size()));
 }
 
-// The part of a name after that point: "mask.png".
+// Returns the part after the sample key and dot: "mask.png".
 inline absl::string_view MemberOf(absl::string_view name) {
   return name.substr(std::min(SampleOf(name).size() + 1, name.size()));
 }

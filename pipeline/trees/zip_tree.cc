@@ -15,7 +15,7 @@
 namespace gandem {
 namespace {
 
-// Size limit of one image file.
+// Maximum size of an image file.
 constexpr int64_t kMaxZipFileBytes = int64_t{1} << 30;
 
 class ZipTree : public FileTree {
@@ -41,10 +41,10 @@ class ZipTree : public FileTree {
  private:
   // Never change after construction.
   const ZipReader zip_;
-  const std::vector<size_t> members_;  // places in zip_.members(), of files()
+  const std::vector<size_t> members_;  // indices in zip_.members()
 };
 
-// The files of the archive, and the place of each in zip.members().
+// Lists the files of the archive. Returns their indices in zip.members().
 absl::StatusOr<std::vector<size_t>> ListZip(const ZipReader& zip,
                                             std::vector<TreeFile>& files) {
   const auto any_has = [&](char separator) {

@@ -22,11 +22,10 @@ namespace {
 constexpr char kChoice[] = "compute.choice";
 // A candidate is dropped if a step of 1 / kProbeShare of the batch takes as
 // long as a whole step of the best candidate. Some precisions have no usable
-// kernels on some machines. The value is chosen.
+// kernels on some machines. Chosen.
 constexpr int64_t kProbeShare = 8;
-// Candidates within kFinal times the best time are measured again, in
-// kFinalTurns turns: a machine's speed drifts, so only times of the same turn
-// are comparable. The values are chosen.
+// Candidates within kFinal times the best time are measured again in
+// kFinalTurns turns, since a machine's speed drifts between turns. Chosen.
 constexpr double kFinal = 1.5;
 constexpr int kFinalTurns = 8;
 

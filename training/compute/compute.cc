@@ -9,7 +9,7 @@
 namespace gandem {
 namespace {
 
-// Prints each warning once. LibTorch repeats it at every call.
+// Prints each warning once, which LibTorch repeats at every call.
 class WarnOnce : public c10::WarningHandler {
  public:
   void process(const c10::Warning& warning) override {
@@ -44,8 +44,8 @@ void UseThreads(const Compute& compute) {
   }
 }
 
-// A copy from pageable memory would wait for the device. The allocator keeps
-// pinned memory until the copy is done.
+// A copy from pageable memory would block. The allocator keeps pinned memory
+// until the copy is complete.
 at::Tensor ToDevice(const at::Tensor& host, at::Device device) {
   if (device.is_cpu()) return host;
   return host.pin_memory().to(device, /*non_blocking=*/true);
@@ -63,8 +63,7 @@ KernelScope::KernelScope(const Compute& compute)
     : before_(compute.device.is_cuda() ? std::make_unique<const Before>()
                                        : nullptr) {
   if (before_ == nullptr) return;
-  // Otherwise LibTorch fills each new tensor, to expose reads of uninitialized
-  // memory.
+  // Otherwise LibTorch fills new tensors, to expose uninitialized reads.
   at::globalContext().setDeterministicFillUninitializedMemory(false);
   SetKernels(compute.tf32, compute.tf32, compute.deterministic,
              /*by_trial=*/!compute.deterministic);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The device, types, layout and thread count with which a role computes. A
-// network's part is set once, by models/autocast.h and the layout of its
-// weights. The settings of the thread and of the process are set whenever the
-// role starts to compute.
+// Device, types, layout and thread count with which a role computes. Networks
+// are set up once, by models/autocast.h and the layout of their weights;
+// threads and the process whenever the role starts to compute.
 //
-// Thread safety: UseThreads affects the calling thread. KernelScope sets state
-// of the process; only the one compute thread may use it.
+// Thread safety: UseThreads affects the calling thread. KernelScope sets
+// process state; only the single compute thread may use it.
 // Errors: Torch exceptions.
 #pragma once
 
@@ -21,31 +20,30 @@ namespace gandem {
 
 struct Compute {
   at::Device device = at::kCPU;
-  // Type of parameters, images, losses and everything that is not autocast.
+  // Type of parameters, images, losses and everything not autocast.
   at::ScalarType dtype = at::kFloat;
   Layout layout = Layout::kNchw;
   int threads = 1;  // threads per operation
-  // Type to which the operands of products are cast: kBFloat16 or kHalf.
+  // Type to which operands of products are cast: kBFloat16 or kHalf.
   std::optional<at::ScalarType> autocast = {};
   bool tf32 = false;  // on a GPU: tensor cores for float32
   // On a GPU, true selects algorithms that add in a fixed order, false the
-  // fastest ones as measured by cuDNN.
+  // fastest ones measured by cuDNN.
   bool deterministic = true;
 
-  // True if small gradients become 0 unless the loss is scaled.
+  // Returns whether small gradients become 0 unless the loss is scaled.
   bool NeedsLossScale() const { return autocast == at::kHalf; }
 };
 
-// Makes the calling thread's operations run on compute.threads threads.
 void UseThreads(const Compute& compute);
 
-// Copies a tensor of the CPU to `device`; returns `host` itself if that is the
-// CPU. Does not wait for the GPU.
+// Copies a CPU tensor to `device` without waiting for the GPU. Returns `host`
+// itself if the device is the CPU.
 at::Tensor ToDevice(const at::Tensor& host, at::Device device);
 
-// Selects the GPU kernels that `compute` asks for until the end of the scope.
-// By default, LibTorch uses TF32 in convolutions but not in matrix products.
-// Operations without a deterministic algorithm run anyway, with one warning.
+// Selects the GPU kernels for `compute` until the end of the scope. By default,
+// LibTorch uses TF32 in convolutions but not in matrix products. Operations
+// without a deterministic algorithm run anyway, with one warning.
 class KernelScope {
  public:
   explicit KernelScope(const Compute& compute);

@@ -17,15 +17,13 @@
 namespace gandem {
 
 // Parses "cpu" or "cuda:N"; empty means cpu.
-//   INVALID_ARGUMENT  unknown name, or this machine lacks the device.
+//   INVALID_ARGUMENT  an unknown name, or a device that this machine lacks.
 absl::StatusOr<at::Device> ParseDevice(const std::string& text);
 
-// All memory of the GPU that is not free: the reserve of LibTorch's allocator
-// (more than its tensors fill), the CUDA context, kernels and workspaces of the
-// libraries, and other processes.
+// Returns all memory of the GPU that is not free: memory reserved by LibTorch,
+// CUDA context, kernels, library workspaces, and other processes.
 MemoryUse MemoryInUse(at::Device gpu);
 
-// Bytes of the GPU's memory.
 int64_t TotalMemory(at::Device gpu);
 
 }  // namespace gandem

@@ -25,8 +25,8 @@
 namespace gandem {
 namespace {
 
-// Receives the reports of LibTorch's allocators while a DebugInfoGuard holds
-// it. On a GPU the backward pass allocates from another thread.
+// Receives reports of LibTorch's allocators while a DebugInfoGuard holds it. On
+// a GPU the backward pass allocates from another thread.
 class PeakMemory : public c10::MemoryReportingInfoBase {
  public:
   explicit PeakMemory(at::Device device) : device_(device) {}
@@ -52,7 +52,7 @@ class PeakMemory : public c10::MemoryReportingInfoBase {
   int64_t peak_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
-// Random numbers that do not advance LibTorch's default generator.
+// Generates random numbers without LibTorch's default generator.
 class Draws {
  public:
   at::Tensor Normal(at::IntArrayRef shape) {
@@ -70,7 +70,6 @@ class Draws {
   at::Generator generator_ = at::make_generator<at::CPUGeneratorImpl>(1);
 };
 
-// The input of one micro-batch.
 struct Sample {
   at::Tensor noise_NZ;  // a generator's input
   at::Tensor images_NCHW;
@@ -166,7 +165,7 @@ class Probe {
   }
 
  private:
-  std::shared_ptr<Generator> generator_;  // one of the two is null
+  std::shared_ptr<Generator> generator_;  // null for a discriminator
   std::shared_ptr<Discriminator> discriminator_;
   std::vector<Sample> samples_;
 };
@@ -187,7 +186,7 @@ absl::Status Measure(const NetworkPlan& plan, const Compute& compute,
   }
   cost.peak_bytes = memory->peak();
   if (cost.time > options.warmup_limit) return absl::OkStatus();
-  // The warm-up also prepared kernels and buffers; its time is not a step's.
+  // The warm-up step also prepared kernels and buffers.
   cost.time = absl::InfiniteDuration();
   for (int i = 0; i < options.steps; ++i) {
     cost.time = std::min(cost.time, TimeOf([&] { probe.Step(); }, compute));

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures a training step of one role on this machine: time and memory of the
-// forward and backward passes of its own network. The other role, data,
-// exchange and optimizer are left out: they do not depend on the precision and
-// the layout.
+// Measures the time and memory of a role's training step on this machine:
+// forward and backward passes of its own network. Omits the other role, data,
+// exchange and optimizer, which do not depend on precision and layout.
 //
 // A generator's step runs all micro-batches forward, then all backward from
 // given image gradients. A discriminator's step runs each real and then each
@@ -27,15 +26,15 @@ struct StepCost {
 };
 
 struct MeasureOptions {
-  int64_t batch_size = 0;  // 0: the batch size of the role
-  int steps = 3;           // >= 1, not counting one warm-up step
+  int64_t batch_size = 0;  // 0: the role's batch size
+  int steps = 3;           // >= 1, in addition to one warm-up step
   // If the warm-up step takes longer, its time is the result.
   absl::Duration warmup_limit = absl::InfiniteDuration();
 };
 
-// Uses the layout and precision of `compute`, not those of `plan`.
+// Uses the layout and precision of `compute` instead of those of `plan`.
 //   RESOURCE_EXHAUSTED  out of memory.
-//   INTERNAL            LibTorch does not support this on the device.
+//   INTERNAL            LibTorch does not support this step on the device.
 absl::StatusOr<StepCost> MeasureStep(const NetworkPlan& plan,
                                      const Compute& compute,
                                      const MeasureOptions& options = {});

@@ -54,7 +54,7 @@ absl::StatusOr<Compute> ComputeFrom(const NetworkPlan& plan,
 
 std::string DeviceOf(const NetworkPlan& plan, int position, int num_gpus) {
   if (plan.device != "cuda") return plan.device;
-  if (num_gpus == 0) return "cuda:0";  // ComputeFrom then reports an error
+  if (num_gpus == 0) return "cuda:0";  // reported by ComputeFrom
   const int place = position % num_gpus;
   return absl::StrCat("cuda:",
                       plan.role == GENERATOR ? place : num_gpus - 1 - place);

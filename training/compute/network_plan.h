@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A role's network as the config describes it: its architecture, batch sizes,
-// device and types. DeviceOf resolves "cuda" without a number,
-// choose_compute.h resolves AUTO.
+// A role's network as configured: architecture, batch sizes, device and types.
+// DeviceOf resolves "cuda" without a number; choose_compute.h resolves AUTO.
 //
 // Owner: values; part of a RolePlan. Thread safety: pure functions.
 #pragma once
@@ -34,7 +33,7 @@ struct NetworkPlan {
   bool recompute_blocks = false;
 };
 
-// The layout in which images are sent; NCHW for AUTO.
+// Returns the layout in which images are sent; NCHW for AUTO.
 Layout LayoutOf(MemoryLayout layout);
 
 // `choice` must not contain AUTO (choose_compute.h).
@@ -42,10 +41,9 @@ Layout LayoutOf(MemoryLayout layout);
 absl::StatusOr<Compute> ComputeFrom(const NetworkPlan& plan,
                                     const ComputeChoice& choice);
 
-// The device of the worker at `position` among the workers of its role on a
-// host with `num_gpus`. For "cuda", generators take GPUs from the first one up,
-// discriminators from the last one down, and share them if there are too few.
-// Other devices are returned unchanged.
+// Returns the device of the worker at `position` among the workers of its role
+// on a host. "cuda" means one of `num_gpus`, in ascending order for generators
+// and descending order for discriminators, shared if there are too few.
 std::string DeviceOf(const NetworkPlan& plan, int position, int num_gpus);
 
 }  // namespace gandem

@@ -11,7 +11,7 @@
 namespace gandem {
 namespace {
 
-// Converts weights too: they determine the layout of a convolution's output.
+// Also converts weights, which determine the layout of a convolution's output.
 void Convert(torch::nn::Module& network, const Compute& compute) {
   const torch::NoGradGuard no_grad;
   network.to(compute.device, compute.dtype);

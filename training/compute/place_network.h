@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Prepares a network of the registry for its role: device, type, layout,
-// autocast, recomputed blocks. Names and values of its state stay the same.
+// autocast, recomputed blocks. Names and values of the state do not change.
 //
-// Thread safety: the compute thread.
-// Errors: Torch exceptions.
+// Thread safety: the compute thread. Errors: Torch exceptions.
 #pragma once
 
 #include <memory>
@@ -14,8 +13,8 @@
 
 namespace gandem {
 
-// Returns `network` itself or a wrapper that shares its tensors; use only the
-// result. `recompute_blocks` needs a family with blocks (has_blocks).
+// Returns `network` or a wrapper that shares its tensors; use only the result.
+// `recompute_blocks` requires a family with blocks (has_blocks).
 std::shared_ptr<Generator> PlaceNetwork(std::shared_ptr<Generator> network,
                                         bool recompute_blocks,
                                         const Compute& compute);

@@ -23,8 +23,7 @@ at::ScalarType WireType(const TensorFormat& format) {
   return format.encoding == Encoding::kFloat64 ? at::kDouble : at::kFloat;
 }
 
-// A tensor on the CPU with the element type of `format`, pinned if `device` is
-// a GPU.
+// Allocates a CPU tensor for `format`, pinned if `device` is a GPU.
 at::Tensor WireTensor(int64_t count, const TensorFormat& format,
                       at::Device device) {
   return torch::empty(
@@ -46,8 +45,8 @@ void DecodeInto(std::span<const std::byte> bytes, Encoding encoding,
 
 }  // namespace
 
-// A GPU copies to and from pinned memory at least twice as fast, and from it
-// without blocking the caller.
+// Uses pinned memory for copies to and from a GPU: at least twice as fast, and
+// not blocking when copying to the GPU.
 at::Tensor InLayout(const at::Tensor& images_NCHW, const Compute& compute) {
   const bool to_gpu = compute.device.is_cuda() && images_NCHW.is_cpu();
   const bool from_gpu = compute.device.is_cpu() && images_NCHW.is_cuda();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Converts images between tensors and the bytes that the exchange carries.
+// Converts images between tensors and the exchange's bytes.
 //
-// Memory layout is part of the numerics, since it selects kernels. All feedback
-// modes and exchanges therefore use these functions: values, strides and
-// alignment of the results depend on the arguments alone.
+// The memory layout affects the numerics, because it selects kernels. All
+// feedback modes and exchanges therefore use these functions: values, strides
+// and alignment of the results depend only on the arguments.
 //
 // Thread safety: pure functions.
-// Errors: Torch exceptions. The exchange has checked the sizes.
+// Errors: Torch exceptions. The exchange has already checked the sizes.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,14 +20,14 @@
 
 namespace gandem {
 
-// A copy in fresh memory with the strides of `compute.layout`.
+// Copies the images to new memory with the strides of `compute.layout`.
 at::Tensor InLayout(const at::Tensor& images_NCHW, const Compute& compute);
 
-// Encoded bytes of the images; shares the tensor's memory if possible.
+// Encodes the images; shares the tensor's memory if possible.
 SharedBytes PackImages(const at::Tensor& images_NCHW,
                        const TensorFormat& format);
 
-// The images of all pieces, in order, as one tensor.
+// Concatenates the images of all pieces, in order.
 at::Tensor UnpackImages(const std::vector<ImageBatch>& pieces,
                         const Compute& compute);
 at::Tensor UnpackImages(const SharedBytes& bytes, int64_t count,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors of one type in one contiguous buffer, as a Collective needs them.
-// Each tensor is in logical order, independent of its strides and device.
+// Tensors of one type in one contiguous buffer, as a Collective requires. Each
+// tensor is in logical order, independent of its strides and device.
 //
-// Owner: GradientBuckets, StateAverage and the like.
+// Owner: GradientBuckets, StateAverage and others.
 // Thread safety: one thread. Errors: Torch exceptions.
 #pragma once
 
@@ -20,12 +20,12 @@ namespace gandem {
 
 class FlatTensors {
  public:
-  // Allocates a buffer on `device` for the values of tensors like these in
-  // `type`, and for `extra` more values.
+  // Allocates a buffer on `device` in `type` for the values of tensors like
+  // `like`, plus `extra` values.
   FlatTensors(const std::vector<at::Tensor>& like, at::ScalarType type,
               int64_t extra, at::Device device);
 
-  // View of the values of tensor `index`, in its shape.
+  // Returns a view of the values of tensor `index`, in its shape.
   const at::Tensor& operator[](size_t index) const { return views_[index]; }
   const at::Tensor& extra() const { return views_.back(); }
   const at::Tensor& all() const { return flat_; }
@@ -38,12 +38,12 @@ class FlatTensors {
   std::vector<at::Tensor> views_;
 };
 
-// Splits tensors, in order, into buckets of one type and at most `limit_bytes`.
-// A larger tensor has a bucket of its own. No bucket is empty.
+// Splits tensors, in order, into nonempty buckets of one type and at most
+// `limit_bytes`. A larger tensor gets a bucket of its own.
 std::vector<std::vector<at::Tensor>> SplitIntoBuckets(
     const std::vector<at::Tensor>& tensors, int64_t limit_bytes);
 
-// The bytes of a contiguous tensor on any device.
+// Returns the bytes of a contiguous tensor on any device.
 std::span<std::byte> BytesOf(const at::Tensor& tensor);
 
 }  // namespace gandem

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The collectives of a fleet for one membership. A ring moves host memory and
-// can do everything. NCCL moves GPU memory only, so a fleet with NCCL has both.
+// Collectives of a fleet for one membership: a ring moves host memory and
+// suffices for everything; NCCL moves only GPU memory and is optional.
 #pragma once
 
 #include <c10/core/Device.h>

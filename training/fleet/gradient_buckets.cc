@@ -19,7 +19,7 @@ namespace gandem {
 namespace {
 
 // Base of the two digits that encode 1 + the index of a parameter. Every wire
-// type represents such small integers exactly.
+// type represents such integers exactly.
 constexpr int64_t kBase = 128;
 
 }  // namespace
@@ -60,7 +60,7 @@ GradientBuckets::~GradientBuckets() {
   }
 }
 
-// The order is reversed, because the last parameters get their gradients first.
+// Reverses the order, because the last parameters get their gradients first.
 // The last bucket also has the flags of all parameters.
 void GradientBuckets::MakeBuckets() {
   std::vector<at::Tensor> reversed;
@@ -85,8 +85,8 @@ void GradientBuckets::MakeBuckets() {
   }
 }
 
-// Gradients may arrive in any order, but all ranks send buckets in one order: a
-// full bucket waits for those before it.
+// Gradients arrive in any order, but all ranks send buckets in the same order:
+// a full bucket waits for the buckets before it.
 void GradientBuckets::OnGradient(size_t parameter) {
   if (!is_last_backward_) return;
   const size_t index = bucket_of_[parameter];
@@ -103,14 +103,13 @@ void GradientBuckets::OnGradient(size_t parameter) {
   }
 }
 
-// Sends the buckets that hooks have not sent, since some of their parameters
-// got no gradient.
+// Sends the buckets with missing gradients, which no hook has sent.
 void GradientBuckets::Launch() {
   is_last_backward_ = false;
   while (num_left_ < buckets_.size()) Pack(buckets_[num_left_]);
 }
 
-// A missing gradient counts as 0, since another rank may have one.
+// A missing gradient counts as 0, since another rank may have it.
 void GradientBuckets::Pack(Bucket& bucket) {
   const torch::NoGradGuard no_grad;
   for (size_t i = 0; i < bucket.members.size(); ++i) {
@@ -124,8 +123,7 @@ void GradientBuckets::Pack(Bucket& bucket) {
   }
   if (first_infinite_ < 0 && !IsFinite(bucket.values.all())) {
     for (size_t i = 0; i < bucket.members.size() && first_infinite_ < 0; ++i) {
-      // Check the gradient, not the bucket: a finite value may overflow the
-      // wire type.
+      // Check the gradient, since a finite value may overflow the wire type.
       const at::Tensor& own = parameters_[bucket.members[i]].second.grad();
       if (own.defined() && !IsFinite(own)) {
         first_infinite_ = static_cast<int64_t>(bucket.members[i]);
@@ -137,9 +135,9 @@ void GradientBuckets::Pack(Bucket& bucket) {
                                          bucket.values.element_type());
 }
 
-// The flags are summed like gradients: the number of ranks that have a gradient
-// of each parameter, and, in separate digits for each rank, its first parameter
-// with a gradient that is not finite.
+// Flags are summed like gradients: the number of ranks with a gradient of each
+// parameter and, in separate digits for each rank, its first parameter with a
+// gradient that is not finite.
 void GradientBuckets::PackFlags(const at::Tensor& flags) const {
   std::vector<double> numbers(flags.numel());
   for (size_t i = 0; i < parameters_.size(); ++i) {

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums gradients over the ranks of a fleet during the backward pass. Gradients
-// are sent in buckets in reverse order of registration, roughly the order in
-// which a backward pass computes them. A bucket is sent once its gradients are
-// complete and all buckets before it have been sent, so that all ranks submit
-// the same operations. The last bucket also carries flags: the parameters that
-// have a gradient on this rank, and the first gradient that is not finite.
+// Sums gradients over the ranks of a fleet during the backward pass. Buckets of
+// gradients are sent in reverse order of registration, roughly the order of a
+// backward pass. A bucket is sent when it is complete and all buckets before it
+// have been sent, so that all ranks submit the same operations. The last bucket
+// also carries flags: the parameters that have a gradient on this rank, and the
+// first gradient that is not finite.
 //
-// Owner: GradientSynchronizer. The collectives outlive it.
-// Thread safety: one compute thread; hooks run in the backward pass that it
-// waits for.
-// Errors: gradient_synchronizer.h.
+// Owner: GradientSynchronizer. The collectives outlive it. Thread safety: one
+// compute thread; hooks run in the backward pass that the compute thread waits
+// for. Errors: gradient_synchronizer.h.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -37,20 +36,18 @@ class GradientBuckets {
     bool may_be_infinite = false;
   };
 
-  // `parameters` are leaves of the graph, on one device.
+  // `parameters` are leaves of the graph on one device.
   GradientBuckets(const Options& options, TensorsByName parameters,
                   const FleetCollectives& fleet);
   ~GradientBuckets();
   GradientBuckets(const GradientBuckets&) = delete;
   GradientBuckets& operator=(const GradientBuckets&) = delete;
 
-  // Buckets will be sent in the next backward pass.
+  // Makes the next backward pass send the buckets.
   void ExpectLastBackward() { is_last_backward_ = true; }
-  // Sends the remaining buckets after the last backward pass. Missing gradients
-  // count as zero.
+  // Sends the remaining buckets, with zeros for missing gradients.
   void Launch();
-  // Waits until the gradients are the sums; call it again after
-  // DEADLINE_EXCEEDED.
+  // Waits for the sums; call it again after DEADLINE_EXCEEDED.
   absl::Status Finish(absl::Time deadline);
 
  private:
@@ -73,7 +70,7 @@ class GradientBuckets {
   const Options options_;
   const TensorsByName parameters_;
   Collective* const collective_;
-  const at::Device device_;  // of buckets
+  const at::Device device_;  // device of the buckets
 
   std::vector<Bucket> buckets_;    // in the order of sending
   std::vector<size_t> bucket_of_;  // by parameter

@@ -18,7 +18,7 @@
 namespace gandem {
 namespace {
 
-// Appends the floating-point tensors, or the others.
+// Appends all tensors that are floating-point, or all that are not.
 void Append(const TensorsByName& tensors, bool floating,
             std::vector<at::Tensor>& to) {
   for (const auto& [name, tensor] : tensors) {
@@ -27,7 +27,7 @@ void Append(const TensorsByName& tensors, bool floating,
 }
 
 // Adds the name of the first mean that is not finite to `failure`. All ranks
-// have the same means and so the same name.
+// have the same means and so report the same name.
 absl::Status Named(const absl::Status& failure, const TensorsByName& means) {
   for (const auto& [name, mean] : means) {
     if (!IsFinite(mean)) return Annotate(failure, name);
@@ -93,7 +93,7 @@ GradientSynchronizer::~GradientSynchronizer() {
 void GradientSynchronizer::ExpectLastBackward() {
   if (!buckets_) return;
   phase_ = Phase::kReduce;
-  // All forward passes of the step are over.
+  // All forward passes of the step are complete.
   copied_->Launch();
   if (means_) means_->Launch();
   buckets_->ExpectLastBackward();
@@ -111,7 +111,7 @@ absl::Status GradientSynchronizer::Reduce(absl::Time deadline) {
   return absl::OkStatus();
 }
 
-// Losses are means over the batch of the role. A rank that updates on its own
+// Losses are means over the role's batch, but a rank that updates independently
 // needs the mean over its own images.
 void GradientSynchronizer::TakeMeanOfOwnImages() {
   const torch::NoGradGuard no_grad;
@@ -120,7 +120,7 @@ void GradientSynchronizer::TakeMeanOfOwnImages() {
   }
 }
 
-// Each phase may end in a deadline; the next call then resumes it.
+// Each phase may end in a deadline; the next call resumes it.
 absl::Status GradientSynchronizer::AfterUpdate(int64_t step,
                                                absl::Time deadline) {
   if (fleet_.tensors->size() == 1) return absl::OkStatus();
@@ -153,7 +153,7 @@ bool GradientSynchronizer::ComparesAfter(int64_t step) const {
   const int64_t interval = options_.divergence_check_interval;
   if (interval == 0) return false;
   if (!average_) return step % interval == 0;
-  // The first average at or after every interval-th update.
+  // First average at or after every interval-th update.
   return step % options_.interval == 0 && step % interval < options_.interval;
 }
 
@@ -167,8 +167,7 @@ TensorsByName GradientSynchronizer::AllState() const {
   return all;
 }
 
-// Gathers every rank's checksum of every tensor, so that the message can name
-// the tensor and the rank.
+// Gathers every rank's checksum of every tensor, to name both in the message.
 void GradientSynchronizer::LaunchComparison() {
   const TensorsByName state = AllState();
   checksums_.assign(state.size() * fleet_.host->size(), 0);

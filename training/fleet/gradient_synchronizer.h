@@ -1,34 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keeps the ranks of a fleet training one network (design.md section 7). In
-// each step:
+// Keeps a network equal on all ranks of a fleet (design.md section 7). A step:
 //
-//   ... the backward passes of all micro-batches except the last ...
+//   ... backward passes of all micro-batches except the last ...
 //   synchronizer.ExpectLastBackward();
-//   ... the last one, during which its gradients are sent ...
+//   ... the last backward pass, which sends the gradients ...
 //   GANDEM_RETURN_IF_ERROR(synchronizer.Reduce(deadline));
-//   ... clip and update: the same on all ranks ...
+//   ... clip and update: identical on all ranks ...
 //   GANDEM_RETURN_IF_ERROR(synchronizer.AfterUpdate(step, deadline));
 //
-// ACCUMULATE: gradients are summed over all ranks and buffers are copied from
-// rank 0, so that parameters, buffers and optimizer have the same bits on all
-// ranks. Each rank's loss is its share of the loss of the global batch, so the
-// sum is the gradient of the global batch. Buffers that are means over images
-// (kImageMeanSuffix in models/network.h) are averaged over the images of all
-// ranks.
+// ACCUMULATE: sums gradients over all ranks and copies buffers from rank 0, so
+// that all ranks have bit-identical parameters, buffers and optimizers. Each
+// rank's loss is its share of the global batch's loss, so the sum is the
+// gradient of the global batch. Buffers that are means over images
+// (kImageMeanSuffix in models/network.h) are averaged over all images.
 //
-// AVERAGE_STATE (local SGD, Stich 2019): each rank updates on its own, with the
-// gradient of the mean over its images. After every interval-th update,
-// parameters, buffers and the optimizer's state are averaged over the ranks,
-// weighted by their shares of the batch; counters are copied from rank 0.
+// AVERAGE_STATE (local SGD, Stich 2019): each rank updates independently with
+// the mean gradient over its images. After every interval-th update, averages
+// parameters, buffers and optimizer state over the ranks, weighted by their
+// shares of the batch; copies counters from rank 0.
 //
 // With one rank, all functions do nothing.
 //
-// Owner: the role, one per network; it shares the network's tensors. The
+// Owner: the role, one per network; shares the network's tensors. The
 // collectives outlive it.
 // Thread safety: one compute thread.
-// Errors of Reduce and AfterUpdate, which are the same on all ranks and final
-// except for the first:
+// Errors of Reduce and AfterUpdate are equal on all ranks and final, except for
+// the first:
 //   DEADLINE_EXCEEDED    call again.
 //   FAILED_PRECONDITION  no rank has a gradient of some parameters.
 //   OUT_OF_RANGE         a gradient is not finite.
@@ -61,19 +59,18 @@ class GradientSynchronizer {
     int64_t bucket_bytes = int64_t{4} << 20;
     // Type to which gradients are rounded for sending; Undefined: no rounding.
     at::ScalarType wire = at::ScalarType::Undefined;
-    // Updates between comparisons of the ranks' states; 0: never.
-    // AVERAGE_STATE compares when it averages.
+    // Updates between comparisons of the ranks' states; 0: never. AVERAGE_STATE
+    // also compares when it averages.
     int64_t divergence_check_interval = 0;
-    double share = 1;  // this rank's fraction of a step's images, above 0
-    // True with a GradientScaler: a gradient that is not finite is not an
-    // error, since all ranks see it in the sum and skip the update.
+    double share = 1;  // this rank's fraction of a step's images, > 0
+    // Set with a GradientScaler: gradients that are not finite are not an
+    // error, because all ranks see them in the sum and skip the update.
     bool may_be_infinite = false;
   };
-  // State that must be equal on all ranks. Parameters are leaves of the graph,
-  // on one device.
+  // State that must be equal on all ranks, on one device.
   struct State {
     TensorsByName parameters = {};
-    // Parameters that are not trained: compared, but not summed or averaged.
+    // Untrained parameters: compared, but not summed or averaged.
     TensorsByName frozen = {};
     TensorsByName buffers = {};
     TensorsByName optimizer = {};
@@ -86,19 +83,15 @@ class GradientSynchronizer {
   GradientSynchronizer(const GradientSynchronizer&) = delete;
   GradientSynchronizer& operator=(const GradientSynchronizer&) = delete;
 
-  // Announces the last backward pass before Reduce.
   void ExpectLastBackward();
-  // Waits until the gradients are those of the fleet.
   absl::Status Reduce(absl::Time deadline);
-  // Averages or compares states, if due after update number `step`, counted
-  // from 1.
+  // Averages or compares states if due after update `step`, counted from 1.
   absl::Status AfterUpdate(int64_t step, absl::Time deadline);
 
-  // True if Reduce sums gradients over the ranks.
+  // Returns whether Reduce sums gradients over the ranks.
   bool sums_gradients() const { return buckets_ != nullptr; }
 
-  // AVERAGE_STATE: |own - mean| / |mean| of the parameters before the last
-  // average.
+  // AVERAGE_STATE: |own - mean| / |mean| before the last average.
   double drift() const { return average_ ? average_->drift() : 0; }
 
  private:

@@ -11,7 +11,7 @@
 namespace gandem {
 namespace {
 
-// Computed in double, since squares may overflow the tensor's type.
+// Computes in double, since squares may overflow the tensor's type.
 double SquaredNorm(const at::Tensor& tensor) {
   const double norm =
       at::linalg_vector_norm(tensor, 2, std::nullopt, false, at::kDouble)
@@ -57,7 +57,7 @@ absl::Status CopiedTensors::Finish(absl::Time deadline) {
   const torch::NoGradGuard no_grad;
   int64_t offset = 0;
   for (at::Tensor tensor : tensors_) {
-    // Copy, to align the bytes to the tensor's type.
+    // Copies, to align the bytes to the tensor's type.
     const at::Tensor from = BytesAt(offset, tensor).clone();
     tensor.copy_(from.view(tensor.scalar_type()).view(tensor.sizes()));
     offset += from.numel();
@@ -103,7 +103,7 @@ absl::Status StateAverage::Finish(absl::Time deadline) {
     GANDEM_RETURN_IF_ERROR(collective_->Wait(bucket.ticket, deadline));
     ++num_back_;
   }
-  // Unpack only after all buckets have arrived: if the fleet ends in between,
+  // Unpacks only after all buckets have arrived: if the fleet ends in between,
   // the state must not be a mixture of own values and means.
   for (const Bucket& bucket : buckets_) Unpack(bucket);
   if (!std::isfinite(squared_mean_)) {

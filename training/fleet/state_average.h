@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Means of tensors over the ranks of a fleet, weighted by the ranks' shares of
-// a batch, and copies of rank 0's tensors.
+// Averages tensors over the ranks of a fleet, weighted by the ranks' shares of
+// a batch, and copies tensors of rank 0.
 //
 // Owner: GradientSynchronizer. The collectives outlive them.
 // Thread safety: one compute thread.
@@ -31,7 +31,6 @@ class CopiedTensors {
   absl::Status Finish(absl::Time deadline);
 
  private:
-  // The part of bytes_ that holds a tensor.
   at::Tensor BytesAt(int64_t offset, const at::Tensor& tensor) const;
 
   const std::vector<at::Tensor> tensors_;
@@ -42,8 +41,7 @@ class CopiedTensors {
 
 class StateAverage {
  public:
-  // Takes tensors of any floating-point types. Drift is measured on
-  // `parameters`.
+  // Takes tensors of any floating-point types. Measures drift on `parameters`.
   StateAverage(double share, const std::vector<at::Tensor>& parameters,
                const std::vector<at::Tensor>& others, int64_t bucket_bytes,
                const FleetCollectives& fleet);
@@ -51,7 +49,7 @@ class StateAverage {
   void Launch();
   absl::Status Finish(absl::Time deadline);
 
-  // |own - mean| / |mean| of all parameters together, before the last Finish.
+  // Returns |own - mean| / |mean| of all parameters before the last Finish.
   double drift() const { return drift_; }
 
  private:
@@ -68,7 +66,7 @@ class StateAverage {
 
   const double share_;
   Collective* const collective_;
-  const at::Device device_;  // of buckets
+  const at::Device device_;  // device of the buckets
   std::vector<Bucket> buckets_;
   size_t num_back_ = 0;
   double squared_distance_ = 0;  // over unpacked buckets

@@ -18,11 +18,11 @@ namespace {
 
 using torch::autograd::variable_list;
 
-// Length of one wait (chosen); closing the collective ends the waits.
+// Duration of one wait (chosen); closing the collective ends the waits.
 constexpr absl::Duration kPoll = absl::Seconds(1);
 
-// Waits until the operation is done or the collective is closed. A pass cannot
-// be interrupted and resumed, so there is no deadline.
+// Waits until the operation is complete or the collective is closed. There is
+// no deadline, since a pass cannot be interrupted and resumed.
 void WaitUntilDone(Collective& collective, Collective::Ticket ticket) {
   absl::Status done;
   do {
@@ -33,8 +33,8 @@ void WaitUntilDone(Collective& collective, Collective::Ticket ticket) {
 
 at::Tensor SumOverFleet(const at::Tensor& values, Collective* collective);
 
-// The gradient of a sum over ranks is the sum of the ranks' gradients. The
-// backward pass therefore creates another SumNode.
+// The gradient of a sum over ranks is the sum of the ranks' gradients, so the
+// backward pass creates another SumNode.
 class SumNode : public torch::autograd::Node {
  public:
   SumNode(const at::Tensor& values, Collective* collective)
@@ -59,7 +59,7 @@ class SumNode : public torch::autograd::Node {
   Collective* const collective_;
 };
 
-// The sum of all ranks' values.
+// Returns the sum of all ranks' values.
 at::Tensor SumOverFleet(const at::Tensor& values, Collective* collective) {
   at::Tensor sum;
   {
@@ -69,7 +69,7 @@ at::Tensor SumOverFleet(const at::Tensor& values, Collective* collective) {
     at::Tensor(flat[0]).copy_(values);
     WaitUntilDone(*collective,
                   collective->AllReduce(flat.bytes(), flat.element_type()));
-    // Copied, since a tensor with a history must not be a view.
+    // Copy, since a tensor with a history must not be a view.
     sum = flat[0].to(values.device(), values.scalar_type(),
                      /*non_blocking=*/false, /*copy=*/true);
   }
@@ -84,7 +84,7 @@ class CollectiveGather : public FleetGather {
  public:
   explicit CollectiveGather(Collective* collective) : collective_(collective) {}
 
-  // Pads this rank's row with zero rows of the others; the sum is the table.
+  // Pads this rank's row with zero rows; the sum is the table of all rows.
   at::Tensor Gather(const at::Tensor& values_K) override {
     const int64_t rank = collective_->rank();
     const int64_t above = collective_->size() - 1 - rank;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Conditions of images. The condition of a generated image is a function of its
-// place in the run, like its noise. Both roles compute it, so no message
-// carries it.
+// Conditions of images. A generated image's condition is a function of its
+// place in the run, like its noise, which both roles compute.
 //
-// Owner: a role holds a copy. Thread safety: the role's compute thread.
+// Owner: copied by a role. Thread safety: the role's compute thread.
 // Errors: for paired images, errors of the dataset (pairs.h).
 #pragma once
 
@@ -23,35 +22,34 @@
 
 namespace gandem {
 
-// Returns the condition of generated images `range` of a step. Images have the
-// address of their noise: kGeneratorNoise, kDiscriminatorNoise or kSample.
+// Returns the condition of generated images `range` of a step. Images are
+// addressed like their noise: kGeneratorNoise, kDiscriminatorNoise or kSample.
 using ConditionSource = std::function<absl::StatusOr<Condition>(
     Purpose noise, int64_t step, IndexRange range)>;
 
-// The source of empty conditions.
 absl::StatusOr<Condition> NoCondition(Purpose noise, int64_t step,
                                       IndexRange range);
 
-// Labels drawn uniformly from the classes, with a keyed stream per image.
-// Without classes, returns NoCondition.
+// Draws labels uniformly from the classes, with a keyed stream per image.
+// Returns NoCondition without classes.
 ConditionSource KeyedLabels(uint64_t seed, int64_t num_classes,
                             at::Device device);
 
-// Labels as configured by data.generated_labels. Errors: if labels depend on
-// the dataset, those of ReadDatasetLabels (pipeline/sources/open_dataset.h).
+// Makes the labels configured by data.generated_labels. Errors, if labels
+// depend on the dataset: ReadDatasetLabels (pipeline/sources/open_dataset.h).
 absl::StatusOr<ConditionSource> OpenLabels(const DataPlan& plan,
                                            at::Device device);
 
-// The condition of images received over the exchange.
+// Returns the condition of images received from the exchange.
 absl::StatusOr<Condition> ConditionOf(const ConditionSource& source,
                                       const Schedule& schedule,
                                       const ImageBatch& images);
-// The conditions of all pieces, concatenated in order.
+// Concatenates the conditions of all pieces, in order.
 absl::StatusOr<Condition> ConditionOf(const ConditionSource& source,
                                       const Schedule& schedule,
                                       const std::vector<ImageBatch>& pieces);
 
-// The condition of images [first, first + count) of a batch.
+// Returns the condition of images [first, first + count) of a batch.
 Condition Narrow(const Condition& condition, int64_t first, int64_t count);
 
 }  // namespace gandem

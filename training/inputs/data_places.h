@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Assigns an image of the dataset to each generated image: the real image with
-// the same number in the run. Every process can thus find the input or label of
-// a generated image.
+// the same number in the run, so that any process finds its input or label.
 //
 //   kGeneratorNoise, t, i      image number t * B_G + i of the run
 //   kDiscriminatorNoise, u, j  image number u * B_D + j
@@ -23,7 +22,7 @@ namespace gandem {
 
 class DataPlaces {
  public:
-  // `units` belong to the run's dataset.
+  // `units` must belong to the run's dataset.
   DataPlaces(const DataPlan& plan, const ImageUnits& units)
       : order_(plan.seed, units),
         size_(units.size),
@@ -35,8 +34,8 @@ class DataPlaces {
     return number.has_value() ? order_.ImageOfSample(*number) : index % size_;
   }
 
-  // Number of the image in the run, which keys the random numbers of the real
-  // image; nullopt for kSample.
+  // Returns the number of the image in the run, which keys the real image's
+  // random numbers; nullopt for kSample.
   std::optional<int64_t> NumberOf(Purpose noise, int64_t step,
                                   int64_t index) const {
     switch (noise) {

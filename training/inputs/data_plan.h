@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The images of a run, as configured.
+// Configuration of a run's images.
 //
 // Owner: values; part of a RunPlan. Thread safety: pure functions.
 #pragma once
@@ -16,12 +16,11 @@ namespace gandem {
 struct DataPlan {
   DataConfig files = {};
   DataShape shape = {};  // as the networks see them
-  uint64_t seed = 0;     // for their order and their augmentation
-  // Images of one update of a role, over its whole fleet.
+  uint64_t seed = 0;     // for order and augmentation
+  // Images per update of a role, over its whole fleet.
   int64_t generator_batch = 1;
   int64_t discriminator_batch = 1;
 
-  // True if the run translates images.
   bool has_pairs() const { return HasPairs(files); }
 };
 

@@ -3,7 +3,7 @@
 // Sources of a role's inputs. Every draw is a pure function of (seed, purpose,
 // step, index): design.md section 5.
 //
-// Owner: the role holds a copy. Thread safety: the role's compute thread.
+// Owner: copied by the role. Thread safety: the role's compute thread.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,7 +20,7 @@
 
 namespace gandem {
 
-// noise_NZ for samples `range` of a step.
+// Returns noise_NZ for samples `range` of a step.
 using NoiseSource =
     std::function<at::Tensor(Purpose purpose, int64_t step, IndexRange range)>;
 
@@ -29,13 +29,12 @@ struct RealImages {
   Condition condition = {};
 };
 
-// The real images of discriminator step `step` for this rank; called once for
-// each step, in order.
+// Returns this rank's real images of step `step`. Called in order of steps.
 //   DEADLINE_EXCEEDED  not ready yet; call again.
 using RealImageSource = std::function<absl::StatusOr<RealImages>(
     int64_t step, absl::Time deadline)>;
 
-// Standard normal noise.
+// Draws standard normal noise.
 NoiseSource KeyedNoise(uint64_t seed, int64_t noise_dim,
                        const Compute& compute);
 

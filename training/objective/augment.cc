@@ -9,7 +9,7 @@ namespace {
 
 const AdaFunctions& Ada() {
   static const auto* const extra = new std::vector<AdaFunctions>(ExtraAda());
-  GANDEM_CHECK(!extra->empty());  // CheckLosses refuses such a recipe
+  GANDEM_CHECK(!extra->empty());  // CheckLosses rejects such a recipe
   return extra->front();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Augmentation of all images that a discriminator sees, as configured:
-// DiffAugment (diff_augment.h), or ADA from the extra `ada` (extras/README.md).
+// Augments all images that a discriminator sees, as configured: DiffAugment
+// (diff_augment.h), or ADA from the extra `ada` (extras/README.md).
 //
 // Owner: the discriminator's objective owns the controller.
 // Thread safety: one compute thread. Errors: Torch exceptions.
@@ -22,52 +22,50 @@
 
 namespace gandem {
 
-// Adapts ADA's probability p, a buffer of the discriminator, to the signs of
-// the logits of real images.
+// Adapts ADA's probability p, a buffer, to the signs of real logits.
 class AdaController {
  public:
   virtual ~AdaController() = default;
-  // Adds the logits, in any shape, of a micro-batch of real images.
+  // Adds the logits, of any shape, of a micro-batch of real images.
   virtual void Add(const at::Tensor& logits) = 0;
-  // Ends step `step`, counted from 0, and may change p. Uses the logits of all
-  // ranks of `fleet` (null: only this one), so p is equal on all ranks.
+  // Ends step `step`, counted from 0, and possibly changes p. Uses the logits
+  // of all ranks of `fleet` (null: one rank), so p is equal on all ranks.
   virtual void EndStep(int64_t step, FleetGather* fleet) = 0;
   virtual double p() const = 0;
-  // Mean sign of the logits at the last evaluation; empty before the first.
+  // Returns the mean sign of the logits at the last evaluation, or nullopt.
   virtual std::optional<double> mean_sign() const = 0;
-  // State for checkpoints, besides the discriminator's buffers.
+  // Returns state for checkpoints besides the discriminator's buffers.
   virtual TensorsByName State() const = 0;
 };
 
 struct AdaFunctions {
-  // Adds the buffer that holds p to a discriminator.
+  // Adds the buffer for p to a discriminator.
   void (*add_buffer)(const AdaOptions& options,
                      torch::nn::Module& discriminator);
   at::Tensor (*augment)(const at::Tensor& images_NCHW,
                         const AdaOptions& options,
                         const torch::nn::Module& discriminator,
                         const DrawKey& key);
-  // `discriminator` outlives the controller and has the buffer. A step has
+  // `discriminator` has the buffer and outlives the controller. A step has
   // `batch_size` real images over all ranks.
   std::unique_ptr<AdaController> (*new_controller)(
       const AdaOptions& options, torch::nn::Module* discriminator,
       int64_t batch_size);
 };
 
-// One element; empty if this build lacks the extra.
+// Returns one element; empty if this build lacks the extra.
 std::vector<AdaFunctions> ExtraAda();
 
-// Adds ADA's buffer to a discriminator or critic if `options` has a value. Call
-// it once per network.
+// Adds ADA's buffer to a discriminator or critic, once, if `options` is set.
 void AddAdaBuffer(const std::optional<AdaOptions>& options,
                   torch::nn::Module& discriminator);
 
-// Null without ADA; see AdaFunctions.
+// Returns null without ADA; see AdaFunctions.
 std::unique_ptr<AdaController> NewAdaController(
     const std::optional<AdaOptions>& options, torch::nn::Module* discriminator,
     int64_t batch_size);
 
-// Augments images for `discriminator`. The gradient passes through.
+// Augments images for `discriminator`. Gradients pass through.
 at::Tensor Augment(const at::Tensor& images_NCHW, const AugmentOptions& options,
                    const Discriminator& discriminator, const DrawKey& key);
 

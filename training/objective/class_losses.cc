@@ -25,7 +25,7 @@ at::Tensor OwnProxySimilarity(const at::Tensor& embeddings_NE,
   return (embeddings_NE * proxies_KE.index_select(0, labels_N)).sum(1);
 }
 
-// log(exp(first_i) + sum over kept j of exp(others_ij))
+// Returns log(exp(first_i) + sum over kept j of exp(others_ij)).
 at::Tensor LogSumExp(const at::Tensor& first_N, const at::Tensor& others_NN,
                      const at::Tensor& kept_NN) {
   return at::cat({first_N.unsqueeze(1),
@@ -57,8 +57,8 @@ at::Tensor ContrastiveLosses(const at::Tensor& embeddings_NE,
                    others_NN.logical_and(SameClass(labels_N)));
 }
 
-// The margins cut off both parts: pairs that are similar enough, or different
-// enough, contribute no gradient.
+// The margins clip both parts: pairs that are similar or different enough
+// contribute no gradient.
 at::Tensor D2dCrossEntropyLosses(const at::Tensor& embeddings_NE,
                                  const at::Tensor& proxies_KE,
                                  const at::Tensor& labels_N, double temperature,

@@ -10,14 +10,13 @@
 namespace gandem {
 namespace {
 
-// Disables the gradients of a module's parameters within a scope. The backward
-// pass then skips their part and leaves their .grad unchanged.
+// Disables the gradients of a module's parameters within a scope. Backward
+// passes then skip the parameters and leave their .grad unchanged.
 class FrozenParameters {
  public:
   explicit FrozenParameters(torch::nn::Module& module)
       : parameters_(module.parameters()) {
-    // The destructor must not enable parameters that RoleConfig.freeze
-    // disabled.
+    // The destructor must not enable parameters of RoleConfig.freeze.
     std::erase_if(parameters_, [](const at::Tensor& parameter) {
       return !parameter.requires_grad();
     });
@@ -34,8 +33,8 @@ class FrozenParameters {
   std::vector<at::Tensor> parameters_;
 };
 
-// The critic's logits of the real images that a relativistic loss compares
-// with. These images get no gradient.
+// Returns the critic's logits, without gradients, of the real images that a
+// relativistic loss compares with.
 Logits RealLogits(Discriminator& critic, const JudgedImages& judged,
                   const Condition& condition, const ObjectiveOptions& objective,
                   const DrawKey& key, const Compute& compute) {
@@ -49,10 +48,10 @@ Logits RealLogits(Discriminator& critic, const JudgedImages& judged,
 
 }  // namespace
 
-// The scale is a power of 2, so it does not change values that stay in range.
-// It depends on the arguments alone, so every process that judges these images
-// with this critic gets the same bits. An image's share of the value is about
-// 1 / batch_size, so the slope at the logits is at most some hundreds. If the
+// The scale is a power of 2, so values that stay in range do not change. It
+// depends only on the arguments, so every process that judges these images with
+// this critic gets the same bits. An image's share of the value is about 1 /
+// batch_size, so the slope at the logits is at most some hundreds. If the
 // gradient overflows in lower layers, the scale is halved until it fits.
 at::Tensor FeedbackGradient(const at::Tensor& value, const at::Tensor& leaf,
                             int64_t batch_size, const Compute& compute,
@@ -87,7 +86,7 @@ Judgment JudgeImages(Discriminator& critic, const JudgedImages& judged,
                    .step = judged.round,
                    .first_index = judged.first_index};
   };
-  // A fresh leaf with canonical strides, regardless of the images' source.
+  // A new leaf with canonical strides, whatever the source of the images.
   at::Tensor leaf = InLayout(judged.images_NCHW.detach(), compute);
   leaf.set_requires_grad(true);
   Condition condition = judged.condition;

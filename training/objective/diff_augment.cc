@@ -14,19 +14,19 @@ using torch::indexing::Slice;
 
 enum Draw { kBrightness, kSaturation, kContrast, kRows, kColumns, kTop, kLeft };
 
-// Column `draw` of `draws`, shaped to broadcast over images.
+// Returns column `draw` of `draws`, shaped to broadcast over images.
 at::Tensor PerImage(const at::Tensor& draws, Draw draw,
                     const at::Tensor& like) {
   return draws.select(1, draw).to(like.options()).view({-1, 1, 1, 1});
 }
 
-// Maps a uniform number to one of the integers 0 .. count - 1.
+// Maps a uniform number to an integer in [0, count).
 int64_t ToInteger(double uniform, int64_t count) {
   return std::min(static_cast<int64_t>(uniform * static_cast<double>(count)),
                   count - 1);
 }
 
-// Maps a uniform number to one of the integers -largest .. largest.
+// Maps a uniform number to an integer in [-largest, largest].
 int64_t ToShift(double uniform, int64_t largest) {
   return ToInteger(uniform, 2 * largest + 1) - largest;
 }
@@ -35,8 +35,8 @@ int64_t Part(int64_t side, double ratio) {
   return static_cast<int64_t>(static_cast<double>(side) * ratio + 0.5);
 }
 
-// Brightness in [-0.5, 0.5), then saturation in [0, 2), then contrast in [0.5,
-// 1.5): the paper's ranges and order.
+// Applies brightness in [-0.5, 0.5), saturation in [0, 2) and contrast in [0.5,
+// 1.5), the paper's ranges and order.
 at::Tensor Color(at::Tensor images, const at::Tensor& draws) {
   images = images + (PerImage(draws, kBrightness, images) - 0.5);
   const at::Tensor gray = images.mean(1, /*keepdim=*/true);
@@ -61,7 +61,7 @@ at::Tensor Translate(const at::Tensor& images, double ratio,
   return at::cat(shifted);
 }
 
-// Sets a square, which the edges may cut, to 0 (gray).
+// Sets a square, possibly cut by the edges, to 0 (gray).
 at::Tensor Cutout(const at::Tensor& images, double ratio,
                   const at::Tensor& draws) {
   const int64_t height = images.size(2);
@@ -85,7 +85,7 @@ at::Tensor Cutout(const at::Tensor& images, double ratio,
   return images * mask.to(images.options());
 }
 
-// Maps an index of an image mirrored at its edges to 0 .. side - 1.
+// Maps an index of an image mirrored at its edges to [0, side).
 int64_t Reflect(int64_t index, int64_t side) {
   if (index < 0) return -index;
   return index < side ? index : 2 * (side - 1) - index;
@@ -137,8 +137,7 @@ at::Tensor DiffAugment(const at::Tensor& images_NCHW,
                      UniformDraws(key, images_NCHW.size(0), kAugmentDraws));
 }
 
-// Gathers by index, so that one pass does the flip, the shift and the
-// reflection.
+// Gathers by index, which combines flip, shift and reflection in one pass.
 at::Tensor ConsistencyCopy(const at::Tensor& images_NCHW,
                            const at::Tensor& draws_N3) {
   const torch::NoGradGuard no_grad;

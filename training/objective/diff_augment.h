@@ -2,11 +2,10 @@
 //
 // Differentiable augmentation of all images that the discriminator sees (Zhao
 // et al. 2020, "Differentiable augmentation for data-efficient GAN training"),
-// and the augmented copies of consistency regularization (Zhang et al. 2020).
+// and augmented copies for consistency regularization (Zhang et al. 2020).
 //
-// Every draw is a pure function of (seed, purpose, step, index), so micro-
-// batches, feedback modes and restarts do not change it. An image uses the same
-// draws whichever augmentations are enabled.
+// Every draw is a pure function of (seed, purpose, step, index), independent of
+// micro-batches, feedback modes, restarts and the enabled augmentations.
 //
 // Thread safety: pure functions. Errors: Torch exceptions.
 #pragma once
@@ -23,19 +22,18 @@ namespace gandem {
 class AugmentationConfig;  // proto/config.proto
 
 // Adaptive discriminator augmentation (ADA, Karras et al. 2020, "Training
-// generative adversarial networks with limited data"), which the extra `ada`
-// computes (augment.h).
+// generative adversarial networks with limited data"), by the extra `ada`.
 struct AdaOptions {
-  double target = 0.6;   // target of the mean sign of the real logits
-  double p = 0;          // initial value, in [0, 1]
-  int64_t interval = 4;  // steps between evaluations of the signs
-  int64_t images_to_full = 500'000;  // images in which p can rise from 0 to 1
+  double target = 0.6;               // target mean sign of the real logits
+  double p = 0;                      // initial value, in [0, 1]
+  int64_t interval = 4;              // steps between evaluations of the signs
+  int64_t images_to_full = 500'000;  // images for p to rise from 0 to 1
   bool adaptive = true;              // false: p is constant
 };
 
 struct AugmentOptions {
   bool color = false;      // brightness, saturation, contrast
-  double translation = 0;  // largest shift as a fraction of the side; 0: none
+  double translation = 0;  // maximum shift as a fraction of the side; 0: none
   double cutout = 0;  // side of the square as a fraction of the side; 0: none
   // Replaces the three augmentations above.
   std::optional<AdaOptions> ada = {};
@@ -56,28 +54,27 @@ struct DrawKey {
   }
 };
 
-// Uniform numbers in [0, 1), float64 on the CPU. Row i holds the first numbers
-// of the stream of index first_index + i.
+// Returns uniform numbers in [0, 1), float64 on the CPU. Row i has the first
+// numbers of the stream of index first_index + i.
 at::Tensor UniformDraws(const DrawKey& key, int64_t count, int64_t per_image);
 
-// Draws of DiffAugment per image: brightness, saturation, contrast, shift of
-// rows and columns, row and column of the cutout's center.
+// Draws of DiffAugment per image: brightness, saturation, contrast, row shift,
+// column shift, row and column of the cutout's center.
 constexpr int64_t kAugmentDraws = 7;
 
-// Applies color, translation and cutout in this order; the latter two fill with
-// zeros. The gradient passes through.
+// Applies color, translation and cutout, in this order; the latter two fill
+// with zeros. Gradients pass through.
 at::Tensor DiffAugment(const at::Tensor& images_NCHW,
                        const AugmentOptions& options,
                        const at::Tensor& draws_N7);
 at::Tensor DiffAugment(const at::Tensor& images_NCHW,
                        const AugmentOptions& options, const DrawKey& key);
 
-// Draws of ConsistencyCopy per image: horizontal flip, shift of rows and
-// columns.
+// Draws of ConsistencyCopy per image: horizontal flip, row shift, column shift.
 constexpr int64_t kConsistencyDraws = 3;
 
-// Copies images, flipped with probability 1/2, then shifted by up to 1/8 of the
-// side with reflection at the edges. The copy has no gradient.
+// Copies images, flips them with probability 1/2, and shifts them by up to 1/8
+// of the side with reflection at the edges. The copy has no gradient.
 at::Tensor ConsistencyCopy(const at::Tensor& images_NCHW,
                            const at::Tensor& draws_N3);
 

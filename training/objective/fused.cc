@@ -9,8 +9,7 @@ namespace {
 
 at::Tensor Detached(const at::Tensor& values) { return values.detach(); }
 
-// Each image's share of the generator's loss [N]. Terms that compare images are
-// divided evenly.
+// Returns each image's share of the generator's loss [N].
 at::Tensor LossShares(const TrainingPass& pass,
                       const ObjectiveOptions& objective, int64_t batch_size) {
   const Logits& logits = pass.verdict.logits;
@@ -39,8 +38,8 @@ TrainedJudgment JudgmentOf(const at::Tensor& gradient_NCHW,
           .losses = {first, first + losses.numel()}};
 }
 
-// Smallest root slope to divide by, times the batch size (chosen). It leaves
-// the gradients in a network 23 decimal orders of magnitude of float32.
+// Smallest root slope to divide by, times the batch size (chosen). Leaves 23
+// decimal orders of magnitude of float32 for the gradients in a network.
 constexpr double kSmallestRootSlope = 1e-15;
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace gandem {
 namespace {
 
-// softplus(x) without the cut-off of at::softplus, which is linear above 20.
+// Computes softplus(x) without at::softplus's cut-off at 20.
 at::Tensor Softplus(const at::Tensor& x) { return -at::log_sigmoid(-x); }
 at::Tensor SoftplusOfMinus(const at::Tensor& x) { return Softplus(-x); }
 at::Tensor MinusSoftplus(const at::Tensor& x) { return at::log_sigmoid(-x); }
@@ -23,7 +23,7 @@ at::Tensor HalfSquareFromOne(const at::Tensor& x) {
 at::Tensor BelowOne(const at::Tensor& x) { return at::relu(1 - x); }
 at::Tensor AboveMinusOne(const at::Tensor& x) { return at::relu(1 + x); }
 
-// Relativistic losses that push the logits `above` over the logits `below`.
+// Relativistic losses push the logits `above` over the logits `below`.
 at::Tensor Paired(const at::Tensor& above, const at::Tensor& below) {
   return Softplus(below - above);
 }
@@ -39,8 +39,7 @@ struct Entry {
   Part real = nullptr;
   Part generated = nullptr;
   Part generator = nullptr;
-  // Relativistic losses: real images are above for the discriminator, generated
-  // images for the generator.
+  // Relativistic. Real logits are `above` for the discriminator, else `below`.
   Pair pair = nullptr;
 };
 
@@ -90,7 +89,7 @@ at::Tensor PartLoss(Entry::Part part, const Logits& logits,
   });
 }
 
-// The derivative of PartLoss at each logit.
+// Returns the derivative of PartLoss at each logit.
 at::Tensor Slopes(Entry::Part part, const at::Tensor& logits_N,
                   int64_t batch_size) {
   const torch::AutoGradMode with_graph(true);
@@ -156,8 +155,7 @@ at::Tensor GeneratorSlopes(Loss loss, const at::Tensor& logits_N,
   return Slopes(EntryOf(loss).generator, logits_N, batch_size);
 }
 
-// The gradient has a closed form, so no graph is needed. It is added to the
-// gradient received from the critic.
+// Adds the closed form of the gradient to the critic's, without a graph.
 at::Tensor AddPairedL1(const at::Tensor& images_NCHW,
                        const at::Tensor& targets_NCHW, double weight,
                        int64_t batch_size, const at::Tensor& gradient_NCHW) {

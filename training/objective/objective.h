@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The objective of both roles. It is equal in all processes of a run, because
-// any of them may judge images (training/objective/critic.h).
+// The objective of both roles. Equal in all processes of a run, because any of
+// them may judge images (training/objective/critic.h).
 //
 // Owner: values. Thread safety: plain values.
 #pragma once
@@ -23,10 +23,10 @@ struct ObjectiveOptions {
   PenaltyOptions penalties = {};
   PathLengthOptions path_length = {};  // in the generator's loss
   AugmentOptions augmentation = {};
-  // Weights in the generator's loss for image-to-image translation.
+  // Weights of the generator's loss in image-to-image translation.
   double paired_l1 = 0;
   double paired_adversarial = 1;
-  // FUSED: one backward pass for both losses (training/objective/fused.h).
+  // FUSED with a single backward pass (training/objective/fused.h).
   bool fused_in_one_pass = false;
   uint64_t seed = 0;  // for augmentation and penalties
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Interface to StyleGAN2's path length regularization: a term of the
-// generator's loss on separate images. The extra `stylegan2` computes it
-// (extras/README.md).
+// Interface of StyleGAN2's path length regularization, a term of the
+// generator's loss on separate images. The extra `stylegan2` implements it.
 //
 // Owner: the generator's role. Thread safety: one compute thread.
 // Errors: those of a step's input; Torch exceptions.
@@ -31,12 +30,12 @@ struct PathLengthOptions {
   int64_t batch_shrink = 2;
   bool separate = false;  // in a second update of the step
 
-  // True if the generator's step `step`, counted from 0, includes the penalty.
+  // Returns whether step `step`, counted from 0, includes the penalty.
   bool Due(int64_t step) const { return weight > 0 && step % every_steps == 0; }
 };
 
-// Inputs of the measured images, and a random direction [images, V] in the
-// space of images, V values per image.
+// Inputs of the measured images, and random directions [images, V] in image
+// space, with V values per image.
 struct PathInput {
   at::Tensor noise_NZ;
   Condition condition;
@@ -60,22 +59,20 @@ class PathPenalty {
   virtual ~PathPenalty() = default;
   // Runs the backward passes of a step in which the penalty is due.
   virtual absl::Status Backward(const Step& step) = 0;
-  // State for checkpoints.
   virtual TensorsByName State() const = 0;
 };
 
-// `share`: this rank's fraction of a step's images, above 0. `where`: the
-// device of the state.
+// `share`: this rank's fraction of a step, > 0; `where`: device of the state.
 using PathPenaltyMaker = std::unique_ptr<PathPenalty> (*)(
     const PathLengthOptions& options, double share, at::Device where);
 
-// One element; empty if this build lacks the extra.
+// Returns one element; empty if this build lacks the extra.
 std::vector<PathPenaltyMaker> PathPenaltyMakers();
 
 inline std::unique_ptr<PathPenalty> NewPathPenalty(
     const PathLengthOptions& options, double share, at::Device where) {
   const auto makers = PathPenaltyMakers();
-  GANDEM_CHECK(!makers.empty());  // CheckNetwork refuses such a recipe
+  GANDEM_CHECK(!makers.empty());  // CheckNetwork rejects such a recipe
   return makers.front()(options, share, where);
 }
 

@@ -40,7 +40,7 @@ PenaltyOptions PenaltiesFrom(const PenaltyConfig& config) {
           .consistency_generated = config.consistency_generated()};
 }
 
-// Each logit depends on its own image only, so each row of the gradient of
+// Each logit depends only on its own image, so each row of the gradient of
 // their sum is one image's gradient.
 at::Tensor ImageGradient(const Logits& logits, const at::Tensor& images_NCHW) {
   return torch::autograd::grad({LogitSum(logits)}, {images_NCHW},

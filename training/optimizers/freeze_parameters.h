@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RoleConfig.freeze: parameters that do not train. No backward pass computes
-// their gradients. Gradients with respect to images still pass through their
-// layers, as do the second derivatives of penalties. Code that trains or sums
-// gradients uses TrainedParametersOf (training/state/module_state.h). Buffers
-// are not frozen: batch norm statistics and the vectors of spectral norm change
-// as in PyTorch.
+// Freezes the parameters named by RoleConfig.freeze: no gradients are computed
+// for them. Gradients of images and second derivatives of penalties still pass
+// through their layers. Code that trains or sums gradients uses
+// TrainedParametersOf (training/state/module_state.h). Buffers are not frozen:
+// batch norm statistics and spectral norm vectors change as in PyTorch.
 //
 // Thread safety: the compute thread that owns the network.
 #pragma once
@@ -20,8 +19,8 @@
 
 namespace gandem {
 
-// Call it before anything else uses the network's parameters. `role` names the
-// network in messages; `optimizer` trains the other parameters.
+// Must be called before any other use of the network's parameters. `role` names
+// the network in messages; `optimizer` trains the other parameters.
 //   INVALID_ARGUMENT  an error of CheckPatterns; the network is unchanged.
 absl::Status FreezeParameters(const std::string& role, FreezePatterns freeze,
                               const OptimizerConfig& optimizer,

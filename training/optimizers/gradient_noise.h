@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In selected steps, measures the squared norms of the gradients of parts of a
-// batch and of the whole batch. common/results/noise_scale.h estimates the
-// gradient noise scale from them. Gradients are only read.
+// Measures, in selected steps, the squared gradient norms of parts of a batch
+// and of the whole batch, from which common/results/noise_scale.h estimates the
+// gradient noise scale. Never changes gradients.
 //
 //   noise.BeginStep(true);
 //   for each micro-batch:
 //     noise.BeforeBackward(GradientNoise::REAL);
-//     ... its backward pass, which adds to the gradients ...
+//     ... backward pass, which adds to the gradients ...
 //     noise.AfterBackward(images);
 //   noise.BeforeSum(images of this rank);
 //   ... gradients become their sums over the ranks ...
 //   noise.AfterSum();
 //
 // The loss of a micro-batch is the sum over its images divided by the images of
-// the step. The measured gradients are divided by this share, so that they are
+// the step. Measured gradients are divided by this share, which makes them
 // means over their own images.
 //
 // Owner: the role. `network` and `scaler` outlive it.
@@ -34,7 +34,7 @@ namespace gandem {
 
 class GradientNoiseMeter {
  public:
-  // `scaler`: null without loss scaling.
+  // `scaler` is null without loss scaling.
   GradientNoiseMeter(const torch::nn::Module* network,
                      const GradientScaler* scaler)
       : network_(network), scaler_(scaler) {}
@@ -47,19 +47,19 @@ class GradientNoiseMeter {
   void BeforeBackward(GradientNoise::Part part);
   void AfterBackward(int64_t images);
 
-  // Call each once per step. `images`: images of the step on this rank.
+  // Must each be called once per step, with the step's images on this rank.
   void BeforeSum(int64_t images);
   void AfterSum();
 
-  // Adds the measurements of the step. Leaves out parts that have only one
-  // micro-batch and gradients that are not finite.
+  // Adds the measurements of the step, except parts with only one micro-batch
+  // and gradients that are not finite.
   void AddTo(RoundMetrics& metrics) const;
 
  private:
-  // Copies of all gradients; undefined tensors for parameters without one.
+  // Copies all gradients; undefined tensors for parameters without one.
   std::vector<at::Tensor> Copies() const;
-  // Squared norm of the change of the gradients since `before`, scaled to the
-  // mean over `images` images.
+  // Returns the squared norm of the gradients' change since `before`, scaled to
+  // the mean over `images` images.
   double MeanSquareSince(const std::vector<at::Tensor>& before,
                          int64_t images) const;
 
@@ -68,7 +68,7 @@ class GradientNoiseMeter {
     int64_t pieces = 0;
     int64_t images = 0;
     double inverse_images = 0;  // sum over the pieces
-    double squares = 0;         // sum over the pieces of their squared norms
+    double squares = 0;         // sum of the pieces' squared norms
     double whole_square = 0;
   };
 

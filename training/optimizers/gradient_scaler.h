@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loss scaling for float16 (Micikevicius et al. 2018, section 3.2), with the
-// rules of torch.amp.GradScaler: the loss is multiplied by a scale so that
-// small gradients do not become 0, and the gradients are divided by it before
-// they are used. An update with a gradient that is not finite is skipped and
-// the scale decreases; after growth_interval successive updates it grows.
+// Loss scaling for float16 (Micikevicius et al. 2018, section 3.2) with the
+// rules of torch.amp.GradScaler. The loss is multiplied by a scale to keep
+// small gradients from becoming 0, and gradients are divided by the scale
+// before use. An update with a gradient that is not finite is skipped and the
+// scale decreases; after growth_interval consecutive updates the scale grows.
 //
 //   scaler.Scale(loss).backward();       // for each micro-batch
 //   const bool found_inf = scaler.Unscale(parameters);
 //   if (!found_inf) GANDEM_RETURN_IF_ERROR(optimizer.Step());
 //   scaler.Update(found_inf);
 //
-// Scaling by a power of 2 does not change a gradient that stays in range.
 //
 // Owner: the role, one per optimizer. Thread safety: one compute thread.
 // Errors: Torch exceptions.
@@ -37,19 +36,18 @@ class GradientScaler {
 
   explicit GradientScaler(Options options);
 
-  // Multiplies a loss, or the gradient at which backward() starts.
+  // Multiplies a loss, or the gradient of backward()'s root, by the scale.
   at::Tensor Scale(const at::Tensor& loss) const;
-  // Divides all gradients of `parameters` in place. Returns true if one of them
-  // is not finite; the update must then be skipped. In a fleet the gradients
-  // are sums over the ranks, so all ranks skip the same updates.
+  // Divides all gradients of `parameters` in place. Returns true if one is not
+  // finite; the update must then be skipped. A fleet's gradients are sums over
+  // the ranks, so all ranks skip the same updates.
   bool Unscale(const std::vector<at::Tensor>& parameters) const;
   // Ends a step and sets the scale of the next one.
   void Update(bool found_inf);
 
   double scale() const;
-  int64_t skipped() const;  // updates, since the start of the run
-  // True if a lower scale would not help: at kLeastScale, gradients up to 4e9
-  // fit into float16.
+  int64_t skipped() const;  // skipped updates since the start of the run
+  // Returns whether a lower scale cannot help: gradients up to 4e9 fit float16.
   bool IsExhausted() const { return scale() < kLeastScale; }
 
   // The tensors share the scaler's memory, like those of Optimizer::State().

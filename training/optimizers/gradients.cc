@@ -23,8 +23,7 @@ std::vector<at::Tensor> GradientsOf(const torch::nn::Module& network) {
   return gradients;
 }
 
-// The norm of values whose squares may overflow their type. Infinite if a value
-// is not finite.
+// Returns a norm, even if squares overflow; infinite if a value is not finite.
 double WideNorm(const std::vector<at::Tensor>& tensors) {
   double largest = 0;
   for (const at::Tensor& tensor : tensors) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The learning rate of each update: a schedule over the rounds of the run, and
-// scaling with the batch size.
+// Computes the learning rate of each update: a schedule over the run's rounds,
+// and scaling with the batch size.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -12,19 +12,19 @@
 
 namespace gandem {
 
-// Factor of the learning rate in `round` of `rounds`, counted from 0. It rises
-// by 1 / warmup_rounds per round to 1 and stays there until decay_from_round.
-// Then it follows a line or half a cosine to final_factor at decay_until_round.
+// Returns the learning rate factor in `round` of `rounds`, counted from 0:
+// rises by 1 / warmup_rounds per round to 1, and from decay_from_round follows
+// a line or half a cosine to final_factor at decay_until_round.
 double RateFactor(const RateScheduleConfig& schedule, int64_t rounds,
                   int64_t round);
 
-// The step, counted from 0, of update number `update`, counted from 1. Steps 0,
-// lazy_every, 2 * lazy_every, ... have two updates; no step if lazy_every is 0.
+// Returns the step, counted from 0, of update number `update`, counted from 1.
+// Steps 0, lazy_every, 2 * lazy_every, ... have two updates (0: none have).
 int64_t StepOfUpdate(int64_t update, int64_t lazy_every);
 
-// Factor of the learning rate for a batch size. BATCH_SQRT keeps the noise per
-// step constant (Krizhevsky 2014), BATCH_LINEAR the progress per image (Goyal
-// et al. 2017).
+// Returns the learning rate factor for a batch size. BATCH_SQRT keeps the noise
+// per step (Krizhevsky 2014), BATCH_LINEAR the progress per image (Goyal et al.
+// 2017) constant.
 double BatchFactor(BatchScalingRule rule, int64_t batch_size,
                    int64_t base_batch_size);
 

@@ -31,7 +31,7 @@ double LearningRateOf(const OptimizerConfig& config) {
   return config.adam().learning_rate();
 }
 
-// The rule of the family, wrapped in optimism and Lookahead if configured.
+// Makes the family's rule, wrapped in optimism and Lookahead if configured.
 std::unique_ptr<UpdateRule> MakeWholeRule(const OptimizerConfig& config,
                                           const TensorsByName& parameters) {
   std::unique_ptr<UpdateRule> rule = MakeFamily(config, parameters);
@@ -44,7 +44,7 @@ std::unique_ptr<UpdateRule> MakeWholeRule(const OptimizerConfig& config,
   return rule;
 }
 
-// Parameters with equal rate factors form one group.
+// Makes one group of all parameters with equal rate factors.
 std::unique_ptr<UpdateRule> MakeRuleOfGroups(const OptimizerConfig& config,
                                              const TensorsByName& parameters) {
   std::map<double, std::vector<size_t>> by_factor;

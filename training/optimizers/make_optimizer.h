@@ -15,7 +15,7 @@
 
 namespace gandem {
 
-// Properties of the run that the learning rate depends on.
+// Properties of the run that determine the learning rate.
 struct OptimizerUse {
   int64_t rounds = 1;  // of the run
   int64_t steps_per_round = 1;
@@ -25,9 +25,7 @@ struct OptimizerUse {
 
 // Makes the optimizer of `parameters`, which must have their final type, device
 // and memory layout. The default family is Adam. `config` is valid, and its
-// optimism is a number (ResolvedOptimizer in
-// common/config/optimizer_validate.h). FreezeParameters checks that the
-// patterns of parameter groups match.
+// optimism_rule is FIXED (common/config/optimizer_validate.h).
 std::unique_ptr<Optimizer> MakeOptimizer(const OptimizerConfig& config,
                                          const TensorsByName& parameters,
                                          const OptimizerUse& use);

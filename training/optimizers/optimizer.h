@@ -6,12 +6,10 @@
 //   loss.backward();            // for each micro-batch
 //   GANDEM_RETURN_IF_ERROR(optimizer->Step());
 //
-// make_optimizer.h makes an optimizer from a config. An UpdateRule does the
-// arithmetic.
+// make_optimizer.h makes an optimizer; an UpdateRule performs the arithmetic.
 //
-// Owner: the role's worker loop, together with the network whose parameters it
-// updates. Thread safety: one compute thread.
-// Errors: Status below, else Torch exceptions.
+// Owner: the role's worker loop, with the network to update. Thread safety: one
+// compute thread. Errors: Status as documented; Torch exceptions.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -28,33 +26,30 @@ namespace gandem {
 
 class Optimizer {
  public:
-  // The learning rate of update number `step`, counted from 1.
+  // Returns the learning rate of update number `step`, counted from 1.
   using LearningRate = std::function<double(int64_t step)>;
 
-  // `parameters` is not empty; they have their final type, device and layout.
-  // `rule` was made for the same parameters.
+  // `parameters` is nonempty, with final types, devices and layouts. `rule` was
+  // made for the same parameters.
   Optimizer(TensorsByName parameters, std::unique_ptr<UpdateRule> rule,
             LearningRate learning_rate);
 
-  // Makes one update.
   //   FAILED_PRECONDITION  a parameter has no gradient; nothing has changed.
   absl::Status Step();
 
-  // The one of the last Step(); 0 before the first.
+  // Returns the learning rate of the last Step(); 0 before the first.
   double learning_rate() const { return last_rate_; }
 
-  // Forgets all gradients: a parameter that the next backward passes do not
-  // reach has none.
+  // Removes all gradients. Parameters not reached later then have none.
   void ZeroGradients();
 
-  // Everything that a later Step() depends on besides parameters and gradients,
-  // as "<state>.<parameter>", and "step", the updates so far (int64). The
-  // tensors share the optimizer's memory: a checkpoint is saved by reading and
-  // loaded by writing them.
+  // Returns everything that a later Step() depends on besides parameters and
+  // gradients, as "<state>.<parameter>", and "step", the number of updates
+  // (int64). The tensors share the optimizer's memory, for loading.
   TensorsByName State() const;
 
  private:
-  // All gradients, each with the strides of its parameter.
+  // Returns all gradients, each with the strides of its parameter.
   absl::StatusOr<Tensors> Gradients() const;
 
   TensorsByName parameters_;

@@ -58,7 +58,7 @@ class Lookahead : public RuleAround {
 
   void Apply(const Tensors& gradients, double learning_rate,
              int64_t step) override {
-    // Not in the constructor: parameters may be loaded after it.
+    // Not in the constructor, since parameters may be loaded later.
     if (step == 1) at::_foreach_copy_(slow_, parameters_);
     inner_->Apply(gradients, learning_rate, step);
     if (step % config_.period() != 0) return;

@@ -15,29 +15,25 @@
 namespace gandem {
 
 // Optimism: the update is u_t + optimism * (u_t - u_{t-1}), where u is the
-// update of the inner rule and u_0 = 0. With Adam inside and optimism 1 this is
-// Optimistic Adam (Daskalakis et al. 2018, algorithm 1). It cancels the
-// rotation of a two-player game and the momentum that a lag adds (design.md
-// section 4).
+// inner rule's update and u_0 = 0. With Adam and optimism 1 this is Optimistic
+// Adam (Daskalakis et al. 2018, algorithm 1). Cancels the rotation of a
+// two-player game and the momentum added by a lag (design.md section 4).
 //
-// State: "previous_update.<parameter>" and the state of `inner`, which was made
-// for the same parameters.
+// `inner` has the same parameters. State: "previous_update.<parameter>",
+// inner's.
 std::unique_ptr<UpdateRule> MakeOptimistic(double optimism,
                                            std::unique_ptr<UpdateRule> inner,
                                            const TensorsByName& parameters);
 
 // Lookahead (Zhang et al. 2019, algorithm 1): after every `period` updates of
-// the inner rule the slow weights s move towards the parameters w,
-// s += rate * (w - s), and w becomes s. It damps the rotation of a game
-// (Chavdarova et al. 2021).
+// the inner rule the slow weights s and the parameters w become s + rate * (w -
+// s). Damps the rotation of a game (Chavdarova et al. 2021).
 //
-// State: "slow.<parameter>" and the state of `inner`, which was made for the
-// same parameters.
+// `inner` has the same parameters. State: "slow.<parameter>" and inner's.
 std::unique_ptr<UpdateRule> MakeLookahead(const LookaheadConfig& config,
                                           std::unique_ptr<UpdateRule> inner,
                                           const TensorsByName& parameters);
 
-// Parameters with a factor of the learning rate.
 struct RateGroup {
   double factor = 1;
   std::vector<size_t> members = {};  // indices of the optimizer's parameters
@@ -45,9 +41,7 @@ struct RateGroup {
 };
 
 // Applies each group's rule to its members, like PyTorch's parameter groups.
-// Each parameter belongs to one group.
-//
-// State: the states of the groups' rules.
+// Each parameter belongs to one group. State: the states of the groups' rules.
 std::unique_ptr<UpdateRule> MakeGrouped(std::vector<RateGroup> groups);
 
 }  // namespace gandem

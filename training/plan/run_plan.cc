@@ -149,8 +149,7 @@ Ema::Options EmaOf(const RunConfig& config) {
           .copy_buffers = ema.buffers() == EmaConfig::COPIED};
 }
 
-// Limits a run to 100 heartbeats per second, since one process receives them
-// all.
+// Limits a run to 100 heartbeats per second, all of which one process receives.
 absl::Duration HeartbeatInterval(const RunConfig& config) {
   const ControlConfig& control = config.control();
   const absl::Duration paced =

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The plan of a run: everything that its parts need from the config, converted
-// to their option structs. A worker's run epoch makes the plan once and passes
-// its parts down, so no function below sees a RunConfig. Messages of single
-// parts (NetworkConfig, OptimizerConfig, DataConfig) are kept as they are.
+// to their option structs, so that only a worker's run epoch sees the
+// RunConfig. Messages of single parts (NetworkConfig ...) are kept.
 //
-// Owner: values that never change. Thread safety: pure functions.
+// Owner: immutable values. Thread safety: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +27,6 @@
 
 namespace gandem {
 
-// A worker's place in a run epoch.
 struct EpochPlace {
   int rank = 0;  // among the participating workers of its role
   int64_t run_epoch = 0;
@@ -42,14 +40,14 @@ struct RolePlan {
   int workers = 1;
   int64_t step_batch = 1;    // images per update, over the whole fleet
   int64_t step_batches = 1;  // batches per update
-  // Number of updates between two points at which all workers have equal state.
+  // Updates between two points at which all workers have equal state.
   int64_t steps_to_agreement = 1;
-  std::vector<std::string> freeze = {};  // patterns of parameters
+  std::vector<std::string> freeze = {};  // parameter name patterns
   OptimizerConfig optimizer = {};
   OptimizerUse optimizer_use = {};
   double clip_gradient_norm = std::numeric_limits<double>::infinity();
   GradientScaler::Options loss_scale = {};  // for float16
-  GradientSynchronizer::Options sync = {};  // without the fields of a rank
+  GradientSynchronizer::Options sync = {};  // without the rank's fields
   bool syncs_batch_norm = false;
   bool uses_nccl = false;  // between several workers
 };
@@ -69,19 +67,18 @@ struct ControlPlan {
   int64_t metrics_every_rounds = 1;
   int64_t noise_scale_every_rounds = 0;  // 0: never measured
   bool ends_on_health_warning = false;
-  absl::Duration poll;  // interval at which a waiting role checks for a stop
+  absl::Duration poll;  // how often a waiting role checks for a stop
 };
 
 struct RunPlan {
-  // Seed of noise, augmentation and penalties: the run's seed until the first
-  // rollback.
+  // Seed of noise, augmentation and penalties; changes at rollbacks.
   uint64_t noise_seed = 0;
   int64_t rounds = 0;
   int64_t checkpoint_every_rounds = 0;  // 0: only at the end and at a cut
   ExchangeOptions exchange = {};        // without the place; see ExchangeAt
   ObjectiveOptions objective = {};
-  // True if the generator's loss needs the critic's logits of real images from
-  // a pass of their own (not a training pass).
+  // Whether the generator's loss needs the critic's logits of real images from
+  // a separate pass (not a training pass).
   bool judges_with_real_images = false;
   RolePlan generator = {};
   RolePlan discriminator = {};
@@ -96,12 +93,11 @@ struct RunPlan {
   }
 };
 
-// `rollbacks`: number of times that the run returned to a checkpoint because it
-// had diverged. Each rollback changes the random numbers, to avoid the same
-// divergence.
+// `rollbacks` counts the returns to a checkpoint after a divergence. Each
+// changes the random numbers, to avoid the same divergence.
 RunPlan MakeRunPlan(const EffectiveRunConfig& config, int64_t rollbacks = 0);
 
-// `plan` with the devices of the worker at `position` on this host.
+// Returns `plan` with the devices of the worker at `position` on this host.
 RunPlan WithDevices(RunPlan plan, int position);
 
 ExchangeOptions ExchangeAt(const RunPlan& plan, const EpochPlace& place);

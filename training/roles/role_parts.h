@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Builds the parts that both roles share. The roles are in generator_worker/
-// and discriminator_worker/, which export a RoleFactory.
+// Builds parts shared by both roles. The roles are in generator_worker/ and
+// discriminator_worker/, which export a RoleFactory.
 //
-// Thread safety: the compute thread. Errors: an unusable config, device or
+// Thread safety: the compute thread. Errors: an invalid config, device or
 // checkpoint; Torch exceptions.
 #pragma once
 
@@ -28,17 +28,15 @@
 
 namespace gandem {
 
-// The place and environment of a role.
 struct RoleSetup {
   EpochPlace place;
   std::string resume_from = {};  // folder of a checkpoint; empty: a new run
   std::string run_dir = {};      // for samples/; empty: no sample grids
-  // The resolved AUTO of each role; a generator needs both, for its critic.
+  // Resolved AUTO of each role; a generator's critic needs both.
   ComputeChoice generator_choice = {};
   ComputeChoice discriminator_choice = {};
   RoleServices services = {};
-  // Collectives over the workers of this role, which outlive it. Empty: there
-  // is one worker.
+  // Collectives over this role's workers; empty for a single worker.
   FleetCollectives fleet = {};
 };
 
@@ -47,7 +45,7 @@ template <typename Exchange>
 using RoleFactory = std::function<absl::StatusOr<std::unique_ptr<TrainingRole>>(
     const RunPlan& plan, const RoleSetup& setup, Exchange* exchange)>;
 
-// Factories of the roles in a program; null for a role that it lacks.
+// Factories of a program's roles; null for a missing role.
 struct RoleFactories {
   RoleFactory<GeneratorExchange> generator = nullptr;
   RoleFactory<DiscriminatorExchange> discriminator = nullptr;
@@ -55,20 +53,19 @@ struct RoleFactories {
 
 RoleServices ServicesOf(const RoleSetup& setup);
 
-// Makes a discriminator, or the generator's critic, with initial parameters
-// from the run's seed.
+// Makes a discriminator or critic with initial parameters from the seed.
 absl::StatusOr<std::shared_ptr<Discriminator>> NewDiscriminator(
     const NetworkPlan& plan, const Compute& compute);
 
-// Changes the random numbers of layers such as dropout after a rollback. Call
-// it for all networks that train, and for critics.
+// Changes the random numbers of layers such as dropout after a rollback. Must
+// be called for critics and all networks that train.
 void SaltAfterRollback(const RunPlan& plan, torch::nn::Module& network);
 
 // Returns null if `compute` needs no loss scale.
 std::unique_ptr<GradientScaler> NewScaler(const RolePlan& role,
                                           const Compute& compute);
 
-// Fraction of a step's images that the worker at `place` trains on.
+// Returns the fraction of a step's images that the worker at `place` trains on.
 double ShareOf(const RolePlan& role, const EpochPlace& place);
 
 // Returns null without a fleet. The references must outlive the result.
@@ -78,23 +75,20 @@ std::unique_ptr<GradientSynchronizer> NewSynchronizer(
     const torch::nn::Module& network, const Optimizer& optimizer,
     const GradientScaler* scaler, const TensorsByName& more_buffers = {});
 
-// Enables sync batch norm in `network`, a network of `role`, if the role asks
-// for it. Use it only for networks that all workers of the role run in the same
-// steps; averages and samples run on one rank.
+// Enables sync batch norm, if configured, in a network that all workers of the
+// role run in the same steps (unlike averages and samples).
 void SyncIfAsked(const RolePlan& role, const RoleSetup& setup,
                  torch::nn::Module& network);
 
-// Loads the state dict with which the run was started
-// (common/checkpoint/initial_state.h), if there is one for `role` ("generator",
-// "discriminator"), into `networks`. Every rank reads the same file. Does
-// nothing if the role resumes from a checkpoint, or without a run folder.
-//   errors of FindInitialState and of LoadStateDict
-//   (training/state/load_state_dict.h).
+// Loads the state dict that the run was started with
+// (common/checkpoint/initial_state.h) into `networks`, if there is one for
+// `role` ("generator", "discriminator"). Every rank reads the same file. Does
+// nothing when resuming from a checkpoint or without a run folder. Errors of
+// FindInitialState and LoadStateDict (training/state/load_state_dict.h).
 absl::Status BeginAsGiven(const RoleSetup& setup, const std::string& role,
                           std::initializer_list<torch::nn::Module*> networks);
 
-// Restores `role`, named `name` in checkpoints, from `setup.resume_from` unless
-// that is empty.
+// Restores `role`, called `name` in checkpoints, if the run is resumed.
 absl::Status RestoreIfResumed(const RoleSetup& setup, const std::string& name,
                               TrainingRole& role);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Decides whether a round may begin, so that all workers can stop at a common
-// cut (design.md section 8): pause every worker, find the latest round that any
-// of them has begun, let all complete it, stop.
+// cut (design.md section 8): pause every worker, find the latest round begun by
+// any worker, let all complete that round, stop.
 //
 // Owner: a worker's run epoch. A colocated worker has one gate for both roles.
 // Thread safety: all functions from any thread.
@@ -31,20 +31,19 @@ class RoundGate {
   // Begins `round` if possible; waits until the deadline while paused.
   Answer Start(int64_t round, absl::Time deadline);
 
-  // Returns the latest round that has begun. No later round begins until
-  // SetCut().
+  // Holds rounds until SetCut(). Returns the latest round that has begun.
   int64_t Pause();
   // Sets the last round, which must not precede the result of Pause().
   void SetCut(int64_t cut);
 
   bool paused() const;
   bool has_cut() const;
-  // The last round that may begin: rounds - 1, or the cut.
+  // Returns the last round that may begin: rounds - 1, or the cut.
   int64_t last_round() const;
-  // True if the run may end after `completed_rounds`: no round follows, or a
-  // pause has not led to a cut yet.
+  // Returns whether the run may end after `completed_rounds`: no round follows,
+  // or a pause has not yet led to a cut.
   bool MayEndAfter(int64_t completed_rounds) const;
-  // The latest round that has begun; first_round - 1 before that.
+  // Returns the latest round that has begun; initially first_round - 1.
   int64_t started() const;
 
  private:

@@ -16,8 +16,7 @@
 namespace gandem {
 namespace {
 
-// For tests: flips a bit, like faulty memory. The bit is a low one of the
-// fraction, so the value stays finite.
+// For tests: flips a low bit of the fraction, like faulty memory.
 void DamageParameterIfArmed(const at::Tensor& parameter) {
   const auto at = FailpointDamages("update.parameters", parameter.nbytes());
   if (!at.has_value()) return;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of a role that both roles share. It asks the gate before each round,
-// saves the state when due, updates the network (sums gradients over the fleet,
-// clips, steps the optimizer, compares states), and measures and reports each
-// round, on rank 0 with health warnings.
+// Base class of both roles. Asks the gate before each round, saves the state
+// when due, updates the network (sums gradients over the fleet, clips, steps
+// the optimizer, compares states), and measures, checks and reports each round.
 //
 // Owner: a worker's run epoch. Thread safety: one compute thread.
 // Errors: training_role.h; those of GradientSynchronizer and UpdateNetwork.
@@ -52,12 +51,12 @@ class RoundRole : public TrainingRole {
   };
   using StateParts = std::vector<NamedState>;  // in the order of the file
 
-  // The parts that a step updates, which outlive the role, and their compute.
+  // Parts updated by a step, which outlive the role, with compute settings.
   struct Trained {
     const torch::nn::Module* network = nullptr;
     Optimizer* optimizer = nullptr;
     GradientScaler* scaler = nullptr;              // null: no loss scale
-    GradientSynchronizer* synchronizer = nullptr;  // null: the only worker
+    GradientSynchronizer* synchronizer = nullptr;  // null: a single worker
     Compute compute = {};
     TensorsByName compute_choice = {};  // saved with the state
   };
@@ -76,9 +75,9 @@ class RoundRole : public TrainingRole {
             .compute_choice = parts.compute_choice};
   }
 
-  // Does the next operation. DEADLINE_EXCEEDED: still waiting, nothing changed.
+  // Executes the next operation. DEADLINE_EXCEEDED: nothing has changed.
   virtual absl::StatusOr<AdvanceResult> Next(absl::Time deadline) = 0;
-  // The role's state without the loss scale, which RoundRole adds.
+  // Returns the role's state without the loss scale, which RoundRole adds.
   virtual StateParts State() const = 0;
   // Adds state whose set of tensors varies over time.
   virtual void AddMore(StateShard&) const {}
@@ -90,14 +89,13 @@ class RoundRole : public TrainingRole {
   //   DEADLINE_EXCEEDED  the gate is paused.
   //   OUT_OF_RANGE       a health warning ends the run.
   absl::StatusOr<bool> BeginRound(absl::Time deadline);
-  // Announces the last backward pass of a step.
   void ExpectLastBackward();
-  // Runs the backward pass of `images` of the step's images. Measures gradient
-  // noise in the rounds that noise_scale_every_rounds selects.
+  // Runs the backward pass for `images` of the step's images. Measures gradient
+  // noise in rounds selected by noise_scale_every_rounds.
   void MeasuredBackward(GradientNoise::Part part, int64_t images,
                         absl::FunctionRef<void()> backward);
-  // Runs the backward passes of the second update of a step, after the first
-  // update. Parameters without a gradient then get a gradient of 0.
+  // Runs the backward passes of a step's second update, after the first update.
+  // Parameters without a gradient then get a gradient of 0.
   using SecondUpdate = std::function<absl::Status()>;
   // Ends a step with loss `loss`. Calls `before` once, after the gradients are
   // complete and before the update, and `second` (may be null) once after the
@@ -108,11 +106,11 @@ class RoundRole : public TrainingRole {
                       const SecondUpdate& second, absl::Time deadline);
   // Reports that the role waits, until the next wait or the end of Advance.
   void NoteWait(WorkerPosition::Wait what, Role whom = ROLE_UNKNOWN) const;
-  // True if the images of round() are measured (ImageMeter).
+  // Returns whether the images of round() are measured (ImageMeter).
   bool MeasuresImages() const {
     return place_.rank == 0 && TrainingHealth::MeasuresImages(round_);
   }
-  // Ends and reports the round; `metrics` holds the fields of the derived role.
+  // Ends and reports the round; `metrics` has the fields of the derived role.
   void EndRound(RoundMetrics metrics);
   //   OUT_OF_RANGE  the state has a value that is not finite; nothing is saved.
   absl::Status SaveIfDue();
@@ -127,13 +125,12 @@ class RoundRole : public TrainingRole {
 
  private:
   const RolePlan& role_plan() const { return plan_.role(role_); }
-  // True if the state after `completed_rounds` is saved.
+  // Returns whether the state after `completed_rounds` is saved.
   bool SavesAfter(int64_t completed_rounds) const;
-  // Adds the whole state to `shard`.
   StateShard WithState(StateShard shard) const;
   absl::Status TryUpdate(absl::FunctionRef<void()> before,
                          const SecondUpdate& second, absl::Time deadline);
-  // One update; returns the gradient's norm.
+  // Makes one update; returns the gradient's norm.
   absl::StatusOr<double> UpdateOnce(absl::FunctionRef<void()> before,
                                     absl::Time deadline);
   absl::Status BeginSecondUpdate(const SecondUpdate& second);
@@ -145,18 +142,17 @@ class RoundRole : public TrainingRole {
   const int64_t steps_per_round_;
   const Trained trained_;
   GradientNoiseMeter noise_;
-  bool is_reducing_ = false;  // Reduce has begun and must be called again
+  bool is_reducing_ = false;  // Reduce must be called again
   int64_t round_;
   int64_t updates_;
-  int64_t saved_rounds_;  // completed rounds in the newest saved state
+  int64_t saved_rounds_;  // of the newest saved state
   SnapshotBuffers buffers_;
   std::weak_ptr<TensorSnapshot> saving_;  // the snapshot being written
   RoundTimer timer_;
   bool is_second_ = false;  // in the second update of a step
-  // True between an update and the end of GradientSynchronizer::AfterUpdate.
+  // Between an update and the end of GradientSynchronizer::AfterUpdate.
   bool is_updated_ = false;
-  // Norm of the gradient in the last step's first update, before clipping; 0 if
-  // that update was skipped.
+  // Gradient norm of the last step's first update; 0 if it was skipped.
   double gradient_norm_ = 0;
   TrainingHealth health_;
   int64_t skipped_ = 0;  // skipped updates before this round

@@ -26,8 +26,8 @@ absl::StatusOr<AdvanceResult> AdvanceFar(TrainingRole& role,
 
 absl::Status Run(std::span<TrainingRole* const> roles,
                  const RunRolesOptions& options) {
-  // A single role may wait. With several roles, each one only tries, and waits
-  // shortly (for data or the gate) if no role can advance.
+  // A single role may block. Several roles only try in turn, with a short wait
+  // (for data or the gate) if none can advance.
   constexpr absl::Duration kShort = absl::Milliseconds(2);
   absl::Duration patience =
       roles.size() == 1 ? options.poll : absl::ZeroDuration();

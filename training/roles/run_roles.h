@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The training loop of all workers. One role waits inside the exchange
-// (decoupled); two roles are tried in turn (colocated). Lag 0 is the
-// synchronous algorithm in both.
+// Training loop of all workers. A single role waits inside the exchange
+// (decoupled); two roles are tried in turn (colocated). Lag 0 is synchronous.
 //
 // Thread safety: the compute thread, which makes all Torch calls.
 #pragma once
@@ -17,14 +16,14 @@
 namespace gandem {
 
 struct RunRolesOptions {
-  // Longest wait between two calls of `interrupted`.
+  // Maximum time between two calls of `interrupted`.
   absl::Duration poll = absl::Seconds(1);
-  // A status other than OK ends the loop, which returns it.
+  // Ends the loop, which returns its status, by a status other than OK.
   std::function<absl::Status()> interrupted = {};
 };
 
 // Runs until all roles have finished, one fails, or `interrupted` ends the
-// loop. Torch exceptions become a Status.
+// loop. Converts Torch exceptions to Status.
 absl::Status RunRoles(std::span<TrainingRole* const> roles,
                       const RunRolesOptions& options);
 

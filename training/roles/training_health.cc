@@ -42,7 +42,7 @@ std::vector<uint32_t> ChecksumsOf(const TensorsByName& tensors) {
 
 void ImageMeter::AddImages(const at::Tensor& images_NCHW) {
   const torch::NoGradGuard no_grad;
-  // Copied, because the images are freed before the step ends.
+  // Copy, because the images are freed before the step ends.
   if (!first_CHW_.defined()) first_CHW_ = images_NCHW[0].clone();
   squares_.Add((images_NCHW - first_CHW_).square().sum());
   images_ += images_NCHW.size(0);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A role is a sequence of operations (exchange/schedule.h), executed one by
-// one. The same code serves both modes: a decoupled worker advances one role
-// and waits inside the exchange; a colocated worker tries both in turn.
+// A role: a sequence of operations (exchange/schedule.h), executed one by one.
+// The same code serves both modes: a decoupled worker advances one role and
+// waits inside the exchange; a colocated worker tries both in turn.
 //
 // Owner: a worker's run epoch. Thread safety: one compute thread.
-// Errors: Status, the first is final; Torch exceptions (see CatchTorch).
+// Errors: Status, final after the first; Torch exceptions (see CatchTorch).
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ namespace gandem {
 enum class AdvanceResult {
   kAdvanced,
   kWaiting,   // waits for the other role, data or the gate; nothing changed
-  kFinished,  // all rounds are done and the other role needs nothing more
+  kFinished,  // all rounds are done, and the other role needs nothing
 };
 
 class TensorReader;
@@ -41,10 +41,10 @@ class TensorReader;
 struct RoleState {
   int64_t completed_rounds = 0;
   // Optimizer updates since the start of the run. Within a round, running
-  // statistics and spectral-norm vectors may be ahead of them: they include
-  // forward passes of the unfinished step.
+  // statistics and spectral-norm vectors may be newer: they include forward
+  // passes of the unfinished step.
   int64_t updates = 0;
-  std::vector<NamedTensor> tensors = {};  // the tensors of a checkpoint
+  std::vector<NamedTensor> tensors = {};  // as in a checkpoint
 };
 
 // Bytes of a role's trained state on its device.
@@ -57,56 +57,53 @@ struct TrainedBytes {
 class TrainingRole {
  public:
   virtual ~TrainingRole() = default;
-  // Executes the next operation; waits for the other side until `deadline`.
+  // Executes the next operation; waits for the other role until `deadline`.
   virtual absl::StatusOr<AdvanceResult> Advance(absl::Time deadline) = 0;
-  // Copies all state.
   virtual RoleState Capture() const = 0;
   virtual TrainedBytes Size() const = 0;
-  // Replaces all state. Call it before the first Advance.
+  // Replaces all state. Must be called before the first Advance.
   virtual absl::Status Restore(const TensorReader& state) = 0;
 };
 
-// Receives the state that a role saves at the end of a round.
+// Receives the states that a role saves at ends of rounds.
 class CheckpointSink {
  public:
   virtual ~CheckpointSink() = default;
   // Waits until there is room for one more state, and the previous state saved
   // as `file` has been written or abandoned.
   virtual absl::Status AwaitRoom(const std::string& file) = 0;
-  // Writes the state after `completed_rounds` in the background. Call AwaitRoom
-  // first. `share` is this rank's part of the state. `checksums` cover the
-  // whole state; they are empty if `share` is all of it.
+  // Writes the state after `completed_rounds` in the background. Requires
+  // AwaitRoom. `share` is this rank's part of the state. `checksums` cover the
+  // whole state, and are empty if `share` is all of it.
   virtual absl::Status Save(int64_t completed_rounds, std::string file,
                             std::shared_ptr<TensorSnapshot> share,
                             TensorChecksums checksums) = 0;
 };
 
-// Services of a worker for its roles; they outlive the roles.
+// Services of a worker for its roles, which they outlive.
 struct RoleServices {
   RoundGate* gate = nullptr;
   CheckpointSink* checkpoints = nullptr;  // null: nothing is saved
-  // Every rank saves the whole state, not its share, so that states can be
-  // compared.
+  // Whether every rank saves the whole state, for comparison.
   bool saves_whole_state = false;
   // Called at the end of each round of a role.
   std::function<void(const RoundMetrics&)> report = {};
-  // Collective of the role's fleet, for measurements; null: only one worker.
+  // Collective of the role's fleet, for measurements; null: a single worker.
   const Collective* fleet = nullptr;
   WaitBoard* waits = nullptr;  // null: waits are not reported
 };
 
 // Measures a round and its waits. A round begins at the end of the previous
 // one, so work between rounds (checkpoints, the gate, a critic's duties)
-// belongs to the later round and the sum of all rounds is the whole time.
+// belongs to the later round, and all rounds add up to the whole time.
 //
 // Communication of the fleet is exposed while kSync is timed, or while a wait
 // blocks the compute thread elsewhere (statistics over all ranks in a forward
-// pass). The rest of the time of operations is hidden.
+// pass); otherwise it is hidden.
 class RoundTimer {
  public:
   enum Wait { kImages, kFeedback, kData, kCache, kSync, kNumWaits };
-  // Reason of a wait, and the role of the workers that it waits for
-  // (ROLE_UNKNOWN: no workers).
+  // Reason of a wait, and the role of the awaited workers (ROLE_UNKNOWN: none).
   struct Awaited {
     WorkerPosition::Wait what = WorkerPosition::NOTHING;
     Role whom = ROLE_UNKNOWN;
@@ -116,9 +113,8 @@ class RoundTimer {
   explicit RoundTimer(const Collective* fleet = nullptr,
                       WaitBoard* board = nullptr);
 
-  // Runs `call`, which returns a Status or StatusOr, and adds its time to
-  // `wait`. If it must be called again (DEADLINE_EXCEEDED), `rank` returns the
-  // worker that it waits for.
+  // Adds the time of `call`, which returns a Status or StatusOr, to `wait`.
+  // After DEADLINE_EXCEEDED, `rank` returns the awaited worker.
   template <typename Rank, typename Call>
   auto Timed(Wait wait, Awaited awaited, Rank&& rank, Call&& call) {
     const absl::Time begin = Begin(wait, awaited);
@@ -137,7 +133,7 @@ class RoundTimer {
     return Timed(
         wait, awaited, [] { return -1; }, std::forward<Call>(call));
   }
-  // Fills the fields about time and communication and begins the next round.
+  // Sets the fields about time and communication and begins the next round.
   // `metrics` has its role and round set.
   void EndRound(RoundMetrics& metrics);
 

@@ -14,13 +14,13 @@
 namespace gandem {
 namespace {
 
-// Logs an error with its backtrace. On a terminal (`gandem sample`) the frames
-// would hide the command's own message.
+// Logs an error with its backtrace, except on a terminal (`gandem sample`),
+// where the frames would hide the command's own message.
 void LogWithFrames(const c10::Error& error) {
   if (isatty(STDERR_FILENO) == 0) GANDEM_LOG_ERROR("{}", error.what());
 }
 
-// A thread that cannot be started causes most of these errors. Its message is
+// Most of these errors mean that a thread cannot be started; their message is
 // only "Resource temporarily unavailable".
 absl::Status FromSystemError(const std::system_error& error) {
   if (error.code() != std::errc::resource_unavailable_try_again &&

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Converts Torch's exceptions to Status (style.md 3.4: no exception leaves a
-// thread).
+// Converts Torch's exceptions to Status, as style.md 3.4 requires.
 //
 // Thread safety: any thread.
 #pragma once
@@ -16,7 +15,7 @@
 
 namespace gandem {
 
-// Carries an error Status through Torch, for example out of a node of a graph;
+// Carries an error Status through Torch, for example out of a graph node;
 // CatchTorch converts it back.
 class StatusError : public std::exception {
  public:
@@ -31,13 +30,13 @@ class StatusError : public std::exception {
 };
 
 // Calls `body` and returns its status, or converts its exception:
-//   the carried status  for a StatusError.
+//   the carried status  StatusError.
 //   RESOURCE_EXHAUSTED  out of device memory, host memory or threads.
-//   INTERNAL            anything else. The status keeps the text without the
-//                       backtrace; all is logged unless stderr is a terminal.
+//   INTERNAL            anything else, without the backtrace. Logs the whole
+//                       text unless stderr is a terminal.
 absl::Status CatchTorch(absl::FunctionRef<absl::Status()> body);
 
-// The same for a body that returns a StatusOr.
+// Like CatchTorch, for a body that returns a StatusOr.
 template <typename Body>
 std::invoke_result_t<Body> CatchTorchOr(Body body) {
   std::invoke_result_t<Body> result;

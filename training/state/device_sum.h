@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sum of numbers that a device may still be computing. Reading a number waits
-// for all earlier work of the device, so numbers are read only when Value() is
-// called.
+// A sum of numbers that a device may still be computing. Numbers are read only
+// in Value(), because reading waits for all earlier work of the device.
 //
 // Owner: values. Thread safety: one compute thread. Errors: Torch exceptions.
 #pragma once
@@ -22,7 +21,6 @@ class DeviceSum {
   // Adds one number, detached from its graph. The caller must not change it.
   void Add(const at::Tensor& number);
   void Add(const DeviceSum& other);
-  // Multiplies the sum so far.
   void Scale(double factor);
 
   // Sums as double, in the order of Add.
@@ -33,7 +31,7 @@ class DeviceSum {
     at::Tensor pending = {};  // undefined: `value` is known
     double value = 0;
   };
-  // Value() replaces pending parts by known ones.
+  // Value() replaces pending parts.
   mutable std::vector<Part> parts_;
 };
 

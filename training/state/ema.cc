@@ -14,8 +14,7 @@ namespace {
 
 using Tensors = torch::OrderedDict<std::string, at::Tensor>;
 
-// Calls `act(source tensor, target tensor, is_buffer)` for every parameter and
-// buffer.
+// Calls act(source, target, is_buffer) for every parameter and buffer.
 template <typename Act>
 void ForEachPair(const torch::nn::Module& source,
                  const torch::nn::Module& target, Act act) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exponential moving average of a network: parameters and float buffers are
-// averaged, average = decay * average + (1 - decay) * network; counters are
-// copied (models.md 6.1).
+// Exponential moving average of parameters and float buffers: average = decay *
+// average + (1 - decay) * network. Copies counters (models.md 6.1).
 //
-// Owner: the generator's worker loop; it shares both networks' tensors.
+// Owner: the generator's worker loop; shares both networks' tensors.
 // Thread safety: one compute thread. Errors: Torch exceptions.
 #pragma once
 
@@ -21,13 +20,12 @@ class Ema {
   struct Options {
     double decay = 0.999;  // [0, 1); 0: a plain copy
     // Images after which a network's weight in the average has halved
-    // (StyleGAN): the decay is 0.5^(batch_size / half-life). 0: `decay` is
-    // used.
+    // (StyleGAN): the decay is 0.5^(batch_size / half-life). 0: uses `decay`.
     double half_life_images = 0;
-    // Limits the half-life to this factor times the images before the round, so
-    // that the random start loses its weight soon. 0: no limit.
+    // Limits the half-life to this multiple of the images before the round, so
+    // that the random initial weights are soon forgotten. 0: no limit.
     double ramp_up = 0;
-    // Images during which the half-life rises on half a cosine from 0 (Huang et
+    // Images during which the half-life rises from 0 on half a cosine (Huang et
     // al. 2024). 0: constant half-life.
     int64_t half_life_ramp_images = 0;
     int64_t batch_size = 1;   // images per round, for half_life_images
@@ -35,18 +33,17 @@ class Ema {
     // Rounds between calls of Update. Each call weighs as much as one call per
     // round with the same network.
     int64_t rounds_per_update = 1;
-    bool copy_buffers = false;  // float buffers are copied, as in StyleGAN2
+    bool copy_buffers = false;  // copy float buffers, as in StyleGAN2
   };
 
-  // `average` has the architecture, type and device of `network`. The
-  // constructor copies `network` into it.
+  // Copies `network` into `average`, which has the same type and device.
   Ema(const Options& options, const torch::nn::Module& network,
       torch::nn::Module& average);
 
-  // Weight of the old average in `round`.
+  // Returns the weight of the old average in `round`.
   double Decay(int64_t round) const;
 
-  // Call it after the generator step of `round`, counted from 0.
+  // Must be called after the generator step of `round`, counted from 0.
   void Update(int64_t round);
 
  private:

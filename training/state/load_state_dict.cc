@@ -29,7 +29,7 @@ constexpr size_t kStateDictPrefixBytes = 16;
 constexpr absl::string_view kParallel = "module.";
 constexpr absl::string_view kWeight = ".weight";
 
-// The type of an integer buffer, such as a counter.
+// Returns the type of an integer buffer, such as a counter.
 std::optional<at::ScalarType> CountingType(DType type) {
   if (type == DType::kI64) return at::kLong;
   if (type == DType::kI32) return at::kInt;
@@ -85,7 +85,7 @@ class StateDictFit {
 
   const std::vector<std::string>& faults() const { return faults_; }
 
-  // Returns a line for each type that was converted.
+  // Returns a line for each converted type.
   std::vector<std::string> Copy() const {
     const torch::NoGradGuard no_grad;
     for (const auto& [to, from] : copies_) at::Tensor(to).copy_(from);
@@ -157,8 +157,8 @@ class StateDictFit {
   }
 
   const FileTensors file_;
-  std::vector<std::string> names_;  // of the network
-  std::set<std::string> used_;      // names of the file
+  std::vector<std::string> names_;  // names of the network
+  std::set<std::string> used_;      // names in the file
   std::set<std::string> missing_;   // names of the network
   std::vector<std::string> faults_;
   std::vector<std::pair<at::Tensor, at::Tensor>> copies_;  // to, from

@@ -44,7 +44,7 @@ at::ScalarType ToTorch(DType type) {
   }
 }
 
-// The tensor contiguous on the CPU, copied only if needed.
+// Returns the tensor contiguous on the CPU; copies only if needed.
 at::Tensor OnHost(const at::Tensor& tensor) {
   if (tensor.is_cpu()) return tensor.detach().contiguous();
   const at::Tensor host = torch::empty(
@@ -59,7 +59,8 @@ TensorsByName Listed(const torch::OrderedDict<std::string, at::Tensor>& items) {
   return list;
 }
 
-// Scalars may differ in type: older checkpoints count updates in float32.
+// Returns whether a tensor is a scalar, which may differ in type: older
+// checkpoints count updates in float32.
 bool IsNumber(const NamedTensor& tensor) {
   return tensor.shape.empty() &&
          ToTorch(tensor.dtype) != at::ScalarType::Undefined;
@@ -103,7 +104,7 @@ int64_t BytesOf(const TensorsByName& tensors) {
   return sum;
 }
 
-// Names are not needed: both ends make the same network from the same config.
+// Omits names: both sides make the same network from the same config.
 SharedBytes PackModule(const torch::nn::Module& module) {
   torch::NoGradGuard no_grad;
   std::vector<at::Tensor> parts;
@@ -126,8 +127,7 @@ absl::Status UnpackModule(const SharedBytes& bytes, torch::nn::Module& module) {
         "network state of ", bytes.size(), " bytes, but this network has ",
         size, ": do both workers run the same config and version?"));
   }
-  // from_blob takes a mutable pointer but only reads it. Transfer all tensors
-  // at once.
+  // from_blob only reads the mutable pointer. Transfer all tensors at once.
   const at::Tensor all =
       torch::from_blob(const_cast<std::byte*>(bytes.data()),
                        {static_cast<int64_t>(size)}, torch::dtype(at::kByte))
@@ -192,8 +192,7 @@ std::optional<at::Tensor> FloatValuesOf(const NamedTensor& tensor) {
 
 bool IsFinite(const at::Tensor& values) {
   if (!values.is_floating_point() || values.numel() == 0) return true;
-  // Unlike a sum, the smallest and largest value cannot overflow. If a value is
-  // NaN, both are NaN.
+  // Minimum and maximum cannot overflow, and both are NaN if any value is.
   const auto [smallest, largest] = at::aminmax(values.detach());
   return std::isfinite(smallest.item<double>()) &&
          std::isfinite(largest.item<double>());

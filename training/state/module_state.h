@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parameters and buffers of a network as bytes, for critics sent to the
-// generator and for checkpoints.
+// A network's state as bytes, for checkpoints and critics.
 //
 // Thread safety: the compute thread that owns the module.
 // Errors: Status for invalid bytes; the module is then unchanged.
@@ -26,16 +25,16 @@ namespace gandem {
 
 // All lists are in order of registration.
 TensorsByName ParametersOf(const torch::nn::Module& module);
-// The parameters that require a gradient, and those that do not
+// Return the parameters that require a gradient, and those that do not
 // (training/optimizers/freeze_parameters.h).
 TensorsByName TrainedParametersOf(const torch::nn::Module& module);
 TensorsByName FrozenParametersOf(const torch::nn::Module& module);
 TensorsByName BuffersOf(const torch::nn::Module& module);
-// Parameters, then buffers.
+// Returns parameters, then buffers.
 TensorsByName StateOf(const torch::nn::Module& module);
 int64_t BytesOf(const TensorsByName& tensors);
 
-// All state as bytes, in the order of StateOf, each tensor contiguous.
+// Concatenates all state in the order of StateOf, each tensor contiguous.
 SharedBytes PackModule(const torch::nn::Module& module);
 //   INVALID_ARGUMENT  the size is not that of this network's state.
 absl::Status UnpackModule(const SharedBytes& bytes, torch::nn::Module& module);
@@ -44,30 +43,27 @@ absl::Status UnpackModule(const SharedBytes& bytes, torch::nn::Module& module);
 void AppendTensors(const std::string& prefix, const TensorsByName& tensors,
                    std::vector<NamedTensor>& out);
 
-// Shares the memory of `host`, which is contiguous and on the CPU.
+// Shares the memory of `host`, which must be contiguous and on the CPU.
 NamedTensor ViewAsNamed(std::string name, const at::Tensor& host);
 
-// Torch's type for a floating-point DType; nullopt for other types.
+// Returns Torch's type for a floating-point DType; nullopt for other types.
 std::optional<at::ScalarType> FloatingTypeOf(DType dtype);
 
-// A float32 copy of a floating-point tensor on the CPU; nullopt for other
-// types.
+// Returns a float32 copy on the CPU; nullopt unless floating-point.
 std::optional<at::Tensor> FloatValuesOf(const NamedTensor& tensor);
 
-// True if all values are finite, as integers always are. Takes one pass.
+// Returns whether all values are finite, in one pass.
 bool IsFinite(const at::Tensor& values);
 
-// Reads tensors by name.
 class TensorReader {
  public:
   explicit TensorReader(std::vector<NamedTensor> tensors);
 
-  // Copies prefix + name into each tensor of `into`; converts the type of
-  // scalars.
+  // Copies prefix + name into each tensor of `into`; converts scalars.
   //   INVALID_ARGUMENT  lists all tensors that are missing or have another
   //                     shape or type; nothing has changed.
   absl::Status Load(const std::string& prefix, const TensorsByName& into) const;
-  // All tensors whose names start with `prefix`, which is removed.
+  // Returns all tensors whose names start with `prefix`, which is removed.
   std::vector<NamedTensor> WithPrefix(const std::string& prefix) const;
 
  private:

@@ -26,9 +26,9 @@ using caffe2::serialize::PyTorchStreamReader;
 constexpr int64_t kMaxPickleBytes = 64 << 20;
 constexpr size_t kPrefixBytes = 16;
 
-// Reads records and rejects those that do not fit into the file's size.
-// torch.save() does not compress records, so their sum is at most the file's
-// size. The limit keeps a forged file from requesting unlimited memory.
+// Reads records and rejects those that exceed the file's size. torch.save()
+// does not compress records, so their total is at most the file's size. The
+// limit keeps a forged file from requesting unlimited memory.
 class RecordReader {
  public:
   RecordReader(PyTorchStreamReader& archive, int64_t file_bytes)
@@ -109,7 +109,7 @@ absl::Status AboutFile(const absl::Status& status, const std::string& path) {
 
 }  // namespace
 
-// If this is inlined, g++ 12 warns of an uninitialized std::string.
+// If this is inlined, g++ 12 warns about an uninitialized std::string.
 [[gnu::noinline]] bool IsZip(absl::string_view prefix) {
   constexpr absl::string_view kLocalSignature = "PK\x03\x04";
   return prefix.substr(0, kLocalSignature.size()) == kLocalSignature;

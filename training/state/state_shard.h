@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One rank's share of a state that all ranks of a fleet hold. Only the share is
-// copied, to keep the stall of a checkpoint short.
+// One rank's share of a state that all ranks of a fleet have. Copying only the
+// share keeps the stall of a checkpoint short.
 //
 // Owner: a role, while it saves. Thread safety: the compute thread.
 // Errors: Torch exceptions.
@@ -25,33 +25,31 @@ namespace gandem {
 // kAnytime: tensors may change in forward passes and updates.
 enum class StateChanges { kAnytime, kInUpdates };
 
-// Host memory that successive snapshots reuse, by tensor name.
+// Host memory reused by successive snapshots, by tensor name.
 using SnapshotBuffers = std::map<std::string, at::Tensor>;
 
 class StateShard {
  public:
-  // The share of `rank` among `ranks` ranks, which all add the same names and
-  // sizes.
+  // Makes the share of `rank`; all `ranks` ranks must add equal tensors.
   StateShard(int rank, int ranks) : rank_(rank), ranks_(ranks) {}
 
   // Adds tensors named prefix + name.
   void Add(const std::string& prefix, const TensorsByName& tensors,
            StateChanges changes = StateChanges::kAnytime);
-  // Adds a tensor that does not change.
+  // Adds a constant tensor.
   void Add(NamedTensor tensor);
 
   // Copies this rank's share to the CPU, in the order of Add.
   std::vector<NamedTensor> Copy() const;
-  // A snapshot of the share that must be detached before the next update.
+  // Makes a snapshot of the share that must be detached before the next update.
   // Copies tensors that may change earlier, or are not contiguous on the CPU,
   // into `buffers`, which must not be used until the snapshot is destroyed.
   std::shared_ptr<TensorSnapshot> Snapshot(SnapshotBuffers& buffers) const;
 
-  // Checksums of the whole current state. Empty for a single rank, which has
-  // no rank to compare with.
+  // Returns checksums of the whole current state; empty for a single rank.
   TensorChecksums Checksums() const;
-  // Name of the first tensor of this rank's share that is not finite; empty if
-  // there is none.
+  // Returns the name of the first tensor of this rank's share that is not
+  // finite; empty if there is none.
   std::string FirstInfinite() const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How parameters, buffers and optimizer state are handed around.
+// Common type of parameters, buffers and optimizer state.
 #pragma once
 
 #include <ATen/core/Tensor.h>

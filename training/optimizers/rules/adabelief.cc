@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // AdaBelief (Zhuang et al. 2020, algorithm 2): Adam with the second moment of
-// the gradient's deviation from its mean m, so that a gradient near its mean
-// makes a large step.
+// the gradient's deviation from its mean m. Gradients near m make large steps.
 //   s_t = beta2 * s_{t-1} + (1 - beta2) * (g_t - m_t)^2 + eps_root
 //   step = learning rate * m^_t / (sqrt(s^_t) + eps)
 // The rectified variant, the default of the authors' package, is RAdam's step
@@ -29,7 +28,7 @@ class AdaBelief : public UpdateRule {
     const double eps = config_.eps();
     const WeightDecay decay(config_.weight_decay(),
                             config_.decoupled_weight_decay(), learning_rate);
-    // Bias corrections are applied to the constants, not to every element.
+    // Correct the bias of constants instead of every element.
     const double plain_rate =
         learning_rate * (config_.bias_correction() ? Unbias(beta1, step) : 1);
     const double root =

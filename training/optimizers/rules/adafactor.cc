@@ -99,8 +99,8 @@ class Adafactor : public UpdateRule {
     const at::Tensor& row_mean = row_means_[i];
     row_mean.lerp_(square.mean(columns, /*keepdim=*/true), fresh);
     column_means_[i].lerp_(square.mean(0, /*keepdim=*/true), fresh);
-    // Take two roots, since the product of the means would underflow in float32
-    // for small gradients.
+    // Two separate roots, since the product of the means would underflow in
+    // float32 for small gradients.
     return (row_mean / row_mean.mean()).rsqrt() * column_means_[i].rsqrt();
   }
 

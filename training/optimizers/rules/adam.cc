@@ -30,7 +30,7 @@ class Adam : public UpdateRule {
     const auto fused = std::same_as<Config, AdamwConfig>
                            ? static_cast<Fused*>(at::_fused_adamw_)
                            : static_cast<Fused*>(at::_fused_adam_);
-    // The kernel needs the step on the device of the parameters.
+    // The kernel needs the step on the parameters' device.
     const at::Tensor step_tensor =
         at::full({}, static_cast<double>(step),
                  parameters_.front().options().dtype(at::kFloat));
@@ -43,7 +43,7 @@ class Adam : public UpdateRule {
   }
 
  private:
-  // Beta2 of update `step`, counted from 1.
+  // Returns beta2 of update `step`, counted from 1.
   double Beta2(int64_t step) const {
     if constexpr (std::same_as<Config, AdamConfig>) {
       if (config_.beta2_steps() > 0) {

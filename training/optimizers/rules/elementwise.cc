@@ -69,7 +69,7 @@ void ForEachRow(std::span<const at::Tensor* const> tensors, int num_written,
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (static_cast<int>(i) < num_written) {
       config.add_borrowed_output(*tensors[i]);
-      tensors[i]->unsafeGetTensorImpl()->bump_version();  // as in-place does
+      tensors[i]->unsafeGetTensorImpl()->bump_version();  // as in-place
     } else {
       config.add_borrowed_const_input(*tensors[i]);
     }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a formula of an update rule, written once, in one of two ways. On the
-// CPU one fused loop computes it number by number (Element), so that every
-// tensor is read and written once. On other devices, and for tensors whose
-// layouts differ, LibTorch's foreach operations compute it for all tensors
-// together (TensorBatch).
+// Runs an update rule's formula, written once, in one of two ways. On the CPU a
+// single fused loop computes it per number (Element), reading and writing every
+// tensor once. Otherwise, and for tensors with different layouts, LibTorch's
+// foreach operations compute it for all tensors together (TensorBatch).
 //
 //   ForEachElement(
 //       [&](auto& p, auto& m, auto g) {
@@ -13,8 +12,8 @@
 //       },
 //       parameters_, exp_avgs_, gradients);
 //
-// The loop is compiled without contraction to fused multiply-adds: the same
-// bits on every CPU and with any number of threads.
+// The loop is compiled without contraction to fused multiply-adds, so that all
+// CPUs and thread counts give the same bits.
 //
 // Thread safety: one compute thread. Errors: Torch exceptions.
 #pragma once
@@ -57,7 +56,6 @@ struct Element {
   }
 };
 
-// The same operations on lists of tensors.
 struct TensorBatch {
   Tensors tensors;
 };
@@ -81,11 +79,11 @@ using Row = c10::function_ref<void(char** data, int64_t count)>;
 void ForEachRow(std::span<const at::Tensor* const> tensors, int num_written,
                 Row row);
 
-// True if the tensors are on the CPU, float or double, with equal types, shapes
-// and strides.
+// Returns whether the tensors are on the CPU, with equal float or double types,
+// shapes and strides.
 bool HaveOneLoop(std::span<const at::Tensor* const> tensors);
 
-// Stores the results of a formula; const arguments have none.
+// Stores the results of a formula, except in const arguments.
 inline void Store(const Tensors&, const TensorBatch&) {}
 void Store(Tensors& tensors, const TensorBatch& values);
 template <typename T>
@@ -107,7 +105,6 @@ template <typename T, typename Formula, typename... Numbers>
 }
 
 #if defined(__x86_64__)
-// Loop with AVX2 instructions.
 template <typename T, typename Formula, typename... Numbers>
 [[gnu::target("avx2")]] void LoopAvx2(const Formula& formula, int64_t count,
                                       Numbers*... data) {
@@ -136,8 +133,8 @@ void LoopOver(const Formula& formula, char** data, int64_t count,
 
 }  // namespace elementwise_internal
 
-// Calls `formula` for the elements at the same place of the i-th tensor of
-// every list, for all i. Const lists are only read and must come last.
+// Calls `formula` for corresponding elements of the i-th tensor of every list,
+// for all i. Const lists are only read and must come last.
 template <typename Formula, MaybeConst<Tensors>... Lists>
 void ForEachElement(const Formula& formula, Lists&... lists) {
   namespace internal = elementwise_internal;
@@ -172,7 +169,7 @@ void ForEachElement(const Formula& formula, Lists&... lists) {
   }
 }
 
-// The same for single tensors; const tensors are only read.
+// Calls `formula` for single tensors; const tensors are only read.
 template <typename Formula, MaybeConst<at::Tensor>... OneTensor>
 void ForEachElement(const Formula& formula, OneTensor&... tensors) {
   [&](auto&&... lists) {

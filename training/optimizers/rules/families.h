@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The list of optimizer families. Each has a message in proto/config.proto and
-// an update rule, whose source defines MakeRule.
+// Lists the optimizer families. Each has a message in proto/config.proto and an
+// update rule whose source defines MakeRule.
 //
 // Thread safety, errors: see update_rule.h.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace gandem {
 
-// Each line: the message of an optimizer and its field in OptimizerConfig.
+// Each line has the message of an optimizer and its field in OptimizerConfig.
 #define GANDEM_OPTIMIZERS(OPTIMIZER)    \
   OPTIMIZER(AdamConfig, adam)           \
   OPTIMIZER(AdamwConfig, adamw)         \

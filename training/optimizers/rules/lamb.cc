@@ -6,8 +6,7 @@
 //   step = learning rate * ||w|| / ||r_t|| * r_t
 // A tensor or a step of zeros has the ratio 1.
 //
-// State: "exp_avg.<parameter>", "exp_avg_sq.<parameter>". One more copy of the
-// parameters holds r_t.
+// State: "exp_avg.<parameter>", "exp_avg_sq.<parameter>".
 #include "training/optimizers/rules/elementwise.h"
 #include "training/optimizers/rules/families.h"
 #include "training/optimizers/rules/moments.h"

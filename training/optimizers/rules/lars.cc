@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LARS (You et al. 2017, algorithm 1): SGD with momentum whose steps are scaled
-// per tensor by
+// LARS (You et al. 2017, algorithm 1): SGD with momentum and, per tensor,
 //   ratio = trust * ||w|| / (||g|| + weight_decay * ||w||)
 //   v_t = momentum * v_{t-1} + learning rate * ratio * (g_t + weight_decay * w)
 // A tensor or gradient of zeros has the ratio 1.

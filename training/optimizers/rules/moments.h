@@ -10,15 +10,14 @@
 
 namespace gandem {
 
-// 1 / (1 - beta^step): makes a moving average that started at 0 unbiased
-// (Kingma and Ba 2015, section 3).
+// Returns 1 / (1 - beta^step), which makes a moving average that started at 0
+// unbiased (Kingma and Ba 2015, section 3).
 inline double Unbias(double beta, int64_t step) {
   return 1 / (1 - std::pow(beta, static_cast<double>(step)));
 }
 
-// r_t of RAdam (Liu et al. 2020, algorithm 2): the factor of a step with the
-// second moment. 0 while the variance is intractable (rho_t <= 5, as in
-// PyTorch; the paper has 4).
+// Returns r_t of RAdam (Liu et al. 2020, algorithm 2), the factor of a step
+// with the second moment; 0 while rho_t <= 5 (PyTorch's limit; 4 in the paper).
 inline double Rectification(double beta2, int64_t step) {
   const double t = static_cast<double>(step);
   const double rho_inf = 2 / (1 - beta2) - 1;
