@@ -106,7 +106,8 @@ absl::StatusOr<SeenRecipe> SeeRecipe(const RecipeSource& source,
   if (elsewhere && absl::IsNotFound(dataset.status())) dataset = SeenDataset();
   GANDEM_RETURN_IF_ERROR(dataset);
   seen.data = *std::move(dataset);
-  GANDEM_RETURN_IF_ERROR(check());
+  // The dataset may have set channels and classes.
+  if (seen.data.opened.has_value()) GANDEM_RETURN_IF_ERROR(check());
   return seen;
 }
 

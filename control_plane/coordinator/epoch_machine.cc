@@ -51,7 +51,7 @@ void EpochMachine::Start(EpochStart start) {
     start.from_memory &= starting_->start.from_memory;
     start.rolls_back |= starting_->start.rolls_back;
   } else {
-    starting_ = Starting{.start = start};
+    starting_.emplace();
   }
   starting_->start = start;
   effects_.start = start;

@@ -128,7 +128,7 @@ absl::Status ExportImages(ImageSet& images, int64_t count,
     return ExportFolder(images, count,
                         std::string(absl::StripSuffix(path, "/")));
   }
-  const std::string temporary = path + ".tmp";
+  const std::string temporary = TemporaryName(path);
   if (absl::EndsWith(path, ".tar")) {
     GANDEM_RETURN_IF_ERROR(ExportTar(images, count, temporary));
   } else if (absl::EndsWith(path, ".npz")) {

@@ -9,7 +9,7 @@
 //
 // Owner: the caller. Thread safety: one compute thread.
 // Errors: those of the images, and of writing files. An incomplete file has the
-// name FILE.tmp.
+// name FILE.PID.tmp.
 #pragma once
 
 #include <cstdint>

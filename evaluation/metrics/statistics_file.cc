@@ -210,7 +210,7 @@ absl::StatusOr<FeatureStatistics> ReadEither(const std::string& path) {
 absl::Status WriteStatistics(const std::string& path,
                              const FeatureStatistics& statistics,
                              StatisticsFormat format) {
-  const std::string temporary = path + ".tmp";
+  const std::string temporary = TemporaryName(path);
   absl::Cleanup remove_temporary = [&temporary] { unlink(temporary.c_str()); };
   GANDEM_RETURN_IF_ERROR(format == StatisticsFormat::kPytorchFid
                              ? WriteNpz(temporary, statistics.moments)

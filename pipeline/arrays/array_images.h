@@ -55,6 +55,9 @@ std::unique_ptr<ImageStore> ImagesOfArray(ArrayContents contents);
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdx(
     const std::string& images_path, const std::string& labels_path);
 
+// Returns `path` or `path`.gz, whichever exists; otherwise "".
+std::string PlainOrGzip(const std::string& path);
+
 // Opens images with their labels: labels-idx1 instead of images-idx3 in the
 // name, ignored if they do not fit. `at` may be a folder of training images.
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdxByName(const Location& at);

@@ -21,14 +21,6 @@ constexpr char kImagesPart[] = "images-idx3";
 constexpr char kLabelsPart[] = "labels-idx1";
 constexpr char kTrainImages[] = "/train-images-idx3-ubyte";
 
-// Returns `path` or else `path`.gz, whichever exists; otherwise "".
-std::string PlainOrGzipIdx(const std::string& path) {
-  for (const std::string& candidate : {path, path + ".gz"}) {
-    if (PathExists(candidate)) return candidate;
-  }
-  return "";
-}
-
 // Returns the labels file of `images`, or "". A signed URL is valid for one
 // file only, so URLs with a query have none.
 absl::StatusOr<std::string> LabelsBeside(const std::string& images) {
@@ -89,6 +81,13 @@ absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdxWith(
 
 }  // namespace
 
+std::string PlainOrGzip(const std::string& path) {
+  for (const std::string& candidate : {path, path + ".gz"}) {
+    if (PathExists(candidate)) return candidate;
+  }
+  return "";
+}
+
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdx(
     const std::string& images_path, const std::string& labels_path) {
   return OpenIdxWith(images_path, labels_path, /*optional=*/false);
@@ -96,13 +95,13 @@ absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdx(
 
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdxByName(const Location& at) {
   const std::string images =
-      at.is_folder ? PlainOrGzipIdx(at.path + kTrainImages) : at.path;
+      at.is_folder ? PlainOrGzip(at.path + kTrainImages) : at.path;
   GANDEM_ASSIGN_OR_RETURN(const std::string labels, LabelsBeside(images));
   return OpenIdxWith(images, labels, /*optional=*/true);
 }
 
 bool LooksLikeIdx(const Location& at) {
-  if (at.is_folder) return !PlainOrGzipIdx(at.path + kTrainImages).empty();
+  if (at.is_folder) return !PlainOrGzip(at.path + kTrainImages).empty();
   // Two zeros, the type "unsigned byte", the number of dimensions.
   const auto magic = Unpacked(*FileInMemory(at.name, at.start), /*most=*/4);
   return magic.ok() && magic->size() == 4 && (*magic)[0] == 0 &&

@@ -9,20 +9,13 @@
 #include "common/config/run_config.h"
 #include "common/files/file.h"
 #include "common/status.h"
+#include "pipeline/arrays/array_images.h"
 
 namespace gandem {
 namespace {
 
 constexpr char kTrainPrefix[] = "train-";
 constexpr char kTest[] = "t10k-";
-
-// Returns `path` or else `path`.gz, whichever exists; otherwise "".
-std::string PlainOrGzip(const std::string& path) {
-  for (const std::string& candidate : {path, path + ".gz"}) {
-    if (PathExists(candidate)) return candidate;
-  }
-  return "";
-}
 
 // Returns the test file that belongs to the training file `path`; "": none.
 std::string TestFileOf(const std::string& path) {
