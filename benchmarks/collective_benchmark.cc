@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All-reduce between processes of this host: the ring of collective/, checksums
-// included; the same without shared memory, so that payloads go through unix
-// sockets; a plain ring over such sockets without any check; and, where a
-// Python with PyTorch is given, Gloo through torch.distributed. All in turns,
-// so that a machine whose speed drifts slows all of them.
+// Compares all-reduce implementations between processes of this host: the ring
+// of collective/ with checksums; that ring over unix sockets instead of shared
+// memory; a plain ring over unix sockets without checks; and, with --python,
+// Gloo through torch.distributed. The measurements alternate, so that a change
+// of the machine's speed affects all of them.
 //
 //   collective_benchmark [--ranks N,N...] [--bytes N,N...] [--repetitions N]
 //                        [--python VENV/bin/python] [--json FILE]
 //
-// Prints the median time of one all-reduce of float32 and the bus bandwidth,
-// 2 (N - 1) / N * bytes / time, which does not grow with N on equal links; and
-// the ring's speed over Gloo's, the median of the turns' ratios.
+// Prints the median time of a float32 all-reduce, the bus bandwidth
+// 2 (N - 1) / N * bytes / time, and the median ratios of the ring's speed to
+// those of the plain ring and of Gloo.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -52,12 +52,12 @@ constexpr absl::Duration kPatience = absl::Minutes(2);
 struct Job {
   int rank = 0;
   int ranks = 2;
-  std::string folder;  // of the sockets
+  std::string folder;  // holds the sockets
   std::vector<int64_t> bytes;
   int64_t repetitions = 5;
   std::vector<std::string> ways = {"ring", "stream", "plain"};
   int64_t chunk_bytes = RingOptions().chunk_bytes;
-  std::string python;  // empty: without Gloo
+  std::string python;  // empty: Gloo is not measured
 };
 
 // --- The plain ring ---
@@ -179,7 +179,7 @@ std::unique_ptr<Collective> JoinRing(const Job& job, bool shares_memory) {
 
 // --- Gloo ---
 
-// gloo_allreduce.py, which has all ranks of its own.
+// The process of gloo_allreduce.py, which starts all Gloo ranks itself.
 class Gloo {
  public:
   Gloo(const std::string& python, int ranks) {
@@ -218,9 +218,9 @@ class Gloo {
   pid_t pid_ = -1;
 };
 
-// --- All ---
+// --- Measurement ---
 
-// Seconds of one all-reduce, by how and number of bytes; all repetitions.
+// Seconds per all-reduce in each repetition, by implementation and bytes.
 using Times = std::map<std::string, std::map<int64_t, std::vector<double>>>;
 
 Times Measure(const Job& job) {
@@ -263,7 +263,7 @@ Times Measure(const Job& job) {
   return times;
 }
 
-// The median of the turns' ratios, and all of them.
+// Returns the median and the range of the speed ratios of all repetitions.
 std::string SpeedOver(const std::vector<double>& ours,
                       const std::vector<double>& theirs) {
   std::vector<double> ratios;
@@ -311,7 +311,7 @@ nlohmann::json Report(const Job& job, const Times& times) {
   return result;
 }
 
-// This program again, as another rank.
+// Starts this program as another rank.
 pid_t StartRank(const Job& job, int rank) {
   return Spawn({"/proc/self/exe", absl::StrCat("--rank=", rank),
                 absl::StrCat("--ranks=", job.ranks),

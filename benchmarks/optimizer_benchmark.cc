@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Milliseconds per update of every optimizer on the CPU, all in one run and in
-// turns. "adam" is PyTorch's own fused kernel, the measure of the others.
+// Measures milliseconds per update of every optimizer on the CPU, alternating
+// between them. The baseline "adam" is PyTorch's fused kernel.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -22,8 +22,8 @@
 namespace gandem {
 namespace {
 
-// The kernels of a large convolutional network: [512, 512, 3, 3] and biases, as
-// many as fit.
+// Makes `numbers` random parameters and gradients, in kernels of a large
+// convolutional network: [512, 512, 3, 3], the last ones smaller.
 TensorsByName MakeParameters(int64_t numbers) {
   TensorsByName parameters;
   while (numbers > 0) {
@@ -38,14 +38,14 @@ TensorsByName MakeParameters(int64_t numbers) {
   return parameters;
 }
 
-// One optimizer at a time holds its state: 80 million numbers in all of them
-// would not fit.
+// Creates one optimizer per call, because the states of all optimizers together
+// would not fit into memory.
 double MillisecondsPerStep(const std::string& config_text,
                            const TensorsByName& parameters, int64_t steps) {
   OptimizerConfig config;
   GANDEM_CHECK_OK(ParseTextProto(config_text, "config", config));
   const auto optimizer = MakeOptimizer(config, parameters, {});
-  GANDEM_CHECK_OK(optimizer->Step());  // touches the state's memory
+  GANDEM_CHECK_OK(optimizer->Step());  // allocates the state
   std::vector<double> times;
   for (int64_t i = 0; i < steps; ++i) {
     const absl::Time begin = absl::Now();
