@@ -345,21 +345,21 @@ int main(int argc, char** argv) {
   job.bytes = {4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20, 256 << 20};
   std::vector<int> ranks = {2, 4};
   std::string json;
-  app.add_option("--ranks", ranks, "processes")
+  app.add_option("--ranks", ranks, "Numbers of processes, comma-separated")
       ->delimiter(',')
       ->check(CLI::Range(2, 16));
-  app.add_option("--bytes", job.bytes, "of the buffers")
+  app.add_option("--bytes", job.bytes, "Buffer sizes in bytes")
       ->delimiter(',')
       ->check(CLI::Range(int64_t{4}, int64_t{1} << 30));
-  app.add_option("--repetitions", job.repetitions, "of all, in turns")
+  app.add_option("--repetitions", job.repetitions, "Repetitions")
       ->check(CLI::Range(1, 1000));
-  app.add_option("--ways", job.ways, "of ring, stream, plain; the ring always")
+  app.add_option("--ways", job.ways, "Methods: ring (required), stream, plain")
       ->delimiter(',');
-  app.add_option("--chunk_bytes", job.chunk_bytes, "of the ring");
-  app.add_option("--python", job.python, "a Python that has torch, for Gloo");
-  app.add_option("--json", json, "file for the result");
-  app.add_option("--rank", job.rank, "(internal) be another rank");
-  app.add_option("--folder", job.folder, "(internal) of the sockets");
+  app.add_option("--chunk_bytes", job.chunk_bytes, "Chunk size of the ring");
+  app.add_option("--python", job.python, "Python with torch, to measure Gloo");
+  app.add_option("--json", json, "JSON file for the result");
+  app.add_option("--rank", job.rank, "(internal) Rank");
+  app.add_option("--folder", job.folder, "(internal) Folder of the sockets");
   CLI11_PARSE(app, argc, argv);
   nlohmann::json result;
   for (const int size : ranks) {

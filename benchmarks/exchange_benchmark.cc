@@ -240,13 +240,13 @@ int main(int argc, char** argv) {
   int64_t batches = 500;
   int64_t repetitions = 5;
   std::string json, send, address;
-  app.add_option("--batches", batches, "4 MiB each")
+  app.add_option("--batches", batches, "Number of batches of 4 MiB")
       ->check(CLI::Range(gandem::kWarmUp + 1, int64_t{1} << 20));
-  app.add_option("--repetitions", repetitions, "of each kind, in turns")
+  app.add_option("--repetitions", repetitions, "Repetitions")
       ->check(CLI::Range(1, 1000));
-  app.add_option("--json", json, "file for the result");
-  app.add_option("--send", send, "(internal) be the sender: plain or service");
-  app.add_option("--address", address, "(internal) send to");
+  app.add_option("--json", json, "JSON file for the result");
+  app.add_option("--send", send, "(internal) Send by plain or by service");
+  app.add_option("--address", address, "(internal) Address to send to");
   CLI11_PARSE(app, argc, argv);
   if (send == "plain") {
     gandem::SendPlain(address, batches);

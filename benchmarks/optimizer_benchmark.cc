@@ -83,7 +83,7 @@ nlohmann::json Measure(int64_t numbers, int64_t repetitions, int64_t steps,
 }  // namespace gandem
 
 int main(int argc, char** argv) {
-  CLI::App app("milliseconds per update of every optimizer");
+  CLI::App app("Milliseconds per update of every optimizer");
   int64_t numbers = 80'000'000;
   int64_t repetitions = 5;
   int64_t steps = 5;
@@ -102,16 +102,16 @@ int main(int argc, char** argv) {
                                        "adafactor {}",
                                        "adam {} optimism: 1",
                                        "adam {} lookahead { period: 5 }"};
-  app.add_option("--parameters", numbers, "numbers to update")
+  app.add_option("--parameters", numbers, "Number of parameters")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 34));
-  app.add_option("--repetitions", repetitions, "of all families, in turns")
+  app.add_option("--repetitions", repetitions, "Repetitions of all optimizers")
       ->check(CLI::Range(1, 1000));
-  app.add_option("--steps", steps, "per repetition, after one to warm up")
+  app.add_option("--steps", steps, "Steps per repetition, after a warm-up step")
       ->check(CLI::Range(1, 1000));
   app.add_option("--threads", threads)->check(CLI::Range(1, 1024));
   app.add_option("--families", families,
-                 "configs as text; the first is what others are compared with");
-  app.add_option("--json", json, "file for the result");
+                 "Optimizer configs as text; the first one is the baseline");
+  app.add_option("--json", json, "JSON file for the result");
   CLI11_PARSE(app, argc, argv);
   at::set_num_threads(threads);
   gandem::WriteResult(json,

@@ -240,27 +240,28 @@ nlohmann::json Measure(const Options& options) {
 }  // namespace gandem
 
 int main(int argc, char** argv) {
-  CLI::App app("Images/s of reading JPEG files ahead");
+  CLI::App app("Images/s of reading JPEG files");
   gandem::Options options;
   std::string json;
   app.add_option("--source", options.source,
-                 "RGB JPEG images: a folder, a tar; left out: made up");
-  app.add_option("--images", options.images, "made up")
+                 "Folder or tar of RGB JPEG images [generated]");
+  app.add_option("--images", options.images, "Number of generated images")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  app.add_option("--side", options.side, "of the made up ones, in pixels")
+  app.add_option("--side", options.side, "Side of a generated image in pixels")
       ->check(CLI::Range(8, 4096))
       ->capture_default_str();
-  app.add_option("--batch", options.batch, "images of a batch")
+  app.add_option("--batch", options.batch, "Images per batch")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  app.add_option("--seconds", options.seconds, "of a measurement")
+  app.add_option("--seconds", options.seconds, "Seconds per measurement")
       ->check(CLI::Range(0.01, 3600.0))
       ->capture_default_str();
-  app.add_option("--repetitions", options.repetitions, "of those of a core")
+  app.add_option("--repetitions", options.repetitions,
+                 "Repetitions of the measurements on one core")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app.add_option("--json", json, "file for the result");
+  app.add_option("--json", json, "JSON file for the result");
   CLI11_PARSE(app, argc, argv);
   gandem::WriteResult(json, gandem::Measure(options));
   return 0;

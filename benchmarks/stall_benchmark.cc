@@ -224,40 +224,41 @@ int main(int argc, char** argv) {
   CLI::App app("How long a trainer waits for real images");
   gandem::StallOptions options;
   std::string json;
-  app.add_option("--source", options.source, "what data.source may be")
+  app.add_option("--source", options.source, "Source of images (data.source)")
       ->required();
-  app.add_option("--size", options.size, "of images, in pixels")
+  app.add_option("--size", options.size, "Side of an image in pixels")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  app.add_option("--batch", options.batch, "images of a batch")
+  app.add_option("--batch", options.batch, "Images per batch")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   app.add_option("--batch_seconds", options.batch_seconds,
-                 "that the trainer computes on a batch")
+                 "Seconds of computation per batch")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
-  app.add_option("--seconds", options.seconds, "of the measurement")
+  app.add_option("--seconds", options.seconds, "Seconds of the measurement")
       ->check(CLI::Range(0.01, 86400.0))
       ->capture_default_str();
-  app.add_option("--warm_up", options.warm_up, "seconds that do not count")
+  app.add_option("--warm_up", options.warm_up, "Seconds before the measurement")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
-  app.add_option("--workers", options.workers, "threads that decode, at most")
+  app.add_option("--workers", options.workers, "Maximum of decoding threads")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  app.add_option("--memory_bytes", options.memory_bytes, "data.memory_bytes")
+  app.add_option("--memory_bytes", options.memory_bytes,
+                 "Memory limit of the pipeline in bytes")
       ->check(CLI::Range(int64_t{1} << 20, int64_t{1} << 40))
       ->capture_default_str();
   app.add_option("--hold", options.hold,
-                 "FETCHES,WORKERS,AHEAD in place of the controller's choice")
+                 "Fixed setting FETCHES,WORKERS,AHEAD [the controller decides]")
       ->check([](const std::string& text) {
         return gandem::ParseHeld(text).has_value() ? "" : "three numbers >= 1";
       });
   app.add_option("--pause", options.pause,
-                 "seconds for which the trainer stops in the middle")
+                 "Seconds for which the trainer stops in the middle")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
-  app.add_option("--json", json, "file for the result");
+  app.add_option("--json", json, "JSON file for the result");
   CLI11_PARSE(app, argc, argv);
   const nlohmann::json result = gandem::Measure(options);
   std::printf("%s\n", result.dump().c_str());
