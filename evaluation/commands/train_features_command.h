@@ -19,8 +19,7 @@ struct TrainFeaturesFlags {
   int threads = 0;  // 0: one per core that this process may use
 };
 
-// Adds `gandem train-features`, which runs when it is parsed and sets
-// `exit_code`.
+// Adds `gandem train-features` to `app` (see command_lines.h).
 void AddTrainFeaturesCommand(CLI::App& app, int& exit_code);
 
 // Returns the exit code.
