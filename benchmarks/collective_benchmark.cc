@@ -311,7 +311,6 @@ nlohmann::json Report(const Job& job, const Times& times) {
   return result;
 }
 
-// Starts this program as another rank.
 pid_t StartRank(const Job& job, int rank) {
   return Spawn({"/proc/self/exe", absl::StrCat("--rank=", rank),
                 absl::StrCat("--ranks=", job.ranks),

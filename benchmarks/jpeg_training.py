@@ -5,9 +5,9 @@
     benchmarks/jpeg_training.py --source photos/
 
 Trains a DCGAN at 64x64, alternately from tar shards of the JPEG files and from an
-.npz in memory with the same images, already cropped and resized. Both runs see
-the same bits. The JPEG run should reach 0.97 of the images/s of the other run;
-otherwise the output of `gandem report` is printed. Needs Pillow and numpy.
+.npz in memory with the cropped and resized images. The JPEG run should reach 0.97
+of the images/s of the other run; otherwise prints the output of `gandem report`.
+Needs Pillow and numpy.
 """
 import io
 import json
@@ -34,7 +34,6 @@ def pack(options, folder, *flags):
 
 
 def npz_of(folder, path):
-    """Writes the PNGs of the shards into one .npz file."""
     images = []
     for shard in sorted(folder.glob("*.tar")):
         with tarfile.open(shard) as tar:

@@ -88,7 +88,6 @@ def watch(command, look_seconds=0.1, device="cpu"):
 
 
 def run(binaries, recipe, sets, colocated):
-    """Returns the peak bytes of each kind of worker."""
     with tempfile.TemporaryDirectory(prefix="gandem-bench-") as folder:
         return watch(throughput.train_command(
             binaries, recipe, pathlib.Path(folder, "run"),

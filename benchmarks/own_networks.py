@@ -42,7 +42,6 @@ class Pair:
     one_pass: bool = False
 
     def network(self):
-        """Returns the arguments for pytorch_gan.py."""
         return {**throughput.RECIPES[self.recipe]["network"],
                 "discriminator_width": self.discriminator_width,
                 **({"loss": self.loss} if self.loss else {})}
@@ -144,7 +143,6 @@ def runs_of(args, pair):
 
 
 def processor_seconds():
-    """Returns the CPU time of ended child processes."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

@@ -61,7 +61,6 @@ def pair(generators, discriminators, batch, lag, feedback="SNAPSHOT", micro=0):
 
 
 def together(batch, lag, feedback="SNAPSHOT"):
-    """Returns a configuration of one process on both cores."""
     _, sets = pair(1, 1, batch, lag, feedback)
     return True, [*sets, "generator.threads=2", "discriminator.threads=2"]
 
@@ -132,7 +131,6 @@ class Bench:
         print(f"{self.recipe}: {text.splitlines()[-1]}", flush=True)
 
     def plan(self, name, sets, *flags):
-        """Writes a plan and returns its path."""
         path = self.folder / f"{self.recipe}-{name}.textproto"
         self.gandem("plan", sets, "--profile", self.profile, "-o", path, *flags)
         return path
@@ -367,8 +365,8 @@ def summary_of(rows, plan_row):
 
 
 def pooled_summary(networks):
-    """Returns the summary of all networks together. Tau compares only pairs
-    within a network. The regrets are the largest ones."""
+    """Returns the summary of all networks. Tau compares pairs within a network only.
+    The regrets are the largest ones."""
     speeds = {f"{recipe}: {name}": speed
               for recipe, (rows, plan_row) in networks.items()
               for name, speed in speeds_of(rows, plan_row).items()}

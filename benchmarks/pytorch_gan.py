@@ -23,7 +23,7 @@ import torch
 from torch import nn
 import torch.nn.functional as F
 
-# The reference networks of the tests, imported below.
+# For the reference networks of the tests.
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent /
                        "tests" / "oracles"))
 

@@ -19,10 +19,7 @@ the controller stalls at most a quarter as long as the best static setting, and
 uses at most 1.1 times data.memory_bytes. Needs root. --s3 serves the shards with
 the protocol of S3, including signatures.
 
-The kernel's netem emulates the link. Where the kernel has no netem, pass
---emulator PROGRAM, which connects the namespaces, prints "ready" and ends on
-SIGTERM: PROGRAM NS_A ADDRESS_A/LEN NS_B ADDRESS_B/LEN DELAY_MS JITTER_MS
-LOSS_PERCENT RATE_MBIT QUEUE_KB.
+Where the kernel has no netem, pass --emulator PROGRAM (see benchmarks/links.py).
 """
 import argparse
 import hashlib

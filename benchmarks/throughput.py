@@ -145,7 +145,6 @@ def records_of(run_dir):
 
 
 def children(pid):
-    """Returns the current child processes of a process."""
     try:
         text = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text()
     except OSError:
@@ -208,7 +207,6 @@ def speed_and_waits(records):
 
 
 def pytorch_gan(python, network, rounds, flags):
-    """Runs pytorch_gan.py and returns its output."""
     command = [python, SOURCE / "benchmarks" / "pytorch_gan.py",
                "--batch", BATCH, "--rounds", rounds, "--warm_up", WARM_UP,
                "--threads", 2, *flags]

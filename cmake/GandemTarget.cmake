@@ -44,7 +44,6 @@ function(_gandem_unity result name)
     set(${result} ${sources} PARENT_SCOPE)
     return()
   endif()
-  # Makes batches of nearly equal size.
   math(EXPR batches "(${count} + ${GANDEM_UNITY_FILES} - 1) / ${GANDEM_UNITY_FILES}")
   math(EXPR size "(${count} + ${batches} - 1) / ${batches}")
   math(EXPR last "${count} - 1")

@@ -49,7 +49,7 @@ std::string FillIn(std::span<const unsigned char> text,
                          text.size());
   absl::ConsumeSuffix(&rest, "\n");
   std::string filled;
-  std::vector<bool> shown = {true};  // for each open #@if
+  std::vector<bool> shown = {true};  // one per open #@if
   for (const absl::string_view line : absl::StrSplit(rest, '\n')) {
     absl::string_view word = absl::StripLeadingAsciiWhitespace(line);
     const absl::string_view indent = line.substr(0, line.size() - word.size());

@@ -28,7 +28,7 @@ list_targets() {
     python3 -c '
 import json, sys
 for test in json.load(sys.stdin)["tests"]:
-    if "command" in test:  # it is built
+    if "command" in test:  # the target is built
         words = [word for word in test["command"] if word[0] != "-"]
         print(test["name"], words[0], *words[2:], sep="\t")'
 }

@@ -26,8 +26,8 @@ struct PeerLook {
 // Prefix of the name of a proof file, which other hosts may read.
 inline constexpr char kDoctorProof[] = "doctor-";
 
-// Asks the host at `address` for its properties. `nonce_file`: proof file in
-// the run folder's state/ for the host to read; empty: none.
+// Asks the host at `address` for its version, clock and numerics. `nonce_file`:
+// proof file in the run folder's state/ for the host to read; empty: none.
 absl::StatusOr<PeerLook> AskForLook(const std::string& address,
                                     const std::string& nonce_file,
                                     absl::Time deadline);

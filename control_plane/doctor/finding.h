@@ -18,7 +18,7 @@ namespace gandem {
 struct Finding {
   enum class Verdict { kOk, kWarning, kFault };
   Verdict verdict = Verdict::kOk;
-  std::string check;        // "run folder"
+  std::string check;        // name, such as "run folder"
   std::string text;         // result of the check
   std::string advice = {};  // empty if the verdict is kOk
 };

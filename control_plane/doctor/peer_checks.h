@@ -29,7 +29,7 @@ Finding JudgeVersion(const std::string& peer, const std::string& version);
 Finding JudgeClock(const std::string& peer, const PeerLook& look);
 Finding JudgeFolder(const std::string& peer, const std::string& run_dir,
                     const FolderProof& proof, const LookReply& reply);
-// Checks that the peer computes the same bits as this host, which has `here`.
+// Compares the peer's numerics with those of this host, `here`.
 Finding JudgeNumerics(const std::string& peer, const LookReply& reply,
                       const Numerics& here);
 

@@ -39,7 +39,6 @@ struct ExportReport {
 //   INVALID_ARGUMENT  the request is wrong.
 absl::StatusOr<ExportReport> RunExportCommand(const ExportRequest& request);
 
-// Adds `gandem export` to `app` (see command_lines.h).
 void AddExportCommand(CLI::App& app, int& exit_code);
 
 }  // namespace gandem

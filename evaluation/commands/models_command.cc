@@ -118,7 +118,7 @@ absl::StatusOr<std::vector<Case>> CasesOf(
   return cases;
 }
 
-// 1234567 -> "1,234,567".
+// Groups digits: 1234567 -> "1,234,567".
 std::string Grouped(int64_t number) {
   const std::string digits = absl::StrCat(number);
   std::string text;

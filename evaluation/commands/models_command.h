@@ -25,7 +25,6 @@ struct ModelsFlags {
   int64_t classes = 0;
 };
 
-// Adds `gandem models` to `app` (see command_lines.h).
 void AddModelsCommand(CLI::App& app, int& exit_code);
 
 // Passes the output to `print` in pieces, because a user's network may take

@@ -25,7 +25,6 @@ constexpr int64_t kSampleBatch = 64;
 constexpr int64_t kCheckedSamples = 2048;
 constexpr int64_t kCheckedRealImages = 10240;
 
-// Inputs of the generator.
 struct Ingredients {
   at::Tensor noise_NZ = {};
   // With images defined, the grid shows each translation between its input and

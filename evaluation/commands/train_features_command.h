@@ -19,10 +19,8 @@ struct TrainFeaturesFlags {
   int threads = 0;  // 0: one per core that this process may use
 };
 
-// Adds `gandem train-features` to `app` (see command_lines.h).
 void AddTrainFeaturesCommand(CLI::App& app, int& exit_code);
 
-// Returns the exit code.
 int RunTrainFeatures(const TrainFeaturesFlags& flags);
 
 }  // namespace gandem
