@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All-reduce between processes of this host: the ring of collective/, checksums
-// included; the same without shared memory, so that payloads go through unix
-// sockets; a plain ring over such sockets without any check; and, where a
-// Python with PyTorch is given, Gloo through torch.distributed. All in turns,
-// so that a machine whose speed drifts slows all of them.
+// Compares all-reduce implementations between processes of this host: the ring
+// of collective/ with checksums; that ring over unix sockets instead of shared
+// memory; a plain ring over unix sockets without checks; and, with --python,
+// Gloo through torch.distributed. The measurements alternate, so that a change
+// of the machine's speed affects all of them.
 //
 //   collective_benchmark [--ranks N,N...] [--bytes N,N...] [--repetitions N]
 //                        [--python VENV/bin/python] [--json FILE]
 //
-// Prints the median time of one all-reduce of float32 and the bus bandwidth,
-// 2 (N - 1) / N * bytes / time, which does not grow with N on equal links; and
-// the ring's speed over Gloo's, the median of the turns' ratios.
+// Prints the median time of a float32 all-reduce, the bus bandwidth
+// 2 (N - 1) / N * bytes / time, and the median ratios of the ring's speed to
+// those of the plain ring and of Gloo.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -52,12 +52,12 @@ constexpr absl::Duration kPatience = absl::Minutes(2);
 struct Job {
   int rank = 0;
   int ranks = 2;
-  std::string folder;  // of the sockets
+  std::string folder;  // holds the sockets
   std::vector<int64_t> bytes;
   int64_t repetitions = 5;
   std::vector<std::string> ways = {"ring", "stream", "plain"};
   int64_t chunk_bytes = RingOptions().chunk_bytes;
-  std::string python;  // empty: without Gloo
+  std::string python;  // empty: Gloo is not measured
 };
 
 // --- The plain ring ---
@@ -179,7 +179,7 @@ std::unique_ptr<Collective> JoinRing(const Job& job, bool shares_memory) {
 
 // --- Gloo ---
 
-// gloo_allreduce.py, which has all ranks of its own.
+// The process of gloo_allreduce.py, which starts all Gloo ranks itself.
 class Gloo {
  public:
   Gloo(const std::string& python, int ranks) {
@@ -218,9 +218,9 @@ class Gloo {
   pid_t pid_ = -1;
 };
 
-// --- All ---
+// --- Measurement ---
 
-// Seconds of one all-reduce, by how and number of bytes; all repetitions.
+// Seconds per all-reduce in each repetition, by implementation and bytes.
 using Times = std::map<std::string, std::map<int64_t, std::vector<double>>>;
 
 Times Measure(const Job& job) {
@@ -263,7 +263,7 @@ Times Measure(const Job& job) {
   return times;
 }
 
-// The median of the turns' ratios, and all of them.
+// Returns the median and the range of the speed ratios of all repetitions.
 std::string SpeedOver(const std::vector<double>& ours,
                       const std::vector<double>& theirs) {
   std::vector<double> ratios;
@@ -311,7 +311,6 @@ nlohmann::json Report(const Job& job, const Times& times) {
   return result;
 }
 
-// This program again, as another rank.
 pid_t StartRank(const Job& job, int rank) {
   return Spawn({"/proc/self/exe", absl::StrCat("--rank=", rank),
                 absl::StrCat("--ranks=", job.ranks),
@@ -345,21 +344,21 @@ int main(int argc, char** argv) {
   job.bytes = {4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20, 256 << 20};
   std::vector<int> ranks = {2, 4};
   std::string json;
-  app.add_option("--ranks", ranks, "processes")
+  app.add_option("--ranks", ranks, "Numbers of processes, comma-separated")
       ->delimiter(',')
       ->check(CLI::Range(2, 16));
-  app.add_option("--bytes", job.bytes, "of the buffers")
+  app.add_option("--bytes", job.bytes, "Buffer sizes in bytes")
       ->delimiter(',')
       ->check(CLI::Range(int64_t{4}, int64_t{1} << 30));
-  app.add_option("--repetitions", job.repetitions, "of all, in turns")
+  app.add_option("--repetitions", job.repetitions, "Repetitions")
       ->check(CLI::Range(1, 1000));
-  app.add_option("--ways", job.ways, "of ring, stream, plain; the ring always")
+  app.add_option("--ways", job.ways, "Methods: ring (required), stream, plain")
       ->delimiter(',');
-  app.add_option("--chunk_bytes", job.chunk_bytes, "of the ring");
-  app.add_option("--python", job.python, "a Python that has torch, for Gloo");
-  app.add_option("--json", json, "file for the result");
-  app.add_option("--rank", job.rank, "(internal) be another rank");
-  app.add_option("--folder", job.folder, "(internal) of the sockets");
+  app.add_option("--chunk_bytes", job.chunk_bytes, "Chunk size of the ring");
+  app.add_option("--python", job.python, "Python with torch, to measure Gloo");
+  app.add_option("--json", json, "JSON file for the result");
+  app.add_option("--rank", job.rank, "(internal) Rank");
+  app.add_option("--folder", job.folder, "(internal) Folder of the sockets");
   CLI11_PARSE(app, argc, argv);
   nlohmann::json result;
   for (const int size : ranks) {

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Seconds of `gandem evaluate` and of torch-fidelity for the same work.
+"""Compares the time of `gandem evaluate` and of torch-fidelity.
 
     VENV/bin/python benchmarks/evaluation.py --bin build/bin
 
-Both judge the same two folders of PNG files by FID and inception score with the
-same Inception (weights drawn at random: their values do not change the time),
-each from its start to its end, in turns, without a cache; gandem also by one
-worker, and with --precisions in these too, whose distances it compares. Prints the median and the spread of each, the CPU time of all its
-threads, ratios, the figures that must agree, and a JSON file. VENV has
-torch==2.11.0, numpy, scipy, pillow, safetensors, torch-fidelity==0.4.0 and a
-torchvision that fits.
+Both programs compute FID and the Inception Score of the same two folders of PNG
+files with the same Inception network (random weights, which do not change the
+time) and without a cache. gandem also runs with one worker, and in each of the
+--precisions. The runs alternate. Prints the median and range of the wall times,
+the median CPU times, ratios and the FIDs, which must agree, and writes a JSON
+file. VENV needs torch==2.11.0, numpy, scipy, pillow, safetensors,
+torch-fidelity==0.4.0 and a matching torchvision.
 """
 import argparse
 import json
@@ -38,7 +38,7 @@ print(json.dumps({"fid": figures["frechet_inception_distance"]}))
 
 
 def make_weights(path):
-    """A state dict of the layout that torch-fidelity and we read."""
+    """Writes random weights in the layout that both programs read."""
     import torch
     sys.path.insert(0, str(SOURCE / "tests/oracles"))
     import feature_goldens
@@ -57,14 +57,14 @@ def make_images(folder, count, size, seed, grid):
     folder.mkdir()
     rng = np.random.RandomState(seed)
     for i in range(count):
-        # Smooth and different, so that features differ as those of images do.
+        # Smooth random images, whose features differ as those of photos do.
         coarse = rng.randint(0, 256, (grid, grid, 3), dtype=np.uint8)
         image = Image.fromarray(coarse).resize((size, size), Image.BICUBIC)
         image.save(folder / f"{i:06d}.png")
 
 
 def run(command, environment):
-    """(Seconds, of CPU time), and what it printed."""
+    """Returns (wall seconds, CPU seconds) and the standard output."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begin = time.monotonic()
     done = subprocess.run(command, capture_output=True, text=True,
@@ -79,7 +79,7 @@ def run(command, environment):
 
 
 def distance_in(card):
-    """The first figure of the card that is printed as JSON."""
+    """Returns the first figure of a metric card in JSON."""
     return json.loads(card)["metrics"][0]["value"]
 
 
@@ -102,8 +102,7 @@ def measure(options, folder):
                **{name: [] for name in in_precision}}
     figures = {}
     for repetition in range(options.repetitions):
-        # gandem caches the features of a reference there: a new place each
-        # time.
+        # gandem caches features of the reference, so each run gets a new cache.
         environment = os.environ | {
             "XDG_CACHE_HOME": str(folder / f"cache-{repetition}"),
             "OMP_NUM_THREADS": str(options.threads)}
@@ -130,15 +129,17 @@ def measure(options, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--bin", required=True, help="folder of gandem")
-    parser.add_argument("--images", type=int, default=1000, help="a folder")
-    parser.add_argument("--size", type=int, default=32, help="in pixels")
+    parser.add_argument("--bin", required=True, help="folder of the gandem program")
+    parser.add_argument("--images", type=int, default=1000,
+                        help="images per folder")
+    parser.add_argument("--size", type=int, default=32,
+                        help="height and width of images in pixels")
     parser.add_argument("--threads", type=int, default=2,
-                        help="torch-fidelity's threads, gandem's workers")
+                        help="threads of torch-fidelity, workers of gandem")
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--precisions", nargs="*", default=[],
                         metavar="bfloat16",
-                        help="that gandem computes features in, too")
+                        help="further precisions of gandem's features")
     parser.add_argument("--json", help="file for the result")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MB/s of generated images between two processes: through the real exchange
-// service, checksums included, and through a plain socket, in turns.
+// Measures MB/s of generated images between two processes, alternating between
+// the exchange service with checksums and a plain socket.
 //
 //   exchange_benchmark [--batches N] [--repetitions N] [--json FILE]
 //
-// FLOAT32 batches of 4 MiB, a unix socket and TCP over loopback. Prints the
-// median and the spread of each, and the ratio of service to plain socket.
+// Sends float32 batches of 4 MiB over a unix socket and over TCP on loopback.
+// Prints the median and range of each rate, and the ratio of service to socket.
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -34,17 +34,17 @@
 namespace gandem {
 namespace {
 
-constexpr int64_t kBatch = 64;  // images; 4 MiB together
+constexpr int64_t kBatch = 64;  // images, 4 MiB in total
 constexpr int64_t kBatchBytes = int64_t{4} << 20;
 constexpr int64_t kWarmUp = 20;  // batches
-// Each batch has memory of its own while the cache holds it, and so it has
-// here: nothing is sent from or received into the same few cache lines.
+// Number of buffers that both methods use in rotation, so that a batch's memory
+// is not already in the CPU cache.
 constexpr int64_t kBuffers = 6;
 constexpr absl::Duration kPatience = absl::Minutes(2);
 
 // --- The plain socket ---
 
-// An address as the service writes it, or the socket's own form.
+// A socket address in the form of the system calls.
 struct SocketName {
   sockaddr_storage storage = {};
   socklen_t size = 0;
@@ -183,13 +183,13 @@ double ReceiveThroughService(
   return (batches - kWarmUp) * kBatchBytes / absl::ToDoubleSeconds(time) / 1e6;
 }
 
-// --- Both ---
+// --- Measurement ---
 
 double MeasureOnce(const std::string& how, const std::string& address,
                    int64_t batches) {
   pid_t sender = -1;
   const auto start = [&](const std::string& where) {
-    // This program again, as the sending process.
+    // Starts this program as the sender.
     sender = Spawn({"/proc/self/exe", "--send", how, "--address", where,
                     "--batches", absl::StrCat(batches)});
   };
@@ -205,7 +205,6 @@ nlohmann::json Measure(int64_t batches, int64_t repetitions) {
   for (int64_t i = 0; i < repetitions; ++i) {
     for (const std::string link : {"unix", "tcp"}) {
       for (const std::string how : {"plain", "service"}) {
-        // A fresh socket each time.
         const auto folder = SocketFolder::Create();
         GANDEM_CHECK_OK(folder.status());
         const std::string address =
@@ -241,13 +240,13 @@ int main(int argc, char** argv) {
   int64_t batches = 500;
   int64_t repetitions = 5;
   std::string json, send, address;
-  app.add_option("--batches", batches, "4 MiB each")
+  app.add_option("--batches", batches, "Number of batches of 4 MiB")
       ->check(CLI::Range(gandem::kWarmUp + 1, int64_t{1} << 20));
-  app.add_option("--repetitions", repetitions, "of each kind, in turns")
+  app.add_option("--repetitions", repetitions, "Repetitions")
       ->check(CLI::Range(1, 1000));
-  app.add_option("--json", json, "file for the result");
-  app.add_option("--send", send, "(internal) be the sender: plain or service");
-  app.add_option("--address", address, "(internal) send to");
+  app.add_option("--json", json, "JSON file for the result");
+  app.add_option("--send", send, "(internal) Send by plain or by service");
+  app.add_option("--address", address, "(internal) Address to send to");
   CLI11_PARSE(app, argc, argv);
   if (send == "plain") {
     gandem::SendPlain(address, batches);

@@ -1,16 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Seconds per image of `gandem evaluate` and of torch-fidelity, in one run.
+"""Compares the seconds per image of `gandem evaluate` and of torch-fidelity.
 
     benchmarks/features.py --bin build/bin --python VENV/bin/python
 
-Both read the same two folders of PNG files, extract 2048 features of every
-image with the same Inception (weights are drawn, none are downloaded) and
-compute the Frechet distance, from start to end of the process, so loading the
-network counts too. Repetitions alternate, so that a machine whose speed drifts
-slows both. CPU seconds, of all processes together, are what to look at on a
-machine that does other things too. VENV has what
-tests/oracles/feature_goldens.py needs.
+Both programs read the same two folders of PNG files, extract 2048 features per
+image with the same Inception network (random weights) and compute the Frechet
+distance. The time is that of the whole process, with loading the network. Runs
+of both programs alternate. On a busy machine, compare the CPU seconds, which sum
+over all processes. VENV needs the packages of tests/oracles/feature_goldens.py.
 """
 import argparse
 import json
@@ -53,7 +51,7 @@ print(torch_fidelity.calculate_metrics(
 
 
 def run(command, environment):
-    """Wall and CPU seconds, and what it printed."""
+    """Returns wall seconds, CPU seconds and the standard output."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.monotonic()
     done = subprocess.run(command, capture_output=True, text=True,
@@ -64,15 +62,17 @@ def run(command, environment):
         raise SystemExit(f"{command[0]} ended with {done.returncode}:\n"
                          f"{done.stdout}{done.stderr}")
     cpu = (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
-    return wall, cpu, done.stdout.strip()  # the distance is in it
+    return wall, cpu, done.stdout.strip()
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--bin", type=pathlib.Path, required=True)
     parser.add_argument("--python", required=True)
-    parser.add_argument("--images", type=int, default=1000, help="a folder")
-    parser.add_argument("--size", type=int, default=32, help="pixels")
+    parser.add_argument("--images", type=int, default=1000,
+                        help="images per folder")
+    parser.add_argument("--size", type=int, default=32,
+                        help="height and width of images in pixels")
     parser.add_argument("--cores", type=int, default=os.cpu_count())
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--json", type=pathlib.Path)
@@ -92,7 +92,7 @@ def measure(options, folder):
          str(options.images), str(options.size)], os.environ)
     seconds = {"gandem": [], "torch-fidelity": []}
     for repetition in range(options.repetitions):
-        # A cache of its own: references are kept there.
+        # gandem caches features of the reference, so each run gets a new cache.
         environment = os.environ | {
             "XDG_CACHE_HOME": f"{folder}/cache-{repetition}"}
         commands = {

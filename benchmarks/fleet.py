@@ -1,19 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Images/s of fleets on two cores, and the bytes that their sums take.
+"""Measures images/s and all-reduced bytes of fleets on two cores.
 
     benchmarks/fleet.py --bin build/bin --python VENV/bin/python
 
-DCGAN at 64x64, a batch of 64 images: gandem with 1 generator + 2 discriminator
-workers and with 2 + 2, colocated in one process, and PyTorch with
-DistributedDataParallel in two ranks. Interleaves all of them (A B C A B C ...),
-so that a machine whose speed drifts slows all; prints the median and the spread
-of each over the repetitions, and the share of its time that a role waits for
-its own sums. Then the bytes all-reduced per image and worker beside those of
-data parallelism over both networks.
+Trains DCGAN at 64x64 in batches of 64 images: gandem with 1 generator + 2
+discriminator workers, with 2 + 2 workers, and colocated in one process, and
+PyTorch with DistributedDataParallel in two ranks. The runs alternate (A B C A B
+C ...). Prints the median and range of images/s, and the share of time in which a
+role waits for its all-reduce. Then prints the bytes all-reduced per image and
+worker, compared with data parallelism over both networks.
 
-VENV has torch==2.11.0 and numpy; without --python the PyTorch rows are left
-out.
+VENV needs torch==2.11.0 and numpy. Without --python, PyTorch is not measured.
 """
 
 import json
@@ -26,7 +24,7 @@ import throughput
 
 RECIPE = "dcgan_64"
 BATCH = throughput.BATCH
-# Parameters of the DCGAN of the recipe (tests/models/model_param_counts.csv).
+# Parameters of the recipe's networks (tests/models/model_param_counts.csv).
 PARAMETERS = {"generator": 3_574_656, "discriminator": 2_763_520}
 
 
@@ -37,7 +35,7 @@ def fleet(generators, discriminators, interval=1):
             f"discriminator.sync.interval={interval}"]
 
 
-# Name -> (colocated, sets, interval).
+# Name -> (colocated, values of --set, sync interval).
 GANDEM = {
     "gandem colocated, 2 threads": (True, throughput.sets(0, threads=2), 1),
     "gandem 1 G + 1 D": (False, throughput.sets(1), 1),
@@ -59,7 +57,7 @@ def run_ddp(python, rounds, interval):
 
 
 def sent_per_image(records, role):
-    """Bytes that a worker sent for sums, per image that it trained on."""
+    """Returns the bytes of a worker's all-reduce per image of its training."""
     mine = [r for r in throughput.after_warm_up(records) if r["role"] == role]
     return (sum(int(r.get("sync_bytes", 0)) for r in mine)
             / sum(int(r["images"]) for r in mine))
@@ -106,8 +104,8 @@ def print_speeds(speeds, waits):
 
 
 def print_bytes(sent):
-    # Each of two ranks sends the size of both gradients for its half of a
-    # batch: a ring sends 2 (N - 1) / N of the buffer.
+    # In a ring of N = 2 ranks, each rank sends 2 (N - 1) / N = 1 times the bytes
+    # of both gradients for its half of a batch.
     ddp = 4 * sum(PARAMETERS.values()) / (BATCH / 2)
     print("\n### Bytes all-reduced per image and worker\n")
     print("| trainer | generator | discriminator | mean / DDP |")
@@ -122,9 +120,9 @@ def print_bytes(sent):
 
 def main():
     parser = throughput.arguments(__doc__, "fleet.json", 5)
-    parser.add_argument("--python", help="a Python that has torch")
+    parser.add_argument("--python", help="Python interpreter with torch")
     parser.add_argument("--rounds", type=int, default=24,
-                        help="measured batches of 64")
+                        help="measured rounds, each a batch of 64 images")
     args = parser.parse_args()
     speeds, waits, sent = measure(args)
     print_speeds(speeds, waits)

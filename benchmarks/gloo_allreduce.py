@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All-reduce of Gloo through torch.distributed, for collective_benchmark:
+"""Measures Gloo's all-reduce through torch.distributed, for collective_benchmark.
 
     gloo_allreduce.py [--ranks N]
 
-Reads lines of two numbers, "BYTES CALLS", from standard input and answers each
-with the seconds of one all-reduce of float32 among the ranks, measured over so
-many calls. Needs a PyTorch with Gloo. One thread per rank.
+Reads lines "BYTES CALLS" from standard input. For each line, prints the mean
+seconds of a float32 all-reduce of BYTES over CALLS calls. Needs a PyTorch with
+Gloo. Each rank has one thread.
 """
 import argparse
 import os
@@ -26,8 +26,7 @@ def join(rank, ranks, port):
 
 
 def measure(rank, job):
-    """Rank 0 says what to do: job is a tensor of the two numbers, 0 for the end.
-    """
+    """Measures (bytes, calls), which rank 0 passes in `job`; 0 bytes: returns None."""
     dist.broadcast(job, 0)
     size, calls = job.tolist()
     if size == 0:

@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Images/s of training a DCGAN of 64 x 64 from JPEG shards, beside the same run
-fed from memory, in turns.
+"""Compares the speed of training from JPEG shards and from memory.
 
     benchmarks/jpeg_training.py --source photos/
 
-packs the JPEG files into tar shards; for the other run the same images, cut and
-resized once, lie in an .npz, which is held in memory: the pixels are the same
-bits, and so are the networks in the end. At least 0.97 of the images/s should
-be left, or `gandem report` say what is short, which is printed then. Needs
-Pillow and numpy.
+Trains a DCGAN at 64x64, alternately from tar shards of the JPEG files and from an
+.npz in memory with the cropped and resized images. The JPEG run should reach 0.97
+of the images/s of the other run; otherwise prints the output of `gandem report`.
+Needs Pillow and numpy.
 """
 import io
 import json
@@ -36,7 +34,6 @@ def pack(options, folder, *flags):
 
 
 def npz_of(folder, path):
-    """Writes the PNGs of the shards into one .npz file."""
     images = []
     for shard in sorted(folder.glob("*.tar")):
         with tarfile.open(shard) as tar:
@@ -49,8 +46,8 @@ def npz_of(folder, path):
 
 
 def train(options, source, folder):
-    """Images/s, the share of the discriminator that waits for data, and what
-    `gandem report` says."""
+    """Returns images/s, the share of time in which the discriminator waits for
+    data, and the output of `gandem report`."""
     run = folder / "run"
     command = throughput.train_command(
         options.bin, "dcgan_64", run,
@@ -72,7 +69,7 @@ def train(options, source, folder):
 def main():
     parser = throughput.arguments(__doc__, "jpeg_training.json", 3)
     parser.add_argument("--source", required=True, type=pathlib.Path,
-                        help="JPEG images (make_jpegs.py makes some)")
+                        help="folder of JPEG images (make_jpegs.py makes some)")
     parser.add_argument("--rounds", type=int, default=60)
     options = parser.parse_args()
     speeds, waits, reports = {}, {}, {}

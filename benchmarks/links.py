@@ -1,23 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Images/s and bytes of a generator and a discriminator on two hosts.
+"""Measures images/s and traffic of a generator and a discriminator on two hosts.
 
     benchmarks/links.py --bin build/bin --python VENV/bin/python \\
         [--emulator PROGRAM]
 
-Each host is a network namespace with one thread, joined by an emulated link of
-1 Gbit/s and 20 ms (a round trip of 40), and once by one that costs nothing.
-sngan_64 with a discriminator of 20 million parameters: SNAPSHOT, IMAGE_GRADIENT
-and FUSED, and PyTorch with both networks data-parallel. Needs root.
+Each host is a network namespace with one thread. Measures with an emulated link
+of 1 Gbit/s and 20 ms one-way delay, and without delay and limit. Trains sngan_64
+with a discriminator of 20 million parameters, with feedback SNAPSHOT,
+IMAGE_GRADIENT and FUSED, and in PyTorch with data parallelism. Needs root.
 
-With --plan [--recipe NAME] [--profile FILE]: lag 0, 1 and 3 of SNAPSHOT, the plan
-that `gandem plan` proposes for the link, and the best one of two processes where
-that is one process on one host, which no link slows down; and what is predicted
-of each (`gandem plan --as_it_is` on both hosts for the lags).
+With --plan [--recipe NAME] [--profile FILE], measures SNAPSHOT with lag 0, 1 and
+3 and the best candidate of `gandem plan` for the link. If this candidate is one
+process on one host, also measures the best candidate of two hosts. Compares each
+run with the prediction of `gandem plan`.
 
-The delay is the kernel's netem; where the kernel has none, PROGRAM joins the
-namespaces: PROGRAM NS_A ADDRESS_A/LEN NS_B ADDRESS_B/LEN DELAY_MS JITTER_MS
-LOSS_PERCENT RATE_MBIT QUEUE_KB, which says "ready" and ends on SIGTERM.
+The kernel's netem emulates the link. Where the kernel has no netem, pass
+--emulator PROGRAM, which connects the namespaces, prints "ready" and ends on
+SIGTERM: PROGRAM NS_A ADDRESS_A/LEN NS_B ADDRESS_B/LEN DELAY_MS JITTER_MS
+LOSS_PERCENT RATE_MBIT QUEUE_KB.
 """
 
 import json
@@ -32,7 +33,7 @@ import time
 import plan_accuracy
 import throughput
 
-# delay ms, Mbit/s
+# Name -> (delay in ms, Mbit/s); 0: neither delay nor limit.
 LINKS = {"no link": (0, 0), "1 Gbit/s, 20 ms": (20, 1000)}
 HOSTS = ("10.87.0.1", "10.87.0.2")
 BATCH = 16
@@ -60,7 +61,7 @@ MODES = {f"{feedback}, lag {lag}": mode(feedback, lag)
 
 
 class TwoHosts:
-    """Ends all that was started in it, and removes itself."""
+    """Two network namespaces. On exit, ends their processes and removes them."""
 
     def __init__(self, delay, rate, emulator):
         self.names = [f"gl{os.getpid()}{letter}" for letter in "ab"]
@@ -132,13 +133,14 @@ def finish(process, seconds=900):
     return output
 
 
-# (role, rank, host)
+# Workers as (role, rank, host).
 ONE_EACH = [("generator", 0, 0), ("discriminator", 0, 1)]
 
 
 def run_gandem(hosts, binaries, what, sets, workers=tuple(ONE_EACH)):
-    """Images/s, bytes of a round over the link, waits. `what`: a recipe's name,
-    or arguments that name a plan, whose workers are where it says."""
+    """Returns images/s, bytes per round on the link, and the waiting shares.
+
+    `what` is the name of a recipe, or the arguments that select a plan."""
     with tempfile.TemporaryDirectory(prefix="gandem-bench-") as folder:
         run_dir = pathlib.Path(folder, "run")
         flags = ["--external", "--listen", f"{HOSTS[0]}:7300",
@@ -181,7 +183,7 @@ def run_gandem(hosts, binaries, what, sets, workers=tuple(ONE_EACH)):
 
 
 def placement(candidate):
-    """Workers of a candidate as (role, rank, host); none: one process."""
+    """Returns a candidate's workers as (role, rank, host); empty: one process."""
     workers = []
     for block in re.findall(r"^    workers \{(.*?)^    \}", candidate,
                             flags=re.M | re.S):
@@ -194,7 +196,7 @@ def placement(candidate):
 
 
 class Planner:
-    """`gandem plan` of a recipe on the two hosts."""
+    """Runs `gandem plan` of a recipe for the two hosts."""
 
     def __init__(self, args, folder):
         self.args, self.folder = args, folder
@@ -214,9 +216,9 @@ class Planner:
                        stdout=subprocess.DEVNULL)
 
     def plan(self, link, name, sets, *flags):
-        """The text of a plan for the hosts and this link, and its file."""
+        """Returns the text and the path of a plan for the hosts and this link."""
         delay, rate = LINKS[link]
-        # Without an emulated link, the connection is as fast as both ends.
+        # Without an emulated link, the bandwidth is practically unlimited.
         speed = rate * 125000 if rate else 10**12
         hosts = self.folder / "hosts.textproto"
         hosts.write_text("".join(
@@ -229,14 +231,14 @@ class Planner:
         return path.read_text(), path
 
     def predict(self, sets):
-        """Images/s of the recipe with `sets`, by link."""
+        """Returns the predicted images/s of the recipe with `sets`, by link."""
         return {link: images_per_second(
                     self.plan(link, "asked", sets, "--as_it_is")[0])
                 for link in LINKS}
 
     def proposals(self):
-        """Name -> (arguments, workers, predicted images/s by link) of what it
-        proposes for the emulated link."""
+        """Returns the candidates to measure for the emulated link: name ->
+        (arguments, workers, predicted images/s by link)."""
         link = list(LINKS)[1]
         text, path = self.plan(link, "plan", [])
         candidates = ("\n" + text).split("\ncandidates {")[1:]
@@ -247,7 +249,7 @@ class Planner:
             if number == 1 or workers and name not in found:
                 found.setdefault(name, (
                     ["--plan", path, "--candidate", number], workers,
-                    # One process has no link to be slowed down by.
+                    # The link does not affect a single process.
                     {reached: images_per_second(candidate)
                      for reached in ([link] if workers else LINKS)}))
             if "plan of two hosts" in found:
@@ -260,7 +262,7 @@ def images_per_second(plan):
 
 
 def planned_runs(args, folder):
-    """Name -> run, and name -> predicted images/s by link."""
+    """Returns name -> run, and name -> predicted images/s by link."""
     planner = Planner(args, folder)
     rounds = [f"rounds={throughput.WARM_UP + ROUNDS}"]
     runs, predicted = {}, {}
@@ -291,11 +293,13 @@ def run_pytorch(hosts, python):
 
 def main():
     parser = throughput.arguments(__doc__, "links.json", 3)
-    parser.add_argument("--python", help="a Python that has torch")
-    parser.add_argument("--emulator")
-    parser.add_argument("--plan", action="store_true")
+    parser.add_argument("--python", help="Python interpreter with torch")
+    parser.add_argument("--emulator", metavar="PROGRAM",
+                        help="link emulator in place of netem")
+    parser.add_argument("--plan", action="store_true",
+                        help="measure the candidates of `gandem plan`")
     parser.add_argument("--recipe", default="sngan_64", help="with --plan")
-    parser.add_argument("--profile", help="with --plan: one that is there")
+    parser.add_argument("--profile", help="with --plan: an existing profile")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="gandem-links-") as folder:
         measure(args, pathlib.Path(folder))

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a folder of JPEG files to read: make_jpegs.py FOLDER
+"""Makes a folder of JPEG files for benchmarks: make_jpegs.py FOLDER
 
-Of the PNGs of a folder (--of), on gray, enlarged and cut to --side; without one
-of waves of color with noise, about the bytes of a photograph. The same files
-each time. Needs Pillow and numpy.
+Converts the PNG files of the folder --of, on gray, resized to --side. Without
+--of, draws waves of color with noise, in files as large as those of photographs.
+Equal arguments make equal files. Needs Pillow and numpy.
 """
 import argparse
 import pathlib
@@ -34,8 +34,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--count", type=int, default=4000)
-    parser.add_argument("--side", type=int, default=256, help="pixels")
-    parser.add_argument("--of", type=pathlib.Path, help="a folder of PNGs")
+    parser.add_argument("--side", type=int, default=256,
+                        help="height and width in pixels")
+    parser.add_argument("--of", type=pathlib.Path, help="folder of PNG files")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     paths = sorted(options.of.rglob("*.png")) if options.of else []

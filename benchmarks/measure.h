@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Helpers that benchmarks share: the spread of repetitions, the file of a
-// result, and other processes.
+// Helpers of the benchmarks: statistics of repetitions, result files and child
+// processes.
 //
 // Thread safety: any thread.
 #pragma once
@@ -20,8 +20,8 @@
 
 namespace gandem {
 
-// Median of at least one value; of an even number, the larger one of the middle
-// two.
+// Returns the median of at least one value. For an even number of values it is
+// the larger of the middle two.
 inline double Median(std::vector<double> values) {
   std::ranges::sort(values);
   return values[values.size() / 2];
@@ -41,7 +41,7 @@ struct Spread {
   double max;
 };
 
-// Nothing without a path.
+// Writes the result to the file `path`. Does nothing if `path` is empty.
 inline void WriteResult(const std::string& path, const nlohmann::json& result) {
   if (!path.empty()) GANDEM_CHECK_OK(WriteFile(path, result.dump(2) + "\n"));
 }

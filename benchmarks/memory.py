@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The most memory that each worker has had, by feedback mode.
+"""Measures the peak memory of each worker, by feedback mode.
 
     benchmarks/memory.py --bin build/bin
 
-A few rounds of dcgan_64 and of biggan_128 at a reduced width, decoupled in each
-feedback mode and colocated; VmHWM of the workers, which the kernel counts, so the
-machine may be busy. docs/performance.md has the table.
+Runs a few rounds of dcgan_64 and of a narrower biggan_128, decoupled and colocated
+in each feedback mode, and reads the VmHWM of the workers. Other load on the
+machine does not change the results. docs/performance.md has the table.
 """
 
 import json
@@ -19,11 +19,11 @@ import time
 import throughput
 
 ROUNDS = 6
-# Limit of a whole run in seconds, against runs that hang.
+# Time limit of a run in seconds.
 LONGEST = 900
 RECIPES = {
     "dcgan_64": [],
-    # One discriminator step, REUSED images, a sixth of the width.
+    # Reduced: one discriminator step, REUSED images, a sixth of the width.
     "biggan_128": ["schedule.discriminator_steps_per_round=1",
                    "schedule.image_source=REUSED",
                    "generator.batch_size=32", "generator.micro_batch=0",
@@ -37,7 +37,8 @@ NAMES = ("generator_worker", "discriminator_worker", "colocated_worker")
 
 
 def peak_bytes(pid):
-    """The worker's name and its bytes; None: another program, or gone."""
+    """Returns (program, VmHWM in bytes), or None if the process is no worker or
+    has ended."""
     try:
         program = os.path.basename(os.readlink(f"/proc/{pid}/exe"))
         status = pathlib.Path(f"/proc/{pid}/status").read_text()
@@ -50,7 +51,7 @@ def peak_bytes(pid):
 
 
 def gpu_bytes(device):
-    """Bytes of "cuda:N", the system's N, that all processes together use."""
+    """Returns the bytes that all processes use on `device`, "cuda:N"."""
     text = subprocess.run(
         ["nvidia-smi", "--query-gpu=memory.used",
          "--format=csv,noheader,nounits", "-i", device.removeprefix("cuda:")],
@@ -59,7 +60,7 @@ def gpu_bytes(device):
 
 
 def watch(command, look_seconds=0.1, device="cpu"):
-    """Runs it; the most memory that a worker of each kind has had, or its
+    """Runs `command`. Returns the peak bytes of each kind of worker, or of its
     GPU."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL)
@@ -87,7 +88,6 @@ def watch(command, look_seconds=0.1, device="cpu"):
 
 
 def run(binaries, recipe, sets, colocated):
-    """Bytes by worker."""
     with tempfile.TemporaryDirectory(prefix="gandem-bench-") as folder:
         return watch(throughput.train_command(
             binaries, recipe, pathlib.Path(folder, "run"),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Milliseconds per update of every optimizer on the CPU, all in one run and in
-// turns. "adam" is PyTorch's own fused kernel, the measure of the others.
+// Measures milliseconds per update of every optimizer on the CPU, alternating
+// between them. The baseline "adam" is PyTorch's fused kernel.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -22,8 +22,8 @@
 namespace gandem {
 namespace {
 
-// The kernels of a large convolutional network: [512, 512, 3, 3] and biases, as
-// many as fit.
+// Makes `numbers` random parameters and gradients, in kernels of a large
+// convolutional network: [512, 512, 3, 3], the last ones smaller.
 TensorsByName MakeParameters(int64_t numbers) {
   TensorsByName parameters;
   while (numbers > 0) {
@@ -38,14 +38,14 @@ TensorsByName MakeParameters(int64_t numbers) {
   return parameters;
 }
 
-// One optimizer at a time holds its state: 80 million numbers in all of them
-// would not fit.
+// Creates one optimizer per call, because the states of all optimizers together
+// would not fit into memory.
 double MillisecondsPerStep(const std::string& config_text,
                            const TensorsByName& parameters, int64_t steps) {
   OptimizerConfig config;
   GANDEM_CHECK_OK(ParseTextProto(config_text, "config", config));
   const auto optimizer = MakeOptimizer(config, parameters, {});
-  GANDEM_CHECK_OK(optimizer->Step());  // touches the state's memory
+  GANDEM_CHECK_OK(optimizer->Step());  // allocates the state
   std::vector<double> times;
   for (int64_t i = 0; i < steps; ++i) {
     const absl::Time begin = absl::Now();
@@ -83,7 +83,7 @@ nlohmann::json Measure(int64_t numbers, int64_t repetitions, int64_t steps,
 }  // namespace gandem
 
 int main(int argc, char** argv) {
-  CLI::App app("milliseconds per update of every optimizer");
+  CLI::App app("Milliseconds per update of every optimizer");
   int64_t numbers = 80'000'000;
   int64_t repetitions = 5;
   int64_t steps = 5;
@@ -102,16 +102,16 @@ int main(int argc, char** argv) {
                                        "adafactor {}",
                                        "adam {} optimism: 1",
                                        "adam {} lookahead { period: 5 }"};
-  app.add_option("--parameters", numbers, "numbers to update")
+  app.add_option("--parameters", numbers, "Number of parameters")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 34));
-  app.add_option("--repetitions", repetitions, "of all families, in turns")
+  app.add_option("--repetitions", repetitions, "Repetitions of all optimizers")
       ->check(CLI::Range(1, 1000));
-  app.add_option("--steps", steps, "per repetition, after one to warm up")
+  app.add_option("--steps", steps, "Steps per repetition, after a warm-up step")
       ->check(CLI::Range(1, 1000));
   app.add_option("--threads", threads)->check(CLI::Range(1, 1024));
   app.add_option("--families", families,
-                 "configs as text; the first is what others are compared with");
-  app.add_option("--json", json, "file for the result");
+                 "Optimizer configs as text; the first one is the baseline");
+  app.add_option("--json", json, "JSON file for the result");
   CLI11_PARSE(app, argc, argv);
   at::set_num_threads(threads);
   gandem::WriteResult(json,

@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What networks in Python cost, and what gandem gives the user who has them.
+"""Compares networks in Python with gandem's built-in networks and with PyTorch.
 
     benchmarks/own_networks.py --bin build/bin --python VENV/bin/python
 
-Each pair of networks of 64 pixels is trained by plain PyTorch (pytorch_gan.py),
-by gandem with the networks of that very script, and by gandem with its
-built-in equals, in turns. Prints one table: medians and spread of images/s, the
-ratio to the built-in networks with the same settings, that to the best PyTorch
-row of the pair, and the shares of waiting; and writes a JSON file. A pair's
-title has what a pass of the discriminator costs in passes of the generator.
+Trains each pair of networks at 64x64 in plain PyTorch (pytorch_gan.py), in gandem
+with the networks of pytorch_gan.py, and in gandem with equal built-in networks.
+The runs alternate. Prints a table with median and range of images/s, the ratios
+to the built-in networks with equal settings and to the best PyTorch row of the
+pair, and the waiting shares; writes a JSON file. The title of a pair has the cost
+of a discriminator pass divided by that of a generator pass.
 
---processor_time also runs each row with one round and takes the difference: the
-processor time of an image, in both processes together. Unlike images/s it says
-something on a machine that others use; threads that spin add to it.
+--processor_time measures the CPU time per image of all processes, as the
+difference to a run of one round. On a busy machine it is more reliable than
+images/s, but includes spinning threads.
 
-Needs a build with workers inside Python (scripts/build.sh --python), whose
-interpreter --python is, with torch==2.11.0 and numpy.
+Needs a build with workers inside Python (scripts/build.sh --python) and, for
+--python, the interpreter of that build with torch==2.11.0 and numpy.
 """
 
 import dataclasses
@@ -38,11 +38,10 @@ class Pair:
     rounds: int
     discriminator_width: int
     loss: str = ""  # default: the recipe's
-    # FUSED: networks in Python need this flag; built-in ones fuse if they can.
+    # Requires one backward pass of FUSED. Built-in networks choose it by default.
     one_pass: bool = False
 
     def network(self):
-        """Arguments for pytorch_gan.py."""
         return {**throughput.RECIPES[self.recipe]["network"],
                 "discriminator_width": self.discriminator_width,
                 **({"loss": self.loss} if self.loss else {})}
@@ -66,7 +65,7 @@ class Pair:
             "generator": [*shared, f"width={network['width']}",
                           f"noise_dim={network['noise_dim']}"],
             "discriminator": [*shared, f"width={self.discriminator_width}"]}
-        # The family's own fields would choose the family again.
+        # Fields of the built-in family would select that family.
         sets = [one for one in self.shared_sets() if ".network." not in one]
         file = throughput.SOURCE / "benchmarks" / "pytorch_gan.py"
         for role in ROLES:
@@ -77,8 +76,8 @@ class Pair:
                 f"{network['noise_dim']}"]
 
 
-# Pairs of networks. A pass of the discriminator costs about as much as one of
-# the generator, or at least about twice as much.
+# Pairs in which a discriminator pass costs as much as a generator pass, or twice
+# as much.
 PAIRS = {
     "dcgan 64, equal": Pair("dcgan_64", 30, 64),
     "sngan 64, equal": Pair("sngan_64", 20, 32),
@@ -118,8 +117,8 @@ def is_chosen(name, parts):
 
 
 def runs_of(args, pair):
-    """Row -> a function that trains a number of rounds and returns images/s and
-    the shares of waiting, None where nothing waits."""
+    """Returns row -> function that trains a number of rounds and returns images/s
+    and the waiting shares (None for PyTorch)."""
     def pytorch(flags):
         return lambda rounds: (float(throughput.pytorch_gan(
             args.python, pair.network(), rounds, flags)), None)
@@ -144,14 +143,12 @@ def runs_of(args, pair):
 
 
 def processor_seconds():
-    """Processor time of the processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def measure(args, pair):
-    """Results by row, measured in turns: images/s, shares of waiting, seconds
-    of processor time of an image."""
+    """Returns images/s, waiting shares and CPU seconds per image, by row."""
     rounds = args.rounds or pair.rounds
     speeds, waits, processor = {}, {}, {}
     for _ in range(args.repetitions):
@@ -203,13 +200,13 @@ def print_rows(title, speeds, waits, processor):
 def main():
     parser = throughput.arguments(__doc__, "own_networks.json", 5)
     parser.add_argument("--python", required=True,
-                        help="the interpreter that gandem was built for")
+                        help="Python interpreter that gandem was built for")
     parser.add_argument("--pair", action="append",
-                        help="part of a name; default: all")
+                        help="part of the names of pairs to run; default: all")
     parser.add_argument("--trainer", action="append",
-                        help="part of a name; default: all. What is compared "
-                        "with has to be among them")
-    parser.add_argument("--processor_time", action="store_true")
+                        help="part of the names of rows to run; default: all")
+    parser.add_argument("--processor_time", action="store_true",
+                        help="also measure the CPU time per image")
     parser.add_argument("--rounds", type=int,
                         help="measured rounds, at least 2; default: by pair")
     args = parser.parse_args()

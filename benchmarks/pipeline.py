@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Images/s of reading a folder of JPEG files: gandem beside others with as many
-workers, in turns. By default a PyTorch DataLoader with Pillow (and torchvision,
-where it is there).
+"""Compares gandem with other readers of a folder of JPEG files, in images/s.
+
+All readers have an equal number of workers, and their runs alternate. The default
+peer is a PyTorch DataLoader with Pillow, or with torchvision if it is installed.
 
   benchmarks/pipeline.py --source photos/ --workers 2 --python venv/bin/python
   benchmarks/pipeline.py --source squares/ --peer dali,spdl --python ...
 
-The Python needs torch and Pillow, nvidia-dali-cuda120 (which decodes without a
-GPU, too) or spdl-io (and FFmpeg's libraries, by LD_LIBRARY_PATH).
+The Python interpreter needs the packages of the peers: torch and Pillow;
+nvidia-dali-cuda120, which also works without a GPU; spdl-io, with FFmpeg's
+libraries in LD_LIBRARY_PATH.
 """
 import argparse
 import json
@@ -20,8 +22,8 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# Run in --python; values in [-1, 1], channels first, of squares of the size. The
-# same crop and kernel.
+# Each program below runs in --python and makes float32 squares in [-1, 1],
+# channels first. This one crops and resizes as gandem does.
 LOADER = r"""
 import json, pathlib, sys, time
 import numpy, torch
@@ -62,7 +64,7 @@ import os
 os._exit(0)
 """
 
-# Threads of its own; a full decode as libjpeg-turbo does it by default.
+# Uses threads of DALI and the full decoding that libjpeg-turbo has by default.
 DALI = r"""
 import json, pathlib, sys, time
 from nvidia.dali import fn, pipeline_def, types
@@ -90,8 +92,8 @@ while time.monotonic() < begin + seconds:
 print(json.dumps(batches * batch / (time.monotonic() - begin)), flush=True)
 """
 
-# A batch by each thread; FFmpeg's decoder and its bicubic kernel. Nothing is cut:
-# the files have to be squares.
+# Each thread makes a whole batch with FFmpeg's decoder and bicubic kernel. Does
+# not crop, so the files must be square.
 SPDL = r"""
 import collections, concurrent.futures, json, pathlib, sys, time
 import numpy, spdl.io
@@ -158,7 +160,8 @@ def main():
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--peer", default="dataloader",
                         type=lambda text: text.split(","),
-                        help="comma-separated: " + ", ".join(PEERS))
+                        help="readers to compare with, comma-separated: "
+                        + ", ".join(PEERS))
     parser.add_argument("--benchmark",
                         default=str(ROOT / "build/bin/pipeline_benchmark"))
     parser.add_argument("--workers", type=int, default=2)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Images/s of reading JPEG files ahead: of a core, beside libjpeg-turbo alone
-// on the same bytes, in turns; and of the prefetcher with 1 to all cores.
+// Measures images/s of reading JPEG files: on one core, compared with
+// libjpeg-turbo alone on the same files, and by the prefetcher with 1 thread to
+// one thread per core.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -16,7 +17,7 @@
 #include <string>
 #include <vector>
 
-// After cstdio, which it needs.
+// The header of libjpeg needs cstdio before it.
 #include <jpeglib.h>
 
 #include "absl/strings/str_cat.h"
@@ -35,15 +36,16 @@ namespace gandem {
 namespace {
 
 struct Options {
-  std::string source;     // empty: images that are made up
-  int64_t images = 2000;  // made up
-  int64_t side = 256;     // of these
+  std::string source;     // empty: generated images
+  int64_t images = 2000;  // number of generated images
+  int64_t side = 256;     // pixels of a side of a generated image
   int64_t batch = 64;
-  double seconds = 3;  // of a measurement
+  double seconds = 3;  // per measurement
   int64_t repetitions = 3;
 };
 
-// Slow waves of color with some noise: about the bytes of a photograph.
+// Makes an image of slow waves of color with noise, whose JPEG file is about as
+// large as that of a photograph.
 std::vector<uint8_t> MadeUpPixels(int64_t side, uint32_t seed) {
   std::vector<uint8_t> pixels;
   uint32_t state = 2654435761u * (seed + 1);
@@ -106,8 +108,8 @@ void DecodeBare(const std::string& bytes, std::vector<uint8_t>& pixels) {
   jpeg_destroy_decompress(&jpeg);
 }
 
-// Images per second of processor time on one thread, while `one` processes
-// image after image.
+// Returns images per second of CPU time while one thread calls `one` for image
+// after image.
 double RateOfCore(double seconds, int64_t images, auto&& one) {
   const std::clock_t begin = std::clock();
   int64_t done = 0;
@@ -142,7 +144,7 @@ std::vector<std::string> StoredBytes(const Dataset& images) {
   return all;
 }
 
-// Wall time: what a trainer that only takes gets.
+// Returns images per second of wall time for a trainer without computation.
 double RateOfPrefetcher(std::shared_ptr<const Dataset> images, int workers,
                         const Options& options) {
   auto prefetcher = Prefetcher::Create(
@@ -152,7 +154,7 @@ double RateOfPrefetcher(std::shared_ptr<const Dataset> images, int workers,
   const auto take = [&prefetcher] {
     GANDEM_CHECK_OK((*prefetcher)->Next(absl::InfiniteFuture()).status());
   };
-  // The controller finds its setting.
+  // Lets the controller find its setting.
   const absl::Time warm = absl::Now() + absl::Seconds(options.seconds / 2);
   while (absl::Now() < warm) take();
   const absl::Time begin = absl::Now();
@@ -238,27 +240,28 @@ nlohmann::json Measure(const Options& options) {
 }  // namespace gandem
 
 int main(int argc, char** argv) {
-  CLI::App app("Images/s of reading JPEG files ahead");
+  CLI::App app("Images/s of reading JPEG files");
   gandem::Options options;
   std::string json;
   app.add_option("--source", options.source,
-                 "RGB JPEG images: a folder, a tar; left out: made up");
-  app.add_option("--images", options.images, "made up")
+                 "Folder or tar of RGB JPEG images [generated]");
+  app.add_option("--images", options.images, "Number of generated images")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  app.add_option("--side", options.side, "of the made up ones, in pixels")
+  app.add_option("--side", options.side, "Side of a generated image in pixels")
       ->check(CLI::Range(8, 4096))
       ->capture_default_str();
-  app.add_option("--batch", options.batch, "images of a batch")
+  app.add_option("--batch", options.batch, "Images per batch")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  app.add_option("--seconds", options.seconds, "of a measurement")
+  app.add_option("--seconds", options.seconds, "Seconds per measurement")
       ->check(CLI::Range(0.01, 3600.0))
       ->capture_default_str();
-  app.add_option("--repetitions", options.repetitions, "of those of a core")
+  app.add_option("--repetitions", options.repetitions,
+                 "Repetitions of the measurements on one core")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app.add_option("--json", json, "file for the result");
+  app.add_option("--json", json, "JSON file for the result");
   CLI11_PARSE(app, argc, argv);
   gandem::WriteResult(json, gandem::Measure(options));
   return 0;

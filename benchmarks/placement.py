@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How two cores are best shared out between the two networks, by network.
+"""Compares ways to share two cores between generator and discriminator.
 
     benchmarks/placement.py --bin build/bin
 
-Three pairs of different balance, FUSED: one process, two processes with a core
-each, two that share the cores with 1 or 2 threads each, two discriminator
-workers, other priorities, and threads that spin (gandem lets those block that
-share cores). In turns, medians, ratios to one process, and the time that the
-system worked for the run; and a JSON file. docs/performance.md has the result.
+Runs three pairs of networks with FUSED feedback: in one process; in two processes
+with a core each; in two processes that share the cores with 1 or 2 threads each;
+with two discriminator workers; with other priorities; and with spinning threads.
+The runs alternate. Prints medians, ratios to one process and system time, and
+writes a JSON file. docs/performance.md has the result.
 
---allocators has one process by what gives it its memory instead: tcmalloc as workers
-have it, glibc, and what else is installed (Debian: libjemalloc2 libmimalloc2.0).
+--allocators compares memory allocators in one process instead: tcmalloc (the
+default), glibc, and jemalloc and mimalloc if they are installed (Debian:
+libjemalloc2 libmimalloc2.0).
 """
 
 import json
@@ -26,7 +27,7 @@ import threading
 import throughput
 
 PAIRS = {
-    # The discriminator is the slower side, about as fast, and the faster one.
+    # In this order, the discriminator is slower, about as fast, and faster.
     "sn-dcgan, discriminator-heavy": ("fashion_mnist_sngan", 10, []),
     "dcgan 64, balanced": ("dcgan_64", 12, []),
     "dcgan 32, generator-heavy": ("fashion_mnist_dcgan", 80,
@@ -62,7 +63,7 @@ PLACEMENTS = {
     "1 generator + 2 discriminators, 1 thread each": placed(1, 1, workers=2),
 }
 
-# The first of a program's libraries that has malloc, or operator new, gives it.
+# Preloading glibc makes its malloc and operator new precede those of tcmalloc.
 GLIBC = "libc.so.6 libstdc++.so.6"
 ALLOCATORS = {
     "tcmalloc": together(),
@@ -79,15 +80,15 @@ ALLOCATORS = {
 
 
 def is_installed(placement):
-    """Whether the libraries are there: the loader complains of a missing
-    library and continues."""
+    """Returns whether the preloaded libraries exist. The loader only warns of
+    missing ones."""
     done = subprocess.run(["true"], env={**os.environ, **placement["env"]},
                           capture_output=True, timeout=60)
     return not done.stderr
 
 
 def make_nice(process, name, done):
-    """Lowers the priority of the worker of that name as soon as it is there."""
+    """Lowers the priority of the worker `name` until `done` is set."""
     while not done.wait(0.1):
         for pid in throughput.children(process.pid):
             command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -98,7 +99,7 @@ def make_nice(process, name, done):
 
 
 def run(binaries, recipe, rounds, sets, place):
-    """Images/s, waits by role, and seconds of the system in the whole run."""
+    """Returns images/s, waiting shares by role, and system seconds of the run."""
     with tempfile.TemporaryDirectory(prefix="gandem-bench-") as folder:
         run_dir = pathlib.Path(folder, "run")
         command = throughput.train_command(
@@ -133,9 +134,10 @@ def run(binaries, recipe, rounds, sets, place):
 
 def main():
     parser = throughput.arguments(__doc__, "placement.json", 3)
-    parser.add_argument("--pair", default="", help="part of a name; "
-                        "default: all")
-    parser.add_argument("--allocators", action="store_true")
+    parser.add_argument("--pair", default="", help="part of the names of "
+                        "pairs to run; default: all")
+    parser.add_argument("--allocators", action="store_true",
+                        help="compare memory allocators instead")
     args = parser.parse_args()
     pairs = {name: pair for name, pair in PAIRS.items() if args.pair in name}
     if not pairs:

@@ -1,30 +1,32 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What plans predict against what runs do: images/s, memory, waiting, regret.
+"""Compares predictions of `gandem plan` with measured runs.
 
     benchmarks/plan_accuracy.py --bin build/bin
 
-Measures a profile of each network (`gandem profile`), predicts a list of
-configurations that it has no probe of (`gandem plan --as_it_is`; the batches lie
-between those that are probed), and runs each of them: 1 + 1, 1 + 2 and 2 + 2
-workers and one process, all feedback modes, two batches, three lags. FUSED has
-one backward pass in fashion_mnist_sngan and two in dcgan_64. Runs go in turns,
-with the first rounds left out; a role's memory is the largest VmHWM of its
-workers, the median of the runs. At last the plan that `gandem plan --objective
-throughput` chooses runs, too: its regret is what the best of all measured runs
-with its batch has more.
-After each network's figures come those of all of them together, and how far half
-of the runs agrees with the other half: on a machine that is not quiet predictions
-cannot agree with runs much better. So the order is also judged by those pairs alone
-that are told apart, that is, of which the same one was faster in every turn, where
-there are four or more of them.
+Compares images/s, memory and waiting. Measures a profile of each network (`gandem
+profile`), predicts configurations that the profile has not probed (`gandem plan
+--as_it_is`; their batch sizes lie between the probed ones) and runs each
+configuration: 1 + 1, 1 + 2 and 2 + 2 workers and one process, with all feedback
+modes, two batch sizes and three lags. FUSED has one backward pass in
+fashion_mnist_sngan and two in dcgan_64. The runs alternate, and their first rounds
+are not counted. The memory of a role is the largest VmHWM of its workers, the
+median over the runs. Also runs the choice of `gandem plan --objective throughput`.
+The regret of this plan is the loss in images/s against the fastest measured run
+with an equal batch size.
 
-With --device cuda:0 it is one process on that GPU, in larger batches, and memory is
-the GPU's, which nobody else should use.
+Prints these figures for each network and for all networks together, and the
+difference between two halves of the runs, which limits the agreement that
+predictions can reach on a busy machine. With four or more repetitions, also prints
+Kendall's tau over the pairs of configurations of which one was faster in every
+repetition.
 
-Takes under 25 minutes on two cores that have nothing else to do, under two with
---fast, whose figures mean nothing. --profiles keeps the profiles, and goes on
-from those that are there. docs/cost_model.md has the result.
+With --device cuda:0, each run is one process on that GPU with larger batches, and
+memory is that of the GPU, which no other process should use.
+
+Takes under 25 minutes on two idle cores, and under two minutes with --fast, a
+smoke test without meaningful figures. --profiles keeps the profiles in a folder,
+to reuse them. docs/cost_model.md has the result.
 """
 
 import itertools
@@ -41,11 +43,11 @@ import time
 import memory
 import throughput
 
-# Batches of neither a probe nor the recipes.
+# Batch sizes that neither the probes nor the recipes have.
 SMALL, LARGE = 48, 96
 LEAST_ROUNDS, MOST_ROUNDS = 6, 2000
-# Least number of turns. With 4 turns, two equally fast configurations are told
-# apart by chance once in eight times.
+# Smallest number of repetitions to tell two configurations apart. Of two equally
+# fast ones, the same one wins 4 of 4 repetitions with probability 1/8.
 LEAST_TURNS = 4
 ROLES = ("generator", "discriminator")
 
@@ -59,12 +61,11 @@ def pair(generators, discriminators, batch, lag, feedback="SNAPSHOT", micro=0):
 
 
 def together(batch, lag, feedback="SNAPSHOT"):
-    """One process, with both cores."""
     _, sets = pair(1, 1, batch, lag, feedback)
     return True, [*sets, "generator.threads=2", "discriminator.threads=2"]
 
 
-# Name -> (colocated, sets).
+# Name -> (colocated, values of --set).
 CONFIGURATIONS = {
     "1 + 1 SNAPSHOT L1 b48": pair(1, 1, SMALL, 1),
     "1 + 1 SNAPSHOT L2 b96": pair(1, 1, LARGE, 2),
@@ -81,7 +82,7 @@ CONFIGURATIONS = {
     "colocated SNAPSHOT L1 b96": together(LARGE, 1),
     "colocated FUSED L1 b96": together(LARGE, 1, "FUSED"),
 }
-# A GPU has one worker; small batches leave it waiting.
+# All runs are one process. Small batches leave a GPU idle.
 CONFIGURATIONS_ON_GPU = {
     "colocated SNAPSHOT L0 b48": together(SMALL, 0),
     "colocated SNAPSHOT L1 b96": together(LARGE, 1),
@@ -91,10 +92,10 @@ CONFIGURATIONS_ON_GPU = {
     "colocated FUSED L1 b96": together(LARGE, 1, "FUSED"),
     "colocated FUSED L1 b192": together(2 * LARGE, 1, "FUSED"),
 }
-# Networks of different balance: the discriminator is the slower one, or
-# neither.
+# In the first, the discriminator is slower; in the second, both networks are
+# equally fast.
 NETWORKS = ("fashion_mnist_sngan", "dcgan_64")
-# --fast: seconds, on whatever machine.
+# For --fast.
 FAST_NETWORKS = ("mlp_smoke",)
 FAST_CONFIGURATIONS = {name: CONFIGURATIONS[name] for name in (
     "1 + 1 SNAPSHOT L1 b48", "1 + 1 FUSED L1 b48", "1 + 2 SNAPSHOT L2 b48",
@@ -102,18 +103,17 @@ FAST_CONFIGURATIONS = {name: CONFIGURATIONS[name] for name in (
 
 
 class Bench:
-    """One network: its profile, and what is predicted and measured of it."""
+    """Profiles, predicts and measures one network."""
 
     def __init__(self, args, folder, recipe):
         self.args, self.folder, self.recipe = args, folder, recipe
         self.path = throughput.SOURCE / "recipes" / f"{recipe}.textproto"
         self.profile = (args.profiles or folder) / f"{recipe}.textproto"
-        # Settings of all runs here.
         self.sets = [*args.set, *throughput.of_both_roles(
             f"device={args.device}")]
 
     def gandem(self, command, sets, *flags):
-        """Profiles and plans stay out of the user's cache."""
+        """Runs gandem with a temporary cache. Returns the standard output."""
         words = [self.args.bin / "gandem", command, self.path, *flags]
         for assignment in [*self.sets, *sets]:
             words += ["--set", assignment]
@@ -131,7 +131,6 @@ class Bench:
         print(f"{self.recipe}: {text.splitlines()[-1]}", flush=True)
 
     def plan(self, name, sets, *flags):
-        """The file of a plan."""
         path = self.folder / f"{self.recipe}-{name}.textproto"
         self.gandem("plan", sets, "--profile", self.profile, "-o", path, *flags)
         return path
@@ -142,13 +141,13 @@ class Bench:
         return prediction_of(path.read_text())
 
     def choose(self):
-        """The plan of the larger batch: rounds are as long as they get."""
+        """Returns the path of the fastest plan for the larger batch size."""
         return self.plan(
             "chosen", [f"{role}.batch_size={LARGE}" for role in ROLES],
             "--objective", "throughput", "--max_batch", LARGE)
 
     def run(self, sets, flags, round_seconds):
-        """(images/s a batch, waits by role, peak bytes by program)."""
+        """Returns rounds/s, waiting shares by role, and peak bytes by program."""
         rounds = math.ceil(self.args.seconds / round_seconds)
         rounds = min(max(rounds, LEAST_ROUNDS), MOST_ROUNDS)
         folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
@@ -158,7 +157,7 @@ class Bench:
             flags)
         if "--plan" in flags:
             command.remove(str(self.path))
-        # Asking a GPU takes a core for a while.
+        # nvidia-smi takes CPU time, so it runs once a second only.
         on_gpu = self.args.device != "cpu"
         peaks = memory.watch(command, look_seconds=1 if on_gpu else 0.1,
                              device=self.args.device)
@@ -168,16 +167,16 @@ class Bench:
 
 
 def prediction_of(plan):
-    """Numbers of the first candidate's prediction, by field."""
+    """Returns the numbers of the first candidate's prediction, by field."""
     block = re.search(r"(?m)^  prediction \{\n(.*?)^  \}", plan, re.S).group(1)
     numbers = {name: float(value) for name, value in
                re.findall(r"(\w+): (-?[\d.e+-]+)$", block, re.M)}
-    # The text format has no line for a field that is 0.
+    # The text format omits fields that are 0.
     return {"generator_wait": 0, "discriminator_wait": 0, **numbers}
 
 
 def memory_pairs(predicted, peaks):
-    """(predicted, measured) bytes of each kind of worker."""
+    """Returns (predicted, measured) bytes of each kind of worker."""
     pairs = {}
     for program, measured in peaks.items():
         role = program.removesuffix("_worker")
@@ -191,7 +190,7 @@ def relative_error(predicted, measured):
 
 
 def kendall_tau(*groups):
-    """tau-b of (a, b): 1 where both have the same order in each group."""
+    """Returns Kendall's tau-b of pairs (a, b), compared within each group."""
     signs = [((a > c) - (a < c), (b > d) - (b < d)) for pairs in groups
              for (a, b), (c, d) in itertools.combinations(pairs, 2)]
     untied = [sum(sign[i] != 0 for sign in signs) for i in (0, 1)]
@@ -201,14 +200,14 @@ def kendall_tau(*groups):
 
 
 def halves_of(row):
-    """Images/s of every other run, and of those between."""
+    """Returns the median images/s of the even runs and of the odd runs."""
     speeds = [run["images_per_second"] for run in row["runs"]]
     return statistics.median(speeds[::2]), statistics.median(speeds[1::2])
 
 
 def told_apart(rows):
-    """(predicted, measured) images/s of both of each pair of configurations of
-    which the same one was faster in every turn."""
+    """Returns the pairs of configurations of which the same one was faster in
+    every repetition, each configuration as (predicted, measured) images/s."""
     def is_told(pair):
         one, other = ([run["images_per_second"] for run in row["runs"]]
                       for row in pair)
@@ -219,8 +218,8 @@ def told_apart(rows):
 
 
 def order_of(*networks):
-    """Tau of the pairs that are told apart; empty if there were too few
-    turns."""
+    """Returns the tau over the pairs of told_apart(); empty if there were too few
+    repetitions."""
     pairs = [pair for rows, plan_row in networks for pair in told_apart(
         [row for name, row in rows.items() if name != plan_row])]
     if not pairs or any(len(row["runs"]) < LEAST_TURNS for rows, _ in networks
@@ -239,12 +238,12 @@ def wait_share(waits, role):
 
 
 def measure(bench, configurations):
-    """Rows by name. The plan's choice is one of them."""
+    """Returns the rows by name, and the name of the row of the chosen plan."""
     rows = {}
     for name, how in configurations.items():
         try:
             rows[name] = {"predicted": bench.predict(*how), "runs": []}
-        except RuntimeError as error:  # a short profile does not know all
+        except RuntimeError as error:  # a short profile lacks some costs
             print(f"{bench.recipe}: {name} is left out: {error}", flush=True)
     chosen = bench.choose()
     name = re.search(r'name: "(.*)"', chosen.read_text()).group(1)
@@ -282,21 +281,21 @@ def memory_text(row):
 
 
 def peaks_of(row):
-    """Bytes of each run, by program."""
+    """Returns the peak bytes of each run, by program."""
     return {program: [run["peaks"][program] for run in row["runs"]]
             for program in row["runs"][0]["peaks"]}
 
 
 def row_memory(row):
-    """Memory of the median run: heaps depend on which threads happen to
-    allocate first."""
+    """Returns predicted and measured memory, as the median over the runs: heap
+    sizes depend on the order in which threads allocate."""
     return memory_pairs(row["predicted"],
                         {program: statistics.median(peaks)
                          for program, peaks in peaks_of(row).items()})
 
 
 def memory_spreads(row):
-    """How far the runs of a configuration are from their median."""
+    """Returns the relative deviations of the peaks from their median."""
     return [abs(relative_error(peak, statistics.median(peaks)))
             for peaks in peaks_of(row).values() for peak in peaks]
 
@@ -320,13 +319,13 @@ def print_rows(recipe, rows):
 
 
 def speeds_of(rows, plan_row):
-    """Name -> (predicted, measured) images/s, without the plan's choice."""
+    """Returns name -> (predicted, measured) images/s without the chosen plan."""
     return {name: (row["predicted"]["images_per_second"], row["measured"])
             for name, row in rows.items() if name != plan_row}
 
 
 def errors_of(speeds, all_rows):
-    """Errors of these speeds, and of the memory of these rows."""
+    """Returns the errors of the speeds, and of the memory of the rows."""
     errors = {name: abs(relative_error(*speed))
               for name, speed in speeds.items()}
     memory_errors = [abs(relative_error(*pair)) for row in all_rows
@@ -341,8 +340,8 @@ def errors_of(speeds, all_rows):
 
 
 def repeat_of(*networks):
-    """Differences between the two halves of all runs; empty if a network lacks
-    a second run."""
+    """Returns the differences between two halves of the runs; empty if a network
+    has one run only."""
     groups = [[halves_of(row) for row in rows.values()] for rows in networks
               if all(len(row["runs"]) > 1 for row in rows.values())]
     if len(groups) < len(networks):
@@ -366,9 +365,8 @@ def summary_of(rows, plan_row):
 
 
 def pooled_summary(networks):
-    """Summary of all networks together. Tau compares pairs of one network only,
-    because speeds of two networks tell nothing of the order. The regrets are
-    the larger ones."""
+    """Returns the summary of all networks. Tau compares pairs within a network only.
+    The regrets are the largest ones."""
     speeds = {f"{recipe}: {name}": speed
               for recipe, (rows, plan_row) in networks.items()
               for name, speed in speeds_of(rows, plan_row).items()}
@@ -406,15 +404,16 @@ def parsed():
     parser = throughput.arguments(__doc__, "plan_accuracy.json", 2)
     parser.add_argument("--recipe", choices=NETWORKS, action="append",
                         help="default: all")
-    parser.add_argument("--budget", default="4m", help="of each profile")
+    parser.add_argument("--budget", default="4m", help="time limit of each profile")
     parser.add_argument("--seconds", type=float, default=5,
-                        help="of the measured rounds of a run")
+                        help="seconds of the measured rounds of a run")
     parser.add_argument("--profiles", type=pathlib.Path,
-                        help="a folder that keeps the profiles")
+                        help="folder that keeps the profiles")
     parser.add_argument("--device", default="cpu", help="cpu or cuda:N")
     parser.add_argument("--set", action="append", default=[],
-                        metavar="FIELD=VALUE", help="of all recipes")
-    parser.add_argument("--fast", action="store_true", help="a smoke test")
+                        metavar="FIELD=VALUE",
+                        help="set a field of all recipes")
+    parser.add_argument("--fast", action="store_true", help="run a smoke test")
     args = parser.parse_args()
     if not re.fullmatch(r"cpu|cuda:\d+", args.device):
         parser.error(f"--device {args.device} is neither cpu nor cuda:N")

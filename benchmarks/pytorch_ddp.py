@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data-parallel baseline of benchmarks/fleet.py and links.py: both networks
-in PyTorch with DistributedDataParallel over Gloo.
+"""Trains both networks with DistributedDataParallel over Gloo.
 
-Written as a good PyTorch user would: the networks and images of
-pytorch_gan.py, each rank with its share of the batch and one thread,
-channels_last, fused Adam, gradients in the buckets' memory, no buffers
-broadcast; the discriminator's two backward passes communicate once (no_sync),
-and the generator's step goes through the bare discriminator, so that nothing of
-it is reduced there. --interval k reduces at every k-th batch only. Prints
-images/s over the rounds after the warm-up.
+This is the data-parallel baseline of fleet.py and links.py, with the networks and
+images of pytorch_gan.py. It uses the usual optimizations: channels_last, fused
+Adam, gradients as views of the buckets, no broadcast of buffers. The
+discriminator's two backward passes share one reduction (no_sync), and the
+generator's step uses the unwrapped discriminator, which reduces nothing. Each
+rank has one thread and its share of the batch. --interval k reduces every k-th
+batch only. Prints images/s over the rounds after the warm-up.
 
 Needs torch==2.11.0 and numpy.
 """
@@ -51,8 +50,8 @@ def run(rank, args, master, speed):
         return contextlib.nullcontext() if reduces else net.no_sync()
 
     def local_batch(is_last):
-        """Adds to the gradients of both networks; the last batch of a step
-        reduces them, and updates the discriminator before it is asked."""
+        """Adds a batch to the gradients of both networks. The last batch of a
+        step reduces them and updates the discriminator before the generator."""
         pick = torch.randint(len(images), (batch,))
         real = images[pick].contiguous(memory_format=torch.channels_last)
         with unless(is_last, g_ranks):
@@ -90,9 +89,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     pytorch_gan.add_network_options(parser)
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--rank", type=int, help="start this one only")
-    parser.add_argument("--master", help="HOST:PORT that rank 0 listens at")
-    parser.add_argument("--batch", type=int, default=64, help="of all ranks")
+    parser.add_argument("--rank", type=int, help="run only this rank")
+    parser.add_argument("--master", help="HOST:PORT at which rank 0 listens")
+    parser.add_argument("--batch", type=int, default=64,
+                        help="batch size of all ranks together")
     parser.add_argument("--interval", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--warm_up", type=int, default=5)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The synchronous baseline of benchmarks/throughput.py in plain PyTorch.
+"""Trains a GAN in plain PyTorch, the synchronous baseline of throughput.py.
 
-Written as a good PyTorch user would: in-place activations, set_to_none, fused
-Adam, frozen discriminator in the generator step, no needless .item(). Prints
-images/s over the rounds after the warm-up.
+Uses the usual optimizations: in-place activations, set_to_none, fused Adam, a
+frozen discriminator in the generator step, no .item(). Prints images/s over the
+rounds after the warm-up.
 
---fused is the idea of gandem's FUSED feedback: the pass that trains the
-discriminator on generated images also gives the generator its gradient.
+--fused works like gandem's FUSED feedback: the pass that trains the discriminator
+on generated images also gives the generator its gradient.
 
 Needs torch==2.11.0 and numpy.
 """
@@ -23,7 +23,7 @@ import torch
 from torch import nn
 import torch.nn.functional as F
 
-# Networks that no benchmark needs to write a second time.
+# For the reference networks of the tests.
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent /
                        "tests" / "oracles"))
 
@@ -93,8 +93,8 @@ def add_network_options(parser):
 
 
 def make_generator(network, size, width, noise_dim):
-    """[N, noise_dim] to images. This and the next one are also what gandem makes
-    networks in Python of (own_networks.py)."""
+    """Returns a network from noise [N, noise_dim] to images. own_networks.py
+    passes make_generator and make_discriminator to gandem."""
     if network == "dcgan":
         return dcgan_generator(size, noise_dim, width).apply(initialize)
     if network == "sndcgan":
@@ -124,7 +124,8 @@ def networks(args):
                                args.thick))
 
 
-# Losses of real images, of generated images, and of the generator.
+# Losses of the discriminator on real and on generated images, and of the
+# generator.
 LOSSES = {
     "NON_SATURATING": (lambda s: F.softplus(-s).mean(),
                        lambda s: F.softplus(s).mean(),
@@ -205,8 +206,8 @@ def wait_for(device):
 
 
 def pass_seconds(args):
-    """Medians of a forward and backward pass of the generator, and of the
-    discriminator on real images: what a pass costs."""
+    """Returns the median seconds of a forward and backward pass of the generator,
+    and of the discriminator on real images."""
     trainer = Trainer(args)
     seconds = {trainer.g: [], trainer.d: []}
     for _ in range(args.warm_up + args.rounds):
@@ -236,17 +237,20 @@ def main():
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--bf16", action="store_true",
                         help="torch.autocast to bfloat16")
-    parser.add_argument("--tf32", action="store_true", help="on a GPU")
+    parser.add_argument("--tf32", action="store_true",
+                        help="TF32 matrix products on a GPU")
     parser.add_argument("--cost", action="store_true",
-                        help="print instead the seconds of a pass, forward and "
-                        "backward, of the generator and of the discriminator")
+                        help="only print the seconds of a forward and backward "
+                        "pass of the generator and of the discriminator")
     samples = parser.add_mutually_exclusive_group()
     samples.add_argument("--fresh", action="store_true",
-                         help="further generated images for the D step")
-    samples.add_argument("--fused", action="store_true")
+                         help="train the discriminator on images of a separate "
+                         "generator pass")
+    samples.add_argument("--fused", action="store_true",
+                         help="share one discriminator pass (see above)")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
-    torch.backends.cudnn.benchmark = True  # the fastest algorithms, by trial
+    torch.backends.cudnn.benchmark = True  # tries algorithms
     torch.set_float32_matmul_precision("high" if args.tf32 else "highest")
     torch.backends.cudnn.allow_tf32 = args.tf32
     if args.cost:

@@ -1,25 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a lag costs in quality: distances of runs that see equal images.
+"""Measures the effect of the lag on image quality, for equal numbers of images.
 
     benchmarks/quality_study.py train    # two hours on two cores; resumable
     benchmarks/quality_study.py speed    # ten minutes on an idle machine
     VENV/bin/python benchmarks/quality_study.py report
 
-`train` trains every setting of STUDY, judges its checkpoints with
-`gandem watch-eval` and adds the distances to docs/quality.json. What is there
-is not done again; a run that was cut goes on from its checkpoint. Its runs are
-colocated on one thread each: by the equality that
-tests/training/runs/equality_test.cc holds, a decoupled run's weights are the same
-bits.
+`train` trains every setting of STUDY, evaluates its checkpoints with `gandem
+watch-eval` and adds the distances to docs/quality.json. It skips finished runs and
+resumes interrupted ones. The runs are colocated on one thread each; the weights of
+decoupled runs are bit-identical (tests/training/runs/equality_test.cc).
 
-`speed` measures what people would start: two processes of one thread each, for
-lag 0 one process with two threads, for FUSED the faster of both. It turns images
-seen into wall time.
+`speed` measures images/s, to convert images seen into wall time. It runs two
+processes of one thread each; lag 0 runs in one process with two threads, and FUSED
+in the faster way.
 
-`report` prints the tables behind docs/quality.md and draws its picture, without the
-settings of REST; VENV has matplotlib. quality_fit.py makes the planner's
-constants of the results.
+`report` prints the table of docs/quality.md and draws its picture, without the
+settings of REST. VENV needs matplotlib. quality_fit.py fits the planner's constants
+to the results.
 """
 
 import argparse
@@ -42,7 +40,7 @@ PICTURE = SOURCE / "docs" / "images" / "quality.png"
 BATCH = 64
 ROUNDS = 1600
 EVERY = 200  # rounds between evaluated checkpoints
-NUM = 5000  # generated images that a checkpoint is judged by
+NUM = 5000  # generated images for the evaluation of a checkpoint
 WIDTH = 16
 SPEED_ROUNDS = 150
 SPEED_REPETITIONS = 3
@@ -50,8 +48,8 @@ HOURS = 3600  # seconds
 
 
 class Setting:
-    """`optimism` of both roles, or (the generator's, the discriminator's);
-    `other`: one of OTHERS."""
+    """A setting of the study. `optimism` is a number for both roles or a pair
+    (generator, discriminator); `other` is a key of OTHERS."""
 
     def __init__(self, lag, beta1, optimism=0, source="REUSED",
                  feedback="SNAPSHOT", rule="FIXED", other=None):
@@ -80,8 +78,8 @@ class Setting:
 
 
 def lag_matched(lag, beta1, other=None):
-    """The setting that optimism_rule LAG_MATCHED makes of a lag
-    (docs/optimizers.md): the same run as with the number, and named by it."""
+    """Returns a setting with optimism_rule LAG_MATCHED (docs/optimizers.md). Its
+    name has the resulting optimism, lag / 2."""
     return Setting(lag, beta1, optimism=lag / 2, rule="LAG_MATCHED",
                    other=other)
 
@@ -91,8 +89,9 @@ def of_adam(field, generator, discriminator):
             f"discriminator.optimizer.adam.{field}={discriminator}"]
 
 
-# Settings that may compensate for the rest of a long lag; of two numbers, the
-# generator's comes first. The study itself has 2e-4, 0.999 and 0.995.
+# Settings that may compensate for a long lag besides optimism. A pair is
+# (generator, discriminator). The other runs have learning rate 2e-4, beta2 0.999
+# and EMA decay 0.995.
 OTHERS = {
     "rate 1e-4": of_adam("learning_rate", 1e-4, 1e-4),
     "rate 1e-4+2e-4": of_adam("learning_rate", 1e-4, 2e-4),
@@ -109,25 +108,25 @@ MORE = [Setting(2, 0), Setting(3, 0), Setting(1, 0, source="FRESH"),
         Setting(2, 0.5, optimism=1)]
 OPTIMISTIC = [Setting(lag, 0.5, optimism=1) for lag in (0, 1)]
 OPTIMISTIC.append(Setting(1, 0.5, optimism=1, feedback="FUSED"))
-# The recipe's own beta1 first, then what `gandem plan` chooses beside a lag.
+# beta1 of the recipe, and beta1 that `gandem plan` chooses for a lag.
 MATCHED = [lag_matched(lag, beta1) for beta1 in (0.5, 0) for lag in (2, 4)]
-# The optimism of LAG_MATCHED, more or all of it in one role.
+# The optimism of LAG_MATCHED, distributed unevenly over the roles.
 UNEVEN = [Setting(4, 0.5, optimism=pair)
           for pair in ((4, 0), (0, 4), (3, 1), (1, 3))]
-# Whether they close the rest of a lag of 4, and whether that is the lag's.
+# The most promising of OTHERS, with lag 4 and, for comparison, with lag 0.
 CLOSEST = [Setting(0, 0, other="beta2 0.99"), lag_matched(4, 0, "beta2 0.99")]
 REST = [*(lag_matched(4, 0, other) for other in OTHERS), *CLOSEST,
         Setting(0, 0, other="ema 0.99")]
 ALL = [*BASE, *OPTIMISTIC, *MORE, *MATCHED, *UNEVEN, *REST]
 SETTINGS = list({setting.name: setting for setting in ALL}.values())
-# The most telling runs first.
+# Pairs (setting, seed), in the order of the runs.
 STUDY = ([(setting, 1) for setting in SETTINGS] +
          [(setting, seed) for seed in (2, 3)
           for setting in [*BASE, *OPTIMISTIC, *MATCHED, *CLOSEST]])
 
 
 class Results:
-    """docs/quality.json: written whole after every new figure."""
+    """The content of docs/quality.json. save() replaces the whole file."""
 
     def __init__(self):
         self.data = {"runs": {}, "images_per_second": {}}
@@ -154,7 +153,7 @@ def gandem(args, *arguments):
 
 
 def train_one(args, setting, seed):
-    """Distance by images seen."""
+    """Trains and evaluates a run. Returns the distance by images seen."""
     folder = args.runs / f"{setting.name}, seed {seed}".replace(" ", "_")
     sets = [*setting.sets, f"seed={seed}", f"rounds={ROUNDS}",
             "generator.threads=1", "discriminator.threads=1",
@@ -177,7 +176,7 @@ def train_one(args, setting, seed):
 
 def train(args):
     results = Results()
-    # Once, before two runs want it.
+    # Trains the classifier once, before parallel runs need it.
     gandem(args, "train-features", "--dataset",
            SOURCE / "recipes" / f"{RECIPE}.textproto")
     todo = [(setting, seed) for setting, seed in STUDY
@@ -206,8 +205,8 @@ def speed(args):
     for repetition in range(SPEED_REPETITIONS):
         for setting in SETTINGS:
             if setting.name not in results.data["runs"]:
-                continue  # no distances to turn into time
-            # A fused run may be fastest in one process.
+                continue  # report needs no speed without distances
+            # A fused run may be faster in one process, so both ways are measured.
             for colocated in {0: [True]}.get(
                     setting.lag, [False, True][:1 + setting.fused]):
                 threads = 2 if colocated else 1
@@ -225,14 +224,14 @@ def speed(args):
 
 
 def mean_curve(runs, seeds):
-    """Images -> mean distance over these seeds."""
+    """Returns images -> mean distance over the seeds."""
     return {int(images): statistics.mean(runs[seed][images] for seed in seeds)
             for images in next(iter(runs.values()))}
 
 
 def images_to(curve, distance):
-    """Images at which `curve` first falls to `distance`: linear in the
-    logarithm of the distance between judged checkpoints; None: never."""
+    """Returns the images at which `curve` first falls to `distance`, or None.
+    Interpolates log(distance) linearly between checkpoints."""
     before = None
     for images, value in sorted(curve.items()):
         if value <= distance:
@@ -250,8 +249,8 @@ def report(args):
     all_runs, speeds = data["runs"], data["images_per_second"]
     last = ROUNDS * BATCH
     rest = {setting.name for setting in REST}
-    # Seeds differ more than settings do, and in the same way for all settings:
-    # a setting is compared with the best one at lag 0 over its own seeds.
+    # Seeds differ more than settings, and in the same way for all settings. So a
+    # setting is compared with the best setting of lag 0 over the same seeds.
     full = [name for name, runs in all_runs.items()
             if name.startswith("lag 0") and name not in rest and len(runs) ==
             max(map(len, all_runs.values()))]
@@ -320,9 +319,9 @@ def main():
                         default=SOURCE / "build" / "bin")
     parser.add_argument("--runs", type=pathlib.Path,
                         default=pathlib.Path("runs/quality_study"),
-                        help="where runs are kept until all are judged")
+                        help="folder of the runs until all are evaluated")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(),
-                        help="runs at a time")
+                        help="number of parallel runs")
     args = parser.parse_args()
     {"train": train, "speed": speed, "report": report}[args.part](args)
 

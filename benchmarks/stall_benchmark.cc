@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A trainer that only takes time: how long it waits for real images, and what
-// reading them takes of memory and processors, with the controller's choice or
-// with one that is held. stalls.py runs it behind an emulated link.
+// Measures how long a simulated trainer waits for real images, and the memory
+// and CPU time of reading them, with the controller or with a fixed setting.
+// stalls.py runs it behind an emulated link.
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -39,12 +39,12 @@ constexpr absl::Duration kLongestWait = absl::Minutes(5);
 
 struct StallOptions {
   std::string source;
-  int64_t size = 64;  // of images, in pixels
+  int64_t size = 64;  // height and width of images in pixels
   int64_t batch = 64;
-  double batch_seconds = 0.05;  // that the trainer computes
+  double batch_seconds = 0.05;  // compute time per batch
   double seconds = 60;
-  double warm_up = 5;  // seconds that do not count
-  int workers = 1;     // threads that decode, at most
+  double warm_up = 5;  // seconds before the measurement
+  int workers = 1;     // largest number of decoding threads
   int64_t memory_bytes = int64_t{512} << 20;
   std::string hold;  // FETCHES,WORKERS,AHEAD; empty: the controller decides
   double pause = 0;  // seconds for which the trainer stops in the middle
@@ -64,8 +64,8 @@ std::optional<PipelineSetting> ParseHeld(const std::string& text) {
   return held;
 }
 
-// Memory of this process that lies in RAM, without files: pages of programs
-// that are used for the first time do not belong to the images.
+// Returns the resident bytes of this process without mapped files, because
+// program pages are not part of the memory for images.
 int64_t ResidentBytes() {
   int64_t pages = 0;
   int64_t resident = 0;
@@ -84,7 +84,7 @@ double CpuSeconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-// Looks at the process twenty times a second, in a thread of its own.
+// Samples the resident memory twenty times a second in its own thread.
 class MemoryWatch {
  public:
   MemoryWatch() : thread_("memory", [this] { Run(); }) {}
@@ -96,7 +96,7 @@ class MemoryWatch {
     stop_ = true;
     thread_.Join();
   }
-  // After Stop().
+  // Statistics of the samples. Call Stop() first.
   int64_t most() const { return most_; }
   int64_t mean() const { return looks_ > 0 ? sum_ / looks_ : 0; }
 
@@ -118,7 +118,8 @@ class MemoryWatch {
   Thread thread_;
 };
 
-// Nothing is left to do in the second half of a pause.
+// Pauses the trainer. Returns the activity in the second half of the pause, by
+// which time reading should have stopped.
 nlohmann::json Pause(double seconds) {
   absl::SleepFor(absl::Seconds(seconds / 2));
   const double cpu = CpuSeconds();
@@ -131,8 +132,8 @@ nlohmann::json Pause(double seconds) {
 
 struct Taken {
   double seconds = 0;  // without the warm-up and the pause
-  double waited = 0;   // until a batch was in the trainer's hands
-  double stalled = 0;  // the part of that in which it was not ready
+  double waited = 0;   // waiting for batches
+  double stalled = 0;  // waiting for batches that were not ready
   double longest = 0;
   int64_t batches = 0;
   nlohmann::json pause = nullptr;
@@ -140,7 +141,7 @@ struct Taken {
 
 Taken Take(Prefetcher& prefetcher, const StallOptions& options) {
   Taken taken;
-  // Files are opened, and the first batch takes as long as it takes.
+  // The first batch is not measured, because it also opens the files.
   GANDEM_CHECK_OK(prefetcher.Next(MonotonicNow() + kLongestWait).status());
   const absl::Time counts_from = absl::Now() + absl::Seconds(options.warm_up);
   absl::Time end = counts_from + absl::Seconds(options.seconds);
@@ -158,7 +159,7 @@ Taken Take(Prefetcher& prefetcher, const StallOptions& options) {
     // A wait that began in the warm-up counts only from the end of the warm-up.
     const double waited =
         absl::ToDoubleSeconds(absl::Now() - std::max(asked, counts_from));
-    // The trainer computes elsewhere: on an accelerator.
+    // Simulates computation on an accelerator, which takes no CPU time.
     absl::SleepFor(absl::Seconds(options.batch_seconds));
     const FeedStats stats = prefetcher.TakeStats();
     if (waited < 0) continue;
@@ -187,7 +188,7 @@ nlohmann::json Measure(const StallOptions& options) {
       *std::move(dataset),
       {.seed = 1,
        .batch_size = options.batch,
-       .memory_bytes = options.memory_bytes / 2,  // the rest is of blocks
+       .memory_bytes = options.memory_bytes / 2,  // the rest: blocks
        .max_workers = options.workers,
        .held = ParseHeld(options.hold)});
   GANDEM_CHECK_OK(prefetcher.status());
@@ -223,40 +224,41 @@ int main(int argc, char** argv) {
   CLI::App app("How long a trainer waits for real images");
   gandem::StallOptions options;
   std::string json;
-  app.add_option("--source", options.source, "what data.source may be")
+  app.add_option("--source", options.source, "Source of images (data.source)")
       ->required();
-  app.add_option("--size", options.size, "of images, in pixels")
+  app.add_option("--size", options.size, "Side of an image in pixels")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  app.add_option("--batch", options.batch, "images of a batch")
+  app.add_option("--batch", options.batch, "Images per batch")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   app.add_option("--batch_seconds", options.batch_seconds,
-                 "that the trainer computes on a batch")
+                 "Seconds of computation per batch")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
-  app.add_option("--seconds", options.seconds, "of the measurement")
+  app.add_option("--seconds", options.seconds, "Seconds of the measurement")
       ->check(CLI::Range(0.01, 86400.0))
       ->capture_default_str();
-  app.add_option("--warm_up", options.warm_up, "seconds that do not count")
+  app.add_option("--warm_up", options.warm_up, "Seconds before the measurement")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
-  app.add_option("--workers", options.workers, "threads that decode, at most")
+  app.add_option("--workers", options.workers, "Maximum of decoding threads")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  app.add_option("--memory_bytes", options.memory_bytes, "data.memory_bytes")
+  app.add_option("--memory_bytes", options.memory_bytes,
+                 "Memory limit of the pipeline in bytes")
       ->check(CLI::Range(int64_t{1} << 20, int64_t{1} << 40))
       ->capture_default_str();
   app.add_option("--hold", options.hold,
-                 "FETCHES,WORKERS,AHEAD in place of the controller's choice")
+                 "Fixed setting FETCHES,WORKERS,AHEAD [the controller decides]")
       ->check([](const std::string& text) {
         return gandem::ParseHeld(text).has_value() ? "" : "three numbers >= 1";
       });
   app.add_option("--pause", options.pause,
-                 "seconds for which the trainer stops in the middle")
+                 "Seconds for which the trainer stops in the middle")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
-  app.add_option("--json", json, "file for the result");
+  app.add_option("--json", json, "JSON file for the result");
   CLI11_PARSE(app, argc, argv);
   const nlohmann::json result = gandem::Measure(options);
   std::printf("%s\n", result.dump().c_str());

@@ -1,28 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How long a trainer waits for images behind a bad link, by the controller's
-choice and by settings that never change, and what memory it takes.
+"""Measures how long a trainer waits for images over a bad link.
 
     benchmarks/stalls.py --source photos/ [--emulator wanlink] [--s3]
 
-packs the images into tar shards, serves them in one network namespace and reads
-them in another (stall_benchmark), joined by a link of 100 Mbit/s and 20 ms +-
-15 ms:
+Packs the images into tar shards, serves them in one network namespace and reads
+them in another (stall_benchmark) over an emulated link of 100 Mbit/s and 20 ms
++- 15 ms, in four cases:
 
-    jitter   that link
-    outages  cut off for 2 s every 30 s
-    drops    a tenth of its rate for 10 s of every 60 s
-    pause    the trainer stops for --pause seconds: reading has to end
+    jitter   the link without further faults
+    outages  no connection for 2 s every 30 s
+    drops    a tenth of the rate for 10 s every 60 s
+    pause    the trainer stops for --pause seconds, and reading must stop
 
-in turns: the controller first, then static settings with as much memory as it
-took on average, which is the fair comparison. Prints a table and the ratios
-that should hold: a stall of a quarter of the best static setting's at most, and
-memory of 1.1 times data.memory_bytes at most. Needs root. --s3 serves the
-shards as S3 does, with signatures.
+Each case runs with the controller, then with static settings whose memory equals
+the controller's mean memory. Prints a table and compares the results with limits:
+the controller stalls at most a quarter as long as the best static setting, and
+uses at most 1.1 times data.memory_bytes. Needs root. --s3 serves the shards with
+the protocol of S3, including signatures.
 
-The delay is the kernel's netem; where the kernel has none, PROGRAM joins the
-namespaces: PROGRAM NS_A ADDRESS_A/LEN NS_B ADDRESS_B/LEN DELAY_MS JITTER_MS
-LOSS_PERCENT RATE_MBIT QUEUE_KB, which prints "ready" and ends on SIGTERM.
+Where the kernel has no netem, pass --emulator PROGRAM (see benchmarks/links.py).
 """
 import argparse
 import hashlib
@@ -42,7 +39,7 @@ sys.path.insert(0, str(ROOT / "tests" / "integration"))
 import file_server  # noqa: E402
 
 ADDRESS, CLIENT, PORT = "10.83.0.2", "10.83.0.1", 8080
-# delay ms, jitter ms, loss %, Mbit/s, queue KB
+# Delay and jitter in ms, loss in %, Mbit/s, queue in KB.
 LINK = (20, 15, 0, 100, 1024)
 CASES = ("jitter", "outages", "drops", "pause")
 FETCHES = (4, 16, 64)
@@ -53,7 +50,7 @@ def run(*command):
 
 
 class Link:
-    """Two network namespaces, joined by LINK."""
+    """Two network namespaces, connected by a link with the properties LINK."""
 
     def __init__(self, emulator):
         name = f"st{os.getpid()}"
@@ -64,7 +61,7 @@ class Link:
             run("ip", "-n", namespace, "link", "set", "lo", "up")
         delay, jitter, loss, rate, queue = LINK
         if emulator:
-            # Offload is off, so that a lost packet is one packet.
+            # MTU_ONLY turns offload off, so that each loss is one packet.
             self.start([emulator, self.client, CLIENT + "/24", self.server,
                         ADDRESS + "/24", delay, jitter, loss, rate, queue],
                        env={**os.environ, "WAN_DEV": "wan0", "MTU_ONLY": "1"})
@@ -100,7 +97,7 @@ class Link:
 
 
 class Handler(file_server.Handler):
-    """File server that does not hash the shard for each request."""
+    """A file server that hashes each shard only once."""
 
     def file(self, name):
         body = self.server.files.get(name)
@@ -130,7 +127,7 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
         self.lock, self.stopped = threading.Lock(), threading.Event()
 
     def handle_error(self, request, client_address):
-        pass  # connections that a cut link has ended
+        pass  # the emulated link ends connections
 
 
 def serve(folder):
@@ -140,8 +137,8 @@ def serve(folder):
 
 
 def disturb(case, link, stop, warm_up):
-    """Until `stop` is set, from the end of the warm-up on: before it nobody has
-    read ahead. Leaves the link whole."""
+    """Disturbs the link from the end of the warm-up until `stop` is set, and then
+    restores it."""
     def wait(seconds):
         return stop.wait(seconds)
 
@@ -204,7 +201,7 @@ def show(result):
 
 
 def verdicts(options, case, found):
-    """Name -> (value, limit, whether it holds)."""
+    """Returns name -> value, limit and whether the limit holds."""
     ours = found["controller"]
     out = {"memory over data.memory_bytes": (
         ours["most_memory_bytes"] / options.memory_bytes, 1.1)}
@@ -214,8 +211,8 @@ def verdicts(options, case, found):
             pause["cpu_seconds"] / pause["seconds"], 0.02)
         out["MB read in the pause"] = (pause["remote_bytes"] / 1e6, 0.1)
     elif found["static"]:
-        # Taking a batch that is there is no stall, and a stall of a second is
-        # none to speak of.
+        # The time for taking a ready batch is no stall. A best stall of less than a
+        # second counts as a second, so that tiny stalls make no large ratio.
         best = min(r["stalled_seconds"] for r in found["static"])
         out["stall over that of the best static setting"] = (
             ours["stalled_seconds"] / max(best, 1.0), 0.25)
@@ -229,8 +226,8 @@ def measure_case(options, case, link, url):
     show(ours)
     found = {"controller": ours, "static": []}
     if case != "pause":
-        # The static settings get as many samples as fit into the memory of the
-        # controller, and a batch.
+        # The static settings may read as many samples ahead as fit into the mean
+        # memory of the controller, but at least a batch.
         sample = 4 * 3 * options.size ** 2
         ahead = max(options.batch, ours["mean_memory_bytes"] // sample)
         for fetches in FETCHES:
@@ -245,7 +242,7 @@ def measure_case(options, case, link, url):
 
 
 def shards_of(options, folder):
-    """Packs the images; the URL of the shards."""
+    """Packs the images and returns the URL of the shards."""
     subprocess.run([str(options.bin / "gandem"), "dataset", "pack",
                     str(options.source), "-o", str(folder),
                     "--shard_bytes", str(options.shard_bytes)],
@@ -267,17 +264,20 @@ def main():
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--source", type=pathlib.Path,
-                        help="images (make_jpegs.py makes some)")
+                        help="folder of images (make_jpegs.py makes some)")
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bin")
-    parser.add_argument("--emulator")
-    parser.add_argument("--s3", action="store_true")
+    parser.add_argument("--emulator", metavar="PROGRAM",
+                        help="link emulator in place of netem")
+    parser.add_argument("--s3", action="store_true",
+                        help="serve the shards with the protocol of S3")
     parser.add_argument("--cases", default=",".join(CASES))
     parser.add_argument("--seconds", type=float, default=120)
-    # The first images are of anywhere in a window, so all of it has to come
-    # before they are there.
+    # The first images come from anywhere in the shuffle window, so the trainer
+    # waits until the whole window is read.
     parser.add_argument("--warm_up", type=float, default=30)
     parser.add_argument("--pause", type=float, default=60)
-    parser.add_argument("--size", type=int, default=64, help="pixels")
+    parser.add_argument("--size", type=int, default=64,
+                        help="height and width of images in pixels")
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--batch_seconds", type=float, default=0.3)
     parser.add_argument("--workers", type=int, default=1)

@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Images/s of synchronous and decoupled training, in one run.
+"""Compares images/s of synchronous and decoupled training, also with PyTorch.
 
     benchmarks/throughput.py --bin build/bin --python VENV/bin/python
 
-Interleaves all trainers (A B C A B C ...), so that a machine whose speed drifts
-slows all of them; prints the median and the spread of each over the
-repetitions, ratios of medians, where a round's time goes, and a JSON file.
-VENV has torch==2.11.0 and numpy; without --python the PyTorch rows are left
-out.
+The runs of all trainers alternate (A B C A B C ...), so that a change of the
+machine's speed affects all of them. Prints the median and range of images/s,
+ratios of medians and waiting shares, and writes a JSON file. VENV needs
+torch==2.11.0 and numpy. Without --python, PyTorch is not measured.
 
-With --device cuda:0 all networks are on that GPU, those of two processes, too.
-Sums in no fixed order are allowed to all but one row, as PyTorch has them.
+With --device cuda:0, all networks of all processes are on that GPU. All but one
+row allow nondeterministic sums, as PyTorch does by default.
 """
 
 import argparse
@@ -26,7 +25,7 @@ import tempfile
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 BATCH = 64
 
-# `network`: arguments of pytorch_gan.py. `sets`: settings of the recipe.
+# `network`: arguments of pytorch_gan.py. `sets`: values of --set for the recipe.
 RECIPES = {
     "dcgan_64": {"rounds": 30, "sets": [],
                  "network": {"network": "dcgan", "size": 64, "width": 64,
@@ -40,8 +39,7 @@ RECIPES = {
                             "network": {"network": "sndcgan", "size": 32,
                                         "width": 64, "noise_dim": 128,
                                         "loss": "HINGE"}},
-    # The discriminator has no batch norm. A round has one step of each network,
-    # and the networks are narrow enough for two cores.
+    # Reduced for two cores: one step of each network per round, narrow networks.
     "sngan_64": {"rounds": 20,
                  "sets": ["schedule.discriminator_steps_per_round=1",
                           "generator.batch_size=64",
@@ -50,7 +48,7 @@ RECIPES = {
                  "network": {"network": "sngan", "size": 64, "width": 16,
                              "noise_dim": 128, "loss": "HINGE"}},
 }
-# Replacements on a GPU, where there is room for the whole width.
+# Replacements on a GPU: the full width.
 ON_GPU = {
     "sngan_64": {"sets": ["schedule.discriminator_steps_per_round=1",
                           "generator.batch_size=64"],
@@ -68,8 +66,7 @@ def sets(lag, source="REUSED", feedback="SNAPSHOT", micro=0, threads=1):
             f"generator.threads={threads}", f"discriminator.threads={threads}"]
 
 
-# Name -> (colocated, sets). Two cores: two threads together, one each, or two each
-# that share them.
+# Name -> (colocated, values of --set), for two cores.
 GANDEM = {
     "colocated L0 FRESH": (True, sets(0, source="FRESH", threads=2)),
     "colocated L0 REUSED": (True, sets(0, threads=2)),
@@ -96,7 +93,7 @@ PYTORCH = {
     "PyTorch REUSED, compiled": ["--channels_last", "--compile"],
     "PyTorch fused, channels_last": ["--fused", "--channels_last"],
 }
-# Replacements on a GPU.
+# Replacements of GANDEM and PYTORCH on a GPU.
 GANDEM_ON_GPU = {
     "colocated L0 REUSED": (True, sets(0)),
     "colocated L1 FUSED": (True, sets(1, feedback="FUSED")),
@@ -124,7 +121,7 @@ def of_both_roles(*fields):
             for field in fields]
 
 
-# --fast: whatever is fastest here; on a GPU what was fastest for PyTorch, too.
+# For --fast. On a GPU, the settings with which PyTorch is fastest.
 FAST = of_both_roles("precision=AUTO", "layout=AUTO")
 FAST_ON_GPU = of_both_roles("precision=TF32", "layout=CHANNELS_LAST")
 WAITS = ["wait_images_seconds", "wait_feedback_seconds", "wait_data_seconds",
@@ -132,7 +129,7 @@ WAITS = ["wait_images_seconds", "wait_feedback_seconds", "wait_data_seconds",
 
 
 def train_command(binaries, recipe, run_dir, assignments, flags=()):
-    """A run that writes neither checkpoints nor samples."""
+    """Returns the command of a run without checkpoints and samples."""
     command = [binaries / "gandem", "train",
                SOURCE / "recipes" / f"{recipe}.textproto", "--run_dir", run_dir,
                *flags]
@@ -148,7 +145,6 @@ def records_of(run_dir):
 
 
 def children(pid):
-    """Child processes that a process has now."""
     try:
         text = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text()
     except OSError:
@@ -157,7 +153,7 @@ def children(pid):
 
 
 def arguments(description, json_path, repetitions=0):
-    """Arguments that all scripts that measure runs take."""
+    """Returns a parser with the options that several benchmarks share."""
     parser = argparse.ArgumentParser(
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -170,7 +166,7 @@ def arguments(description, json_path, repetitions=0):
 
 
 def train(binaries, recipe, rounds, colocated, assignments, flags=()):
-    """The records of metrics.jsonl of a run of `rounds` measured rounds."""
+    """Trains the warm-up and `rounds` rounds. Returns the metrics records."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="gandem-bench-"))
     try:
         subprocess.run(
@@ -189,7 +185,7 @@ def after_warm_up(records):
 
 
 def run_gandem(binaries, recipe, rounds, colocated, assignments, flags=()):
-    """Images/s after the warm-up, and the share of waiting by role."""
+    """Returns images/s after the warm-up, and the waiting shares by role."""
     records = train(binaries, recipe, rounds, colocated, assignments, flags)
     rounds_per_second, waits = speed_and_waits(records)
     return BATCH * rounds_per_second, waits
@@ -211,7 +207,6 @@ def speed_and_waits(records):
 
 
 def pytorch_gan(python, network, rounds, flags):
-    """Output of pytorch_gan.py."""
     command = [python, SOURCE / "benchmarks" / "pytorch_gan.py",
                "--batch", BATCH, "--rounds", rounds, "--warm_up", WARM_UP,
                "--threads", 2, *flags]
@@ -223,7 +218,7 @@ def pytorch_gan(python, network, rounds, flags):
 
 
 class Place:
-    """The place where runs are measured: on the CPU, or on a GPU."""
+    """The device of the runs, and the trainers to measure on it."""
 
     def __init__(self, device, fast):
         self.device, self.fast = device, fast
@@ -244,7 +239,7 @@ class Place:
                                  rounds, flags))
 
     def sets(self, name):
-        """Settings of a trainer with this name."""
+        """Returns values of --set for the trainer `name` on this device."""
         if self.device == "cpu":
             return FAST if self.fast else []
         return [*of_both_roles(f"device={self.device}",
@@ -302,17 +297,17 @@ def report(recipe, speeds, waits):
 
 def main():
     parser = arguments(__doc__, "throughput.json", 5)
-    parser.add_argument("--python", help="a Python that has torch")
+    parser.add_argument("--python", help="Python interpreter with torch")
     parser.add_argument("--recipe", choices=RECIPES, action="append",
                         help="default: all")
     parser.add_argument("--trainer", action="append",
-                        help="part of a name; default: all. What is compared "
-                        "with has to be among them")
+                        help="part of the names of trainers to run, among them "
+                        "`colocated L0 REUSED`; default: all")
     parser.add_argument("--rounds", type=int,
                         help="measured rounds; default: by recipe")
     parser.add_argument("--fast", action="store_true",
-                        help="precision and layout AUTO, PyTorch in bfloat16; "
-                        "on a GPU TF32")
+                        help="use precision and layout AUTO, and bfloat16 in "
+                        "PyTorch; on a GPU, TF32 in both")
     parser.add_argument("--device", default="cpu", help="cpu or cuda:N")
     args = parser.parse_args()
     place = Place(args.device, args.fast)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Every outside library, once. LibTorch has a target of our own, because its
-# TorchConfig.cmake demands a CUDA toolkit even for a CPU build.
+# All external libraries. LibTorch gets a target in GandemLibTorch.cmake, because
+# its TorchConfig.cmake requires a CUDA toolkit even for a CPU build.
 
 find_package(Threads REQUIRED)
 find_package(Protobuf REQUIRED)
@@ -18,11 +18,9 @@ find_package(CURL 7.85 REQUIRED)
 find_library(GANDEM_WEBP webp REQUIRED)
 find_library(GANDEM_ISAL isal REQUIRED)
 find_library(GANDEM_HWLOC hwloc REQUIRED)
-# TCMalloc replaces malloc in programs with workers. The Python module keeps
-# glibc's malloc, which is already in use when the module is loaded. TCMalloc is
-# as fast as glibc's malloc, its peak memory is up to a fifth lower, and the
-# peak is nearly the same in each run, so that it can be predicted
-# (docs/performance.md).
+# TCMalloc replaces malloc in programs with workers, but not in the Python module.
+# Its peak memory is up to a fifth lower than that of glibc's malloc and nearly
+# equal in all runs, hence predictable (docs/performance.md).
 find_library(GANDEM_TCMALLOC tcmalloc_minimal REQUIRED)
 if(GANDEM_BUILD_TESTS)
   find_package(GTest REQUIRED)
@@ -31,8 +29,7 @@ if(GANDEM_BUILD_BENCHMARKS)
   find_package(benchmark REQUIRED)
 endif()
 
-# The folder of scripts/bootstrap.sh's downloads, chosen as in scripts/lib.sh:
-# an empty variable counts as unset.
+# Folder of the downloads of scripts/bootstrap.sh, chosen as in scripts/lib.sh.
 if(NOT "$ENV{XDG_CACHE_HOME}" STREQUAL "")
   set(GANDEM_CACHE $ENV{XDG_CACHE_HOME}/gandem)
 else()

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# How the folders of extras/ add to the core, which includes and names none of
-# them.
-#   gandem_extra_list(LIBRARY HEADER TYPE FUNCTION)  for the core: HEADER
-#     declares std::vector<TYPE> FUNCTION(), and LIBRARY gets its definition.
-#   gandem_extra(FUNCTION ELEMENT LIBRARY)           for an extra: what its
-#     LIBRARY defines as TYPE ELEMENT() is an element of that list.
+# Registers the folders of extras/ with the core, which does not name them.
+#   gandem_extra_list(LIBRARY HEADER TYPE FUNCTION)  in the core: adds to LIBRARY
+#     the definition of std::vector<TYPE> FUNCTION(), declared in HEADER.
+#   gandem_extra(FUNCTION ELEMENT LIBRARY)           in an extra: adds the result
+#     of TYPE ELEMENT(), defined in LIBRARY, to the result of FUNCTION.
 #   gandem_write_extra_lists()                       after the last extra.
-# A list calls its elements by name, so no linker leaves out the object files of
-# an extra, and nothing runs before main().
+# FUNCTION calls its elements by name, so that linkers keep the object files of
+# extras, without static initializers.
 
 function(gandem_extra_list library header type function)
   set_property(GLOBAL APPEND PROPERTY GANDEM_EXTRA_LISTS ${function})
@@ -19,8 +18,7 @@ endfunction()
 function(gandem_extra function element library)
   set_property(GLOBAL APPEND PROPERTY ${function}_ELEMENTS ${element})
   get_property(core GLOBAL PROPERTY ${function}_LIBRARY)
-  # The two libraries refer to each other: CMake repeats both on the command
-  # line of linkers that need it.
+  # The libraries depend on each other, so CMake may list them twice.
   target_link_libraries(${core} PUBLIC ${library})
 endfunction()
 

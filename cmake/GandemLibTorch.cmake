@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # gandem::torch: LibTorch from the PyPI wheel (or any LibTorch 2.11).
 #
-# Only ATen, c10, torch and caffe2 are shown to our include path, through a
-# folder of links: the wheel also carries google/protobuf and fmt headers that
-# must not shadow Debian's.
+# The include path is a folder with links to ATen, c10, torch and caffe2 only. The
+# wheel also has headers of Protobuf and fmt, which must not shadow Debian's.
 
 if(NOT GANDEM_LIBTORCH)
-  # The link that scripts/bootstrap.sh leaves behind.
+  # A link made by scripts/bootstrap.sh.
   set(GANDEM_LIBTORCH ${GANDEM_CACHE}/libtorch)
 endif()
 if(NOT EXISTS ${GANDEM_LIBTORCH}/lib/libtorch_cpu.so)
@@ -15,8 +14,8 @@ if(NOT EXISTS ${GANDEM_LIBTORCH}/lib/libtorch_cpu.so)
 endif()
 file(REAL_PATH ${GANDEM_LIBTORCH} _torch)
 
-# The wheel always has libtorch_cuda.so; on a CPU host its own libraries are
-# missing, and a binary linked to it would not start.
+# libtorch_cuda.so of the wheel may lack its CUDA libraries. A program linked with
+# it would then not start.
 set(GANDEM_CUDA_FOUND FALSE)
 if(NOT GANDEM_CUDA STREQUAL "OFF")
   set(_why "")
@@ -30,7 +29,7 @@ if(NOT GANDEM_CUDA STREQUAL "OFF")
     set(_why "it has no libtorch_cuda.so")
   endif()
   if(NOT _why)
-    # The wheel's own CUDA headers, or else those of an installed toolkit.
+    # Takes the CUDA headers of the wheel, otherwise those of a toolkit.
     find_path(GANDEM_CUDA_INCLUDE cuda_runtime_api.h
               PATHS ${_torch}/../nvidia/cu13/include NO_DEFAULT_PATH NO_CACHE)
     if(NOT GANDEM_CUDA_INCLUDE)
@@ -61,7 +60,7 @@ endforeach()
 
 add_library(gandem_torch INTERFACE)
 add_library(gandem::torch ALIAS gandem_torch)
-# For GandemInstall.cmake: the same folder of links, below the prefix.
+# For GandemInstall.cmake, which makes these links below the prefix.
 set(GANDEM_TORCH_FOLDER ${_torch})
 set(GANDEM_TORCH_LINKS lib/gandem/torch_include)
 target_include_directories(gandem_torch SYSTEM INTERFACE
@@ -76,8 +75,8 @@ target_link_options(gandem_torch INTERFACE
   -Wl,-rpath,${_torch}/lib -Wl,--allow-shlib-undefined)
 
 if(GANDEM_CUDA_FOUND)
-  # CUDA kernels register themselves when libtorch_cuda.so is loaded; nothing
-  # refers to it by name, so a linker would be free to leave it out.
+  # Keeps libtorch_cuda.so, which no program refers to by name. Loading it registers
+  # the CUDA kernels.
   set(CMAKE_CXX_LINK_LIBRARY_USING_NO_AS_NEEDED_SUPPORTED TRUE)
   set(CMAKE_CXX_LINK_LIBRARY_USING_NO_AS_NEEDED
       "LINKER:--push-state,--no-as-needed" "<LINK_ITEM>" "LINKER:--pop-state")
@@ -89,7 +88,7 @@ if(GANDEM_CUDA_FOUND)
   target_compile_definitions(gandem_torch INTERFACE GANDEM_CUDA=1)
 endif()
 
-# One precompiled models/torch.h for all Torch folders.
+# The precompiled models/torch.h of all Torch folders.
 file(WRITE ${CMAKE_BINARY_DIR}/torch_pch.cc "// Holds the precompiled models/torch.h.\n")
 add_library(gandem_torch_pch OBJECT ${CMAKE_BINARY_DIR}/torch_pch.cc)
 target_link_libraries(gandem_torch_pch PRIVATE gandem_torch gandem_flags)

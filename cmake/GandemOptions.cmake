@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Build options and the flags that every target of ours gets.
+# Build options, and flags of all targets.
 
 option(GANDEM_BUILD_TESTS "Build the tests" ON)
 option(GANDEM_BUILD_BENCHMARKS "Build the benchmarks" ON)
@@ -14,8 +14,7 @@ set_property(CACHE GANDEM_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(GANDEM_SANITIZE "" CACHE STRING
     "Sanitizers for our own code, as in -fsanitize= (Torch-free folders only)")
 option(GANDEM_FUZZ "Build the fuzz targets (clang only)" OFF)
-# The tests replay each corpus and search briefly. scripts/fuzz.sh searches for
-# hours.
+# Tests replay the corpus and search briefly; scripts/fuzz.sh searches for hours.
 set(GANDEM_FUZZ_SECONDS 3 CACHE STRING
     "Seconds for which ctest runs each fuzz target")
 set(GANDEM_TEST_PYTHON "" CACHE FILEPATH
@@ -31,8 +30,8 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
 
-# Python loads a shared library of all worker code (GANDEM_PYTHON_WORKER). With
-# position-independent code, that library needs no second build.
+# Also for the shared library of GANDEM_PYTHON_WORKER, which then needs no second
+# compilation.
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
@@ -54,12 +53,11 @@ add_library(gandem_flags INTERFACE)
 target_compile_options(gandem_flags INTERFACE
   -fno-semantic-interposition
   -Wall -Wextra -Werror -Werror=unused-result
-  -pthread  # everywhere: a precompiled header is bound to _REENTRANT
+  -pthread  # all users of a precompiled header need it
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety -Wthread-safety-beta>)
 target_include_directories(gandem_flags INTERFACE
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}>)
 if(GANDEM_SANITIZE)
-  # The flags are for the whole build, including generated code.
   add_compile_options(-fsanitize=${GANDEM_SANITIZE} -fno-omit-frame-pointer
                       -fno-sanitize-recover=all -g1)
   add_link_options(-fsanitize=${GANDEM_SANITIZE})

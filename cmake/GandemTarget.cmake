@@ -3,19 +3,19 @@
 # gandem_binary(NAME SOURCES main.cc ... DEPS x ... [TORCH])
 # gandem_tests(NAME SOURCES a_test.cc b_test.cc helper.cc ... DEPS x ... [TORCH]
 #              [THREADS a_test ...] [PLAIN b_test ...] [GPU ...] [LONG ...])
-#   One program. Each *_test.cc in it is a test of its own, here a_test and b_test.
-#   THREADS: the tests of code with threads. They make up the one program of a
-#   build for ThreadSanitizer, which must see every lock: nothing with gRPC.
-#   PLAIN: not with sanitizers, because it takes minutes or disturbs them.
-#   GPU: may skip where there is none. LONG: not in CI.
+#   One program, with a ctest for each *_test.cc: here a_test and b_test.
+#   THREADS: the only tests of a build for ThreadSanitizer. Without gRPC, whose
+#   locks ThreadSanitizer does not see.
+#   PLAIN: not run with sanitizers, because they take too long or interfere.
+#   GPU: skipped without a GPU. LONG: not run in CI.
 # gandem_test_helper(NAME SOURCES a.cc ... DEPS x ...)
-# gandem_integration_test(a_test [THOROUGH]): a_test.py, which starts real processes.
-#   THOROUGH: `scripts/test.sh --all` and CI run it, `scripts/test.sh` does not.
+# gandem_integration_test(a_test [THOROUGH]): a_test.py, which starts processes.
+#   THOROUGH: run by `scripts/test.sh --all` and CI, not by `scripts/test.sh`.
 # gandem_fuzz_target(NAME SOURCES a_fuzzer.cc ... DEPS x ... [CORPUS folder])
-# TORCH: the target sees LibTorch and shares its precompiled header.
-# In extras/ these functions add the label `extra` to each test.
+# TORCH: the target links LibTorch and uses its precompiled header.
+# Tests in extras/ get the label `extra`.
 
-# All binaries together: what a user runs, without tests and benchmarks.
+# All programs for users, without tests and benchmarks.
 add_custom_target(gandem_programs)
 add_custom_target(gandem_tests ALL)
 
@@ -26,17 +26,17 @@ function(_gandem_flags target torch)
     target_precompile_headers(${target} REUSE_FROM gandem_torch_pch)
     get_target_property(type ${target} TYPE)
     if(type STREQUAL EXECUTABLE)
-      # CMake would pass -fPIE, and the header is bound to -fPIC.
+      # The precompiled header requires -fPIC, instead of the -fPIE of CMake.
       set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
       target_compile_options(${target} PRIVATE -fPIC)
     endif()
   endif()
 endfunction()
 
-# Most of a compiler's time goes into headers, and LibTorch's take 7 s however
-# small the file is: with GANDEM_UNITY the sources of a target are compiled some
-# at a time. Includes are written from the root, so that ccache finds them in any
-# checkout. Every source stays one that compiles alone (GANDEM_UNITY=OFF).
+# With GANDEM_UNITY, combines sources into batches, since headers take most of the
+# compile time (7 s per file for LibTorch's). Include paths start at the root, so
+# that ccache works in any checkout. Sources must also compile alone
+# (GANDEM_UNITY=OFF).
 function(_gandem_unity result name)
   set(sources ${ARGN})
   list(LENGTH sources count)
@@ -44,7 +44,6 @@ function(_gandem_unity result name)
     set(${result} ${sources} PARENT_SCOPE)
     return()
   endif()
-  # The batches have as equal sizes as possible.
   math(EXPR batches "(${count} + ${GANDEM_UNITY_FILES} - 1) / ${GANDEM_UNITY_FILES}")
   math(EXPR size "(${count} + ${batches} - 1) / ${batches}")
   math(EXPR last "${count} - 1")
@@ -69,8 +68,8 @@ function(_gandem_unity result name)
   set(${result} ${units} PARENT_SCOPE)
 endfunction()
 
-# Used for libraries and binaries. Sources that are generated or have flags of
-# their own are compiled alone.
+# Sets `result` to the sources to compile. Sources that are generated or have their
+# own flags are not combined.
 function(_gandem_sources result name)
   set(alone)
   set(together)
@@ -87,8 +86,7 @@ function(_gandem_sources result name)
   set(${result} ${units} ${alone} PARENT_SCOPE)
 endfunction()
 
-# Whether this folder is part of the product, that is, neither tests nor
-# benchmarks.
+# Sets `result` to whether this folder contains neither tests nor benchmarks.
 function(_gandem_is_ours result)
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR
              BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
@@ -98,7 +96,7 @@ function(_gandem_is_ours result)
   endif()
 endfunction()
 
-# `labels` of a test of this folder, and `extra` in extras/.
+# Sets `result` to the given labels, and `extra` in extras/.
 function(_gandem_labels result)
   set(extras ${PROJECT_SOURCE_DIR}/extras)
   cmake_path(IS_PREFIX extras ${CMAKE_CURRENT_SOURCE_DIR} extra)
@@ -109,10 +107,10 @@ function(_gandem_labels result)
   set(${result} "${labels}" PARENT_SCOPE)
 endfunction()
 
-# Code that waits for people, files and messages gains nothing from -O3, with
-# which the compiler takes a third longer.
+# Sets -O1, which saves a third of the compile time, for code that mainly waits for
+# people, files and messages.
 function(gandem_control_flags target)
-  # At -O1 g++ 12 sees variables of Abseil's templates as not initialized.
+  # At -O1, g++ 12 gives false warnings about variables in Abseil's templates.
   target_compile_options(${target} PRIVATE
     -O1 $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endfunction()
@@ -158,8 +156,7 @@ function(gandem_library name)
   endif()
   _gandem_flags(${name} "${arg_TORCH}")
   if(GANDEM_FUZZ)
-    # The fuzzer needs this coverage code. Tests are built without it, because
-    # it doubles the compile time.
+    # Coverage code for the fuzzer. It doubles the compile time, so tests lack it.
     target_compile_options(${name} PRIVATE -fsanitize=fuzzer-no-link)
   endif()
   _gandem_is_ours(ours)
@@ -185,11 +182,11 @@ function(gandem_binary name)
   endif()
 endfunction()
 
-# Flags of all test code. They favor compile time over the speed of tests.
+# Sets flags for test code, for a short compile time.
 function(_gandem_test_flags target torch)
   _gandem_flags(${target} "${torch}")
   if(torch)
-    # The precompiled header does not fit code without any optimization.
+    # The precompiled header requires optimization.
     target_compile_options(${target} PRIVATE -O1)
   else()
     target_compile_options(${target} PRIVATE -O0)
@@ -201,10 +198,10 @@ function(_gandem_test_flags target torch)
 endfunction()
 
 # Adds the ctest `name`, which runs the tests of `source` in `program`. The rule
-# known_tests of tests/repository/rules.py reads the list of sources.
+# known_tests of tests/repository/rules.py reads GANDEM_TEST_SOURCES.
 function(_gandem_add_test name program source labels)
   add_test(NAME ${name} COMMAND ${program} --tests_of=${source})
-  set(timeout 600)  # ends what hangs, also on a busy machine
+  set(timeout 600)  # seconds; ends hanging tests, even on a busy machine
   if("long" IN_LIST labels)
     set(timeout 1800)
   endif()
@@ -271,7 +268,7 @@ function(gandem_tests name)
       endif()
     endforeach()
     if(test MATCHES "_test$")
-      if(TEST ${test})  # a contract that two programs hold
+      if(TEST ${test})  # two programs may contain one source
         string(APPEND test "_of_${name}")
       endif()
       _gandem_add_test(${test} ${program} ${source} "${labels}")
@@ -279,8 +276,8 @@ function(gandem_tests name)
   endforeach()
 endfunction()
 
-# A program that tests start; it lies beside them. Those with gRPC are not for
-# ThreadSanitizer.
+# Adds a program that tests start, in the folder of the tests. A build for
+# ThreadSanitizer has none with gRPC.
 function(gandem_test_helper name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
   gandem_binary(${name} SOURCES ${arg_SOURCES} DEPS ${arg_DEPS})
@@ -291,7 +288,7 @@ function(gandem_test_helper name)
   endif()
 endfunction()
 
-# After all gandem_tests(): the program thread_tests of a build for ThreadSanitizer.
+# Adds the program of a build for ThreadSanitizer. Call it after all gandem_tests().
 function(gandem_thread_tests)
   get_property(parts GLOBAL PROPERTY GANDEM_THREAD_TESTS)
   add_executable(thread_tests)
@@ -301,8 +298,8 @@ function(gandem_thread_tests)
   add_dependencies(gandem_tests thread_tests)
 endfunction()
 
-# A test in Python's unittest (standard library only). The limit ends what hangs:
-# the slowest takes five minutes, on a busy machine.
+# Adds a test with Python's unittest (standard library only). The time limit is for
+# hanging tests; the slowest test takes five minutes on a busy machine.
 function(gandem_integration_test file)
   cmake_parse_arguments(PARSE_ARGV 1 arg "THOROUGH" "" "")
   find_program(GANDEM_PYTHON NAMES python3 REQUIRED)
@@ -312,7 +309,7 @@ function(gandem_integration_test file)
     list(APPEND labels thorough)
   endif()
   _gandem_labels(labels ${labels})
-  # A C++ test may have the same name.
+  # The prefix avoids name conflicts with C++ tests.
   add_test(NAME integration_${name}
     COMMAND ${GANDEM_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/${file}.py -v)
   set_tests_properties(integration_${name} PROPERTIES
@@ -320,10 +317,9 @@ function(gandem_integration_test file)
     ENVIRONMENT "GANDEM_SOURCE_DIR=${CMAKE_SOURCE_DIR};GANDEM_BIN_DIR=${CMAKE_BINARY_DIR}/bin;PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_SOURCE_DIR}/tests/integration")
 endfunction()
 
-# A libFuzzer program and a ctest that runs it for GANDEM_FUZZ_SECONDS. Only in
-# a clang build with a sanitizer (scripts/check_sanitizers.sh makes one). The
-# test makes the same draws each time, so that a change passes or fails by what
-# it does; scripts/fuzz.sh searches with new ones.
+# Adds a libFuzzer program and a ctest that runs it for GANDEM_FUZZ_SECONDS, in a
+# clang build with a sanitizer (scripts/check_sanitizers.sh). The test has a fixed
+# seed, so that its result is reproducible; scripts/fuzz.sh uses random seeds.
 function(gandem_fuzz_target name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "CORPUS" "SOURCES;DEPS")
   if(NOT GANDEM_FUZZ)
@@ -335,7 +331,7 @@ function(gandem_fuzz_target name)
   target_link_libraries(${name} PRIVATE ${arg_DEPS})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   _gandem_flags(${name} FALSE)
-  # New inputs go to the first folder; the committed seeds are only read.
+  # libFuzzer writes new inputs to the first folder and only reads the others.
   set(found ${CMAKE_BINARY_DIR}/fuzz/${name})
   file(MAKE_DIRECTORY ${found})
   set(seeds)

@@ -26,7 +26,7 @@ void AddLine(absl::string_view line, const TemplateValues& values,
              std::string& filled) {
   const std::vector<absl::string_view> parts = absl::StrSplit(line, kMark);
   for (size_t i = 0; i < parts.size(); ++i) {
-    // Every second part stands between two marks.
+    // Every second part is a name between two marks.
     absl::StrAppend(&filled, i % 2 == 0 ? parts[i] : ValueOf(parts[i], values));
   }
   filled += '\n';
@@ -49,7 +49,7 @@ std::string FillIn(std::span<const unsigned char> text,
                          text.size());
   absl::ConsumeSuffix(&rest, "\n");
   std::string filled;
-  std::vector<bool> shown = {true};  // inside each #@if
+  std::vector<bool> shown = {true};  // one per open #@if
   for (const absl::string_view line : absl::StrSplit(rest, '\n')) {
     absl::string_view word = absl::StripLeadingAsciiWhitespace(line);
     const absl::string_view indent = line.substr(0, line.size() - word.size());

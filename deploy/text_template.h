@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fills in the texts of this folder that the build embeds
-// (cmake/GandemEmbed.cmake): shell scripts and YAML in files of their own,
-// which shellcheck, YAML parsers and editors read as they are.
+// Fills in the templates of this folder, which the build embeds
+// (cmake/GandemEmbed.cmake). A template is also valid shell code or YAML.
 //
 //   __name__          the value of `name`, within a line
-//   #@insert name     the lines of the value, as deep as this line
-//   #@if name         the lines up to #@end, unless it is empty
+//   #@insert name     the lines of the value, indented like this line
+//   #@if name         omits the lines up to #@end if the value is empty
 //   #@end
 //
-// Values are inserted as they are: the caller quotes them for the shell or for
-// YAML. What looks like a placeholder in a value stays.
+// Values are inserted unchanged, so the caller quotes them for the shell or
+// YAML. Placeholders in values are not replaced.
 //
-// Thread safety: pure functions. Errors: a name without a value, or a #@if
-// without its #@end, is a bug of ours, at which the process stops.
+// Thread safety: pure functions. Errors: none. A missing value or #@end is a
+// bug, which ends the process.
 #pragma once
 
 #include <map>

@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs missing dependencies on Debian 12: Debian packages (as root, or with
-# sudo), and LibTorch and Apache Arrow in the cache folder
-# (${XDG_CACHE_HOME:-$HOME/.cache}/gandem). Does not change the tree.
+# Installs missing dependencies on Debian 12: Debian packages (as root or with sudo),
+# and LibTorch and Apache Arrow in ${XDG_CACHE_HOME:-$HOME/.cache}/gandem.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -31,7 +30,7 @@ packages=(
   libssl-dev libwebp-dev nlohmann-json3-dev prometheus-cpp-dev zlib1g-dev
   dataset-fashion-mnist
 )
-# A test opens the page of gandem report in chromium (122 MB, 414 MB on disk).
+# chromium opens the page of gandem report in a test (122 MB, 414 MB on disk).
 test_packages=(
   chromium clang clang-format clang-tidy dpkg-dev fonts-dejavu-core
   libclang-rt-14-dev libbenchmark-dev iproute2 libgmock-dev libgtest-dev llvm
@@ -39,13 +38,12 @@ test_packages=(
   slurmctld slurmd
 )
 
-# Packages above that have a daemon. Tests start their own daemons; this script
-# keeps the system's daemons from starting, now and at boot.
+# Packages with daemons. This script disables the system's daemons, because tests
+# start their own.
 daemons=(munge prometheus slurmctld slurmd)
 
-# Requirements in the metadata of the wheel (torch $torch_version). Even
-# libtorch_cpu.so needs the CUDA runtime and CUPTI; only CUDA code needs the
-# rest.
+# Requirements of the wheel torch $torch_version. Even libtorch_cpu.so needs the CUDA
+# runtime and CUPTI; only CUDA code needs the rest.
 torch_cpu=("torch==$torch_version" nvidia-cuda-runtime==13.0.96
            nvidia-cuda-cupti==13.0.85)
 torch_cuda=("${torch_cpu[@]}" nvidia-cublas==13.1.0.3 nvidia-cufft==12.0.0.61
@@ -57,7 +55,7 @@ torch_cuda=("${torch_cpu[@]}" nvidia-cublas==13.1.0.3 nvidia-cufft==12.0.0.61
             nvidia-nvshmem-cu13==3.4.5)
 test_python=(tensorboard==2.21.0 safetensors==0.8.0 numpy==2.4.6 pyyaml==6.0.3)
 
-# Debian's own interpreter, for which the packages above are installed.
+# Debian's interpreter, which the packages above install.
 python=/usr/bin/python3
 pip_options=(--no-cache-dir --only-binary :all: --no-input --progress-bar off
              --disable-pip-version-check)
@@ -70,7 +68,7 @@ need_free_gb() {  # need_free_gb GB WHAT
         "room, or point XDG_CACHE_HOME at a larger disk"
 }
 
-# Explains the log of a failed download, then ends.
+# Prints the likely cause of a failed download and exits.
 die_of_download() {
   local network='temporary failure|could not resolve|failed to (fetch|establish)'
   network+='|connection (refused|reset|broken)|unreachable|max retries|timed out'
@@ -82,9 +80,9 @@ die_of_download() {
   die "$1 failed (see above): fix the cause, then run this again"
 }
 
-# Debian's packages call this program to ask whether they may start daemons.
+# Program that Debian's packages call before they start daemons.
 policy=/usr/sbin/policy-rc.d
-remove_policy=(:)  # a command once this script has created the file
+remove_policy=(:)  # command that removes the created file, if any
 
 install_packages() {  # install_packages PACKAGE...
   local missing=() new_daemons=() as_root=() package
@@ -131,11 +129,11 @@ install_packages() {  # install_packages PACKAGE...
   fi
 }
 
-# Whether the shared library $1 finds all libraries that it needs.
+# Returns whether the loader finds all libraries that the library $1 needs.
 loads() { ! ldd "$1" 2>&1 | grep 'not found'; }
 
-# Installs into a temporary folder and renames it once complete, so that an
-# interrupted download never counts as installed.
+# Installs into a temporary folder and then renames it, so that an interrupted
+# download does not count as installed.
 install_libtorch() {  # install_libtorch cpu|cuda GB REQUIREMENT...
   local kind=$1 gb=$2 target=$cache_dir/libtorch-$torch_version-$1
   local tmp=$cache_dir/tmp.libtorch library=libtorch_cpu.so

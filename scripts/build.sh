@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Configures and builds in $GANDEM_BUILD_DIR (default: build/).
-#   scripts/build.sh                everything, tests and benchmarks included
+#   scripts/build.sh                everything, with tests and benchmarks
 #   scripts/build.sh --tests        the programs and the tests
 #   scripts/build.sh --programs     the programs only (needs no test packages)
 #   scripts/build.sh --training     only gandem and its two training workers

@@ -48,10 +48,10 @@ command -v buildah >/dev/null ||
   die "there is no buildah: apt-get install buildah (or see" \
       "deploy/container/Containerfile, which docker and podman build, too)"
 
-# chroot isolation also works without runc and cgroups.
+# The chroot isolation needs neither runc nor cgroups.
 build=(buildah bud --isolation chroot)
 
-# Makes a Debian 12 from this machine's package sources.
+# Makes a base image of Debian 12 from this machine's package sources.
 make_base() {
   local tree
   command -v mmdebstrap >/dev/null ||
@@ -66,7 +66,7 @@ make_base() {
   base=localhost/debian:12
 }
 
-# The build context: the sources, or existing programs.
+# Writes the build context, with the sources or with existing programs.
 make_context() {
   local folder=$1
   mkdir -p "$folder/programs"

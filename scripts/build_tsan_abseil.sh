@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds Debian's Abseil with -fsanitize=thread in the cache folder. With the
-# packaged library, ThreadSanitizer does not see the effects of absl::Mutex and
-# reports races in correct programs. Needs the network, but not root.
+# Builds Debian's Abseil with -fsanitize=thread in the cache folder. With Debian's
+# binary package, ThreadSanitizer does not see locks of absl::Mutex and reports
+# false races. Needs the network, but not root.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# Fetches the packaged source from the system's mirror, with an apt
-# configuration of its own, because the system's may have no sources.
+# Fetches the source package from the system's mirror. Uses a separate apt
+# configuration, because that of the system may lack sources.
 fetch_source() {  # fetch_source DIR
   local dir=$1 mirror
   mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' \

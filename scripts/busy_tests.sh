@@ -14,7 +14,7 @@ if (($# > 1)) || [[ ! $runs =~ ^[1-9][0-9]*$ ]]; then
 fi
 log=$(mktemp /tmp/gandem-busy-tests.XXXXXX)
 
-# Repeats a compilation of a second or two.
+# Repeats a compilation of about two seconds.
 keep_compiling() {
   while printf '#include <regex>\nstd::wregex r(L"a|b");\n' |
     g++ -std=c++20 -O2 -x c++ -c -o /dev/null -; do :; done

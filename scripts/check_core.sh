@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the programs without extras/ in the folder DIR, and checks their
-# messages about missing extras: check_core.sh DIR
+# Builds the programs without extras/ in the folder DIR and checks their messages
+# about missing extras: check_core.sh DIR
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -17,7 +17,7 @@ cmake -G Ninja -S "$source_dir" -B "$dir" -DGANDEM_LIBTORCH="$libtorch" \
   >/dev/null
 ninja -C "$dir" -j "$(parallel_jobs)" gandem_programs
 
-# names_extra EXTRA ARGUMENTS...: gandem refuses to run and names the extra.
+# names_extra EXTRA ARGUMENTS...: checks that gandem fails and names the extra.
 names_extra() {
   local extra=$1 status=0 answer
   shift

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the Torch-free folders with clang and a sanitizer in the folder DIR,
-# and runs their tests. Both builds use -Wthread-safety -Werror.
+# Builds the folders without Torch with clang and a sanitizer in the folder DIR, and
+# runs their tests. Both builds use -Wthread-safety -Werror.
 #   check_sanitizers.sh address DIR [build]  AddressSanitizer, UBSan, fuzz targets
 #   check_sanitizers.sh thread DIR [build]   ThreadSanitizer; tests without gRPC
 # With "build" the script runs no tests.

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs libFuzzer targets, which search for inputs that break gandem's readers. A
-# search resumes where the last search of the target ended.
+# search starts with the inputs found by earlier searches of the target.
 #   scripts/fuzz.sh [SECONDS] [TARGET...]  default: 60 s each, all targets
 #   scripts/fuzz.sh --minimize TARGET...   add found inputs that reach new code
 #                                          to the seeds in tests/fuzz
@@ -18,8 +18,8 @@ most_seeds=30 # limit of files per folder (tests/repository/rules.py)
 
 usage() { sed -n '5,8s/^# //p' "${BASH_SOURCE[0]}"; }
 
-# Prints NAME, PROGRAM and SEEDS (if any) of each target, separated by tabs,
-# from the tests in the build folder.
+# Prints NAME, PROGRAM and SEEDS (if any) of each target, separated by tabs. Reads
+# them from the tests in the build folder.
 list_targets() {
   [[ -e $address_dir/CTestTestfile.cmake ]] ||
     die "no fuzz targets in $address_dir: run scripts/check_sanitizers.sh" \
@@ -28,7 +28,7 @@ list_targets() {
     python3 -c '
 import json, sys
 for test in json.load(sys.stdin)["tests"]:
-    if "command" in test:  # it is built
+    if "command" in test:  # the target is built
         words = [word for word in test["command"] if word[0] != "-"]
         print(test["name"], words[0], *words[2:], sep="\t")'
 }
@@ -48,8 +48,8 @@ find_target() {
 
 number_of_files() { find "$1" -type f | wc -l; }
 
-# search SECONDS NAME: prints one line and adds one to the ledger. Fails if the
-# search ends early.
+# search SECONDS NAME: runs a target, prints the result and adds it to the ledger.
+# Fails if the search ends early.
 search() {
   local seconds=$1 name=$2 start=$SECONDS status=0 log runs coverage crashes
   local inputs=$fuzz_dir/$name/inputs broken=$fuzz_dir/$name/crashes
@@ -57,7 +57,7 @@ search() {
   find_target "$name"
   mkdir -p "$inputs" "$broken" || die "cannot write to $fuzz_dir"
   crashes=$(number_of_files "$broken")
-  # libFuzzer limits an input to ten seconds; timeout ends any other hang.
+  # libFuzzer stops an input after ten seconds; `timeout` ends any other hang.
   (cd "$fuzz_dir/$name" && timeout -k 10 $((seconds + 120)) "$program" \
     -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
     -print_final_stats=1 -artifact_prefix="$broken/" "$inputs" \
@@ -77,8 +77,8 @@ search() {
   return 1
 }
 
-# Adds found inputs that reach new code to the seeds, most productive first,
-# until the folder is full.
+# Adds found inputs that reach new code to the seeds until the folder is full, those
+# that reach most code first.
 minimize() {
   local name=$1 inputs=$fuzz_dir/$1/inputs merged room files
   find_target "$name"
@@ -86,7 +86,7 @@ minimize() {
     "tests/fuzz/CMakeLists.txt, and scripts/check_sanitizers.sh address"
   [[ -d $inputs ]] || die "nothing was found yet: run scripts/fuzz.sh 60 $name"
   merged=$(mktemp -d)
-  cp "$seeds"/* "$merged" # a merge adds to its first folder
+  cp "$seeds"/* "$merged" # merging adds to the first folder
   timeout 3600 "$program" -set_cover_merge=1 -timeout=10 -rss_limit_mb=2048 \
     "$merged" "$inputs" >"$fuzz_dir/$name/log" 2>&1 ||
     die "$name: the merge has failed; its log is $fuzz_dir/$name/log"
@@ -95,14 +95,14 @@ minimize() {
   ((room >= 0)) || room=0
   echo "$name: $(number_of_files "$merged") inputs reach new code;" \
     "${seeds#"$source_dir/"} has room for $room"
-  # The merge writes the files in descending order of added code.
+  # Sorts by time, since the merge writes the inputs that add most code first.
   mapfile -t files < <(find "$merged" -type f -printf '%T@ %p\n' | sort -n |
     cut -d' ' -f2- | head -n "$room")
   ((${#files[@]} == 0)) || cp "${files[@]}" "$seeds"
   rm -r "$merged"
 }
 
-# The edges of a target in the table are from its newest search.
+# Prints totals per target; the number of edges is that of the newest search.
 show_table() {
   [[ -s $ledger ]] || die "no search yet: run scripts/fuzz.sh"
   printf '| target | hours | runs | edges | crashes |\n'
@@ -136,7 +136,7 @@ fi
 targets=$(list_targets)
 (($# > 0)) || mapfile -t < <(cut -f1 <<<"$targets")
 names=("$@" "${MAPFILE[@]}")
-for name in "${names[@]}"; do find_target "$name"; done # before hours of search
+for name in "${names[@]}"; do find_target "$name"; done # fails early
 suppress_known_leaks
 commit=$(git -C "$source_dir" describe --always --dirty 2>/dev/null ||
   echo unknown)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Shared by the other scripts: paths, output, long steps.
+# Functions and variables of the other scripts: paths, output, long steps.
 
 set -euo pipefail
 
@@ -22,21 +22,21 @@ die() {
   exit 1
 }
 
-# The newest line of text in the log of the step that runs.
+# Prints the newest line of text in the log of the current step.
 last_line() {
   tail -c 1000 "$step_log" | tr '\r' '\n' | grep -v '^[[:space:]]*$' |
     tail -n 1 || true
 }
 
-# step TEXT COMMAND...: runs COMMAND with its output in a log and shows the
-# newest line; prints the end of the log on failure. Sets step_log.
+# step TEXT COMMAND...: runs COMMAND with its output in a log, and shows the newest
+# line. On failure, prints the end of the log. Sets step_log.
 step() {
   local text=$1 start=$SECONDS shown=0 pid status=0
   shift
   mkdir -p "$cache_dir/logs" || die "cannot write to $cache_dir"
   step_log=$(mktemp "$cache_dir/logs/$(date +%Y%m%d-%H%M%S).XXXXXX")
   say "$text"
-  # A separate process group, so that Ctrl-C ends all of its processes.
+  # Starts a process group, so that Ctrl-C ends all processes of COMMAND.
   set -m
   "$@" >"$step_log" 2>&1 </dev/null &
   pid=$!
@@ -64,8 +64,7 @@ step() {
   printf '   done in %d s\n' $((SECONDS - start))
 }
 
-# stage NAME COMMAND...: runs a part of a script that takes minutes. stage_times
-# prints the durations.
+# stage NAME COMMAND...: runs COMMAND and records its duration for stage_times.
 stages=()
 stage() {
   local name=$1 start=$SECONDS
@@ -78,7 +77,8 @@ stage_times() {
   printf '%s' "${stages[*]}" | sed 's/,/, /g'
 }
 
-# Number of compilers: one per core with 2 GiB each (a Torch file takes 1.6).
+# Prints the number of parallel compilers: one per core, 2 GiB of memory for each (a
+# file with Torch headers needs 1.6 GiB).
 parallel_jobs() {
   local cores memory_kib jobs
   cores=$(nproc)
@@ -89,7 +89,7 @@ parallel_jobs() {
   echo "$jobs"
 }
 
-# For programs built with the address sanitizer.
+# Hides known leaks of programs built with the address sanitizer.
 suppress_known_leaks() {
   export LSAN_OPTIONS=suppressions=$source_dir/tests/lsan.supp:print_suppressions=0
 }

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws the edges of images: make_edges.py [IMAGES [EDGES]] [--threshold T]
 
-Both files are in IDX format (the format of MNIST); EDGES is gzip-compressed. A
-pixel of EDGES is white if the gray values of IMAGES differ by T or more from the
-pixel on the right plus from the one below; otherwise it is black. Use the files as
+Both files have the IDX format of MNIST; EDGES is gzip-compressed. A pixel of EDGES
+is white if the differences of its gray value in IMAGES from the pixel on the right
+and from the pixel below sum to T or more; otherwise it is black. Use the files as
 `data.idx_images` and `data.idx_inputs` of a recipe for pix2pix.
 """
 import argparse
@@ -21,7 +21,7 @@ MAGIC = 0x803  # unsigned bytes, three dimensions
 
 
 def read_images(path):
-    """Height, width, and the bytes of each image."""
+    """Returns the height, the width and the bytes of each image."""
     data = path.read_bytes()
     if data[:2] == b"\x1f\x8b":
         data = gzip.decompress(data)
@@ -37,7 +37,7 @@ def read_images(path):
 
 
 def edges_of(image, width, threshold):
-    # The last column and row are their own neighbors.
+    # Pixels of the last column and row are their own neighbors.
     rows = [image[i:i + width] for i in range(0, len(image), width)]
     below = image[width:] + rows[-1]
     right = b"".join(row[1:] + row[-1:] for row in rows)
@@ -59,9 +59,9 @@ def main():
     try:
         height, width, images = read_images(args.images)
         args.edges.parent.mkdir(parents=True, exist_ok=True)
-        # Renamed when complete, so that readers never see a partial file.
+        # Renames the complete file, so that readers never see a partial one.
         temporary = args.edges.with_name(f"{args.edges.name}.{os.getpid()}.tmp")
-        # Without name and time, so that equal images give equal bytes.
+        # Omits name and time, so that equal images give equal bytes.
         with open(temporary, "wb") as raw, gzip.GzipFile(
                 filename="", mode="wb", fileobj=raw, mtime=0) as out:
             out.write(struct.pack(">IIII", MAGIC, len(images), height, width))

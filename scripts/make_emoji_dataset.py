@@ -3,10 +3,10 @@
 """Extracts the pictures of an emoji font: make_emoji_dataset.py [FOLDER]
 [--font FONT] [--size N]
 
-Writes one RGB PNG to FOLDER (datasets/emoji) for each picture of the font's table
-CBDT, centered on a white square of N x N pixels (136). The recipe
-emoji_64.textproto trains on them. The font is Debian's fonts-noto-color-emoji;
-needs the packages fonttools and pillow:
+Writes an RGB PNG to FOLDER (default: datasets/emoji) for each picture in the table
+CBDT of the font, centered on a white square of N x N pixels (default: 136). The
+recipe emoji_64.textproto uses these images. The default font is that of Debian's
+package fonts-noto-color-emoji. Needs the Python packages fonttools and pillow:
 
   apt-get install fonts-noto-color-emoji
   python3 -m venv ~/emoji && ~/emoji/bin/pip install fonttools pillow
@@ -23,7 +23,7 @@ SIZE = 136
 
 
 def pictures(path):
-    """Pairs (name of the glyph, bytes of a PNG), sorted by name."""
+    """Returns pairs (name of the glyph, bytes of a PNG), sorted by name."""
     from fontTools.ttLib import TTFont
     font = TTFont(path)
     if "CBDT" not in font:

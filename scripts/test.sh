@@ -5,7 +5,7 @@
 #                           the repository; for every change; half an hour
 #   scripts/test.sh --all   also sanitizers, fuzz targets, more faults, every
 #                           integration test and the extras; CI runs this
-# Neither runs the tests labeled `long` (ctest -L long), which take hours.
+# Neither command runs the tests labeled `long` (ctest -L long), which take hours.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -25,7 +25,7 @@ esac
 stage "set-up" "$source_dir/scripts/bootstrap.sh" --tests
 stage "build" "$source_dir/scripts/build.sh" --tests
 if [[ ${1:-} == --all ]]; then
-  # Builds here, so that the time limits of ctest are only for tests.
+  # Builds before ctest, whose time limits are for tests only.
   for kind in address thread; do
     stage "$kind sanitizer build" "$source_dir/scripts/check_sanitizers.sh" \
       "$kind" "$build_dir/$kind" build

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs gandem on a real Kubernetes of two nodes on this machine, as root. Prints
-# a line per check; exits with 1 if one fails. docs/how_to/kubernetes.md has
-# results and limits.
+# Tests gandem on a Kubernetes cluster of two nodes on this machine. Run as root.
+# Prints one line per check and exits with 1 if a check fails.
+# docs/how_to/kubernetes.md has results and limits.
 #   scripts/test_kubernetes.sh [NAME...]     default: all cases
+# Variables:
 # GANDEM_TESTBED   folder of scripts that start a cluster (../shared/testbed/k8s)
 # BIN              folder of the Kubernetes 1.20 servers from those scripts
 # IMAGE_TAR        output of build_container.sh --output (localhost/gandem:test)
@@ -50,7 +51,7 @@ check() {  # check TEXT COMMAND...
     tail -n 20 "$work/check.log"
   fi
 }
-# until_ SECONDS COMMAND...: whether COMMAND succeeds within the time.
+# until_ SECONDS COMMAND...: repeats COMMAND until it succeeds; fails after the time.
 until_() {
   local end=$((SECONDS + $1))
   shift
@@ -60,8 +61,8 @@ until_() {
   done
 }
 
-# Writes manifests of the run $1 to $work/$1; the other arguments are flags of
-# the launch. USE_IMAGE is a different image, which nodes try to pull.
+# render NAME FLAGS...: writes the manifests of the run NAME to $work/NAME. FLAGS are
+# for `gandem launch`. USE_IMAGE names another image, which nodes try to pull.
 render() {
   local name=$1 pull=Never
   shift
@@ -70,9 +71,9 @@ render() {
     --name "$name" --image "${USE_IMAGE:-$image}" --pvc shared --dry_run -o "$work/$name" \
     --set 'data.idx_images="/gandem/data/images.gz"' \
     --set 'data.idx_labels="/gandem/data/labels.gz"' "$@" >/dev/null || return 1
-  # Replaces what this old Kubernetes lacks: policy/v1 came with 1.21, and the
-  # cluster has no CoreDNS and no registry. Each node has this machine's cores
-  # and must hold all pods when the other node is gone.
+  # Adapts the manifests to this cluster: Kubernetes 1.20 lacks policy/v1, and there
+  # is no CoreDNS and no registry. The lower CPU requests let one node run all pods
+  # while the other node is gone.
   sed -i 's,policy/v1$,policy/v1beta1,' "$work/$name/disruption_budget.yaml"
   sed -i -e 's,^      restartPolicy: OnFailure,&\n      dnsPolicy: None\n      dnsConfig: {nameservers: [10.77.1.1]\, searches: [default.svc.cluster.local]\, options: [{name: ndots\, value: "5"}]},' \
     -e 's,^\( *cpu:\) 1$,\1 250m,' \
@@ -123,7 +124,7 @@ set_up() {
   "$testbed/mkimg.sh" "$work/img" >/dev/null
   IMAGES="$work/img/pause.tar $IMAGE_TAR" WAIT=1200 \
     "$testbed/kcluster.sh" up "$cluster" 2 || die "the cluster has not come up"
-  # in_cluster cannot start the server: $! would be another process.
+  # Does not use in_cluster, with which $! would be another process.
   "$testbed/kcluster.sh" run "$cluster" python3 \
     "$source_dir/tests/deploy/kubernetes/cluster_dns.py" 10.77.1.1 &
   dns_pid=$!
@@ -310,9 +311,8 @@ try_tls() {
     until_ 60 job_done tls-generator-0
   stop_all tls
 }
-# greets AUTHORITY FLAGS...: whether the coordinator completes a TLS handshake.
-# With TLS 1.2 the handshake itself fails if the client's certificate is
-# missing.
+# greets AUTHORITY FLAGS...: succeeds if the coordinator completes a TLS handshake.
+# With TLS 1.2, the handshake already fails without a client certificate.
 greets() {
   local address authority=$1
   shift

@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Starts a real Slurm of three nodes on this machine (network namespaces: root,
-# Debian's Slurm) and tests `gandem launch slurm`: complete runs, power loss,
-# partition, scancel, time limit and so on. Prints a line per case; takes ten
-# minutes.
+# Tests `gandem launch slurm` on a Slurm cluster of three nodes on this machine, in
+# network namespaces: complete runs, power loss, partition, scancel, time limit and
+# so on. Needs root and Debian's Slurm. Prints one line per case; takes ten minutes.
 #   scripts/test_slurm.sh             all cases
 #   scripts/test_slurm.sh partition   one case; --help lists the cases
 #   scripts/test_slurm.sh --keep      keep the folders of the runs

@@ -25,10 +25,9 @@
 namespace gandem {
 namespace {
 
-// Time after which a listening doctor ends by itself.
+// Time limit of `gandem doctor --listen`.
 constexpr absl::Duration kServeLimit = absl::Hours(12);
 
-// Path of the run's token.
 std::string TokenFile(const DoctorOptions& options) {
   return options.token_file.empty() ? TokenPath(options.run_dir)
                                     : options.token_file;
@@ -124,7 +123,7 @@ absl::StatusOr<int> RunDoctor(const DoctorOptions& options,
                               std::ostream& out) {
   const Findings here = CheckHere(options, check_run);
   Print(here, out);
-  // The folder holds the run's secrets and the proof that it is shared.
+  // Checks of other hosts use the secrets and the proof file in the run folder.
   const bool has_folder =
       std::ranges::none_of(here, [](const Finding& finding) {
         return finding.check == kRunFolderCheck &&

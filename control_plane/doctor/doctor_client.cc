@@ -20,7 +20,7 @@ absl::StatusOr<PeerLook> AskForLook(const std::string& address,
   LookRequest request;
   request.set_nonce_file(nonce_file);
   PeerLook look;
-  // The first call also makes the connection, which would spoil the round trip.
+  // Measures the second call, because the first call also connects.
   for (int i = 0; i < 2; ++i) {
     look.asked_at = absl::Now();
     const absl::Time start = MonotonicNow();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Asks the `gandem doctor --listen` of another host.
+// Client of `gandem doctor --listen` on another host.
 //
 // Thread safety: any thread.
 // Errors: those of CreateChannel and of the call. UNAVAILABLE or
-// DEADLINE_EXCEEDED, with the reason: no answer by the deadline.
+// DEADLINE_EXCEEDED: no answer by the deadline.
 #pragma once
 
 #include <string>
@@ -23,16 +23,16 @@ struct PeerLook {
   absl::Time asked_at;  // by the clock of this host
 };
 
-// Prefix of the name of a proof that the other host may read.
+// Prefix of the name of a proof file, which other hosts may read.
 inline constexpr char kDoctorProof[] = "doctor-";
 
-// Asks the doctor at `address`. `nonce_file`: file in state/ of the run folder
-// for it to read. Empty: none.
+// Asks the host at `address` for its version, clock and numerics. `nonce_file`:
+// proof file in the run folder's state/ for the host to read; empty: none.
 absl::StatusOr<PeerLook> AskForLook(const std::string& address,
                                     const std::string& nonce_file,
                                     absl::Time deadline);
 
-// Asks that host to connect to `own_address`, where this process listens.
+// Asks the host at `address` to connect to this process at `own_address`.
 absl::Status AskForReturn(const std::string& address,
                           const std::string& own_address, absl::Time deadline);
 

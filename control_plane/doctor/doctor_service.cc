@@ -29,7 +29,7 @@ constexpr int64_t kMaxMessageBytes = 64 << 10;
 
 grpc::Status DoctorService::Look(grpc::ServerContext* /*context*/,
                                  const LookRequest* request, LookReply* reply) {
-  // The name is untrusted, so only the name of a proof is accepted.
+  // Accepts only names of proof files, because the name is untrusted.
   const std::string& name = request->nonce_file();
   absl::string_view digits = name;
   if (!name.empty() && (!absl::ConsumePrefix(&digits, kDoctorProof) ||

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The service of `gandem doctor --listen`. It reports its version, its host and
-// a file of the run folder, and connects back to the caller on request.
+// The service of `gandem doctor --listen`. Reports the version, the host and
+// the content of a proof file, and connects back to the caller on request.
 //
-// Owner: `gandem doctor`; it outlives the server that it is registered with.
+// Owner: `gandem doctor`. The service outlives its server.
 // Thread safety: gRPC's threads call. Errors: proto/doctor.proto.
 #pragma once
 

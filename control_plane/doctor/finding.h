@@ -18,9 +18,9 @@ namespace gandem {
 struct Finding {
   enum class Verdict { kOk, kWarning, kFault };
   Verdict verdict = Verdict::kOk;
-  std::string check;        // "run folder"
-  std::string text;         // what was found
-  std::string advice = {};  // what to do about it; empty if it is ok
+  std::string check;        // name, such as "run folder"
+  std::string text;         // result of the check
+  std::string advice = {};  // empty if the verdict is kOk
 };
 using Findings = std::vector<Finding>;
 
@@ -37,7 +37,7 @@ inline Finding Fault(std::string check, std::string text, std::string advice) {
           std::move(advice)};
 }
 
-// One line, for example "FAULT    disk: 1 GiB are free ...; make room".
+// Returns one line, for example "FAULT    disk: 1 GiB are free ...; make room".
 inline std::string FindingLine(const Finding& finding) {
   constexpr const char* kNames[] = {"ok", "warning", "FAULT"};
   constexpr size_t kMaxLine = 2000;  // some texts come from other hosts

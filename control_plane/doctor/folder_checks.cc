@@ -15,8 +15,8 @@
 namespace gandem {
 namespace {
 
-// Writes as a commit of a checkpoint does: a file in a folder, both synced, and
-// a rename.
+// Writes like a checkpoint: syncs a file and its folder, then renames the
+// folder.
 absl::Status TryToCommit(const std::string& run_dir) {
   const std::string name = "/state/doctor-" + RandomText(8);
   const std::string pending = run_dir + name + ".tmp";

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks that a run folder can hold a run: files can be written, synced and
-// renamed as for a checkpoint, it has room for the checkpoints, and its secrets
-// are private.
+// Checks of a run folder: files can be written, synced and renamed as for a
+// checkpoint, the checkpoints fit on the disk, and the secrets are private.
 //
 // Owner: `gandem doctor`. Thread safety: any thread. The checks remove their
 // files.
@@ -19,19 +18,19 @@ namespace gandem {
 
 inline constexpr char kRunFolderCheck[] = "run folder";
 
-// Writes as a checkpoint is written. Creates the folder if there is none.
+// Checks that checkpoints can be written. Creates the folder if it is missing.
 Finding CheckRunFolder(const std::string& run_dir);
 
-// Bytes of the run's newest checkpoint; 0: there is none.
+// Returns the bytes of the run's newest checkpoint, or 0 if there is none.
 int64_t CheckpointBytes(const std::string& run_dir);
 
-// Checks for room for the kept checkpoints and the one that is being written.
-// `checkpoint_bytes`: size of one; 0: unknown.
+// Checks that the disk has room for the kept checkpoints and an unfinished one.
+// `checkpoint_bytes`: size of a checkpoint; 0: unknown.
 Finding CheckDisk(const RunConfig& config, int64_t checkpoint_bytes,
                   int64_t free_bytes);
 
-// Checks the token in `token_file` and the user's `certificates`. Empty: the
-// run's, which the first `gandem train` creates.
+// Checks the token in `token_file` and the user's `certificates` (empty: those
+// of the run, which the first `gandem train` creates).
 Finding CheckSecrets(const std::string& token_file,
                      const std::string& certificates);
 

@@ -34,7 +34,7 @@ std::optional<LogEntry> ParseTextLine(absl::string_view line,
   const auto* const level = std::ranges::find(kLogLevels, line[kTimeBytes + 1],
                                               &LogLevelNames::letter);
   LogEntry entry = {.text = std::string(line)};
-  // ParseTime also accepts "infinite-past", so the dash is checked.
+  // The check of the dash rejects "infinite-past", which ParseTime accepts.
   if (level == std::end(kLogLevels) || line[4] != '-' ||
       !absl::ParseTime("%Y-%m-%d %H:%M:%E3S", line.substr(0, kTimeBytes), zone,
                        &entry.time, nullptr)) {
@@ -90,7 +90,7 @@ std::vector<LogEntry> LogFile::Read(bool ended) {
   }
   std::vector<LogEntry> entries;
   for (const absl::string_view line : lines) AddLine(line, entries);
-  // Lines before the first time stamp get its time.
+  // Lines before the first time stamp get the time of that stamp.
   const auto stamped = std::ranges::find_if(entries, [](const LogEntry& entry) {
     return entry.time != absl::InfinitePast();
   });
@@ -102,7 +102,8 @@ std::vector<LogEntry> LogFile::Read(bool ended) {
   return entries;
 }
 
-// After a rotation, the rest of the old file has the first rotated name.
+// Reads the bytes since the last call. After a rotation, also reads the rest of
+// the old file under its rotated name.
 std::string LogFile::ReadNewBytes() {
   std::string bytes;
   const auto append = [&](int fd) {

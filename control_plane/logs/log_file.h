@@ -4,8 +4,8 @@
 // and be rotated (common/files/rotation.h) between two reads.
 //
 // Owner: the reader of a run's logs. Thread safety: one thread.
-// Errors: an unreadable file has no lines, but a later read may find some. Two
-// rotations between two reads leave lines out.
+// Errors: an unreadable file counts as empty until it becomes readable. Two
+// rotations between two reads lose lines.
 #pragma once
 
 #include <sys/types.h>
@@ -21,28 +21,27 @@
 
 namespace gandem {
 
-// One line as the process wrote it, and all lines without a time stamp after
-// it, for example of a traceback.
+// A log line and the following lines without a time stamp, such as a traceback.
 struct LogEntry {
   absl::Time time = {};
   LogLevel level = LogLevel::kInfo;
-  std::string text = {};  // untrusted: escape it before it is printed
+  std::string text = {};  // untrusted: escape before printing
 };
 
-// Parses a line of text, whose time is in `zone`, or a JSON object. None: the
-// line has no valid time stamp.
+// Parses a text line, whose time is in `zone`, or a JSON line. Returns nullopt
+// if the line has no valid time stamp.
 std::optional<LogEntry> ParseLogLine(absl::string_view line,
                                      absl::TimeZone zone);
 
 class LogFile {
  public:
-  // `path`: the newest file, for example RUN_DIR/logs/generator-1.log. `name`
-  // is put before lines without a time stamp that begin an entry.
+  // `path`: the newest file, for example RUN_DIR/logs/generator-1.log. `name`:
+  // prefix of entries that begin without a time stamp.
   LogFile(std::string path, std::string name, absl::TimeZone zone);
 
-  // Returns the entries that are new since the last call, in the order of the
-  // file. The first call includes all older files. An unfinished line is left
-  // for the next call, unless `ended`: the process has stopped writing.
+  // Returns the new entries since the last call, in the order of the file. The
+  // first call includes rotated files. Leaves an unfinished line for the next
+  // call, unless the process has `ended`.
   std::vector<LogEntry> Read(bool ended);
 
  private:
@@ -52,10 +51,9 @@ class LogFile {
   const std::string path_;
   const std::string name_;
   const absl::TimeZone zone_;
-  ino_t inode_ = 0;  // 0: nothing was read yet
+  ino_t inode_ = 0;  // 0 before the first read
   int64_t offset_ = 0;
   std::string part_ = {};  // beginning of an unfinished line
-  // Time and level of the last line with a time stamp.
   absl::Time last_time_ = absl::InfinitePast();
   LogLevel last_level_ = LogLevel::kError;
 };

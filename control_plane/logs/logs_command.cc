@@ -21,10 +21,10 @@
 namespace gandem {
 namespace {
 
-// By the names of the processes: "gandem", "generator-1".
+// Log files by name of the process, for example "generator-1".
 using LogFiles = std::map<std::string, LogFile>;
 
-// Names of the processes that have a log in the run folder.
+// Returns the names of the processes that have a log in the run folder.
 absl::StatusOr<std::vector<std::string>> ListProcesses(
     const std::string& run_dir) {
   const std::string folder = run_dir + "/logs";
@@ -45,8 +45,8 @@ absl::StatusOr<std::vector<std::string>> ListProcesses(
   return names;
 }
 
-// Adds the existing files that the options select.
-//   NOT_FOUND  there are none.
+// Adds the existing log files of the role and rank in `options`.
+//   NOT_FOUND  there is no such file.
 absl::Status FindFiles(const LogsOptions& options, absl::TimeZone zone,
                        LogFiles& files) {
   GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> names,
@@ -72,7 +72,7 @@ absl::Status FindFiles(const LogsOptions& options, absl::TimeZone zone,
           : absl::StrCat("; there are those of ", absl::StrJoin(names, ", "))));
 }
 
-// Entries of all files that are new since the last call, in the order of time.
+// Returns the new entries of all files since the last call, sorted by time.
 std::vector<LogEntry> ReadNew(LogFiles& files, bool ended) {
   std::vector<LogEntry> all;
   for (auto& [name, file] : files) {
@@ -119,7 +119,7 @@ absl::Status RunLogs(const LogsOptions& options, const LogsHooks& hooks,
   const auto show = [&](bool ended) {
     for (const LogEntry& entry : ReadNew(files, ended)) {
       if (entry.time < since || entry.level < *level) continue;
-      // A line of a traceback must not pass for a line of the log.
+      // Marks lines without a time stamp, which may look like log lines.
       out << absl::StrReplaceAll(PrintableText(entry.text), {{"\n", "\n  | "}})
           << "\n";
     }
@@ -127,12 +127,12 @@ absl::Status RunLogs(const LogsOptions& options, const LogsHooks& hooks,
   };
   bool leaves = !options.follow;
   while (!leaves && hooks.run_is_alive()) {
-    // Workers may still be about to start.
+    // Ignores missing files, because workers may start later.
     FindFiles(options, hooks.zone, files).IgnoreError();
     show(/*ended=*/false);
     leaves = hooks.wait(kReadInterval);
   }
-  // The last lines of processes on other hosts may still be on their way.
+  // The last lines from other hosts may arrive late in a shared folder.
   if (!leaves) hooks.wait(kReadInterval);
   GANDEM_RETURN_IF_ERROR(FindFiles(options, hooks.zone, files));
   show(/*ended=*/true);

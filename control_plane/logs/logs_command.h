@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `gandem logs` prints the lines of all processes of a run in the order of time
-// (docs/how_to/monitoring.md), as the processes wrote them (text or JSON);
-// control characters are escaped. It holds all lines to print in memory at
-// once.
+// (docs/how_to/monitoring.md), in their format (text or JSON), with control
+// characters escaped. Holds all lines to print in memory at once.
 //
 // Owner: main(). Thread safety: one thread.
 #pragma once
@@ -26,25 +25,24 @@ struct LogsOptions {
   std::string since = {};       // see ParseSince; empty: all
   std::string role = {};        // empty: all
   int64_t rank = -1;            // -1: all
-  std::string level = "debug";  // this level and worse ones
+  std::string level = "debug";  // the lowest level to print
 };
 
-// The clock, the time zone and the run, which tests replace.
+// Clock, time zone and state of the run, which tests replace.
 struct LogsHooks {
   std::function<bool()> run_is_alive;  // required
-  // Waits for the duration. True: the user wants to exit.
+  // Waits for the duration. Returns true if the user wants to exit.
   std::function<bool(absl::Duration)> wait;  // required
   std::function<absl::Time()> now;           // required
   absl::TimeZone zone = absl::LocalTimeZone();
 };
 
-// Interval at which --follow reads the logs. It prints the new lines of an
-// interval in the order of time.
+// Interval at which --follow reads the logs and prints the new lines by time.
 inline constexpr absl::Duration kReadInterval = absl::Seconds(1);
 
-// Parses a duration before `now` ("90s", "10m" or "1h30m") or a time:
-// 2026-01-31T12:00:00Z, or "2026-01-31 12:00:00" in `zone`.
-//   INVALID_ARGUMENT  the text is neither.
+// Returns the time `text`, as in 2026-01-31T12:00:00Z or "2026-01-31 12:00:00"
+// in `zone`, or the time a duration before `now`, as in "90s" or "1h30m".
+//   INVALID_ARGUMENT  the text is neither a time nor a duration.
 absl::StatusOr<absl::Time> ParseSince(const std::string& text, absl::Time now,
                                       absl::TimeZone zone);
 

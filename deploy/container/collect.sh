@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# collect.sh BUILD_DIR DESTINATION: the programs of a build, and the shared
-# libraries of theirs that Debian does not have (LibTorch, CUDA, Arrow), as they
-# go into the image: DESTINATION/bin and DESTINATION/lib.
+# Collects the files of a build for the image: programs in DESTINATION/bin, and
+# their shared libraries without Debian packages (LibTorch, CUDA, Arrow) in
+# DESTINATION/lib.
+#   collect.sh BUILD_DIR DESTINATION
 set -euo pipefail
 build_dir=$1 destination=$2
 mkdir -p "$destination/bin" "$destination/lib"
 programs=(gandem generator_worker discriminator_worker colocated_worker
           evaluation_job)
-# A build without the extra `parquet` has none.
+# Only a build with the extra `parquet` has it.
 [[ ! -e $build_dir/bin/data_worker ]] || programs+=(data_worker)
 for name in "${programs[@]}"; do
   program=$build_dir/bin/$name

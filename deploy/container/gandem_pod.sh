@@ -1,15 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# How a process of a run starts in a pod:
+# Starts a process of a run in a pod:
 #   gandem_pod coordinator COMMAND...
 #   gandem_pod worker RUN_DIR COMMAND...
-# A worker waits for its coordinator's token; it leaves TERM to the coordinator,
-# who ends the run with a checkpoint, and to the process that takes its place. Exit code 2: the coordinator answers, and what it writes into
-# the run folder is not seen here. Exit code 0 of a worker without a coordinator: the run is
-# over, so that its Job is, too.
+# A worker waits for the coordinator's token and address, and exits with
+#   0  if no coordinator starts in time: the run is over, and so is the Job
+#   2  if the coordinator answers, but its files are missing in RUN_DIR
+# The worker starts with SIGTERM ignored, because the coordinator ends the run
+# with a checkpoint and stops its workers.
 set -eu
 wait_seconds=${GANDEM_WAIT_SECONDS:-900}
-# A network's file system may show a new file so much later.
+# Time after which a network file system shows new files.
 shared_seconds=${GANDEM_SHARED_SECONDS:-10}
 
 kind=${1:-}
@@ -32,8 +33,8 @@ for word in "$@"; do
   previous=$word
 done
 
-# Whether somebody listens where the coordinator should. Debian has no smaller
-# program that connects.
+# Returns whether a process listens at the coordinator's address. The image has no
+# simpler program than bash to connect.
 coordinator_answers() {
   [ -n "$control" ] && timeout 2 bash -c ': < "/dev/tcp/$0/$1"' \
     "${control%:*}" "${control##*:}" 2>/dev/null
@@ -52,7 +53,7 @@ until [ -s "$run_dir/state/control.addr" ] && [ -s "$run_dir/state/token" ]; do
     echo "gandem_pod: the coordinator at $control answers, but the token and address that it has written are not in $run_dir/state on this node: the run folder is not shared. All pods need one volume: a claim that is ReadWriteMany and leads to the same file system from every node" >&2
     exit 2
   fi
-  # A folder that is opened is asked for anew.
+  # Makes a network file system refresh its view of the folder.
   ls "$run_dir/state" >/dev/null 2>&1 || :
   [ $((waited % 30)) -ne 0 ] || echo "gandem_pod: waiting for a coordinator in $run_dir" >&2
   sleep 1

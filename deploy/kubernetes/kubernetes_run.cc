@@ -13,21 +13,22 @@
 namespace gandem {
 namespace {
 
-// A ConfigMap holds a mebibyte.
+// Kubernetes limits a ConfigMap to 1 MiB, metadata included.
 constexpr size_t kMaxConfigBytes = 900 << 10;
 
 bool IsLabelCharacter(char c) {
   return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-';
 }
 
-// An RFC 1123 label that begins with a letter, as names of Services must.
+// Returns whether `text` is an RFC 1123 label that begins with a letter, as
+// names of Services must.
 bool IsLabel(const std::string& text, size_t max_bytes) {
   return !text.empty() && text.size() <= max_bytes &&
          absl::ascii_islower(text.front()) && text.back() != '-' &&
          std::ranges::all_of(text, IsLabelCharacter);
 }
 
-// An RFC 1123 subdomain: the name of an object whose name may have dots.
+// Returns whether `text` is an RFC 1123 subdomain, which may have dots.
 bool IsSubdomain(const std::string& text) {
   return !text.empty() && text.size() <= 253 &&
          absl::ascii_isalnum(text.front()) &&

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run as a Kubernetes cluster gets to see it: who takes part, and what of the
-// cluster it uses. docs/how_to/kubernetes.md explains the choices to users.
+// The settings of a run on a Kubernetes cluster (docs/how_to/kubernetes.md).
 //
 // Thread safety: values and pure functions.
 #pragma once
@@ -20,24 +19,24 @@ namespace gandem {
 struct KubernetesWorker {
   Role role = ROLE_UNKNOWN;  // required
   int rank = 0;
-  int threads = 1;           // cores that it asks for
-  int gpus = 0;              // it asks for, and gets
-  int64_t memory_bytes = 0;  // it asks for; 0: nothing
+  int threads = 1;           // requested cores
+  int gpus = 0;              // requested GPUs
+  int64_t memory_bytes = 0;  // requested memory; 0: none
 };
 
 // The volume of the run folder. All nodes must be able to write to it.
 struct KubernetesVolume {
-  std::string claim = {};          // required: a PersistentVolumeClaim
-  std::string storage_class = {};  // of which it is made; empty: it is there
-  std::string size = "50Gi";       // where it is made
+  std::string claim = {};          // required: PersistentVolumeClaim
+  std::string storage_class = {};  // of a new claim; empty: it exists
+  std::string size = "50Gi";       // of a new claim
 };
 
 struct KubernetesRun {
-  std::string name = {};  // required: all objects begin with it
+  std::string name = {};  // required: prefix of object names
   std::string name_space = "default";
-  std::string image = {};   // required: of deploy/container
-  std::string config = {};  // required: the text of the recipe, or of the plan
-  bool is_plan = false;     // that `config` is a plan
+  std::string image = {};   // required: see deploy/container
+  std::string config = {};  // required: text of the recipe or plan
+  bool is_plan = false;     // whether `config` is a plan
   std::vector<std::string> train_arguments = {};  // "--set", "a=b", ...
   std::vector<KubernetesWorker> workers = {};     // required
   KubernetesVolume volume = {};
@@ -48,25 +47,25 @@ struct KubernetesRun {
   std::string log_format = "text";  // or "json"
 };
 
-// Ports of every run: its pods have addresses of their own.
+// Ports of all runs. Each pod has its own address.
 inline constexpr int kControlPort = 7000;
 inline constexpr int kExchangePort = 7001;
 inline constexpr int kFleetPort = 7002;
 
-// Length of a name that leaves room for "-discriminator-999" and what
-// Kubernetes adds, in the 63 characters of a host's name.
+// Longest name of a run. Leaves room for "-discriminator-999" and suffixes of
+// Kubernetes in the 63 characters of a host name.
 inline constexpr size_t kMaxRunName = 38;
 
-// INVALID_ARGUMENT lists every field that Kubernetes would reject, and the
-// values that it would accept.
+// Checks all fields.
+//   INVALID_ARGUMENT  Kubernetes would reject a field. Lists all these fields.
 absl::Status CheckKubernetesRun(const KubernetesRun& run);
 
-// `text` as a name: in lower case, with - for characters that a name may not
-// have. Empty if no character remains.
+// Converts `text` to a name: lower case, with - for invalid characters. Returns
+// "" if no valid character remains.
 std::string KubernetesName(const std::string& text);
 
-// "mnist-coordinator", and of a worker "mnist-discriminator-1": the names of
-// its Job and of its host, and of the coordinator's Service.
+// Return the name of the Job and the host of a process, which is also the name
+// of the coordinator's Service: "mnist-coordinator", "mnist-discriminator-1".
 std::string CoordinatorName(const KubernetesRun& run);
 std::string PodName(const KubernetesRun& run, const KubernetesWorker& worker);
 

@@ -12,7 +12,7 @@
 
 namespace gandem {
 
-// The files of templates/, which the build embeds.
+// Files of templates/, embedded by the build.
 namespace internal {
 extern const std::span<const unsigned char> kDisruptionBudgetYaml;
 extern const std::span<const unsigned char> kKustomizationYaml;
@@ -42,8 +42,8 @@ std::string VolumeText(const KubernetesRun& run) {
                  {"size", run.volume.size}});
 }
 
-// The coordinator's name leads to its address, also before it is ready. Workers
-// tell theirs when they register.
+// Makes the Service that resolves the coordinator's name, even before its pod
+// is ready. Workers need no Service, because they register their addresses.
 std::string ServiceText(const KubernetesRun& run) {
   std::string ports;
   for (const auto& [name, port] : CoordinatorPorts(run)) {
@@ -54,8 +54,9 @@ std::string ServiceText(const KubernetesRun& run) {
       {{"run", run.name}, {"pod", CoordinatorName(run)}, {"ports", ports}});
 }
 
-// The place of the cluster's Prometheus is unknown, so all pods of the cluster
-// may read the metrics. No other pod of the run listens at this port.
+// The location of the cluster's Prometheus is unknown, so all pods of the
+// cluster may connect to the metrics port, at which only the coordinator
+// listens.
 std::string NetworkPolicyText(const KubernetesRun& run) {
   return FillIn(
       internal::kNetworkPolicyYaml,
@@ -67,8 +68,7 @@ std::string NetworkPolicyText(const KubernetesRun& run) {
         run.metrics_port.has_value() ? absl::StrCat(*run.metrics_port) : ""}});
 }
 
-// For pods of Jobs, a budget can only state how many must stay (minAvailable),
-// not how many may be missing.
+// A budget for pods of Jobs supports only minAvailable, not maxUnavailable.
 std::string DisruptionBudgetText(const KubernetesRun& run) {
   return FillIn(
       internal::kDisruptionBudgetYaml,

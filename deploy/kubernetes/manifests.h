@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run as plain manifests, a folder that `kubectl apply -k` takes and that is
-// a kustomize base for changes of a cluster's own.
+// Makes the Kubernetes manifests of a run: a folder for `kubectl apply -k`,
+// which overlays of kustomize can change.
 //
-// Each process is a Job of one pod. A process that succeeds is not started
-// again; a process that dies is restarted, on another node if its own is gone.
-// At the end of a run nothing is left to stop. The name of a worker's Job has
-// its rank, because a rank is a place that its newest process takes over
-// (design.md section 8).
+// Each process is a Job of one pod. Kubernetes restarts a process that dies, on
+// another node if its node is gone, but not a process that succeeds. So nothing
+// runs after the end of a run. Job names of workers contain the rank.
 //
 // Thread safety: pure functions.
 // Errors: those of CheckKubernetesRun.
@@ -26,15 +24,15 @@ struct ManifestFile {
   std::string text;
 };
 
-// Path of the volume in every pod. The run folder is below it.
+// Mount path, in every pod, of the volume with the run folder.
 inline constexpr char kVolumePath[] = "/gandem";
 std::string RunFolderInPod(const KubernetesRun& run);
 
-// File of the claim to create. kustomization.yaml does not list it, so that
+// File of a new volume claim. kustomization.yaml does not list it, so that
 // deleting the run keeps its checkpoints.
 inline constexpr char kVolumeFile[] = "volume.yaml";
 
-// The first file is kustomization.yaml, which names the others.
+// Returns all files. The first one, kustomization.yaml, names the others.
 absl::StatusOr<std::vector<ManifestFile>> RenderManifests(
     const KubernetesRun& run);
 

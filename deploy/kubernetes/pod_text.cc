@@ -20,12 +20,12 @@ extern const std::span<const unsigned char> kJobYaml;  // templates/job.yaml
 
 namespace {
 
-// Beyond the time that a checkpoint may take (control.grace_seconds): telling
-// all workers, and leaving.
+// Time for stopping the workers and for exiting, in addition to
+// control.grace_seconds for a checkpoint.
 constexpr absl::Duration kLeaveTime = absl::Seconds(30);
 
-// The coordinator has budgets of its own for what fails; these bound what never
-// gets so far, such as a wrong argument.
+// Limits of restarts by Kubernetes, for early failures such as a wrong
+// argument. The coordinator limits later restarts itself.
 constexpr int kCoordinatorRetries = 6;
 constexpr int kWorkerRetries = 100;
 
@@ -52,13 +52,12 @@ void AddLogFlags(const KubernetesRun& run,
   arguments.insert(arguments.end(), {"--log_format", run.log_format});
 }
 
-// Kubernetes would expand a $(NAME) in the user's text.
+// Escapes $(NAME), which Kubernetes would expand.
 std::string Literal(const std::string& argument) {
   return absl::StrReplaceAll(argument, {{"$(", "$$("}});
 }
 
-// `values` are those in which the pods of a run differ. User 10001 is the
-// image's (deploy/container).
+// Fills in the template of a Job. `values`: those that differ between the pods.
 std::string JobText(const KubernetesRun& run, const std::string& pod,
                     const std::string& component, TemplateValues values) {
   values.insert({{"run", run.name},
@@ -92,8 +91,8 @@ std::vector<std::string> CoordinatorArguments(const KubernetesRun& run) {
   return arguments;
 }
 
-// Kubernetes puts a pod's address in the place of $(POD_IP). The others are
-// told it when the worker registers, so that nobody has to look it up.
+// Kubernetes expands $(POD_IP) to the pod's address, which the worker registers
+// with the coordinator.
 std::string ListenAt(int port) { return absl::StrCat("$(POD_IP):", port); }
 
 std::vector<std::string> WorkerArguments(const KubernetesRun& run,
@@ -126,10 +125,8 @@ NamedPorts CoordinatorPorts(const KubernetesRun& run) {
   return ports;
 }
 
-// A cluster's Prometheus that looks for pods looks at the annotations. Workers
-// have no probes: the coordinator hears their heartbeats and sees their
-// progress, and a Service must know a pod before it is ready. A probe connects
-// and says nothing, which needs no certificate.
+// Only the coordinator has probes, since it monitors the workers itself. A
+// probe connects without sending data, so it needs no certificate.
 std::string CoordinatorJob(const KubernetesRun& run) {
   return JobText(
       run, CoordinatorName(run), "coordinator",

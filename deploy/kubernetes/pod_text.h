@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The Job of one process of a run, as YAML.
+// Makes the Job of one process of a run as YAML.
 //
-// Thread safety: pure functions. The run has been checked.
+// Thread safety: pure functions. The run must have passed CheckKubernetesRun.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace gandem {
 
-// Ports that a pod listens at, with the names that Services and probes use.
+// Ports of a pod, with their names for Services and probes.
 using NamedPorts = std::vector<std::pair<std::string, int>>;
 NamedPorts CoordinatorPorts(const KubernetesRun& run);
 

@@ -16,8 +16,8 @@ bool IsControl(char c) {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
 }
 
-// Bytes above 0x7f may be of U+0085, U+2028 and the like, which YAML 1.1 takes
-// for ends of lines.
+// Returns whether YAML lines can hold `text`. Rejects bytes above 0x7f, because
+// YAML 1.1 ends lines at characters such as U+0085 and U+2028.
 bool FitsIntoLines(absl::string_view text) {
   return std::ranges::all_of(text, [](char c) {
     return c == '\n' || (!IsControl(c) && static_cast<unsigned char>(c) < 0x80);
@@ -59,7 +59,7 @@ std::string YamlLines(absl::string_view text) {
   if (!FitsIntoLines(text)) {
     return absl::StrCat(" ", YamlQuoted(absl::StrCat(text, "\n")), "\n");
   }
-  // The number lets the first line begin with spaces.
+  // The 2, an indentation in spaces, lets the first line begin with spaces.
   std::string lines = " |2\n";
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
     absl::StrAppend(&lines, line.empty() ? "" : "  ", line, "\n");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Texts as YAML 1.1 and 1.2 both read them: nothing is taken for a number, a
-// boolean or a comment.
+// Writes strings for parsers of YAML 1.1 and 1.2, which must not read them as
+// numbers, booleans or comments.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -13,16 +13,15 @@
 
 namespace gandem {
 
-// `text` in double quotes, with escapes that JSON has, too. `text` is UTF-8.
+// Returns the UTF-8 `text` in double quotes, with escapes as in JSON.
 std::string YamlQuoted(absl::string_view text);
 
-// ["a", "b"]
+// Returns a list such as ["a", "b"].
 std::string YamlList(const std::vector<std::string>& texts);
 
-// The value of a key that is not indented: " |2" and lines that people can
-// read; in quotes where the text has characters that such lines cannot have.
-// Ends with a new line. Read back it is `text`, but that it ends with exactly
-// one new line.
+// Returns the value of a key that is not indented: readable lines after " |2",
+// or a quoted string if `text` has characters that such lines cannot hold.
+// Parsers read it as `text` with exactly one newline at the end.
 std::string YamlLines(absl::string_view text);
 
 }  // namespace gandem

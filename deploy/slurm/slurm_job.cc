@@ -26,7 +26,8 @@ bool HasOnlyPlain(absl::string_view text, absl::string_view signs) {
   });
 }
 
-// Names in #SBATCH lines, where Slurm replaces % and shells are not asked.
+// Checks a value for #SBATCH lines, in which Slurm replaces % and quotes have
+// no effect.
 void CheckName(absl::string_view flag, absl::string_view text, Faults& faults) {
   if (!text.empty() && text.front() != '-' && HasOnlyPlain(text, "_-./+=,:@")) {
     return;
@@ -35,7 +36,7 @@ void CheckName(absl::string_view flag, absl::string_view text, Faults& faults) {
                           "' has to be of letters, digits and _-./+=,:@"));
 }
 
-// The sbatch options of the allocation, one per line.
+// Returns the sbatch options of the allocation, one per line.
 std::string AllocationOptions(const SlurmJob& job) {
   const SlurmAllocation& allocation = job.allocation;
   std::string text;
@@ -54,7 +55,8 @@ std::string AllocationOptions(const SlurmJob& job) {
   return text;
 }
 
-// A line of its own. No array: an empty one is unset to bash before 4.4.
+// Returns a further line with flags. Avoids a bash array, because bash before
+// 4.4 treats an empty array as unset.
 std::string WatchingFlags(const SlurmAllocation& allocation) {
   std::string flags;
   if (allocation.metrics_port.has_value()) {

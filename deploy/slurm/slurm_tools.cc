@@ -20,9 +20,9 @@ namespace {
 
 constexpr absl::Duration kToolDeadline = absl::Minutes(1);
 constexpr size_t kMaxToolWords = 2000;
-constexpr int kNoSuchProgram = 127;  // of env
+constexpr int kNoSuchProgram = 127;  // exit code of env
 
-// Output of the program, including standard error.
+// Runs a program and returns its output, including standard error.
 absl::StatusOr<std::string> RunTool(std::vector<std::string> arguments) {
   const std::string name = arguments.front();
   // env looks for the program in $PATH.
@@ -47,8 +47,8 @@ absl::StatusOr<std::string> RunTool(std::vector<std::string> arguments) {
                    Printable(said->text, kMaxToolWords)));
 }
 
-// The job number at the start of `text`: 17 in "17", in "17;cluster" (a named
-// cluster) and in "17+1" (a component of a job). 0 if there is no number.
+// Returns the job number at the start of `text`: 17 for "17", "17;cluster" (a
+// named cluster) and "17+1" (a component of a job). Returns 0 without a number.
 int64_t NumberOf(absl::string_view text) {
   const size_t end = text.find_first_not_of("0123456789");
   int64_t job = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls of Slurm's own command-line programs. Each call takes a minute at most.
+// Calls the command-line programs of Slurm. A call takes at most a minute.
 //
 // Thread safety: any thread.
 // Errors: NOT_FOUND if Slurm's programs are not installed; UNAVAILABLE if
@@ -16,10 +16,10 @@
 
 namespace gandem {
 
-// Returns the job's number.
+// Submits a script and returns the number of the job.
 absl::StatusOr<int64_t> SubmitSlurmJob(const std::string& script);
 
-// The user's newest job with this comment that is not over, if there is one.
+// Returns the user's newest unfinished job with this comment, if there is one.
 absl::StatusOr<std::optional<int64_t>> FindSlurmJob(const std::string& comment);
 
 }  // namespace gandem

@@ -172,7 +172,7 @@ struct EvaluateFlags {
   bool check_arguments = false;
 };
 
-// A job that a full disk or memory ended keeps its features: it is resumable.
+// An evaluation that ran out of disk or memory can resume with its features.
 int ReportEvaluateFailure(const absl::Status& status) {
   const int code = ReportFailure("evaluate", status);
   return absl::IsResourceExhausted(status) ? kExitResumable : code;

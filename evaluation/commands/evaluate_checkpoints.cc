@@ -35,7 +35,7 @@ absl::Status CheckForAll(const EvaluateRequest& request) {
                    "--every_checkpoint evaluates the checkpoints of a run"));
 }
 
-// Evaluates the checkpoints that have no card. Returns the names of all cards.
+// Evaluates the checkpoints without a card. Returns the names of all cards.
 absl::StatusOr<std::set<std::string>> JudgeAll(
     const EvaluateRequest& request, const std::vector<int64_t>& steps,
     CheckpointsReport& report) {

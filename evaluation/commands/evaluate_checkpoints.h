@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `gandem evaluate RUN --every_checkpoint`: evaluates each complete checkpoint
-// of a run that has no card yet, then prints the figures of all evaluated
-// rounds as a table, with the best one. Cards keep pruned checkpoints in it.
+// without a metric card, then prints a table of the figures in all cards, those
+// of pruned checkpoints included.
 //
 // Thread safety: one compute thread. Errors: those of evaluate_command.h, and
 //   NOT_FOUND         the run has no checkpoint.
@@ -23,13 +23,13 @@ struct CheckpointsReport {
   std::vector<JudgedCurve> curves;
   int64_t judged = 0;                // checkpoints evaluated by this call
   int64_t checkpoints = 0;           // checkpoints of the run
-  std::vector<std::string> skipped;  // damaged or just pruned ones: why
+  std::vector<std::string> skipped;  // damaged or pruned ones, with reasons
 };
 
 absl::StatusOr<CheckpointsReport> EvaluateCheckpoints(
     const EvaluateRequest& request);
 
-// One table per figure, with its best checkpoint marked.
+// Returns one table per metric, with the best checkpoint marked.
 std::string CheckpointsText(const CheckpointsReport& report);
 
 }  // namespace gandem

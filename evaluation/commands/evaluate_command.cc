@@ -29,11 +29,11 @@
 namespace gandem {
 namespace {
 
-// Hexadecimal digits of a SHA-256 in a file name; 12 make collisions unlikely.
+// Digits of a SHA-256 in a file name; 12 make collisions unlikely.
 constexpr size_t kKeyDigits = 12;
 
-// Version of the rules for reading files (gamma, alpha). It is part of the key
-// of cached features, so that features made by other rules are not reused.
+// Version of the rules for gamma and alpha when reading files. Cached features
+// of another version are not reused.
 constexpr char kReading[] = " plain";
 
 std::string ShortKey(absl::string_view text) {
@@ -42,7 +42,7 @@ std::string ShortKey(absl::string_view text) {
   return hash.Finish().substr(0, kKeyDigits);
 }
 
-// The evaluated images or the reference: features of images, or the moments of
+// The evaluated images or the reference, as features of images or as moments of
 // a statistics file.
 struct Side {
   std::optional<HeldFolder> folder;
@@ -58,12 +58,12 @@ class EvaluateCommand {
   absl::StatusOr<EvaluateReport> Run();
 
  private:
-  // Opens both sides and the network, and checks that they fit each other.
+  // Opens the images and the network, and checks their compatibility.
   absl::Status OpenAll();
   absl::Status KeepSubject();
   absl::Status OpenReference();
-  absl::Status OpenImages();      // for a subject of images
-  absl::Status OpenStatistics();  // for a subject that is a statistics file
+  absl::Status OpenImages();      // if images are evaluated
+  absl::Status OpenStatistics();  // if a statistics file is evaluated
   absl::Status OpenNetwork(const ImageShape& shape);
   absl::Status UseStatistics(const std::string& name,
                              const FeatureStatistics& statistics, Side& side);
@@ -86,25 +86,25 @@ class EvaluateCommand {
   const absl::Time started_;
   MetricSet metrics_;
   Subject subject_;
-  Reference reference_;  // where a metric needs one
+  Reference reference_;  // empty if no metric needs it
   std::string output_;
   FeatureNet net_;
-  ExtractOptions extract_;  // with the network
-  int64_t num_images_ = 0;  // to judge
+  ExtractOptions extract_;
+  int64_t num_images_ = 0;  // number of evaluated images
   MetricCard card_;
   std::optional<HeldFolder> work_;
   Side judged_;
   Side compared_;
 };
 
-// Keeps the checkpoint's files from pruning while any evaluation uses them.
+// Protects the checkpoint's files from pruning during the evaluation.
 absl::Status EvaluateCommand::KeepSubject() {
   GANDEM_ASSIGN_OR_RETURN(
       work_, HeldFolder::Hold(output_ + "/work",
                               ShortKey(absl::StrCat(subject_.name, " ",
                                                     subject_.manifest))));
   if (!subject_.images.has_generated()) return absl::OkStatus();
-  // Before anything of the checkpoint is read: it may be pruned at any time.
+  // Must precede any read of the checkpoint, which may be pruned at any time.
   ImagesSpec::Generated& generated = *subject_.images.mutable_generated();
   GANDEM_ASSIGN_OR_RETURN(
       *generated.mutable_checkpoint(),
@@ -161,8 +161,7 @@ absl::Status EvaluateCommand::UseStatistics(const std::string& name,
   return absl::OkStatus();
 }
 
-// The folder's name is a key of all that the features depend on: the images,
-// the network, its part and resize, its device, and how images are read.
+// Opens the feature folder, whose name is a hash of all inputs of the features.
 absl::Status EvaluateCommand::OpenStore(const ImagesCard& card, Side& side) {
   const std::string key =
       absl::StrCat(card.sha256().substr(0, kKeyDigits), "-",
@@ -173,8 +172,8 @@ absl::Status EvaluateCommand::OpenStore(const ImagesCard& card, Side& side) {
   return absl::OkStatus();
 }
 
-// Two statistics files need no network. A statistics file compared with images
-// is assumed to come from the network that the images use.
+// Two statistics files need no network. One statistics file is assumed to come
+// from the network of the images to compare.
 absl::Status EvaluateCommand::OpenStatistics() {
   const FeatureStatistics& statistics = *subject_.statistics;
   GANDEM_RETURN_IF_ERROR(CheckStatisticsRequest(request_, metrics_));
@@ -211,11 +210,11 @@ absl::Status EvaluateCommand::OpenImages() {
         CheckSizes(request_, card_.images(), card_.reference()));
   }
   GANDEM_RETURN_IF_ERROR(OpenNetwork(source->shape()));
-  // The hash of the card covers the resize and the choice of images, too.
+  // The card's hash includes the resizing and the selection of images.
   return OpenStore(card_.images(), judged_);
 }
 
-// Reports every request that cannot be computed before any feature is.
+// Detects all invalid requests before the first feature is computed.
 absl::Status EvaluateCommand::OpenAll() {
   GANDEM_ASSIGN_OR_RETURN(subject_, FindSubject(request_.subject));
   output_ = request_.output.empty() ? subject_.output : request_.output;
@@ -340,7 +339,7 @@ absl::Status EvaluateCommand::WriteCard() {
   return WriteMetricCard(CardStem(), card_);
 }
 
-// Reports a failure only to the user: it is no reason to lose the card.
+// Only prints a failure, which does not affect the card.
 void EvaluateCommand::TrimCache() {
   if (request_.feature_cache_gib == 0) return;
   const absl::Status trimmed =

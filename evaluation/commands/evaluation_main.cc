@@ -28,7 +28,7 @@ int EvaluationMain(int argc, char** argv) {
     absl::FPrintF(stderr, "evaluation_job: %s\n", armed.message());
     return ExitCodeOf(armed);
   }
-  // Help and errors show the name that the user typed.
+  // Shows the name that the user typed in help and errors.
   CLI::App app("Evaluates the generators and images of runs.", "gandem");
   app.formatter(std::make_shared<WrappedHelp>());
   app.require_subcommand(1);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program evaluation_job: `gandem sample`, `gandem export`, `gandem
-// evaluate`, `gandem models` and `gandem train-features` run it with their
-// own arguments.
+// The program evaluation_job, which runs the commands sample, export, evaluate,
+// models and train-features of `gandem` with their arguments.
 //
-// Owner: main(). Thread safety: once a process, before threads start. Errors:
-// the exit code, and a line on standard error.
+// Owner: main(). Thread safety: called once, before threads start. Errors: an
+// exit code, and a line on standard error.
 #pragma once
 
 namespace gandem {

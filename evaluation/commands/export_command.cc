@@ -63,7 +63,7 @@ absl::Status CheckExport(const ExportRequest& request) {
             "(for load_state_dict)"));
 }
 
-// Source of example inputs for the tracer; drawing labels needs no dataset.
+// Returns the source of example inputs for the tracer. Labels need no dataset.
 ConditionSource ConditionsOf(const LoadedGenerator& generator) {
   if (generator.pairs != nullptr) return InputsOf(generator.pairs);
   return KeyedLabels(generator.plan.samples.seed,
@@ -83,7 +83,7 @@ absl::StatusOr<GeneratorInputs> FirstInputs(const LoadedGenerator& generator,
       .condition = std::move(condition)};
 }
 
-// Explains to the author of a network in Python why it cannot be traced.
+// Returns an error that explains why a network in Python cannot be traced.
 absl::Status NotRecorded(const PythonConfig& network, const absl::Status& why) {
   if (absl::IsResourceExhausted(why)) return why;
   return absl::InvalidArgumentError(absl::StrCat(
@@ -131,8 +131,8 @@ absl::Status WriteState(const ExportRequest& request,
   return written;
 }
 
-// The metric cards of the checkpoint's averaged weights, in order of their
-// names. Files that are no metric cards are ignored.
+// Returns the metric cards of the checkpoint's averaged weights, sorted by file
+// name. Ignores other files.
 std::vector<MetricCard> CardsOf(const ExportRequest& request, int64_t step) {
   std::vector<MetricCard> cards;
   if (request.raw) return cards;
@@ -150,7 +150,7 @@ std::vector<MetricCard> CardsOf(const ExportRequest& request, int64_t step) {
   return cards;
 }
 
-// The line of the usage example that makes the network of a state dict.
+// Returns the line of the usage example that creates the network.
 std::string ClassOf(const NetworkConfig& network) {
   if (!network.has_python()) {
     return "# `network` must have the module names of `gandem models NAME "
@@ -215,7 +215,7 @@ ModelCardFacts FactsOf(const ExportRequest& request,
   return facts;
 }
 
-// Returns README.md, or another name where README.md is no model card.
+// Returns README.md, or another path if the existing one is no model card.
 absl::StatusOr<std::string> CardPath(const std::string& output) {
   const std::string readme = ParentOf(output) + "/README.md";
   if (!PathExists(readme)) return readme;
@@ -236,8 +236,7 @@ absl::Status WriteCard(const ExportRequest& request,
                         .weights = request.raw ? GeneratorWeights::kRaw
                                                : GeneratorWeights::kAverage})
           .status();
-  // The export is useful without a grid, which may need labels of a dataset
-  // that this machine lacks.
+  // The grid is optional: it may need a dataset that this machine lacks.
   if (sampled.ok()) {
     facts.grid = grid.filename();
   } else {
@@ -256,7 +255,7 @@ absl::StatusOr<ExportReport> Export(const ExportRequest& request) {
       LoadGenerator(
           request.run_dir, request.checkpoint,
           request.raw ? GeneratorWeights::kRaw : GeneratorWeights::kAverage));
-  // PyTorch expects float32; runs in double precision are for tests.
+  // Exports are float32; only tests train in double precision.
   generator.network->to(at::kFloat);
   generator.conditions = ConditionsOf(generator);
   ExportReport report = {.checkpoint = generator.checkpoint,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `gandem export`: the generator of a run's checkpoint as a file that PyTorch
+// `gandem export`: writes the generator of a checkpoint as a file that PyTorch
 // loads without gandem (export/script_module.h, export/exported_state.h), with
-// a grid of its images and a model card beside it (docs/export.md).
+// a grid of images and a model card (docs/export.md). Replaces each file
+// atomically.
 //
 // Owner: main. Thread safety: one compute thread.
-// Errors: a Status whose message says what to do; nothing escapes. A file is
-// replaced as a whole or not at all.
+// Errors: a Status with advice. No exceptions.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -23,13 +23,13 @@ struct ExportRequest {
   std::string run_dir;  // required
   std::string output;   // required; ends with .pt or .safetensors
   std::optional<int64_t> checkpoint = {};  // step; unset: the newest
-  bool raw = false;  // export the last weights instead of their average
+  bool raw = false;  // the last weights instead of their average
 };
 
 struct ExportReport {
   std::string checkpoint = {};  // folder
   int64_t step = 0;
-  std::vector<std::string> warnings = {};   // e.g. skipped checkpoints
+  std::vector<std::string> warnings = {};   // such as skipped checkpoints
   std::vector<std::string> arguments = {};  // of forward; empty: a state dict
   std::string card = {};                    // path of the model card
 };
@@ -39,7 +39,6 @@ struct ExportReport {
 //   INVALID_ARGUMENT  the request is wrong.
 absl::StatusOr<ExportReport> RunExportCommand(const ExportRequest& request);
 
-// Adds `gandem export`, which runs when it is parsed and sets `exit_code`.
 void AddExportCommand(CLI::App& app, int& exit_code);
 
 }  // namespace gandem

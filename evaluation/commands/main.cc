@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The binary evaluation_job; see evaluation_main.h.
 #include "evaluation/commands/evaluation_main.h"
 
 int main(int argc, char** argv) { return gandem::EvaluationMain(argc, argv); }

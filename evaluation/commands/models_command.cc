@@ -42,7 +42,7 @@ fully connected layers and attention; a multiply and an add are two. Activations
 are the outputs of all layers for one image in float32. Buffers are running
 statistics, spectral-norm vectors and counters.)";
 
-// A family at one image size, or the networks of a recipe.
+// The networks of a family at one image size, or of a recipe.
 struct Case {
   NetworkConfig generator;
   NetworkConfig discriminator;
@@ -54,8 +54,7 @@ struct Summaries {
   NetworkSummary discriminator;
 };
 
-// Allocates no values for gandem's own networks: their counts follow from
-// shapes.
+// Summarizes a network. Allocates no tensor values for built-in networks.
 template <typename Make>
 absl::StatusOr<NetworkSummary> SummarizeNetwork(Make make,
                                                 const NetworkConfig& config,
@@ -119,7 +118,7 @@ absl::StatusOr<std::vector<Case>> CasesOf(
   return cases;
 }
 
-// 1234567 -> "1,234,567".
+// Groups digits: 1234567 -> "1,234,567".
 std::string Grouped(int64_t number) {
   const std::string digits = absl::StrCat(number);
   std::string text;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `gandem models`: the costs or the layers of network families, or of the
-// networks of a recipe.
+// `gandem models`: prints the costs or the layers of network families, or of a
+// recipe's networks.
 //
 // Owner: main. Thread safety: one thread.
 #pragma once
@@ -19,17 +19,16 @@ namespace gandem {
 struct ModelsFlags {
   std::string name = {};               // family or recipe; empty: all
   bool summary = false;                // needs a name
-  std::vector<std::string> sets = {};  // "field=value" of the named one
+  std::vector<std::string> sets = {};  // "field=value"; needs a name
   int64_t image_size = 0;              // 0: each size of the family up to 128
   int64_t channels = 3;
   int64_t classes = 0;
 };
 
-// Adds `gandem models`, which runs when it is parsed and sets `exit_code`.
 void AddModelsCommand(CLI::App& app, int& exit_code);
 
-// Passes its output to `print` piece by piece, since a user's network may take
-// seconds to make.
+// Passes the output to `print` in pieces, because a user's network may take
+// seconds to create.
 //   INVALID_ARGUMENT  the family is unknown, or an option does not fit it.
 //   Errors of LoadRunConfig for a recipe.
 absl::Status ListModels(const ModelsFlags& flags,

@@ -25,15 +25,14 @@ constexpr int64_t kSampleBatch = 64;
 constexpr int64_t kCheckedSamples = 2048;
 constexpr int64_t kCheckedRealImages = 10240;
 
-// Inputs of the generator.
 struct Ingredients {
   at::Tensor noise_NZ = {};
-  // If images are defined, a translation is shown between its input and its
-  // target.
+  // With images defined, the grid shows each translation between its input and
+  // its target.
   RealImages given = {};
 };
 
-// Calls `use` with the images, batch by batch: use(values_NCHW, shape).
+// Generates the images and calls use(values_NCHW, shape) for each batch.
 template <typename Use>
 void MakeSamples(LoadedGenerator& generator, const Ingredients& ingredients,
                  const Use& use) {
@@ -62,8 +61,8 @@ void MakeSamples(LoadedGenerator& generator, const Ingredients& ingredients,
   }
 }
 
-// Draws the inputs of samples `range`. `pairs` is null unless the grid shows
-// the targets of translations.
+// Draws the inputs of the samples in `range`. `pairs` is null unless a grid
+// shows the targets of translations.
 absl::StatusOr<Ingredients> DrawSamples(const SampleRequest& request,
                                         const LoadedGenerator& generator,
                                         const PairReader* pairs, uint64_t seed,
@@ -77,7 +76,8 @@ absl::StatusOr<Ingredients> DrawSamples(const SampleRequest& request,
   return samples;
 }
 
-// Draws rows of interpolations. A row has the label of its first sample.
+// Draws the inputs of interpolations. All images of a row have the label of its
+// first sample.
 absl::StatusOr<Ingredients> DrawWays(const SampleRequest& request,
                                      const LoadedGenerator& generator,
                                      uint64_t seed) {
@@ -100,7 +100,7 @@ absl::StatusOr<Ingredients> DrawWays(const SampleRequest& request,
   return ways;
 }
 
-// Draws one row of inputs per class, with the same noise in all rows.
+// Draws one row of inputs per class, with equal noise in all rows.
 absl::StatusOr<Ingredients> DrawClasses(const SampleRequest& request,
                                         const LoadedGenerator& generator,
                                         uint64_t seed) {
@@ -153,7 +153,7 @@ absl::StatusOr<SampleDistance> Check(LoadedGenerator& generator,
                                      uint64_t seed) {
   GANDEM_ASSIGN_OR_RETURN(const PixelStatistics real,
                           RealStatistics(generator.plan.data.files));
-  // The check draws labels of all classes, whatever `--class` is.
+  // The check uses labels of all classes, even with --class.
   GANDEM_RETURN_IF_ERROR(UseConditions(seed, std::nullopt, generator));
   GANDEM_ASSIGN_OR_RETURN(const Ingredients ingredients,
                           DrawSamples({}, generator, /*pairs=*/nullptr, seed,

@@ -19,11 +19,8 @@ struct TrainFeaturesFlags {
   int threads = 0;  // 0: one per core that this process may use
 };
 
-// Adds `gandem train-features`, which runs when it is parsed and sets
-// `exit_code`.
 void AddTrainFeaturesCommand(CLI::App& app, int& exit_code);
 
-// Returns the exit code.
 int RunTrainFeatures(const TrainFeaturesFlags& flags);
 
 }  // namespace gandem
