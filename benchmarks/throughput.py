@@ -276,7 +276,7 @@ def measure(args, place, recipe):
 def report(recipe, speeds, waits):
     medians = {name: statistics.median(values)
                for name, values in speeds.items()}
-    reused = medians["colocated L0 REUSED"]
+    reused = medians.get("colocated L0 REUSED", float("nan"))
     pytorch = max((median for name, median in medians.items()
                    if name.startswith("PyTorch") and "fused" not in name),
                   default=0)
@@ -301,7 +301,7 @@ def main():
     parser.add_argument("--recipe", choices=RECIPES, action="append",
                         help="default: all")
     parser.add_argument("--trainer", action="append",
-                        help="part of the names of trainers to run, among them "
+                        help="part of the names of trainers to run; ratios need "
                         "`colocated L0 REUSED`; default: all")
     parser.add_argument("--rounds", type=int,
                         help="measured rounds; default: by recipe")

@@ -94,7 +94,7 @@ absl::StatusOr<CheckpointsReport> EvaluateCheckpoints(
 
 std::string CheckpointsText(const CheckpointsReport& report) {
   std::string text = absl::StrCat("checkpoints: ", report.checkpoints,
-                                  ", judged now: ", report.judged, "\n");
+                                  ", evaluated now: ", report.judged, "\n");
   for (const JudgedCurve& curve : report.curves) {
     const JudgedPoint& best = curve.Best();
     absl::StrAppendFormat(&text, "\n%9s  %s\n", "round", curve.metric);

@@ -184,7 +184,7 @@ class Cases:
         sets = (f"rounds={rounds}", "checkpoint.every_rounds=1000")
         launch = self.launch("limit", sets, flags=(
             "--nodes", "3", "--time", "2:05", "--signal_seconds", "60"))
-        wait_for(lambda: "requeued: it goes on from" in launch.text(),
+        wait_for(lambda: "requeued: resuming from" in launch.text(),
                  "the signal", 200)
         cut = launch.checkpoint()
         assert int(cut[5:]) % 1000 != 0, f"{cut} is an ordinary checkpoint"

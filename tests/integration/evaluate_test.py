@@ -93,12 +93,12 @@ class EvaluateTest(Evaluations):
         every = [own, "--every_checkpoint", "--num", 512]
         first = self.evaluate(*every)
         self.assertEqual(first.returncode, 0, first.stderr)
-        self.assertIn("checkpoints: 2, judged now: 2", first.stdout)
+        self.assertIn("checkpoints: 2, evaluated now: 2", first.stdout)
         self.assertEqual(first.stdout.count("<- best"), 1)
         # A pruned checkpoint stays in the table because of its card.
         shutil.rmtree(own / "checkpoints/step-000000010")
         again = self.evaluate(*every)
-        self.assertIn("checkpoints: 1, judged now: 0", again.stdout)
+        self.assertIn("checkpoints: 1, evaluated now: 0", again.stdout)
         self.assertEqual(again.stdout.splitlines()[1:],
                          first.stdout.splitlines()[1:])
         both = self.evaluate(*every, "--checkpoint", 20)
