@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files go both ways between gandem and Python's safetensors package. The
-// interpreter that has it comes in GANDEM_TEST_PYTHON.
+// Files are exchanged between gandem and Python's safetensors package.
+// GANDEM_TEST_PYTHON names an interpreter that has the package.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -33,7 +33,7 @@ class CommandLineTest : public ::testing::Test {
   std::ostringstream err_;
 };
 
-TEST_F(CommandLineTest, AFlagThatThereIsNotIsNamedFirst) {
+TEST_F(CommandLineTest, AnUnknownFlagIsReportedFirst) {
   const struct {
     std::vector<const char*> arguments;
     const char* says;
@@ -47,7 +47,7 @@ TEST_F(CommandLineTest, AFlagThatThereIsNotIsNamedFirst) {
        "'--run_dir'?"},
       {{"status", "q", "--frobnicate"},
        "gandem status: there is no flag --frobnicate; --help lists"},
-      // The value of a flag is none.
+      // A flag's value is not parsed as a flag.
       {{"train", "r", "--evaluate_args", "--num 3"}, "--run_dir is required"},
       {{"train", "r", "--run_dir"}, "--run_dir"}};
   for (const auto& one : kCases) {
@@ -60,7 +60,7 @@ TEST_F(CommandLineTest, AFlagThatThereIsNotIsNamedFirst) {
 }
 
 // gandem train r --run_dir q --data "$PHOTOS"
-TEST_F(CommandLineTest, AnEmptyValueIsAForgottenVariable) {
+TEST_F(CommandLineTest, AnEmptyValueIsReportedAsAnUnsetVariable) {
   const std::vector<std::vector<const char*>> kCases = {
       {"train", "r", "--run_dir", "q", "--data", ""},
       {"train", "r", "--run_dir", "q", "--listen", ""},
@@ -76,7 +76,7 @@ TEST_F(CommandLineTest, AnEmptyValueIsAForgottenVariable) {
   }
 }
 
-// A flag that is added, renamed or removed changes this list, README and docs.
+// If you add, rename or remove a flag, update this list, README and docs.
 TEST_F(CommandLineTest, TheFlagsAreFrozen) {
   const std::vector<std::string> flags = AllFlags();
   EXPECT_THAT(

@@ -31,7 +31,7 @@ TEST(ConfigDifferencesTest, NamesFieldAndBothValues) {
                   "generator.device: \"cpu\", now \"cuda:0\""));
 }
 
-TEST(ConfigDifferencesTest, ADefaultIsNoDifference) {
+TEST(ConfigDifferencesTest, ADefaultIsNotADifference) {
   EXPECT_THAT(
       ConfigDifferences(Config(""), Config("seed: 1 schedule { lag: 1 }")),
       IsEmpty());
@@ -39,7 +39,7 @@ TEST(ConfigDifferencesTest, ADefaultIsNoDifference) {
               ElementsAre("schedule.lag: 1, now 2"));
 }
 
-TEST(ConfigDifferencesTest, FieldsThatOnlyPaceARunMayChange) {
+TEST(ConfigDifferencesTest, FieldsThatOnlyAffectPaceMayChange) {
   EXPECT_THAT(ConfigDifferences(Config("rounds: 10"),
                                 Config("name: 'b' rounds: 20"
                                        " checkpoint { every_rounds: 7 }"
@@ -50,7 +50,7 @@ TEST(ConfigDifferencesTest, FieldsThatOnlyPaceARunMayChange) {
               IsEmpty());
 }
 
-TEST(ConfigDifferencesTest, NumbersOfWorkersMayChangeAndAreTold) {
+TEST(ConfigDifferencesTest, NumbersOfWorkersMayChangeAndAreReported) {
   const RunConfig old_config =
       Config("generator { workers: 2 } discriminator { workers: 2 }");
   const RunConfig new_config = Config("discriminator { workers: 3 }");
@@ -62,8 +62,8 @@ TEST(ConfigDifferencesTest, NumbersOfWorkersMayChangeAndAreTold) {
   EXPECT_EQ(WorkersDifference(Config(""), Config("rounds: 9")), "");
 }
 
-// More rounds would stretch a decay that has no end of its own, and so raise
-// the rate in the middle of it.
+// More rounds would stretch a decay without an end and so raise the learning
+// rate during the decay.
 TEST(ConfigDifferencesTest, MoreRoundsDoNotStretchADecay) {
   const std::string decay =
       " generator { optimizer { rate_schedule { shape: LINEAR } } }";
@@ -101,7 +101,7 @@ TEST(ConfigDifferencesTest, AnotherNetworkIsADifference) {
                   "generator.network.dcgan: none, now width: 8"));
 }
 
-TEST(ConfigDifferencesTest, EnumsHaveNames) {
+TEST(ConfigDifferencesTest, EnumsAreShownByName) {
   EXPECT_THAT(ConfigDifferences(Config(""), Config("loss: HINGE")),
               ElementsAre("loss: NON_SATURATING, now HINGE"));
 }

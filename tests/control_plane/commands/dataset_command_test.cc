@@ -37,7 +37,7 @@ using ::testing::HasSubstr;
 class DatasetCommandTest : public ::testing::Test {
  protected:
   DatasetCommandTest() {
-    BlockSignals({SIGINT, SIGTERM});  // as main() does for `pack`
+    BlockSignals({SIGINT, SIGTERM});  // like main() for `pack`
     NamedBytes files;
     for (uint32_t i = 0; i < 5; ++i) {
       files.emplace_back(absl::StrCat(i < 2 ? "cat/" : "dog/", i, ".png"),
@@ -55,7 +55,7 @@ class DatasetCommandTest : public ::testing::Test {
   std::ostringstream err_;
 };
 
-TEST_F(DatasetCommandTest, ShowsWhatThereIsAndWhatTrainingSees) {
+TEST_F(DatasetCommandTest, ShowsTheImagesAndWhatTrainingUses) {
   ASSERT_OK(ShowDataset(options_, out_, err_));
   EXPECT_THAT(
       out_.str(),
@@ -72,7 +72,7 @@ TEST_F(DatasetCommandTest, ShowsWhatThereIsAndWhatTrainingSees) {
   EXPECT_EQ(sheet.width, 3 * 8 + 2 * 2);
 }
 
-TEST_F(DatasetCommandTest, ARecipeSaysHowTrainingSeesThem) {
+TEST_F(DatasetCommandTest, ARecipeShowsHowTrainingUsesTheImages) {
   options_.recipe = dir_ / "r.textproto";
   ASSERT_OK(WriteFile(options_.recipe, R"(
     rounds: 20
@@ -114,9 +114,9 @@ TEST_F(DatasetCommandTest, UnusedFilesAreCounted) {
   EXPECT_THAT(out_.str(), HasSubstr("not used: .tga (1); hidden (1)\n"));
 }
 
-TEST_F(DatasetCommandTest, VerifyKnowsTheChecksumOfAnArray) {
+TEST_F(DatasetCommandTest, VerifyDetectsAWrongChecksumOfAnArray) {
   options_.source = dir_ / "x.npz";
-  const PixelImage noise = NoiseImage(1, 16, 12, 1);  // four of 4 x 12
+  const PixelImage noise = NoiseImage(1, 16, 12, 1);  // four images of 4 x 12
   ASSERT_OK_AND_ASSIGN(NpzWriter npz, NpzWriter::Create(options_.source));
   ASSERT_OK(npz.Add(
       {.name = "arr_0",
@@ -134,8 +134,8 @@ TEST_F(DatasetCommandTest, VerifyKnowsTheChecksumOfAnArray) {
                        AllOf(HasSubstr("x.npz"), HasSubstr("checksum"))));
 }
 
-// The images have a format that is not read, and a name with control
-// characters that a terminal would obey.
+// The images have an unsupported format, and one name has control characters
+// that a terminal would execute.
 TEST_F(DatasetCommandTest, AGifIsListedAndNamesAreEscaped) {
   WriteTree(dir_ / "photos",
             {{"cat/a.gif", "GIF89a..."}, {"dog/\x1b[31m.png", "x"}});
@@ -150,8 +150,8 @@ TEST_F(DatasetCommandTest, AGifIsListedAndNamesAreEscaped) {
                              HasSubstr("--exclude bad.txt"))));
   options_.exclude = dir_ / "bad.txt";
   EXPECT_EQ(*VerifyDataset(options_, out_, err_), kExitOk);
-  // The list leaves out a larger share than training accepts, and the output
-  // says so.
+  // The list excludes a larger share than training accepts, and the output says
+  // so.
   out_.str("");
   ASSERT_OK(ShowDataset(options_, out_, err_));
   EXPECT_THAT(out_.str(),
@@ -185,7 +185,7 @@ TEST_F(DatasetCommandTest, ShowsTensors) {
                        HasSubstr("tensors are read as they are")));
 }
 
-TEST_F(DatasetCommandTest, NothingOfTheUserIsReplaced) {
+TEST_F(DatasetCommandTest, FilesOfTheUserAreNotReplaced) {
   options_.output = dir_ / "photos/cat/0.png";
   EXPECT_THAT(ShowDataset(options_, out_, err_),
               StatusIs(absl::StatusCode::kInvalidArgument,
@@ -196,19 +196,19 @@ TEST_F(DatasetCommandTest, NothingOfTheUserIsReplaced) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("is there already")));
   EXPECT_EQ(*ReadFile(options_.exclude), "dog/4.png\n");
-  // A list that would name nothing is not written.
+  // An empty list is not written.
   options_.exclude = dir_ / "none.txt";
   EXPECT_EQ(*VerifyDataset(options_, out_, err_), kExitOk);
   EXPECT_FALSE(PathExists(options_.exclude));
 }
 
-TEST_F(DatasetCommandTest, ALinkThatLeadsNowhereIsNamed) {
+TEST_F(DatasetCommandTest, ABrokenLinkIsNamed) {
   std::filesystem::create_symlink("nowhere.png", dir_ / "photos/dangling.png");
   EXPECT_THAT(VerifyDataset(options_, out_, err_),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("dangling.png")));
 }
 
-TEST_F(DatasetCommandTest, VerifyWritesAList) {
+TEST_F(DatasetCommandTest, VerifyWritesAnExcludeList) {
   WriteTree(dir_ / "photos", {{"dog/y.jpg", ""}, {"cat/x.png", "<html>"}});
   options_.exclude = dir_ / "bad.txt";
   EXPECT_EQ(*VerifyDataset(options_, out_, err_), kExitOk);
@@ -219,7 +219,7 @@ TEST_F(DatasetCommandTest, VerifyWritesAList) {
   EXPECT_THAT(list, HasSubstr("# it is a web page, not an image: it was not "
                               "downloaded as it should\ncat/x.png\n"
                               "# it has no bytes\ndog/y.jpg\n"));
-  // The same wherever it lies, and what a recipe of it says of the rest.
+  // The list is valid in any folder; a recipe reports the remaining images.
   options_.recipe = dir_ / "r.textproto";
   ASSERT_OK(WriteFile(options_.recipe, R"(
     rounds: 20
@@ -231,7 +231,7 @@ TEST_F(DatasetCommandTest, VerifyWritesAList) {
   EXPECT_THAT(out_.str(), HasSubstr("data: 5 images (2 left out), 12 x 16"));
 }
 
-TEST_F(DatasetCommandTest, Packs) {
+TEST_F(DatasetCommandTest, PacksImages) {
   options_.output = dir_ / "packed";
   options_.shard_bytes = 1500;
   ASSERT_OK(PackDataset(options_, out_, err_));
@@ -244,7 +244,7 @@ TEST_F(DatasetCommandTest, Packs) {
   EXPECT_THAT(out_.str(), HasSubstr(" were there: "));
 }
 
-TEST_F(DatasetCommandTest, PacksWithoutThoseOfAList) {
+TEST_F(DatasetCommandTest, PacksWithoutTheExcludedImages) {
   WriteTree(dir_ / "photos", {{"dog/y.jpg", ""}});
   options_.output = dir_ / "packed";
   options_.resize = 4;

@@ -45,7 +45,7 @@ class LoadRecipeTest : public ::testing::Test {
   const TempDir dir_;
 };
 
-TEST_F(LoadRecipeTest, ANameAloneIsToldItsFile) {
+TEST_F(LoadRecipeTest, ARecipeNameIsReportedWithItsFile) {
   const auto before = std::filesystem::current_path();
   WriteTree(dir_ / "project", {{"recipes/mlp_smoke.textproto", ""}});
   std::filesystem::current_path(dir_ / "project");
@@ -77,14 +77,13 @@ TEST_F(LoadRecipeTest, DataAndSetsChangeTheRecipe) {
       << "what nobody gave is not set";
 }
 
-// A profile and a plan may be made where the images are not.
 TEST_F(LoadRecipeTest, TheRecipesImagesMayBeElsewhere) {
   const std::string recipe = Recipe(absl::StrCat(
       " data { image_size: 8 source: \"", dir_.path(), "/elsewhere\" }"));
   ASSERT_OK_AND_ASSIGN(const SeenRecipe seen, SeeRecipe(recipe, "", {}));
   EXPECT_EQ(seen.data.text, "");
   EXPECT_EQ(DataShapeOf(seen.config.data()).image.channels, 3);
-  // The images of --data may not be elsewhere.
+  // The images of --data must be on this machine.
   const auto named = SeeRecipe(recipe, dir_ / "none", {});
   EXPECT_FALSE(named.ok());
   EXPECT_THAT(std::string(named.status().message()), HasSubstr("none"));

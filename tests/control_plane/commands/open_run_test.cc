@@ -50,7 +50,7 @@ constexpr char kOpenRunRecipe[] = R"(
 class OpenRunTest : public ::testing::Test {
  protected:
   OpenRunTest() {
-    BlockSignals({SIGINT, SIGTERM});  // as main() does for `train`
+    BlockSignals({SIGINT, SIGTERM});  // like main() for `train`
     options_.recipe = dir_ / "recipe.textproto";
     options_.run_dir = dir_ / "run";
     EXPECT_OK(WriteFile(options_.recipe, kOpenRunRecipe));
@@ -61,8 +61,8 @@ class OpenRunTest : public ::testing::Test {
                      absl::StrCat("data.idx_labels=", labels)};
   }
   absl::Status Prepare() { return PrepareRun(options_).status(); }
-  // Makes the files of a run that has been trained for `rounds` rounds. The
-  // config lacks the line that contains `without`.
+  // Creates the files of a run that trained for `rounds` rounds. The config
+  // lacks the line that contains `without`.
   void TrainFor(int64_t rounds, const std::string& without = "") {
     ASSERT_OK_AND_ASSIGN(const RunSetup setup, PrepareRun(options_));
     std::string text = setup.coordinator.config_text;
@@ -90,8 +90,8 @@ class OpenRunTest : public ::testing::Test {
   TrainOptions options_;
 };
 
-// If two threads waited for signals, only one of them would get the signal, so
-// measuring relies on the thread that waits already.
+// If two threads waited for signals, only one would get the signal, so
+// measuring relies on the thread that already waits.
 TEST_F(OpenRunTest, CtrlCDuringMeasuringStopsTheMeasurement) {
   setenv("XDG_CACHE_HOME", (dir_ / "cache").c_str(), 1);
   options_.plan.plan = "AUTO";
@@ -107,7 +107,7 @@ TEST_F(OpenRunTest, CtrlCDuringMeasuringStopsTheMeasurement) {
   unsetenv("XDG_CACHE_HOME");
 }
 
-TEST_F(OpenRunTest, FlagsThatDoNotFitEachOtherAreListed) {
+TEST_F(OpenRunTest, ConflictingFlagsAreListed) {
   options_.certificates = dir_ / "certs";
   options_.insecure_network = true;
   options_.evaluate_args = "--num 10";
@@ -171,7 +171,7 @@ TEST_F(OpenRunTest, WorkersGetAbsolutePaths) {
                     HasSubstr("idx_labels: \"\"")));
 }
 
-TEST_F(OpenRunTest, DataTakesThePlaceOfTheRecipesImages) {
+TEST_F(OpenRunTest, DataReplacesTheRecipesImages) {
   WriteTree(dir_ / "photos", {{"a/1.png", PngBytes(NoiseImage(3, 9, 8, 1))},
                               {"b/2.png", PngBytes(NoiseImage(3, 8, 8, 2))}});
   options_.data = dir_ / "photos";
@@ -180,7 +180,6 @@ TEST_F(OpenRunTest, DataTakesThePlaceOfTheRecipesImages) {
   EXPECT_THAT(setup.notices.front(),
               HasSubstr("data: 2 images, 8 to 9 x 8, RGB, 2 classes: a folder "
                         "of images "));
-  // The config records the facts that were found.
   EXPECT_THAT(setup.coordinator.config_text,
               AllOf(HasSubstr("idx_images: \"\""), HasSubstr("channels: 3"),
                     HasSubstr("fit: RESIZE"), HasSubstr("crop: CENTER"),
@@ -262,7 +261,7 @@ TEST_F(OpenRunTest, TheListOfImagesToLeaveOutStays) {
                                         HasSubstr("another --run_dir"))));
 }
 
-TEST_F(OpenRunTest, AListThatIsElsewhere) {
+TEST_F(OpenRunTest, AnExcludeListMayBeOnAnotherMachine) {
   options_.data = dir_ / "none";
   options_.external = true;
   options_.sets = {"data.channels=3",      "data.fit=RESIZE",

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A worker process without any network: it counts rounds, and keeps to the
-// control protocol like a real one. Its role is the name that it is started
-// under ("generator_worker"). How it behaves stands in the environment:
+// A worker process without networks: it counts rounds and follows the control
+// protocol like a real worker. Its role is the name of its binary
+// ("generator_worker"). The environment sets its behavior:
 //   PLAY_ROUND_MS=5             time of a round
 //   PLAY_KILL=generator:7:FILE  SIGKILL in round 7, unless FILE exists
 //   PLAY_USAGE=generator        fails with exit code 2
-//   PLAY_STAY=1                 never leaves, not even on SIGTERM
+//   PLAY_STAY=1                 never exits, not even on SIGTERM
 #include <signal.h>
 #include <unistd.h>
 
@@ -111,7 +111,7 @@ class PlayedWorker {
     return ExitCodeOf(status);
   }
 
-  // The exit code, or nothing for the next epoch.
+  // Returns the exit code, or nullopt if another epoch follows.
   std::optional<int> RunEpoch(const RegisterReply& start) {
     const auto config = ParseRunConfig(start.config_text(), "config", {});
     if (!config.ok()) return Fail(config.status());
@@ -178,14 +178,14 @@ class PlayedWorker {
     return reply_.leave() || reply_.epoch_superseded() || !end_.ok();
   }
 
-  // Waits while the run pauses; false: no further round.
+  // Waits while the run is paused; returns false if there is no further round.
   bool MayStart(int64_t round, Heartbeats& heartbeats) {
     heartbeats.Wake();
     absl::MutexLock lock(&mu_);
     const auto decided = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
       return !reply_.pause() || reply_.has_cut() || IsOver();
     };
-    // While it waits here, its heartbeats promise not to start a round.
+    // While the worker waits here, its heartbeats promise not to start a round.
     at_round_end_ = true;
     const bool in_time =
         mu_.AwaitWithTimeout(absl::Condition(&decided), absl::Seconds(60));
@@ -233,7 +233,7 @@ class PlayedWorker {
     metrics.set_run_epoch(start.run_epoch());
     metrics.set_round(round);
     metrics.set_loss(1.0 / static_cast<double>(round + 1));
-    metrics.set_round_seconds(0.5);  // told, not taken
+    metrics.set_round_seconds(0.5);  // made up, not measured
     heartbeats.AddMetrics(metrics);
   }
 
@@ -268,7 +268,7 @@ class PlayedWorker {
     shard_step_ = step;
   }
 
-  // The last checkpoint, then waiting for the others.
+  // Writes the last checkpoint and waits for the other workers.
   std::optional<int> Leave(const RunConfig& config, const RegisterReply& start,
                            Heartbeats& heartbeats) {
     int64_t completed = 0;
@@ -300,7 +300,7 @@ class PlayedWorker {
   const Play play_;
   std::unique_ptr<ControlClient> client_;
   absl::Duration round_time_;
-  int64_t shard_step_ = 0;  // of the newest shard, or where the epoch began
+  int64_t shard_step_ = 0;  // newest shard, or the start of the epoch
   absl::Mutex mu_;
   Heartbeats::WorkerState progress_ ABSL_GUARDED_BY(mu_);
   HeartbeatReply reply_ ABSL_GUARDED_BY(mu_);

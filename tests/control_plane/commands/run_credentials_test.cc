@@ -30,7 +30,7 @@ class RunCredentialsTest : public ::testing::Test {
     MakeAuthority(certs_);
     IssueCertificate(certs_, {"alpha"});
   }
-  // The credentials of the process are shared with the other tests.
+  // Other tests share the credentials of the process.
   ~RunCredentialsTest() override { gandem::testing::UseTestCredentials(); }
 
   const TempDir dir_;
@@ -39,7 +39,7 @@ class RunCredentialsTest : public ::testing::Test {
   const std::string token_ = TokenPath(run_dir_);
 };
 
-TEST_F(RunCredentialsTest, WorkersGetTheNamesOfFiles) {
+TEST_F(RunCredentialsTest, WorkersGetFileNamesOfSecrets) {
   ASSERT_OK(TakeRunCredentials(run_dir_, "", false));
   EXPECT_THAT(CredentialFlags(), ElementsAre("--token_file", token_));
   ASSERT_OK(TakeRunCredentials(run_dir_, "", true));
@@ -61,7 +61,7 @@ TEST_F(RunCredentialsTest, TheSecretsAreKept) {
             first->certificates->Text());
 }
 
-TEST_F(RunCredentialsTest, StatusUsesWhatTheTrainingWasGiven) {
+TEST_F(RunCredentialsTest, StatusUsesTheCredentialsOfTheRun) {
   EXPECT_THAT(CredentialsOfRun(run_dir_, ""),
               StatusIs(absl::StatusCode::kNotFound));
   ASSERT_OK(TakeRunCredentials(run_dir_, "", false));
@@ -73,7 +73,7 @@ TEST_F(RunCredentialsTest, StatusUsesWhatTheTrainingWasGiven) {
   ASSERT_NE(found->certificates, nullptr);
   EXPECT_EQ(found->certificates->path(), certs_ + "/alpha");
   EXPECT_FALSE(found->insecure_network);
-  // On a host that keeps its own elsewhere.
+  // Simulates a host that keeps its credentials in another folder.
   const std::string other = dir_ / "other";
   MakeAuthority(other);
   IssueCertificate(other, {"beta"});

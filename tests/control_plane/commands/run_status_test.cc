@@ -19,7 +19,7 @@ using ::gandem::testing::TempDir;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(RunStatusTextTest, ShowsWaitsThatLast) {
+TEST(RunStatusTextTest, LongWaitsAreShown) {
   StatusReply status;
   status.set_state(StatusReply::RUNNING);
   WorkerStatus& worker = *status.add_workers();
@@ -34,19 +34,18 @@ TEST(RunStatusTextTest, ShowsWaitsThatLast) {
   position.set_seconds(58);
   EXPECT_THAT(RunStatusText("runs/a", status),
               HasSubstr("  waits for feedback of discriminator 1 since 58 s"));
-  // However long a step takes.
   position.set_wait(WorkerPosition::NOTHING);
   EXPECT_THAT(RunStatusText("runs/a", status), Not(HasSubstr("since 58 s")));
 }
 
-TEST(RunStatusTextTest, SaysWhichRoleLimitsTheRun) {
+TEST(RunStatusTextTest, NamesTheRoleThatLimitsTheRun) {
   StatusReply status;
   status.set_limit("the generator limits the run");
   EXPECT_THAT(RunStatusText("runs/a", status),
               HasSubstr("\n  the generator limits the run\n"));
 }
 
-TEST(GetRunStatusTest, ATrainingThatDoesNotAnswerIsUnreachable) {
+TEST(GetRunStatusTest, ARunThatDoesNotAnswerIsUnreachable) {
   const TempDir dir;
   ASSERT_OK(WriteFile(dir / "config.textproto",
                       "rounds: 60000 generator { network { mlp {} } } "

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The real `gandem` with played workers (played_worker.cc), as a user would
-// start it: the folder played/ beside the tests holds all binaries.
+// The real `gandem` with played workers (played_worker.cc), started as by a
+// user: the folder played/ beside the tests holds all binaries.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -74,12 +74,12 @@ class TrainCommandTest : public ::testing::Test {
         folder_ / "images", gandem::testing::IdxBytes({1, 1, 2}, {0, 255}));
     EXPECT_OK(WriteFile(recipe_,
                         absl::StrReplaceAll(kRecipe, {{"$IMAGES", images}})));
-    // Workers whose `gandem` was killed become our children.
+    // Workers whose `gandem` is killed become children of this process.
     prctl(PR_SET_CHILD_SUBREAPER, 1);
   }
   ~TrainCommandTest() override {
     for (const auto& [name, value] : environment_) unsetenv(name.c_str());
-    // Nothing may be left: that is the promise of `gandem`.
+    // `gandem` promises to leave no process behind.
     EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "a process is left";
   }
   void Set(const std::string& name, const std::string& value) {
@@ -100,7 +100,7 @@ class TrainCommandTest : public ::testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return Start(arguments);
   }
-  // `script` sees the binary as $0.
+  // Starts a shell that runs `script`, with the binary as $0.
   ChildProcess StartShell(const std::string& script) {
     auto child = ChildProcess::Start(
         {{"/bin/sh", "-c", script, PlayedProgram("gandem")}, output_});
@@ -119,7 +119,7 @@ class TrainCommandTest : public ::testing::Test {
     ChildProcess child = StartTrain(more);
     return WaitForEnd(child);
   }
-  // Workers whose `gandem` was killed are killed, too, and come to us.
+  // Reaps the workers of a killed `gandem`, which become our children.
   static int ReapOrphans() {
     int count = 0;
     int wait_status = 0;
@@ -147,7 +147,7 @@ class TrainCommandTest : public ::testing::Test {
     EXPECT_OK(RemoveAll(file));
     return json;
   }
-  // The rounds of one role in metrics.jsonl, by run epoch.
+  // Returns the rounds of one role in metrics.jsonl, by run epoch.
   std::map<int64_t, std::vector<int64_t>> Metrics(const std::string& role) {
     std::map<int64_t, std::vector<int64_t>> rounds;
     const std::string text = ReadFile(run_dir_ + "/metrics.jsonl").value_or("");
@@ -167,7 +167,7 @@ class TrainCommandTest : public ::testing::Test {
   std::map<std::string, std::string> environment_;
 };
 
-TEST_F(TrainCommandTest, ARunFromStartToEnd) {
+TEST_F(TrainCommandTest, ARunTrainsFromStartToEnd) {
   EXPECT_EQ(Train(), kExitOk) << Output();
   EXPECT_EQ(NewestStep(), 40);
   const auto metrics = Metrics("generator");
@@ -184,25 +184,24 @@ TEST_F(TrainCommandTest, ARunFromStartToEnd) {
   const Json status = StatusOfRun();
   EXPECT_EQ(status.at("state"), "FINISHED");
   EXPECT_EQ(status.at("completed_rounds"), "40");
-  // Nothing to do any more.
   EXPECT_EQ(Train(), kExitOk);
   EXPECT_EQ(Metrics("generator").size(), 1);
 }
 
-TEST_F(TrainCommandTest, Colocated) {
+TEST_F(TrainCommandTest, AColocatedRunTrains) {
   EXPECT_EQ(Train({"--colocated"}), kExitOk) << Output();
   EXPECT_TRUE(PathExists(run_dir_ + "/logs/colocated-0.log"));
   EXPECT_FALSE(PathExists(run_dir_ + "/logs/generator-0.log"));
 }
 
-TEST_F(TrainCommandTest, WorkersHaveCoresOfTheirOwnIfThereAreEnough) {
+TEST_F(TrainCommandTest, WorkersHaveTheirOwnCoresIfThereAreEnough) {
   const auto log = [this] {
     return ReadFile(run_dir_ + "/logs/gandem.log").value_or("");
   };
   EXPECT_EQ(Train({"--bind_cores", "none"}), kExitOk) << Output();
   EXPECT_THAT(log(), Not(HasSubstr("cores")));
   EXPECT_EQ(Train({"--set", "rounds=50"}), kExitOk) << Output();
-  // A machine of one core has not enough.
+  // A machine with one core has too few.
   EXPECT_THAT(log(), AnyOf(HasSubstr("cores: generator 0 on "),
                            HasSubstr("workers are not bound to cores")));
   ChildProcess many = Start({"train", recipe_, "--run_dir", folder_ / "many",
@@ -213,7 +212,7 @@ TEST_F(TrainCommandTest, WorkersHaveCoresOfTheirOwnIfThereAreEnough) {
                         "compute threads, and"));
 }
 
-TEST_F(TrainCommandTest, StopsWithACheckpointAndGoesOn) {
+TEST_F(TrainCommandTest, ARunStopsWithACheckpointAndResumes) {
   Set("PLAY_ROUND_MS", "5");
   ChildProcess child = StartTrain({"--set", "rounds=4000"});
   WaitForStep(10);
@@ -224,10 +223,9 @@ TEST_F(TrainCommandTest, StopsWithACheckpointAndGoesOn) {
   const int64_t step = NewestStep();
   EXPECT_GE(step, 10);
   EXPECT_EQ(StatusOfRun().at("last_checkpoint_step"), absl::StrCat(step));
-  // Nothing that was reported is done again.
+  // No reported round is repeated.
   EXPECT_EQ(Metrics("generator").at(1).back(), step - 1);
   EXPECT_EQ(Metrics("discriminator").at(1).back(), step - 1);
-  // Fewer rounds are allowed, too.
   EXPECT_EQ(Train({"--set", absl::StrCat("rounds=", step + 20)}), kExitOk)
       << Output();
   EXPECT_EQ(Metrics("generator").at(2).front(), step);
@@ -269,7 +267,7 @@ TEST_F(TrainCommandTest, SigtermToAWorkerStopsTheRun) {
   EXPECT_THAT(Output(), HasSubstr("generator 0 was asked to stop"));
 }
 
-TEST_F(TrainCommandTest, OutputThatCannotBeWrittenIsNoSuccess) {
+TEST_F(TrainCommandTest, OutputThatCannotBeWrittenIsAFailure) {
   ASSERT_EQ(Train(), kExitOk);
   for (const std::string arguments :
        {"--help", "explain", "report $RUN --json", "report $RUN",
@@ -283,7 +281,7 @@ TEST_F(TrainCommandTest, OutputThatCannotBeWrittenIsNoSuccess) {
     ChildProcess read = StartShell(command + " > /dev/null");
     EXPECT_EQ(WaitForEnd(read), kExitOk);
   }
-  // A reader who has seen enough is no failure.
+  // A reader that closes the pipe early is not a failure.
   ChildProcess left =
       StartShell("(trap '' PIPE; $0 explain; echo ended $? >&2) | true");
   EXPECT_EQ(WaitForEnd(left), 0);
@@ -293,8 +291,8 @@ TEST_F(TrainCommandTest, OutputThatCannotBeWrittenIsNoSuccess) {
   EXPECT_EQ(WaitForEnd(train), kExitOk);
 }
 
-TEST_F(TrainCommandTest, ASecondCtrlCLeavesAtOnce) {
-  Set("PLAY_ROUND_MS", "50000");  // the end of a round will not come
+TEST_F(TrainCommandTest, ASecondCtrlCStopsImmediately) {
+  Set("PLAY_ROUND_MS", "50000");  // the round does not end during the test
   ChildProcess child = StartTrain();
   const auto prints = [this](const char* text) {
     return Eventually([&] { return Output().find(text) != std::string::npos; });
@@ -303,7 +301,7 @@ TEST_F(TrainCommandTest, ASecondCtrlCLeavesAtOnce) {
   child.Signal(SIGINT);
   ASSERT_TRUE(prints("stopping: stopped by Ctrl-C"));
   ASSERT_TRUE(prints("a second Ctrl-C exits at once"));
-  // For a second it is the same one (user_wishes.h).
+  // Within a second a repeated signal counts as the same one (user_wishes.h).
   std::optional<ProcessEnd> end;
   ASSERT_TRUE(Eventually([&] {
     child.Signal(SIGINT);
@@ -312,7 +310,7 @@ TEST_F(TrainCommandTest, ASecondCtrlCLeavesAtOnce) {
   EXPECT_EQ(end->exit_code, 128 + SIGINT);
 }
 
-TEST_F(TrainCommandTest, WorkersThatStayAreKilled) {
+TEST_F(TrainCommandTest, WorkersThatDoNotExitAreKilled) {
   Set("PLAY_STAY", "1");
   EXPECT_EQ(Train({"--set", "control.grace_seconds=0.5"}), kExitOk);
   EXPECT_THAT(Output(), HasSubstr("sending them SIGTERM"));

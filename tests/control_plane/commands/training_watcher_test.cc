@@ -28,7 +28,7 @@ using ::testing::SizeIs;
 
 class TrainingWatcherTest : public ::testing::Test {
  protected:
-  // Instead of `gandem watch-eval` runs `script`.
+  // Starts `script` in place of `gandem watch-eval`.
   void Start(const std::string& script) {
     const std::string program = dir_ / "gandem";
     ASSERT_OK(WriteFile(program, absl::StrCat("#!/bin/sh\n", script)));
@@ -46,7 +46,7 @@ class TrainingWatcherTest : public ::testing::Test {
       absl::SleepFor(absl::Milliseconds(1));
     }
   }
-  // Everything that is shown until the child has ended.
+  // Returns all lines that are shown until the child has ended.
   std::vector<std::string> PollToTheEnd() {
     std::vector<std::string> lines;
     const absl::Time deadline = MonotonicNow() + absl::Minutes(2);
@@ -78,8 +78,7 @@ TEST_F(TrainingWatcherTest, AFailureIsTheLastLine) {
               ElementsAre("one", HasSubstr("the training goes on")));
 }
 
-// All is written before the first look.
-TEST_F(TrainingWatcherTest, ALongTextIsShownToo) {
+TEST_F(TrainingWatcherTest, ALongTextIsShown) {
   Start("seq 1 100000; echo end");
   Await([this] { return FileSize(LogPath()) == 588899; });
   const std::vector<std::string> lines = PollToTheEnd();

@@ -8,7 +8,7 @@ namespace {
 
 constexpr absl::Duration kTick = absl::Milliseconds(1);
 
-TEST(UserWishesTest, ACtrlCThatIsPassedOnTwiceIsOne) {
+TEST(UserWishesTest, ARepeatedCtrlCWithinASecondCountsOnce) {
   UserWishes wishes;
   const absl::Time first = MonotonicNow();
   wishes.OnSignal(SIGINT, first);
@@ -19,7 +19,7 @@ TEST(UserWishesTest, ACtrlCThatIsPassedOnTwiceIsOne) {
   EXPECT_EQ(wishes.stop_reason(), "stopped by Ctrl-C");
 }
 
-TEST(UserWishesTest, ASecondCtrlCLeavesAtOnce) {
+TEST(UserWishesTest, ASecondCtrlCStopsImmediately) {
   UserWishes wishes;
   const absl::Time first = MonotonicNow();
   wishes.OnSignal(SIGINT, first);
@@ -27,7 +27,7 @@ TEST(UserWishesTest, ASecondCtrlCLeavesAtOnce) {
   EXPECT_TRUE(wishes.at_once());
 }
 
-TEST(UserWishesTest, OtherSignalsOnlyAskItToStop) {
+TEST(UserWishesTest, OtherSignalsOnlyRequestAStop) {
   UserWishes wishes;
   const absl::Time first = MonotonicNow();
   wishes.OnSignal(SIGTERM, first);

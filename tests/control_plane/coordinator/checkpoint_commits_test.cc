@@ -42,7 +42,7 @@ class CheckpointCommitsTest : public ::testing::Test {
   CheckpointCommits commits_{10};
 };
 
-TEST_F(CheckpointCommitsTest, ACheckpointIsTakenOnceAllHaveReported) {
+TEST_F(CheckpointCommitsTest, ACheckpointIsCommittedOnceAllHaveReported) {
   EXPECT_TRUE(Add(1, 4));
   EXPECT_FALSE(commits_.is_busy());
   EXPECT_FALSE(commits_.Take(kNow).has_value());
@@ -54,7 +54,7 @@ TEST_F(CheckpointCommitsTest, ACheckpointIsTakenOnceAllHaveReported) {
   EXPECT_EQ(job->run_epoch, 3);
   EXPECT_EQ(job->files.size(), 2);
   EXPECT_OK(job->shards);
-  EXPECT_EQ(commits_.committed_step(), 2);  // it is not on disk yet
+  EXPECT_EQ(commits_.committed_step(), 2);  // not on disk yet
   EXPECT_EQ(commits_.Settle(*job, absl::OkStatus()),
             "checkpoint of 4 rounds is complete");
   EXPECT_EQ(commits_.committed_step(), 4);
@@ -73,7 +73,7 @@ TEST_F(CheckpointCommitsTest, ARepeatedReportCommitsNothingTwice) {
   EXPECT_FALSE(commits_.is_busy());
 }
 
-TEST_F(CheckpointCommitsTest, TheNextOneWaitsForTheOneBefore) {
+TEST_F(CheckpointCommitsTest, ACommitWaitsForTheOneBefore) {
   AddAll(4);
   const auto first = commits_.Take(kNow);
   ASSERT_TRUE(first.has_value());
@@ -86,7 +86,7 @@ TEST_F(CheckpointCommitsTest, TheNextOneWaitsForTheOneBefore) {
   EXPECT_EQ(second->step, 6);
 }
 
-TEST_F(CheckpointCommitsTest, AGivenUpCheckpointStaysGivenUpInItsEpoch) {
+TEST_F(CheckpointCommitsTest, AnAbandonedCheckpointStaysAbandonedInItsEpoch) {
   AddAll(4);
   const auto job = commits_.Take(kNow);
   ASSERT_TRUE(job.has_value());
@@ -97,16 +97,15 @@ TEST_F(CheckpointCommitsTest, AGivenUpCheckpointStaysGivenUpInItsEpoch) {
   EXPECT_FALSE(Add(1, 4));
   EXPECT_FALSE(commits_.is_busy());
   EXPECT_EQ(commits_.NewestText(), "The newest checkpoint has 2 of 10 rounds");
-  // In the next epoch it may be written again.
   commits_.BeginEpoch(4, 1, commits_.committed_step());
   EXPECT_EQ(commits_.settled_step(), 2);
   EXPECT_TRUE(Add(0, 4));
   EXPECT_TRUE(commits_.is_busy());
 }
 
-TEST_F(CheckpointCommitsTest, AShardsErrorGoesToTheDiskToo) {
+TEST_F(CheckpointCommitsTest, AShardErrorReachesTheCommit) {
   EXPECT_TRUE(Add(0, 4, "disk full"));
-  EXPECT_FALSE(commits_.is_busy());  // it waits for the others
+  EXPECT_FALSE(commits_.is_busy());  // waits for the other shards
   EXPECT_TRUE(Add(1, 4));
   const auto job = commits_.Take(kNow);
   ASSERT_TRUE(job.has_value());
@@ -115,7 +114,7 @@ TEST_F(CheckpointCommitsTest, AShardsErrorGoesToTheDiskToo) {
 
 // Later checkpoints have the same fault, even if their checksums are equal
 // again.
-TEST_F(CheckpointCommitsTest, NoCheckpointFollowsOneWhoseStatesDiffer) {
+TEST_F(CheckpointCommitsTest, NoCheckpointFollowsOneWithDifferingStates) {
   const auto add = [this](int64_t step, std::vector<uint32_t> states) {
     for (int rank = 0; rank < 2; ++rank) {
       ShardReport report = Files(step, {absl::StrCat("generator-", rank)});
@@ -147,7 +146,7 @@ TEST_F(CheckpointCommitsTest, NoCheckpointFollowsOneWhoseStatesDiffer) {
   EXPECT_OK(commits_.Take(kNow)->shards);
 }
 
-TEST_F(CheckpointCommitsTest, AReportWithoutSenseChangesNothing) {
+TEST_F(CheckpointCommitsTest, AnInvalidReportChangesNothing) {
   ShardReport report;
   report.set_step(11);
   EXPECT_THAT(commits_.Add(0, report),
@@ -178,7 +177,7 @@ TEST_F(CheckpointCommitsTest, StepsAreCollectedIndependently) {
   EXPECT_EQ(second->files.size(), 2);
 }
 
-TEST_F(CheckpointCommitsTest, OneThatIsPutBackIsTheNextAgain) {
+TEST_F(CheckpointCommitsTest, ARequeuedCommitIsTheNextOne) {
   AddAll(4);
   auto job = commits_.Take(kNow);
   ASSERT_TRUE(job.has_value());
@@ -192,7 +191,7 @@ TEST_F(CheckpointCommitsTest, OneThatIsPutBackIsTheNextAgain) {
   EXPECT_EQ(job->step, 4);
 }
 
-TEST_F(CheckpointCommitsTest, ACompleteOneCoversOlderSteps) {
+TEST_F(CheckpointCommitsTest, ACompleteCheckpointCoversOlderSteps) {
   EXPECT_TRUE(Add(0, 4));
   EXPECT_TRUE(Add(0, 6));
   EXPECT_TRUE(Add(1, 6));

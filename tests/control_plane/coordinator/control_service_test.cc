@@ -35,12 +35,12 @@ using ::gandem::testing::StatusIs;
 using ::gandem::testing::TempDir;
 using ::testing::HasSubstr;
 
-constexpr absl::Duration kLong = absl::Seconds(30);  // only a bound
+constexpr absl::Duration kLong = absl::Seconds(30);  // upper bound only
 
-// The client and the state that a worker's main() would keep.
+// A client with the state that a worker's main() would keep.
 class Worker {
  public:
-  // A call that was answered too late is made again, and counted twice.
+  // A call that times out is repeated and counted twice.
   Worker(const std::string& address, Role role,
          absl::Duration call_timeout = kLong) {
     auto client = ControlClient::Create(
@@ -85,7 +85,7 @@ class Worker {
     }
     heartbeats_->Wake();
   }
-  // Waits for a reply that fits.
+  // Waits for a reply that satisfies the condition.
   template <typename Condition>
   bool Sees(Condition condition) {
     absl::MutexLock lock(&mu_);
@@ -163,7 +163,7 @@ class ControlServiceTest : public ::testing::Test {
     service_.reset();
     coordinator_.reset();
   }
-  // The request to join of a worker that sees the run folder.
+  // Returns the join request of a worker that sees the run folder.
   JoinRequest Ready(const RegisterReply& registered) const {
     JoinRequest ready;
     ready.set_proof(RunFolder(run_dir_.path())
@@ -171,7 +171,7 @@ class ControlServiceTest : public ::testing::Test {
                         .value_or(""));
     return ready;
   }
-  // Both workers register and join, as two processes would.
+  // Registers and joins both workers, like two processes.
   void StartRun(absl::Duration interval = absl::Milliseconds(5)) {
     const absl::Time deadline = absl::Now() + kLong;
     ASSERT_OK_AND_ASSIGN(const RegisterReply registered,
@@ -239,7 +239,7 @@ TEST_F(ControlServiceTest, ClientOptionsAreChecked) {
                              HasSubstr("rank -1"), HasSubstr("nowhere"))));
 }
 
-TEST_F(ControlServiceTest, ARunFromRegistrationToTheEnd) {
+TEST_F(ControlServiceTest, ARunProceedsFromRegistrationToTheEnd) {
   StartRun();
   generator_->heartbeats().AddMetrics(MetricsOf(9));
   generator_->heartbeats().AddShard(WriteShard("generator-0", 10));
@@ -268,7 +268,7 @@ TEST_F(ControlServiceTest, AStopReachesTheWorkers) {
       [](const auto& r) { return r.has_cut() && r.cut() == 3; }));
 }
 
-TEST_F(ControlServiceTest, MetricsAreDroppedAndCountedWhenNobodyTakesThem) {
+TEST_F(ControlServiceTest, MetricsThatNobodyReadsAreDroppedAndCounted) {
   StartRun();
   server_.reset();
   for (int64_t round = 0; round < 5; ++round) {  // the queue holds 3
@@ -299,7 +299,7 @@ TEST_F(ControlServiceTest, ANewCoordinatorEndsTheEpoch) {
   EXPECT_EQ(reply.run_epoch(), 2);
 }
 
-TEST_F(ControlServiceTest, ASupersededWorkerHearsOfIt) {
+TEST_F(ControlServiceTest, ASupersededWorkerIsNotified) {
   StartRun();
   Worker fresh(address_, GENERATOR);
   ASSERT_OK(fresh.client().Register(absl::Now() + kLong));
@@ -331,13 +331,13 @@ TEST_F(ControlServiceTest, AFailureArrivesAfterTheMetrics) {
   EXPECT_THAT(MetricRounds(), ::testing::ElementsAre(0, 1, 2));
 }
 
-TEST_F(ControlServiceTest, AFailureOfAnOldEpochIsAnsweredBeforeItReturns) {
+TEST_F(ControlServiceTest, AFailureOfAnOldEpochIsAnsweredImmediately) {
   StartRun(/*interval=*/absl::Hours(1));
   ASSERT_TRUE(generator_->Sees([](const HeartbeatReply&) { return true; }));
   Worker fresh(address_, DISCRIMINATOR);
   ASSERT_OK(fresh.client().Register(absl::Now() + kLong));
   generator_->heartbeats().AddMetrics(MetricsOf(4));
-  // The generator hears of it by the answer to its failure.
+  // The generator learns of the new epoch in the answer to its failure report.
   generator_->heartbeats().ReportFailure(absl::AbortedError("refused"),
                                          absl::Now() + kLong);
   EXPECT_TRUE(generator_->HasSeen(
@@ -346,7 +346,7 @@ TEST_F(ControlServiceTest, AFailureOfAnOldEpochIsAnsweredBeforeItReturns) {
   EXPECT_THAT(MetricRounds(), ::testing::IsEmpty());
 }
 
-TEST_F(ControlServiceTest, AFailureUnderANewCoordinatorIsSettled) {
+TEST_F(ControlServiceTest, AFailureUnderANewCoordinatorIsHandled) {
   StartRun();
   StopCoordinator();
   discriminator_->StopHeartbeats();
@@ -361,7 +361,7 @@ TEST_F(ControlServiceTest, AFailureUnderANewCoordinatorIsSettled) {
       [](const HeartbeatReply& reply) { return reply.epoch_superseded(); }));
 }
 
-TEST_F(ControlServiceTest, AWorkerThatFindsNobodyGivesUpInTheEnd) {
+TEST_F(ControlServiceTest, AWorkerThatFindsNoCoordinatorGivesUp) {
   generator_.emplace(address_, GENERATOR, absl::Milliseconds(200));
   ASSERT_OK(generator_->client().Register(absl::Now() + kLong));
   StopCoordinator();
@@ -391,7 +391,7 @@ TEST_F(ControlServiceTest, RegistrationWaitsForTheCoordinator) {
   EXPECT_OK(reply);
 }
 
-TEST_F(ControlServiceTest, JoiningUnderANewCoordinatorStartsOver) {
+TEST_F(ControlServiceTest, JoiningUnderANewCoordinatorRegistersAgain) {
   const absl::Time deadline = absl::Now() + kLong;
   ASSERT_OK(generator_->client().Register(deadline));
   StopCoordinator();
@@ -401,8 +401,8 @@ TEST_F(ControlServiceTest, JoiningUnderANewCoordinatorStartsOver) {
   EXPECT_TRUE(reply.epoch_superseded());
 }
 
-// AUTO may take long before a worker is ready.
-TEST_F(ControlServiceTest, HeartbeatsMayComeBeforeAWorkerHasJoined) {
+// Resolving AUTO may take long before a worker joins.
+TEST_F(ControlServiceTest, HeartbeatsMayPrecedeJoining) {
   ASSERT_OK(generator_->client().Register(absl::Now() + kLong));
   generator_->StartHeartbeats();
   generator_->waits().Begin(WorkerPosition::MEASURE);
@@ -445,12 +445,12 @@ TEST_F(ControlServiceTest, ACancelledClientMakesNoCall) {
   EXPECT_THAT(generator_->client().ReportShard({}), is_cancelled);
   ASSERT_OK_AND_ASSIGN(const RunCounters counters,
                        RunFolder(run_dir_.path()).ReadCounters());
-  EXPECT_EQ(counters.incarnation(), 1);  // registrations
+  EXPECT_EQ(counters.incarnation(), 1);  // number of registrations
   EXPECT_EQ(counters.places(0).incarnation(), before.incarnation());
 }
 
-// They would fill the coordinator's memory and its output.
-TEST_F(ControlServiceTest, ARequestHasALargestSize) {
+// Larger requests would fill the coordinator's memory and its output.
+TEST_F(ControlServiceTest, OversizedRequestsAreRefused) {
   StartRun();
   HeartbeatRequest request;
   for (int i = 0; i < 200'000; ++i) request.add_metrics()->set_round(1);
@@ -469,7 +469,7 @@ TEST_F(ControlServiceTest, HeartbeatsEndWithACancelledClient) {
   EXPECT_THAT(generator_->End(), StatusIs(absl::StatusCode::kCancelled));
 }
 
-// Cancels its calls, like a server that is about to go.
+// Control service that cancels its calls, like a server during shutdown.
 class LeavingControl final : public Control::Service {
  public:
   absl::Notification called;
@@ -482,7 +482,7 @@ class LeavingControl final : public Control::Service {
   }
 };
 
-TEST_F(ControlServiceTest, AShutdownOfTheCoordinatorIsNoCancellation) {
+TEST_F(ControlServiceTest, AShutdownOfTheCoordinatorIsNotACancellation) {
   StopCoordinator();
   LeavingControl leaving;
   ASSERT_OK_AND_ASSIGN(
@@ -501,7 +501,7 @@ TEST_F(ControlServiceTest, AShutdownOfTheCoordinatorIsNoCancellation) {
   EXPECT_OK(reply);
 }
 
-TEST_F(ControlServiceTest, AStrangersNoiseDisturbsNobody) {
+TEST_F(ControlServiceTest, InvalidDataFromAStrangerIsHarmless) {
   StartRun();
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_un name = {};
@@ -510,10 +510,10 @@ TEST_F(ControlServiceTest, AStrangersNoiseDisturbsNobody) {
   path.copy(name.sun_path, sizeof(name.sun_path) - 1);
   ASSERT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&name), sizeof(name)), 0);
   const std::string noise(100'000, '\xff');
-  // The server may hang up before it has read all of it.
+  // The server may close the connection before it has read everything.
   EXPECT_GT(send(fd, noise.data(), noise.size(), MSG_NOSIGNAL), 0);
   close(fd);
-  // More than a message may have.
+  // Larger than a message may be.
   HeartbeatRequest huge;
   huge.set_failure(std::string(70 << 20, 'x'));
   Worker stranger(address_, GENERATOR);
@@ -524,7 +524,7 @@ TEST_F(ControlServiceTest, AStrangersNoiseDisturbsNobody) {
   const StatusReply status = coordinator_->Status();
   EXPECT_TRUE(
       std::all_of(status.workers().begin(), status.workers().end(), alive));
-  // They still reach the coordinator.
+  // Metrics of the workers still reach the coordinator.
   generator_->heartbeats().AddMetrics(MetricsOf(7));
   EXPECT_TRUE(generator_->Sees([this](const HeartbeatReply&) {
     return MetricRounds() == std::vector<int64_t>{7};

@@ -21,9 +21,9 @@ using ::gandem::testing::StatusIs;
 using ::testing::Contains;
 using ::testing::IsEmpty;
 
-// Step 4 is being committed. The folder of that step is there already, as after
-// a damaged checkpoint, and its manifest is a pipe: the commit opens it, and
-// reads until the test closes its end.
+// Keeps the commit of step 4 waiting. The step's folder exists already, as
+// after a damaged checkpoint, and its manifest is a pipe: the commit reads it
+// until the test closes the write end.
 class CoordinatorCommitTest : public ::gandem::testing::CoordinatorFixture {
  protected:
   void SetUp() override {
@@ -31,7 +31,7 @@ class CoordinatorCommitTest : public ::gandem::testing::CoordinatorFixture {
     const std::string folder = CheckpointPath(run_dir_.path(), 4);
     const std::string manifest = folder + "/" + kManifestName;
     ASSERT_OK(CreateDirectories(folder));
-    // One with a name would be refused.
+    // A named pipe would be refused.
     ASSERT_EQ(pipe2(pipe_, O_CLOEXEC), 0);
     const std::string end = absl::StrCat("/proc/self/fd/", pipe_[0]);
     ASSERT_EQ(symlink(end.c_str(), manifest.c_str()), 0);
@@ -43,7 +43,7 @@ class CoordinatorCommitTest : public ::gandem::testing::CoordinatorFixture {
       EXPECT_OK(reply);
       EXPECT_TRUE(reply.ok() && reply->committed());
     });
-    ASSERT_TRUE(gandem::testing::Eventually([this] {  // it is being read
+    ASSERT_TRUE(gandem::testing::Eventually([this] {  // the pipe is being read
       int unread = 1;
       return ioctl(pipe_[0], FIONREAD, &unread) == 0 && unread == 0;
     }));
@@ -60,7 +60,7 @@ class CoordinatorCommitTest : public ::gandem::testing::CoordinatorFixture {
   std::optional<Thread> committing_;
 };
 
-TEST_F(CoordinatorCommitTest, OthersAreAnswered) {
+TEST_F(CoordinatorCommitTest, OtherCallsAreAnsweredDuringACommit) {
   ASSERT_OK_AND_ASSIGN(HeartbeatReply reply, Send(generator_, 5, 5));
   EXPECT_EQ(reply.committed_step(), 0);
   EXPECT_EQ(State(), StatusReply::RUNNING);
@@ -69,7 +69,7 @@ TEST_F(CoordinatorCommitTest, OthersAreAnswered) {
   EXPECT_EQ(reply.committed_step(), 4);
 }
 
-TEST_F(CoordinatorCommitTest, ARepeatedReportDoesNotCommitItAgain) {
+TEST_F(CoordinatorCommitTest, ARepeatedReportDoesNotCommitAgain) {
   ASSERT_OK_AND_ASSIGN(const ShardReply reply,
                        coordinator_->ReportShard(last_report_));
   EXPECT_FALSE(reply.committed());
@@ -81,7 +81,7 @@ TEST_F(CoordinatorCommitTest, ARepeatedReportDoesNotCommitItAgain) {
   EXPECT_THAT(TakeEvents(), IsEmpty());
 }
 
-TEST_F(CoordinatorCommitTest, TheNextCheckpointFollows) {
+TEST_F(CoordinatorCommitTest, TheNextCheckpointFollowsTheCommit) {
   ASSERT_OK(Report(generator_, 6));
   ASSERT_OK_AND_ASSIGN(const ShardReply reply, Report(discriminator_, 6));
   EXPECT_FALSE(reply.committed());
@@ -89,14 +89,14 @@ TEST_F(CoordinatorCommitTest, TheNextCheckpointFollows) {
   EXPECT_EQ(coordinator_->Status().last_checkpoint_step(), 6);
 }
 
-TEST_F(CoordinatorCommitTest, ADeathWaitsForIt) {
+TEST_F(CoordinatorCommitTest, ADeathWaitsForTheCommit) {
   Exit(generator_, 137, "was killed by signal 9");
   EXPECT_EQ(coordinator_->Status().run_epoch(), 1);
   EXPECT_THAT(coordinator_->TakeWishes().start, IsEmpty());
   EndCommit();
   EXPECT_EQ(coordinator_->Status().run_epoch(), 2);
   EXPECT_EQ(coordinator_->Status().restarts(), 1);
-  // The next epoch starts from what was being committed.
+  // The next epoch starts from the checkpoint that was being committed.
   ASSERT_OK_AND_ASSIGN(const RegisterReply reply, Register(discriminator_));
   EXPECT_EQ(reply.first_round(), 4);
 }
@@ -114,7 +114,7 @@ TEST_F(CoordinatorCommitTest, AFailureAndTheExitAfterItAreOneDeath) {
   EXPECT_EQ(coordinator_->Status().run_epoch(), 2);
 }
 
-TEST_F(CoordinatorCommitTest, NoWorkerCountsAsSilentMeanwhile) {
+TEST_F(CoordinatorCommitTest, NoWorkerCountsAsSilentDuringACommit) {
   LetTimePass(absl::Seconds(70));
   EXPECT_EQ(State(), StatusReply::RUNNING);
   ASSERT_OK(Send(generator_, 5, 5));
@@ -124,13 +124,13 @@ TEST_F(CoordinatorCommitTest, NoWorkerCountsAsSilentMeanwhile) {
               ::testing::HasSubstr("discriminator 0 was silent"));
 }
 
-TEST_F(CoordinatorCommitTest, AWorkerThatRegistersIsToldToTryAgain) {
+TEST_F(CoordinatorCommitTest, ARegisteringWorkerIsToldToRetry) {
   EXPECT_THAT(Register(generator_), StatusIs(absl::StatusCode::kUnavailable));
   EndCommit();
   EXPECT_OK(Register(generator_));
 }
 
-TEST_F(CoordinatorCommitTest, AStopEndsWithIt) {
+TEST_F(CoordinatorCommitTest, AStopEndsWithTheCommit) {
   coordinator_->RequestStop("Ctrl-C");
   ASSERT_OK(SendPaused(generator_, 3, 4));
   ASSERT_OK_AND_ASSIGN(const HeartbeatReply reply,
@@ -144,8 +144,8 @@ TEST_F(CoordinatorCommitTest, AStopEndsWithIt) {
             "Ctrl-C. The newest checkpoint has 4 of 10 rounds");
 }
 
-// Its disk may never answer.
-TEST_F(CoordinatorCommitTest, AStopDoesNotWaitForItBeyondTwiceItsGrace) {
+// The disk may never answer.
+TEST_F(CoordinatorCommitTest, AStopDoesNotWaitForACommitBeyondTwiceItsGrace) {
   coordinator_->RequestStop("Ctrl-C");
   ASSERT_OK(SendPaused(generator_, 3, 4));
   ASSERT_OK(SendPaused(discriminator_, 3, 4));
@@ -160,12 +160,11 @@ TEST_F(CoordinatorCommitTest, AStopDoesNotWaitForItBeyondTwiceItsGrace) {
   EXPECT_TRUE(reply.leave());
 }
 
-TEST_F(CoordinatorCommitTest, ARunWhoseWorkersHaveFinishedWaitsForIt) {
+TEST_F(CoordinatorCommitTest, ARunWhoseWorkersHaveFinishedWaitsForTheCommit) {
   ASSERT_OK(SendFinished(generator_));
   ASSERT_OK(SendFinished(discriminator_));
   EXPECT_FALSE(coordinator_->outcome().has_value());
   EndCommit();
-  // It was not the last one that they owe.
   ASSERT_TRUE(coordinator_->outcome().has_value());
   EXPECT_EQ(State(), StatusReply::FAILED);
 }

@@ -26,7 +26,7 @@ class CoordinatorDiskTest : public ::gandem::testing::CoordinatorFixture {
   void SetUp() override { StartRun(); }
   void TearDown() override { full_.reset(); }
 
-  // Both shards are on disk, the manifest finds no room.
+  // Both shards are on disk, but the manifest does not fit.
   void ReportOnAFullDisk(int64_t step) {
     const ShardReport generator = WriteShard(generator_, step);
     const ShardReport discriminator = WriteShard(discriminator_, step);
@@ -43,7 +43,7 @@ class CoordinatorDiskTest : public ::gandem::testing::CoordinatorFixture {
   std::optional<FullDisk> full_;
 };
 
-TEST_F(CoordinatorDiskTest, TheLastCheckpointIsTriedAgain) {
+TEST_F(CoordinatorDiskTest, TheLastCheckpointIsRetried) {
   ReportOnAFullDisk(10);
   ASSERT_OK(SendFinished(generator_));
   ASSERT_OK(SendFinished(discriminator_));
@@ -60,7 +60,7 @@ TEST_F(CoordinatorDiskTest, TheLastCheckpointIsTriedAgain) {
   EXPECT_THAT(Checkpoints(), ElementsAre("step-000000010"));
 }
 
-TEST_F(CoordinatorDiskTest, ItIsGivenUpAfterTheGrace) {
+TEST_F(CoordinatorDiskTest, TheLastCheckpointIsAbandonedAfterTheGrace) {
   ReportOnAFullDisk(10);
   ASSERT_OK(SendFinished(generator_));
   ASSERT_OK(SendFinished(discriminator_));
@@ -74,7 +74,7 @@ TEST_F(CoordinatorDiskTest, ItIsGivenUpAfterTheGrace) {
   EXPECT_THAT(Checkpoints(), ElementsAre());
 }
 
-TEST_F(CoordinatorDiskTest, ThatOfAStopIsTriedAgain) {
+TEST_F(CoordinatorDiskTest, TheCheckpointOfAStopIsRetried) {
   coordinator_->RequestStop("Ctrl-C");
   ASSERT_OK(SendPaused(generator_, 3, 4));
   ASSERT_OK(SendPaused(discriminator_, 3, 4));
@@ -88,7 +88,7 @@ TEST_F(CoordinatorDiskTest, ThatOfAStopIsTriedAgain) {
             "Ctrl-C. The newest checkpoint has 4 of 10 rounds");
 }
 
-TEST_F(CoordinatorDiskTest, OneThatOthersFollowIsGivenUp) {
+TEST_F(CoordinatorDiskTest, ACheckpointThatOthersFollowIsAbandoned) {
   ReportOnAFullDisk(4);
   EXPECT_THAT(TakeEvents(),
               Contains(HasSubstr("of 4 rounds could not be written")));
@@ -97,7 +97,7 @@ TEST_F(CoordinatorDiskTest, OneThatOthersFollowIsGivenUp) {
   CommitStep(6);
 }
 
-TEST_F(CoordinatorDiskTest, ARunEpochThatCannotBeginIsTriedAgain) {
+TEST_F(CoordinatorDiskTest, ARunEpochThatCannotBeginIsRetried) {
   CommitStep(4);
   full_.emplace();
   Exit(generator_, 137, "was killed by signal 9");
@@ -137,7 +137,7 @@ TEST_F(CoordinatorDiskTest, AStopDoesNotWaitForARunEpoch) {
   EXPECT_EQ(coordinator_->outcome()->exit_code, kExitResumable);
 }
 
-TEST_F(CoordinatorDiskTest, AFurtherDeathDoesNotEndIt) {
+TEST_F(CoordinatorDiskTest, AFurtherDeathDoesNotEndTheRun) {
   full_.emplace();
   Exit(generator_, 137, "was killed by signal 9");
   Exit(discriminator_, 137, "was killed by signal 9");
@@ -147,7 +147,7 @@ TEST_F(CoordinatorDiskTest, AFurtherDeathDoesNotEndIt) {
   EXPECT_EQ(coordinator_->TakeWishes().start.size(), 2);
 }
 
-TEST_F(CoordinatorDiskTest, AWorkerThatRegistersIsToldToTryAgain) {
+TEST_F(CoordinatorDiskTest, ARegisteringWorkerIsToldToRetry) {
   Exit(generator_, 137, "was killed by signal 9");
   Launch(generator_);
   full_.emplace();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A worker whose numbers are not finite any more: the run ends, or goes back to
-// its newest checkpoint and on with other noise.
+// A worker has non-finite numbers: the run ends, or rolls back to its newest
+// checkpoint and continues with other noise.
 #include <gmock/gmock.h>
 
 #include "common/checkpoint/checkpoint_files.h"
@@ -30,7 +30,7 @@ class CoordinatorDivergenceTest : public ::gandem::testing::CoordinatorFixture {
     request.set_failure_exit_code(kExitDiverged);
     ASSERT_OK(coordinator_->Heartbeat(request));
   }
-  // Both leave, and come back into the next epoch.
+  // Both workers leave and register in the next epoch.
   RegisterReply StartAgain() {
     Exit(generator_, kExitDiverged, "exited with code 3");
     Exit(discriminator_, kExitResumable, "exited with code 75");
@@ -53,7 +53,7 @@ class CoordinatorDivergenceTest : public ::gandem::testing::CoordinatorFixture {
   }
 };
 
-TEST_F(CoordinatorDivergenceTest, EndsTheRunAndSaysWhatIsLeft) {
+TEST_F(CoordinatorDivergenceTest, EndsTheRunAndNamesTheRemainingCheckpoint) {
   StartRun();
   CommitStep(4);
   Diverge(generator_, 6);
@@ -74,7 +74,6 @@ TEST_F(CoordinatorDivergenceTest, MarksTheLastGoodCheckpoint) {
   CommitStep(4);
   CommitStep(6);
   Diverge(generator_, 8);
-  // Only states that are finite are there.
   EXPECT_THAT(coordinator_->outcome()->detail,
               HasSubstr("checkpoints/last-good is that of step 6"));
   EXPECT_EQ(
@@ -82,8 +81,9 @@ TEST_F(CoordinatorDivergenceTest, MarksTheLastGoodCheckpoint) {
       *ReadFile(CheckpointPath(run_dir_.path(), 6) + "/manifest.textproto"));
 }
 
-// Finite states may be of a training that had gone wrong before.
-TEST_F(CoordinatorDivergenceTest, AHealthWarningSaysSinceWhen) {
+// Finite states may come from a run that had already gone wrong.
+TEST_F(CoordinatorDivergenceTest,
+       AHealthWarningDeterminesTheLastGoodCheckpoint) {
   options_.ends_on_health_warning = true;
   StartRun();
   CommitStep(4);
@@ -95,7 +95,7 @@ TEST_F(CoordinatorDivergenceTest, AHealthWarningSaysSinceWhen) {
   metrics.set_round(7);
   metrics.add_health()->set_since_round(5);
   ASSERT_OK(coordinator_->Heartbeat(request));
-  EXPECT_EQ(coordinator_->outcome(), std::nullopt);  // the worker's own to do
+  EXPECT_EQ(coordinator_->outcome(), std::nullopt);  // the worker decides
   Diverge(generator_, 8);
   EXPECT_THAT(coordinator_->outcome()->detail,
               HasSubstr("checkpoints/last-good is that of step 4"));
@@ -103,7 +103,7 @@ TEST_F(CoordinatorDivergenceTest, AHealthWarningSaysSinceWhen) {
 
 TEST_F(CoordinatorDivergenceTest, RollsBackWithOtherNoise) {
   options_.epoch.max_rollbacks = 2;
-  options_.epoch.restart_budget = 0;  // is no restart
+  options_.epoch.restart_budget = 0;  // a rollback is not a restart
   StartRun();
   CommitStep(4);
   EXPECT_EQ(RollbacksOnDisk(4), 0);
@@ -127,8 +127,7 @@ TEST_F(CoordinatorDivergenceTest, RollsBackWithOtherNoise) {
       AllOf(HasSubstr("after 2 rollbacks"), Not(HasSubstr("ROLLBACK"))));
 }
 
-// Both roles can notice it.
-TEST_F(CoordinatorDivergenceTest, ADivergenceOfTwoWorkersIsOne) {
+TEST_F(CoordinatorDivergenceTest, DivergenceReportedByBothRolesCountsOnce) {
   options_.epoch.max_rollbacks = 2;
   StartRun();
   CommitStep(4);
@@ -145,8 +144,8 @@ TEST_F(CoordinatorDivergenceTest, ADivergenceOfTwoWorkersIsOne) {
   EXPECT_EQ(StartAgain().rollbacks(), 1);
 }
 
-// Whoever goes on from there makes the same numbers.
-TEST_F(CoordinatorDivergenceTest, ANewCoordinatorKnowsOfIt) {
+// A run that resumes there computes the same numbers.
+TEST_F(CoordinatorDivergenceTest, ANewCoordinatorRemembersTheDivergence) {
   options_.epoch.max_rollbacks = 2;
   StartRun();
   CommitStep(4);
@@ -166,7 +165,7 @@ TEST_F(CoordinatorDivergenceTest, ANewCoordinatorKnowsOfIt) {
   ASSERT_OK_AND_ASSIGN(reply, Register(generator_));
   EXPECT_EQ(reply.first_round(), 8);
   EXPECT_EQ(reply.rollbacks(), 1);
-  // The rounds up to a checkpoint decide, not what came later.
+  // The rounds before the checkpoint decide, not later ones.
   coordinator_.reset();
   ASSERT_OK(RemoveAll(CheckpointPath(run_dir_.path(), 8)));
   ASSERT_OK(RunFolder(run_dir_.path()).WriteCounters([] {
@@ -185,7 +184,7 @@ TEST_F(CoordinatorDivergenceTest, ANewCoordinatorKnowsOfIt) {
   EXPECT_EQ(reply.rollbacks(), 0);
 }
 
-TEST_F(CoordinatorDivergenceTest, WithoutACheckpointItBeginsAgain) {
+TEST_F(CoordinatorDivergenceTest, WithoutACheckpointTheRunStartsOver) {
   options_.epoch.max_rollbacks = 1;
   StartRun();
   Diverge(generator_, 6);
@@ -194,7 +193,7 @@ TEST_F(CoordinatorDivergenceTest, WithoutACheckpointItBeginsAgain) {
   EXPECT_EQ(reply.rollbacks(), 1);
 }
 
-TEST_F(CoordinatorDivergenceTest, ARunThatStopsDoesNotGoBack) {
+TEST_F(CoordinatorDivergenceTest, ARunThatIsStoppingDoesNotRollBack) {
   options_.epoch.max_rollbacks = 1;
   StartRun();
   coordinator_->RequestStop("Ctrl-C");

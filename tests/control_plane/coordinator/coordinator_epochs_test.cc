@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Deaths, restarts, zombies, and workers that outlive their coordinator.
+// Deaths, restarts, superseded processes, and a new coordinator.
 #include <gmock/gmock.h>
 
 #include "common/process/thread.h"
@@ -20,7 +20,7 @@ using ::testing::IsEmpty;
 
 class CoordinatorEpochsTest : public ::gandem::testing::CoordinatorFixture {
  protected:
-  // The generator dies, everybody comes back.
+  // Kills the generator and registers both workers again.
   void Restart() {
     Exit(generator_, 139, "was killed by signal 11");
     Launch(generator_);
@@ -62,7 +62,6 @@ TEST_F(CoordinatorEpochsTest, ReportsOfTheOldEpochAreIgnored) {
   ASSERT_OK(Report(generator_, 4));
   const PlayedWorker old = discriminator_;
   Exit(generator_, 137, "was killed by signal 9");
-  // Half a checkpoint of an epoch that is over is no checkpoint.
   EXPECT_FALSE(PathExists(PendingCheckpointPath(run_dir_.path(), 4, 1)));
   ASSERT_OK_AND_ASSIGN(const ShardReply reply, Report(old, 4));
   EXPECT_TRUE(reply.epoch_superseded());
@@ -73,7 +72,7 @@ TEST_F(CoordinatorEpochsTest, ReportsOfTheOldEpochAreIgnored) {
   EXPECT_THAT(Send(old, 3, 3), StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-TEST_F(CoordinatorEpochsTest, ASupersededZombieIsRefused) {
+TEST_F(CoordinatorEpochsTest, ASupersededProcessIsRefused) {
   StartRun();
   const PlayedWorker zombie = generator_;
   Restart();
@@ -84,13 +83,12 @@ TEST_F(CoordinatorEpochsTest, ASupersededZombieIsRefused) {
   EXPECT_THAT(coordinator_->Register(Registration(zombie)),
               StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_EQ(State(), StatusReply::RUNNING);
-  // However often it says so.
   EXPECT_THAT(
       TakeEvents(),
       Contains(HasSubstr("declared dead or replaced is back")).Times(1));
 }
 
-TEST_F(CoordinatorEpochsTest, SilenceIsDeath) {
+TEST_F(CoordinatorEpochsTest, ASilentWorkerIsDeclaredDead) {
   StartRun();
   for (int second = 0; second < 60; ++second) {
     ASSERT_OK(Send(generator_, 0, 0));
@@ -102,7 +100,7 @@ TEST_F(CoordinatorEpochsTest, SilenceIsDeath) {
   EXPECT_EQ(State(), StatusReply::STARTING);
   EXPECT_THAT(coordinator_->Status().detail(),
               HasSubstr("discriminator 0 was silent for more than 1m"));
-  // The process may still be there, and must not be when the next one starts.
+  // The silent process may still run; it must end before the next one starts.
   const Coordinator::Wishes wishes = coordinator_->TakeWishes();
   EXPECT_THAT(wishes.kill, ElementsAre(kDiscriminator));
   EXPECT_THAT(wishes.start, IsEmpty());
@@ -113,7 +111,7 @@ TEST_F(CoordinatorEpochsTest, SilenceIsDeath) {
   EXPECT_EQ(coordinator_->Status().restarts(), 1);  // one death, not two
 }
 
-TEST_F(CoordinatorEpochsTest, TheCoordinatorsOwnSleepIsNobodysSilence) {
+TEST_F(CoordinatorEpochsTest, ASleepOfTheCoordinatorIsNotASilenceOfTheWorkers) {
   StartRun();
   Tick();
   clock_.Advance(absl::Hours(2));  // suspended
@@ -125,7 +123,7 @@ TEST_F(CoordinatorEpochsTest, TheCoordinatorsOwnSleepIsNobodysSilence) {
   EXPECT_EQ(State(), StatusReply::STARTING);
 }
 
-TEST_F(CoordinatorEpochsTest, AShortSleepIsLongerThanAShortTimeout) {
+TEST_F(CoordinatorEpochsTest, AShortSleepMayExceedAShortTimeout) {
   options_.epoch.heartbeat_timeout = absl::Seconds(2);
   StartRun();
   Tick();
@@ -143,7 +141,7 @@ TEST_F(CoordinatorEpochsTest, AShortSleepIsLongerThanAShortTimeout) {
   EXPECT_EQ(State(), StatusReply::STARTING);
 }
 
-TEST_F(CoordinatorEpochsTest, AReportedFailureIsOneDeath) {
+TEST_F(CoordinatorEpochsTest, AReportedFailureCountsAsOneDeath) {
   StartRun();
   HeartbeatRequest request = Beat(generator_, 3, 3);
   request.set_failure("INTERNAL: broken");
@@ -152,18 +150,18 @@ TEST_F(CoordinatorEpochsTest, AReportedFailureIsOneDeath) {
   EXPECT_EQ(State(), StatusReply::STARTING);
   EXPECT_THAT(coordinator_->Status().detail(),
               HasSubstr("generator 0 INTERNAL: broken"));
-  EXPECT_THAT(coordinator_->TakeWishes().kill, IsEmpty());  // it leaves itself
+  EXPECT_THAT(coordinator_->TakeWishes().kill, IsEmpty());  // exits by itself
   Exit(generator_, kExitInternal, "exited with code 70");
   EXPECT_EQ(coordinator_->Status().restarts(), 1);
   EXPECT_EQ(coordinator_->Status().run_epoch(), 2);
 }
 
-// Its peer was restarted, and refused it before the coordinator told it.
-TEST_F(CoordinatorEpochsTest, AFailureOfAnOldEpochDoesNotCount) {
+// The restarted peer refused the worker before the coordinator told it.
+TEST_F(CoordinatorEpochsTest, AFailureOfAnOldEpochIsNotCounted) {
   options_.epoch.external = true;
   StartRun();
   CommitStep(4);
-  ASSERT_OK(Register(discriminator_));  // by hand, in mid-run
+  ASSERT_OK(Register(discriminator_));  // started by hand, in mid-run
   ASSERT_EQ(coordinator_->Status().run_epoch(), 2);
   HeartbeatRequest request = Beat(generator_, 6, 6);
   request.set_failure("FAILED_PRECONDITION: run epoch 1 is over, this is 2");
@@ -181,7 +179,7 @@ TEST_F(CoordinatorEpochsTest, AFailureOfAnOldEpochDoesNotCount) {
   EXPECT_EQ(coordinator_->Status().restarts(), 1);
 }
 
-TEST_F(CoordinatorEpochsTest, AFailedWorkerThatDoesNotLeaveIsKilled) {
+TEST_F(CoordinatorEpochsTest, AFailedWorkerThatDoesNotExitIsKilled) {
   StartRun();
   HeartbeatRequest request = Beat(generator_, 3, 3);
   request.set_failure("INTERNAL: broken");
@@ -189,7 +187,7 @@ TEST_F(CoordinatorEpochsTest, AFailedWorkerThatDoesNotLeaveIsKilled) {
   ASSERT_OK(coordinator_->Heartbeat(request));
   LetTimePass(absl::Seconds(5));
   EXPECT_THAT(coordinator_->TakeWishes().kill, ElementsAre(kGenerator));
-  EXPECT_THAT(coordinator_->TakeWishes().kill, IsEmpty());  // once
+  EXPECT_THAT(coordinator_->TakeWishes().kill, IsEmpty());  // asked once only
 }
 
 TEST_F(CoordinatorEpochsTest, AUsageErrorIsNeverRestarted) {
@@ -213,7 +211,7 @@ TEST_F(CoordinatorEpochsTest, AUsageErrorOfAnUnregisteredProcessCounts) {
   EXPECT_EQ(coordinator_->outcome()->exit_code, kExitUsage);
 }
 
-TEST_F(CoordinatorEpochsTest, AFolderThatStaysUnreadableIsAnErrorOfTheUser) {
+TEST_F(CoordinatorEpochsTest, APersistentlyUnreadableFolderIsAUsageError) {
   options_.epoch.restart_budget = 1;
   StartRun();
   Restart();
@@ -256,14 +254,13 @@ TEST_F(CoordinatorEpochsTest, ACrashLoopIsSlowedDown) {
   EXPECT_EQ(coordinator_->outcome(), std::nullopt);
 }
 
-TEST_F(CoordinatorEpochsTest, AWorkerThatWaitsForItsStartIsNotLate) {
+TEST_F(CoordinatorEpochsTest, AWorkerThatWaitsForItsRestartIsNotLate) {
   options_.epoch.join_timeout = absl::Seconds(20);
   options_.epoch.restart_budget = 20;
   StartRun();
   Tick();
   for (int i = 0; i < 8; ++i) {
     Exit(generator_, 139, "was killed by signal 11");
-    // The other one waits for no more than half of the time it has.
     int seconds = 0;
     while (coordinator_->TakeWishes().start.empty()) {
       ASSERT_LE(++seconds, 10);
@@ -274,7 +271,7 @@ TEST_F(CoordinatorEpochsTest, AWorkerThatWaitsForItsStartIsNotLate) {
   EXPECT_EQ(coordinator_->Status().restarts(), 8);
 }
 
-TEST_F(CoordinatorEpochsTest, ANewRoundEndsTheWaitingForAStart) {
+TEST_F(CoordinatorEpochsTest, ANewRoundEndsTheRestartDelay) {
   StartRun();
   Restart();
   ASSERT_OK(Send(generator_, 0, 1));
@@ -293,7 +290,7 @@ TEST_F(CoordinatorEpochsTest, ProcessesThatNeverRegisterUseUpTheBudget) {
   EXPECT_EQ(State(), StatusReply::FAILED);
 }
 
-TEST_F(CoordinatorEpochsTest, AWorkerThatDiesOfItsPeersDeathIsNotCounted) {
+TEST_F(CoordinatorEpochsTest, ADeathCausedByAPeersDeathIsNotCounted) {
   StartRun();
   Exit(generator_, 137, "was killed by signal 9");
   Exit(discriminator_, kExitResumable, "exited with code 75");
@@ -303,7 +300,7 @@ TEST_F(CoordinatorEpochsTest, AWorkerThatDiesOfItsPeersDeathIsNotCounted) {
               ElementsAre(kGenerator, kDiscriminator));
 }
 
-TEST_F(CoordinatorEpochsTest, ADeathWhileOthersGatherStartsTheEpochAgain) {
+TEST_F(CoordinatorEpochsTest, ADeathDuringRegistrationStartsTheEpochAgain) {
   StartRun();
   Exit(generator_, 137, "was killed by signal 9");
   ASSERT_OK(Register(discriminator_));
@@ -316,7 +313,7 @@ TEST_F(CoordinatorEpochsTest, ADeathWhileOthersGatherStartsTheEpochAgain) {
   EXPECT_EQ(coordinator_->Status().run_epoch(), 3);
 }
 
-TEST_F(CoordinatorEpochsTest, ASurvivorThatDoesNotComeBackIsKilled) {
+TEST_F(CoordinatorEpochsTest, ASurvivorThatDoesNotRegisterIsKilled) {
   options_.epoch.join_timeout = absl::Seconds(20);
   StartRun();
   Exit(generator_, 137, "was killed by signal 9");
@@ -336,7 +333,7 @@ TEST_F(CoordinatorEpochsTest, ASurvivorThatDoesNotComeBackIsKilled) {
   EXPECT_EQ(coordinator_->Status().restarts(), 2);
 }
 
-TEST_F(CoordinatorEpochsTest, AWorkerThatStartsOverInMidRunEndsTheEpoch) {
+TEST_F(CoordinatorEpochsTest, AWorkerThatRestartsInMidRunEndsTheEpoch) {
   StartRun();
   ASSERT_OK(Register(discriminator_));
   EXPECT_EQ(discriminator_.run_epoch, 2);
@@ -365,7 +362,7 @@ TEST_F(CoordinatorEpochsTest, ADeathAfterTheLastCommitChangesNothing) {
   StartRun();
   CommitStep(10);
   ASSERT_OK(SendFinished(generator_));
-  // Before it could say that it has finished: nothing is left to do.
+  // The worker died before it reported the end; nothing is left to do.
   Exit(discriminator_, 137, "was killed by signal 9");
   EXPECT_EQ(State(), StatusReply::FINISHED);
   EXPECT_EQ(coordinator_->outcome()->exit_code, kExitOk);
@@ -384,7 +381,7 @@ TEST_F(CoordinatorEpochsTest, ADamagedCheckpointIsSkippedAndNamed) {
   EXPECT_EQ(reply.first_round(), 2);
   EXPECT_THAT(TakeEvents(),
               ::testing::Contains(HasSubstr("skipped a damaged checkpoint")));
-  // The same step is written again.
+  // The run writes the damaged step again.
   Launch(generator_);
   ASSERT_OK(Register(generator_));
   ASSERT_OK(Join(generator_));
@@ -392,7 +389,7 @@ TEST_F(CoordinatorEpochsTest, ADamagedCheckpointIsSkippedAndNamed) {
   CommitStep(4);
 }
 
-// Workers that were started by hand outlive their coordinator.
+// Tests of workers that were started by hand and outlive their coordinator.
 
 class ExternalTest : public CoordinatorEpochsTest {
  protected:
@@ -403,7 +400,7 @@ class ExternalTest : public CoordinatorEpochsTest {
   }
 };
 
-TEST_F(ExternalTest, StartsNobody) {
+TEST_F(ExternalTest, TheCoordinatorStartsNoWorkers) {
   Open();
   EXPECT_THAT(coordinator_->TakeWishes().start, IsEmpty());
 }
@@ -427,9 +424,9 @@ TEST_F(ExternalTest, ANewCoordinatorStartsFromTheNewestCheckpoint) {
   CommitStep(6);
 }
 
-// Stopped for longer than the timeout; another process took its place, and then
-// there was a new coordinator.
-TEST_F(ExternalTest, AZombieDoesNotPushOutItsSuccessorUnderANewCoordinator) {
+// The process was stopped for longer than the timeout and replaced; then the
+// coordinator restarted.
+TEST_F(ExternalTest, ASupersededProcessStaysOutUnderANewCoordinator) {
   StartRun();
   const PlayedWorker zombie = discriminator_;
   PlayedWorker healthy = {.key = kDiscriminator, .pid = 3};
@@ -447,12 +444,11 @@ TEST_F(ExternalTest, AZombieDoesNotPushOutItsSuccessorUnderANewCoordinator) {
   ASSERT_OK(Join(healthy));
   EXPECT_EQ(State(), StatusReply::RUNNING);
   EXPECT_EQ(coordinator_->Status().run_epoch(), 3);
-  // Nor later.
   EXPECT_THAT(coordinator_->Register(Registration(zombie)), StatusIs(kRefused));
   EXPECT_EQ(State(), StatusReply::RUNNING);
 }
 
-// The coordinator died between the two.
+// The coordinator died between the registration and its reply.
 TEST_F(ExternalTest, AWorkerWhoseReplyWasLostRegistersAgain) {
   StartRun();
   Exit(discriminator_, 137, "was killed by signal 9");
@@ -484,10 +480,10 @@ TEST_F(ExternalTest, AHandStartedReplacementSupersedesTheOldProcess) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-// All callers at once, as gRPC's threads and the launcher are.
+// Calls the coordinator from many threads, like gRPC and the launcher.
 class CoordinatorThreadsTest : public CoordinatorEpochsTest {
  protected:
-  // Trains, reporting every second round, until it is told to leave.
+  // Reports every second round until the worker is told to leave.
   void PlayRounds(const PlayedWorker& worker) {
     int64_t completed = 0;
     while (true) {
@@ -507,7 +503,7 @@ class CoordinatorThreadsTest : public CoordinatorEpochsTest {
   }
 };
 
-TEST_F(CoordinatorThreadsTest, CallersDoNotDisturbEachOther) {
+TEST_F(CoordinatorThreadsTest, ConcurrentCallersDoNotDisturbEachOther) {
   options_.epoch.rounds = 40;
   StartRun();
   {

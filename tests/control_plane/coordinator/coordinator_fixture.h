@@ -27,7 +27,7 @@ namespace gandem::testing {
 inline constexpr WorkerKey kGenerator = {GENERATOR, 0};
 inline constexpr WorkerKey kDiscriminator = {DISCRIMINATOR, 0};
 
-// The knowledge of one worker process.
+// State of one worker process.
 struct PlayedWorker {
   WorkerKey key;
   int64_t pid = 0;
@@ -53,7 +53,7 @@ class CoordinatorFixture : public ::testing::Test {
     ASSERT_OK(created);
     coordinator_ = *std::move(created);
   }
-  // A launcher's start of a process; `pid` stays with the played worker.
+  // Starts a process like the launcher; `pid` stays in the played worker.
   void Launch(PlayedWorker& worker) {
     worker.pid = ++last_pid_;
     coordinator_->WorkerStarted(worker.key, worker.pid);
@@ -76,7 +76,7 @@ class CoordinatorFixture : public ::testing::Test {
     }
     return reply;
   }
-  // The proof of a worker that sees the run folder.
+  // Returns the proof of a worker that sees the run folder.
   std::string Proof() const {
     const std::string state = options_.run_dir + "/state";
     const auto names = ListDirectory(state);
@@ -153,7 +153,7 @@ class CoordinatorFixture : public ::testing::Test {
     ASSERT_OK_AND_ASSIGN(const ShardReply reply, Report(discriminator_, step));
     ASSERT_TRUE(reply.committed());
   }
-  // Both processes launched (unless external), registered and joined.
+  // Launches both processes (unless external), registers and joins them.
   void StartRun() {
     if (coordinator_ == nullptr) Open();
     for (PlayedWorker* worker : {&generator_, &discriminator_}) {
@@ -164,7 +164,7 @@ class CoordinatorFixture : public ::testing::Test {
     ASSERT_OK_AND_ASSIGN(const JoinReply reply, Join(discriminator_));
     ASSERT_TRUE(reply.all_joined());
   }
-  // Time passes while both workers and the coordinator live.
+  // Advances the clock while both workers and the coordinator run.
   void LetTimePass(absl::Duration duration) {
     const absl::Time end = clock_.Now() + duration;
     while (clock_.Now() < end) {
@@ -177,7 +177,7 @@ class CoordinatorFixture : public ::testing::Test {
       events_.push_back(std::move(event));
     }
   }
-  // Since the last call.
+  // Returns the events since the last call.
   std::vector<std::string> TakeEvents() {
     Tick();
     return std::exchange(events_, {});

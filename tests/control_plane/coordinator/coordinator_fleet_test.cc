@@ -59,7 +59,7 @@ class CoordinatorFleetTest : public gandem::testing::CoordinatorFixture {
   PlayedWorker second_ = {.key = {GENERATOR, 1}};
 };
 
-TEST_F(CoordinatorFleetTest, UnlikeMachinesAreReportedAndRecorded) {
+TEST_F(CoordinatorFleetTest, DifferentMachinesAreReportedAndRecorded) {
   const auto join = [this](const std::string& capability) {
     for (PlayedWorker* worker : {&generator_, &second_, &discriminator_}) {
       RegisterRequest request = Registration(*worker);
@@ -94,7 +94,6 @@ TEST_F(CoordinatorFleetTest, UnlikeMachinesAreReportedAndRecorded) {
   EXPECT_EQ(manifest.numerics(0).values().at("CPU capability"), "AVX512");
   EXPECT_EQ(manifest.numerics(0).workers_size(), 2);
   EXPECT_EQ(manifest.numerics(1).workers(0), "generator 1 on old");
-  // A resume, all on machines of one kind.
   options_.epoch.external = false;
   Open();
   for (PlayedWorker* worker : {&generator_, &second_, &discriminator_}) {
@@ -104,8 +103,8 @@ TEST_F(CoordinatorFleetTest, UnlikeMachinesAreReportedAndRecorded) {
   EXPECT_THAT(TakeEvents(), Contains(HasSubstr("and AVX512 (the checkpoint)")));
 }
 
-// Cloned machines have one name.
-TEST_F(CoordinatorFleetTest, HostsOfOneNameAreTwoHosts) {
+// Cloned machines have the same name.
+TEST_F(CoordinatorFleetTest, TwoHostsWithTheSameNameAreDistinguished) {
   Open();
   for (PlayedWorker* worker : {&generator_, &second_, &discriminator_}) {
     RegisterRequest request = Registration(*worker);
@@ -136,7 +135,7 @@ TEST_F(CoordinatorFleetTest, HostsOfOneNameAreTwoHosts) {
   EXPECT_EQ(reply.fleet(1).host_identity(), "here/2/7");
 }
 
-TEST_F(CoordinatorFleetTest, WorkersOfARoleLearnWhereTheOthersAre) {
+TEST_F(CoordinatorFleetTest, WorkersOfARoleLearnTheAddressesOfTheOthers) {
   Open();
   for (PlayedWorker* worker : {&generator_, &second_, &discriminator_}) {
     ASSERT_OK(RegisterOn("here", *worker));
@@ -161,8 +160,8 @@ TEST_F(CoordinatorFleetTest, WorkersOfARoleLearnWhereTheOthersAre) {
   EXPECT_EQ(alone.fleet_size(), 0);
 }
 
-// Their heartbeats may all wait behind those of others.
-TEST_F(CoordinatorFleetTest, WorkersFoundSilentTogetherAreOneRestart) {
+// Their heartbeats may all be queued behind others.
+TEST_F(CoordinatorFleetTest, WorkersFoundSilentTogetherCauseOneRestart) {
   options_.epoch.restart_budget = 1;
   StartFleet();
   for (int second = 0; second <= 61; ++second) {
@@ -175,8 +174,8 @@ TEST_F(CoordinatorFleetTest, WorkersFoundSilentTogetherAreOneRestart) {
   EXPECT_EQ(coordinator_->Status().run_epoch(), 2);
 }
 
-// Neither rank gets beyond a sum without the other one.
-TEST_F(CoordinatorFleetTest, RoundsOfItsFleetAreSignsOfLifeOfAWorker) {
+// Neither rank can pass a sum without the other rank.
+TEST_F(CoordinatorFleetTest, RoundsOfTheOwnFleetAreSignsOfLife) {
   options_.epoch.rounds = 1000;
   StartFleet();
   for (int second = 1; second <= 200; ++second) {
@@ -195,7 +194,7 @@ TEST_F(CoordinatorFleetTest, RoundsOfItsFleetAreSignsOfLifeOfAWorker) {
               HasSubstr("generator 1 was silent for more than 1m"));
 }
 
-TEST_F(CoordinatorFleetTest, RoundsOfTheOtherFleetAreNone) {
+TEST_F(CoordinatorFleetTest, RoundsOfTheOtherFleetAreNotSignsOfLife) {
   options_.epoch.rounds = 1000;
   StartFleet();
   for (int second = 1; second <= 61; ++second) {
@@ -205,7 +204,7 @@ TEST_F(CoordinatorFleetTest, RoundsOfTheOtherFleetAreNone) {
   EXPECT_EQ(State(), StatusReply::STARTING);
 }
 
-TEST_F(CoordinatorFleetTest, SaysHowManyRoundsADeathCosts) {
+TEST_F(CoordinatorFleetTest, ReportsHowManyRoundsADeathCosts) {
   options_.epoch.rounds = 100;
   options_.epoch.external = false;
   Open();
@@ -226,7 +225,7 @@ TEST_F(CoordinatorFleetTest, SaysHowManyRoundsADeathCosts) {
                "are repeated"));
 }
 
-TEST_F(CoordinatorFleetTest, WorkersAreToldWhatIsSettled) {
+TEST_F(CoordinatorFleetTest, WorkersReceiveTheResolvedOptions) {
   options_.epoch.rounds = 100;
   StartFleet();
   ASSERT_OK(Report(generator_, 10));
@@ -259,7 +258,7 @@ TEST_F(CoordinatorFleetTest, AFleetOnTwoHostsNeedsNetworkAddresses) {
                                        "generator workers"))));
 }
 
-TEST_F(CoordinatorFleetTest, AnAddressForOthersIsForFleetsOnly) {
+TEST_F(CoordinatorFleetTest, FleetAddressesAreForFleetsOnly) {
   Open();
   ASSERT_OK(RegisterOn("here", second_));
   ASSERT_OK(RegisterOn("here", discriminator_));
@@ -312,7 +311,7 @@ TEST_F(CoordinatorFleetTest, AShardThatOneRankCannotWriteEndsTheCheckpoint) {
       PathExists(PendingCheckpointPath(run_dir_.path(), 4, second_.run_epoch)));
 }
 
-TEST_F(CoordinatorFleetTest, TheCutIsWhereAllRanksAreAtOneState) {
+TEST_F(CoordinatorFleetTest, TheCutIsARoundAtWhichAllRanksHaveTheSameState) {
   options_.epoch.rounds = 12;
   options_.epoch.rounds_to_agreement = 4;
   StartFleet();
@@ -325,7 +324,7 @@ TEST_F(CoordinatorFleetTest, TheCutIsWhereAllRanksAreAtOneState) {
   EXPECT_EQ(reply.cut(), 7);
 }
 
-TEST_F(CoordinatorFleetTest, ACutAtAgreementIsKept) {
+TEST_F(CoordinatorFleetTest, ACutAtAnAgreementIsKept) {
   options_.epoch.rounds = 12;
   options_.epoch.rounds_to_agreement = 4;
   for (const int64_t started : {-1, 3}) {

@@ -17,7 +17,7 @@ using ::testing::Not;
 
 constexpr char kGood[] = "00000001";
 
-// A generator and several discriminators.
+// Tests with one generator and several discriminators.
 class CoordinatorPartingTest : public ::gandem::testing::CoordinatorFixture {
  protected:
   void StartFleet(int discriminators) {
@@ -57,8 +57,8 @@ class CoordinatorPartingTest : public ::gandem::testing::CoordinatorFixture {
     EXPECT_EQ(State(), StatusReply::RUNNING);
     return last;
   }
-  // The discriminator's shard, with its checksums of 'model.w', as a worker
-  // writes it.
+  // Reports the discriminator's shard, with the checksum of its 'model.w', like
+  // a worker.
   void ReportState(const PlayedWorker& worker, int position, int64_t step,
                    const std::string& checksum) {
     const TensorChecksums checksums = {{"model.a", kGood},
@@ -81,7 +81,7 @@ class CoordinatorPartingTest : public ::gandem::testing::CoordinatorFixture {
     file->set_state_crc32c(StateChecksum(checksums));
     ASSERT_OK(coordinator_->ReportShard(report));
   }
-  // All report the checkpoint; the discriminators with these checksums.
+  // Reports the checkpoint of all; `checksums` are the discriminators'.
   void ReportAll(int64_t step, const std::vector<std::string>& checksums) {
     ASSERT_OK(Report(generator_, step));
     for (size_t i = 0; i < checksums.size(); ++i) {
@@ -109,7 +109,7 @@ TEST_F(CoordinatorPartingTest, EqualStatesAreCommittedAndRecorded) {
   }
 }
 
-TEST_F(CoordinatorPartingTest, TheRunGoesBackToTheLastCheckpointThatWasEqual) {
+TEST_F(CoordinatorPartingTest, TheRunReturnsToTheLastEqualCheckpoint) {
   StartFleet(3);
   ReportAll(4, {kGood, kGood, kGood});
   ReportAll(6, {kGood, "00000002", kGood});
@@ -142,7 +142,7 @@ TEST_F(CoordinatorPartingTest, ALateCheckpointOfAnOlderEpochIsRemoved) {
   EXPECT_FALSE(PathExists(late));
 }
 
-TEST_F(CoordinatorPartingTest, WithTwoWorkersNobodyIsBlamed) {
+TEST_F(CoordinatorPartingTest, WithTwoWorkersTheFaultyOneIsUnknown) {
   StartFleet(2);
   ReportAll(4, {kGood, "00000002"});
   EXPECT_THAT(TakeEvents(), Contains(HasSubstr(
@@ -164,7 +164,7 @@ TEST_F(CoordinatorPartingTest, TheLastCheckpointDoesNotEndTheRun) {
   EXPECT_EQ(coordinator_->outcome()->exit_code, kExitOk);
 }
 
-TEST_F(CoordinatorPartingTest, ARunThatStopsKeepsTheCheckpointBefore) {
+TEST_F(CoordinatorPartingTest, ARunThatIsStoppingKeepsTheCheckpointBefore) {
   StartFleet(2);
   ReportAll(4, {kGood, kGood});
   coordinator_->RequestStop("Ctrl-C");
@@ -179,9 +179,9 @@ TEST_F(CoordinatorPartingTest, ARunThatStopsKeepsTheCheckpointBefore) {
                     HasSubstr("newest checkpoint has 4 of 10 rounds")));
 }
 
-// A comparison between two checkpoints counts like that of a checkpoint: nobody
-// continues from memory.
-TEST_F(CoordinatorPartingTest, WorkersTellOfThemselves) {
+// A comparison between two checkpoints counts like one at a checkpoint: no
+// worker continues from memory.
+TEST_F(CoordinatorPartingTest, WorkersReportDifferingStatesThemselves) {
   options_.epoch.elastic = true;
   StartFleet(3);
   ReportAll(4, {kGood, kGood, kGood});
@@ -202,7 +202,7 @@ TEST_F(CoordinatorPartingTest, WorkersTellOfThemselves) {
   EXPECT_EQ(coordinator_->outcome(), std::nullopt);
 }
 
-TEST_F(CoordinatorPartingTest, AnUnlikeCpuUsesUpTheBudget) {
+TEST_F(CoordinatorPartingTest, ADifferingCpuUsesUpTheBudget) {
   options_.epoch.restart_budget = 2;
   StartFleet(2);
   for (int time = 0; time < 3; ++time) {

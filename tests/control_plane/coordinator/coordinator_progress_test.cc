@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run that stands still although all heartbeats come, and what AUTO becomes.
+// A run without progress despite heartbeats, and the resolution of AUTO.
 #include <gmock/gmock.h>
 
 #include "common/results/run_folder.h"
@@ -34,8 +34,8 @@ class CoordinatorProgressTest : public ::gandem::testing::CoordinatorFixture {
     position.set_whom(whom);
     position.set_seconds(seconds);
   }
-  // Both tell that `completed` rounds are done, and that the generator waits
-  // for the discriminator, each second for so long.
+  // For `seconds`, both workers report `completed` rounds and that the
+  // generator waits for the discriminator.
   void StandStill(int64_t completed, int seconds) {
     for (int i = 0; i < seconds; ++i) {
       clock_.Advance(absl::Seconds(1));
@@ -48,7 +48,7 @@ class CoordinatorProgressTest : public ::gandem::testing::CoordinatorFixture {
       Tick();
     }
   }
-  // A round later nothing moves any more.
+  // Starts the run, completes one round and then makes no progress.
   void StartAndDoOneRound() {
     StartRun();
     Tick();
@@ -74,7 +74,7 @@ class CoordinatorProgressTest : public ::gandem::testing::CoordinatorFixture {
   }
 };
 
-TEST_F(CoordinatorProgressTest, WhoeverHoldsTheRunUpIsKilledAndStartedAgain) {
+TEST_F(CoordinatorProgressTest, TheWorkerThatBlocksTheRunIsKilledAndRestarted) {
   StartAndDoOneRound();
   StandStill(1, 29);
   EXPECT_EQ(State(), StatusReply::RUNNING);
@@ -88,7 +88,7 @@ TEST_F(CoordinatorProgressTest, WhoeverHoldsTheRunUpIsKilledAndStartedAgain) {
   EXPECT_EQ(State(), StatusReply::STARTING);
   EXPECT_THAT(coordinator_->TakeWishes().kill, ElementsAre(kDiscriminator));
   EXPECT_EQ(coordinator_->Status().restarts(), 1);
-  // It may wake up; the other one begins again with the epoch.
+  // The killed worker may wake up; the other one starts over in the new epoch.
   EXPECT_THAT(Send(discriminator_, 1, 1),
               StatusIs(absl::StatusCode::kFailedPrecondition));
   ASSERT_OK_AND_ASSIGN(const HeartbeatReply reply, Send(generator_, 1, 1));
@@ -98,7 +98,7 @@ TEST_F(CoordinatorProgressTest, WhoeverHoldsTheRunUpIsKilledAndStartedAgain) {
   EXPECT_THAT(coordinator_->TakeWishes().start, ElementsAre(kDiscriminator));
 }
 
-TEST_F(CoordinatorProgressTest, TheBudgetEndsARunThatAlwaysSticks) {
+TEST_F(CoordinatorProgressTest, TheBudgetEndsARunThatAlwaysHangs) {
   options_.epoch.restart_budget = 0;
   StartAndDoOneRound();
   StandStill(1, 31);
@@ -108,7 +108,7 @@ TEST_F(CoordinatorProgressTest, TheBudgetEndsARunThatAlwaysSticks) {
               HasSubstr("discriminator 0 is taken for stuck: no worker has"));
 }
 
-TEST_F(CoordinatorProgressTest, AWorkerByHandIsNamedWithItsProcess) {
+TEST_F(CoordinatorProgressTest, AHangingWorkerByHandIsNamedWithItsProcess) {
   options_.epoch.external = true;
   generator_.pid = 11;
   discriminator_.pid = 22;
@@ -117,7 +117,7 @@ TEST_F(CoordinatorProgressTest, AWorkerByHandIsNamedWithItsProcess) {
   EXPECT_THAT(TakeEvents(), Contains(HasSubstr("end its process 22 on here")));
 }
 
-TEST_F(CoordinatorProgressTest, ARunThatStopsHasItsGrace) {
+TEST_F(CoordinatorProgressTest, ARunThatIsStoppingHasItsGrace) {
   options_.epoch.grace = absl::Seconds(100);
   StartAndDoOneRound();
   coordinator_->RequestStop("test");
@@ -126,7 +126,6 @@ TEST_F(CoordinatorProgressTest, ARunThatStopsHasItsGrace) {
   EXPECT_THAT(coordinator_->TakeWishes().kill, IsEmpty());
 }
 
-// However short the timeout is: only what the coordinator has seen counts.
 TEST_F(CoordinatorProgressTest, APauseOfTheCoordinatorCountsForNoWorker) {
   options_.epoch.progress_timeout = absl::Seconds(4);
   StartAndDoOneRound();
@@ -139,7 +138,7 @@ TEST_F(CoordinatorProgressTest, APauseOfTheCoordinatorCountsForNoWorker) {
   EXPECT_EQ(coordinator_->Status().restarts(), 1);
 }
 
-TEST_F(CoordinatorProgressTest, StatusShowsAWaitAsOfNow) {
+TEST_F(CoordinatorProgressTest, TheStatusShowsTheCurrentLengthOfAWait) {
   StartAndDoOneRound();
   HeartbeatRequest waits = Beat(generator_, 1, 1);
   SetPosition(WorkerPosition::WEIGHTS, DISCRIMINATOR, 4, waits);
@@ -151,7 +150,7 @@ TEST_F(CoordinatorProgressTest, StatusShowsAWaitAsOfNow) {
   EXPECT_EQ(position.seconds(), 7);
 }
 
-TEST_F(CoordinatorProgressTest, APositionThatCannotBeIsRefused) {
+TEST_F(CoordinatorProgressTest, AnImpossiblePositionIsRefused) {
   StartAndDoOneRound();
   HeartbeatRequest request = Beat(generator_, 2, 2);
   SetPosition(static_cast<WorkerPosition::Wait>(99), ROLE_UNKNOWN, 1, request);
@@ -161,8 +160,8 @@ TEST_F(CoordinatorProgressTest, APositionThatCannotBeIsRefused) {
   EXPECT_EQ(coordinator_->Status().completed_rounds(), 1);
 }
 
-// Heartbeats come from the start, so silence is not slowness.
-TEST_F(CoordinatorProgressTest, AWorkerMayMeasureForLong) {
+// Heartbeats arrive from the start, so slowness is not silence.
+TEST_F(CoordinatorProgressTest, AWorkerMayMeasureForALongTime) {
   options_.epoch.heartbeat_timeout = absl::Seconds(10);
   options_.epoch.join_timeout = absl::Seconds(20);
   Open();
@@ -178,13 +177,13 @@ TEST_F(CoordinatorProgressTest, AWorkerMayMeasureForLong) {
       HeartbeatRequest request = Beat(discriminator_, -1, 0);
       SetPosition(wait, ROLE_UNKNOWN, i, request);
       const auto reply = coordinator_->Heartbeat(request);
-      if (!reply.ok()) return;  // it was declared dead
+      if (!reply.ok()) return;  // declared dead
       Tick();
     }
   };
   measure(150, WorkerPosition::MEASURE);
   EXPECT_EQ(coordinator_->Status().restarts(), 0);
-  // Then it has the usual time.
+  // After measuring, the usual limit applies.
   measure(19, WorkerPosition::NOTHING);
   EXPECT_EQ(coordinator_->Status().restarts(), 0);
   measure(2, WorkerPosition::NOTHING);
@@ -193,14 +192,14 @@ TEST_F(CoordinatorProgressTest, AWorkerMayMeasureForLong) {
               Contains(HasSubstr("discriminator 0 was not ready within 20s")));
 }
 
-TEST_F(CoordinatorProgressTest, TheFirstChoiceForAutoIsKeptOnDisk) {
+TEST_F(CoordinatorProgressTest, TheFirstResolutionOfAutoIsKeptOnDisk) {
   options_.epoch.external = true;
   Open();
   ASSERT_OK_AND_ASSIGN(const RegisterReply first, Register(generator_));
   EXPECT_THAT(first.chosen(), IsEmpty());
   ASSERT_OK(coordinator_->Join(
       Chosen(Ready(generator_), GENERATOR, RoleConfig::BFLOAT16, "ab12")));
-  // On disk, although nobody else has joined: the coordinator may die now.
+  // The choice is on disk before others join.
   ASSERT_OK_AND_ASSIGN(const RunCounters counters,
                        RunFolder(run_dir_.path()).ReadCounters());
   ASSERT_EQ(counters.computes_size(), 1);
@@ -212,7 +211,7 @@ TEST_F(CoordinatorProgressTest, TheFirstChoiceForAutoIsKeptOnDisk) {
   ASSERT_EQ(again.chosen_size(), 1);
   EXPECT_EQ(again.chosen(0).measured_for(), "ab12");
   EXPECT_EQ(again.chosen(0).choice().precision(), RoleConfig::BFLOAT16);
-  // Measured for something else: the newest word counts.
+  // Replaces a choice that was measured for other options.
   ASSERT_OK(coordinator_->Join(
       Chosen(Ready(generator_), GENERATOR, RoleConfig::FLOAT32, "cd34")));
   ASSERT_OK_AND_ASSIGN(const RegisterReply third, Register(generator_));
@@ -220,7 +219,7 @@ TEST_F(CoordinatorProgressTest, TheFirstChoiceForAutoIsKeptOnDisk) {
   EXPECT_EQ(third.chosen(0).measured_for(), "cd34");
 }
 
-TEST_F(CoordinatorProgressTest, AChoiceThatIsNoneIsRefused) {
+TEST_F(CoordinatorProgressTest, AnInvalidResolutionOfAutoIsRefused) {
   options_.epoch.external = true;
   Open();
   ASSERT_OK(Register(generator_));

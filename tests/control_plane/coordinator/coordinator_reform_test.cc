@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fleets that go on without a worker, and with it again.
+// Fleets that continue without a worker and take it back later.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ class CoordinatorReformTest : public gandem::testing::CoordinatorFixture {
     }
     return reply;
   }
-  // As the worker with the others of its role: `in_fleet`, or alone.
+  // Joins the worker to the fleet of its role (`in_fleet`) or alone.
   absl::StatusOr<JoinReply> Join(const PlayedWorker& worker, bool in_fleet) {
     JoinRequest request;
     request.set_proof(Proof());
@@ -70,7 +70,6 @@ class CoordinatorReformTest : public gandem::testing::CoordinatorFixture {
     ASSERT_EQ(State(), StatusReply::RUNNING);
     TakeEvents();
   }
-  // All but the last are told to ask again.
   void ComeBack(const Workers& workers, int64_t rounds) {
     for (PlayedWorker* worker : workers) {
       (void)RegisterHolding(*worker, rounds);
@@ -82,7 +81,7 @@ class CoordinatorReformTest : public gandem::testing::CoordinatorFixture {
   void KillDiscriminator1() {
     Exit(discriminator1_, 137, "was killed by signal 9");
   }
-  // One discriminator is left, and the rounds have begun.
+  // Removes one of two discriminators and begins the rounds.
   void GoOnWithoutDiscriminator1(int64_t rounds = 6) {
     KillDiscriminator1();
     ComeBack({&generator_, &generator1_, &discriminator_}, rounds);
@@ -98,7 +97,7 @@ class CoordinatorReformTest : public gandem::testing::CoordinatorFixture {
                         &discriminator1_};
 };
 
-TEST_F(CoordinatorReformTest, TheOthersGoOnFromTheirMemory) {
+TEST_F(CoordinatorReformTest, TheOthersContinueFromMemory) {
   StartFleets();
   KillDiscriminator1();
   ASSERT_OK_AND_ASSIGN(const HeartbeatReply beat, Send(generator_, 7, 7));
@@ -106,7 +105,7 @@ TEST_F(CoordinatorReformTest, TheOthersGoOnFromTheirMemory) {
   EXPECT_THAT(RegisterHolding(generator_, 7),
               StatusIs(kNotYet, HasSubstr("generator 1, discriminator 0")));
   EXPECT_THAT(RegisterHolding(discriminator_, 8), StatusIs(kNotYet));
-  // The last one decides.
+  // The last worker to register completes the decision.
   ASSERT_OK_AND_ASSIGN(RegisterReply reply, RegisterHolding(generator1_, 6));
   EXPECT_TRUE(reply.keep_state());
   EXPECT_EQ(reply.first_round(), 6);
@@ -138,7 +137,7 @@ TEST_F(CoordinatorReformTest, TheOthersGoOnFromTheirMemory) {
   EXPECT_EQ(status.workers(3).state(), WorkerStatus::ABSENT);
 }
 
-TEST_F(CoordinatorReformTest, AFullDiskHasThemWait) {
+TEST_F(CoordinatorReformTest, OnAFullDiskTheWorkersWait) {
   StartFleets();
   std::optional<gandem::testing::FullDisk> full(std::in_place);
   KillDiscriminator1();
@@ -163,14 +162,13 @@ TEST_F(CoordinatorReformTest, TheRemainingGeneratorBecomesTheFirst) {
   ASSERT_OK(Join(discriminator_, true));
   ASSERT_OK_AND_ASSIGN(const JoinReply joined, Join(discriminator1_, true));
   ASSERT_TRUE(joined.all_joined());
-  // A checkpoint is complete with the shares of those who are there.
   ASSERT_OK(Report(generator1_, 4));
   ASSERT_OK(Report(discriminator1_, 4));
   ASSERT_OK_AND_ASSIGN(const ShardReply whole, Report(discriminator_, 4));
   EXPECT_TRUE(whole.committed());
 }
 
-TEST_F(CoordinatorReformTest, TheWorkerComesBack) {
+TEST_F(CoordinatorReformTest, TheLostWorkerRejoins) {
   StartFleets();
   GoOnWithoutDiscriminator1();
   EXPECT_THAT(coordinator_->TakeWishes().start,
@@ -198,7 +196,7 @@ TEST_F(CoordinatorReformTest, TheWorkerComesBack) {
   EXPECT_EQ(coordinator_->Status().restarts(), 1);
 }
 
-// How AUTO was resolved is part of the state, which the first worker may lack.
+// The resolution of AUTO is part of the state, which the first worker may lack.
 TEST_F(CoordinatorReformTest, TheRolesComputeAsBefore) {
   Open();
   for (PlayedWorker* worker : all_) {
@@ -226,7 +224,7 @@ TEST_F(CoordinatorReformTest, TheRolesComputeAsBefore) {
   EXPECT_EQ(reply.compute().precision(), RoleConfig::BFLOAT16);
 }
 
-TEST_F(CoordinatorReformTest, AnEarlyReturnIsPartOfTheSameChange) {
+TEST_F(CoordinatorReformTest, AnEarlyReturnIsPartOfTheSameReform) {
   StartFleets();
   KillDiscriminator1();
   EXPECT_THAT(RegisterHolding(generator_, 5), StatusIs(kNotYet));
@@ -241,7 +239,7 @@ TEST_F(CoordinatorReformTest, AnEarlyReturnIsPartOfTheSameChange) {
   EXPECT_EQ(reply.discriminators(), 2);
 }
 
-TEST_F(CoordinatorReformTest, ADeathBeforeAllAreBackCostsNoFurtherEpoch) {
+TEST_F(CoordinatorReformTest, ADeathBeforeAllHaveRejoinedStartsNoFurtherEpoch) {
   StartFleets();
   KillDiscriminator1();
   EXPECT_THAT(RegisterHolding(generator_, 5), StatusIs(kNotYet));
@@ -255,12 +253,12 @@ TEST_F(CoordinatorReformTest, ADeathBeforeAllAreBackCostsNoFurtherEpoch) {
   EXPECT_EQ(reply.first_round(), 5);
 }
 
-TEST_F(CoordinatorReformTest, ADeathAfterThatBeginsTheNextEpoch) {
+TEST_F(CoordinatorReformTest, ADeathAfterTheReformStartsTheNextEpoch) {
   StartFleets();
   KillDiscriminator1();
   ComeBack({&generator_, &generator1_, &discriminator_}, 6);
   ASSERT_OK(Join(generator_, true));
-  // Before it has heard its place, and after.
+  // generator1 dies before and after it learns its place.
   Exit(generator1_, 137, "was killed by signal 9");
   ASSERT_OK_AND_ASSIGN(const JoinReply joined, Join(generator_, true));
   EXPECT_TRUE(joined.epoch_superseded());
@@ -275,14 +273,14 @@ TEST_F(CoordinatorReformTest, ADeathAfterThatBeginsTheNextEpoch) {
                                        "its fleet goes on with 1 of 2"))));
 }
 
-TEST_F(CoordinatorReformTest, AMemberThatDiesUnheardIsNotAwaited) {
+TEST_F(CoordinatorReformTest, AMemberThatDiesBeforeItsReplyIsNotAwaited) {
   StartFleets();
   KillDiscriminator1();
   EXPECT_THAT(RegisterHolding(generator_, 6), StatusIs(kNotYet));
   EXPECT_THAT(RegisterHolding(generator1_, 6), StatusIs(kNotYet));
-  ASSERT_OK(RegisterHolding(discriminator_, 6));  // all are back
+  ASSERT_OK(RegisterHolding(discriminator_, 6));  // all have rejoined
   ASSERT_OK(RegisterHolding(generator_, 6));
-  // It never asked for its answer.
+  // generator1 never asks for its answer.
   Exit(generator1_, 137, "was killed by signal 9");
   ComeBack({&generator_, &discriminator_}, 6);
   ASSERT_OK(Join(generator_, false));
@@ -301,7 +299,6 @@ TEST_F(CoordinatorReformTest, ALostRoleStartsFromTheCheckpoint) {
   EXPECT_FALSE(reply.keep_state());
   EXPECT_EQ(reply.first_round(), 4);
   EXPECT_THAT(reply.resume_from(), HasSubstr("checkpoints/step-"));
-  // All are awaited, and none has to hold anything.
   for (PlayedWorker* worker : {&discriminator_, &discriminator1_}) {
     Launch(*worker);
     worker->incarnation = 0;
@@ -312,12 +309,12 @@ TEST_F(CoordinatorReformTest, ALostRoleStartsFromTheCheckpoint) {
   EXPECT_EQ(State(), StatusReply::RUNNING);
 }
 
-TEST_F(CoordinatorReformTest, ARoleThatHoldsNothingStartsFromTheCheckpoint) {
+TEST_F(CoordinatorReformTest, ARoleWithoutStatesStartsFromTheCheckpoint) {
   StartFleets();
   KillDiscriminator1();
   EXPECT_THAT(RegisterHolding(generator_, 7), StatusIs(kNotYet));
   EXPECT_THAT(RegisterHolding(generator1_, 7), StatusIs(kNotYet));
-  // It had not received it yet.
+  // The worker had not received the state yet.
   ASSERT_OK_AND_ASSIGN(const RegisterReply reply, Register(discriminator_));
   EXPECT_FALSE(reply.keep_state());
   EXPECT_EQ(reply.first_round(), 0);
@@ -332,10 +329,9 @@ TEST_F(CoordinatorReformTest, AnExactRunStartsFromTheCheckpoint) {
   EXPECT_EQ(reply.first_round(), 0);
 }
 
-TEST_F(CoordinatorReformTest, AZombieIsRefused) {
+TEST_F(CoordinatorReformTest, ASupersededProcessIsRefused) {
   options_.epoch.external = true;
   StartFleets();
-  // One is silent for too long.
   for (int second = 0; second <= 60; ++second) {
     for (PlayedWorker* worker : {&generator_, &generator1_, &discriminator_}) {
       ASSERT_OK(Send(*worker, 5, 5));
@@ -348,7 +344,7 @@ TEST_F(CoordinatorReformTest, AZombieIsRefused) {
   ComeBack({&generator_, &generator1_, &discriminator_}, 5);
   EXPECT_THAT(RegisterHolding(discriminator1_, 5), StatusIs(kRefused));
   EXPECT_THAT(Register(discriminator1_), StatusIs(kRefused));
-  // Another process may have its place.
+  // Another process may take the place.
   ASSERT_OK(Join(generator_, true));
   ASSERT_OK(Join(generator1_, true));
   ASSERT_OK(Join(discriminator_, false));
@@ -359,7 +355,7 @@ TEST_F(CoordinatorReformTest, AZombieIsRefused) {
   EXPECT_THAT(Send(discriminator1_, 5, 5), StatusIs(kRefused));
 }
 
-TEST_F(CoordinatorReformTest, AReplacementInMidRunReforms) {
+TEST_F(CoordinatorReformTest, AReplacementInMidRunReformsTheFleet) {
   options_.epoch.external = true;
   StartFleets();
   PlayedWorker fresh = {.key = discriminator1_.key, .pid = 7};
@@ -403,7 +399,7 @@ TEST_F(CoordinatorReformTest, AMemberThatDoesNotJoinIsNotAwaited) {
   ASSERT_OK(Join(discriminator_, false));
 }
 
-TEST_F(CoordinatorReformTest, AWorkerThatDoesNotComeBackIsStartedAgain) {
+TEST_F(CoordinatorReformTest, AWorkerThatDoesNotRejoinIsRestarted) {
   options_.epoch.join_timeout = absl::Seconds(20);
   StartFleets();
   GoOnWithoutDiscriminator1();
@@ -431,7 +427,7 @@ TEST_F(CoordinatorReformTest, RestartsHaveABudget) {
   EXPECT_EQ(State(), StatusReply::FAILED);
 }
 
-TEST_F(CoordinatorReformTest, AStopComesAfterIt) {
+TEST_F(CoordinatorReformTest, AStopFollowsTheReform) {
   StartFleets();
   KillDiscriminator1();
   coordinator_->RequestStop("Ctrl-C");
@@ -450,7 +446,7 @@ TEST_F(CoordinatorReformTest, AStopComesAfterIt) {
   EXPECT_EQ(reply.cut(), 6);
 }
 
-TEST_F(CoordinatorReformTest, AStopDoesNotWaitForever) {
+TEST_F(CoordinatorReformTest, AStopDoesNotWaitForeverForAReform) {
   options_.epoch.grace = absl::Seconds(10);
   StartFleets();
   KillDiscriminator1();
@@ -469,7 +465,7 @@ TEST_F(CoordinatorReformTest, NothingIsLeftToDoAfterTheLastCommit) {
   EXPECT_EQ(State(), StatusReply::FINISHED);
 }
 
-TEST_F(CoordinatorReformTest, ANewCoordinatorKnowsNoMemory) {
+TEST_F(CoordinatorReformTest, ANewCoordinatorDoesNotUseStatesInMemory) {
   options_.epoch.external = true;
   StartFleets();
   Open();
@@ -481,7 +477,7 @@ TEST_F(CoordinatorReformTest, ANewCoordinatorKnowsNoMemory) {
   }
 }
 
-TEST_F(CoordinatorReformTest, ARoundThatIsNotOfTheRunIsRefused) {
+TEST_F(CoordinatorReformTest, ARoundOutsideTheRunIsRefused) {
   StartFleets();
   KillDiscriminator1();
   EXPECT_THAT(RegisterHolding(generator_, 11),

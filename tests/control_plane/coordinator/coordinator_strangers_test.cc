@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requests that any process that reaches the coordinator can send, and the
-// coordinator's answers.
+// Requests that any process with access to the coordinator's socket can send,
+// and the answers.
 #include <gmock/gmock.h>
 
 #include "absl/strings/str_cat.h"
@@ -19,7 +19,7 @@ using ::testing::Not;
 
 class StrangersTest : public ::gandem::testing::CoordinatorFixture {};
 
-TEST_F(StrangersTest, RefusalsDoNotFillTheOutput) {
+TEST_F(StrangersTest, RepeatedRefusalsDoNotFillTheOutput) {
   Open();
   Launch(generator_);
   RegisterRequest request = Registration(generator_);
@@ -37,7 +37,7 @@ TEST_F(StrangersTest, RefusalsDoNotFillTheOutput) {
   EXPECT_LT(events[0].size(), 300);
 }
 
-TEST_F(StrangersTest, AHostHasAName) {
+TEST_F(StrangersTest, AHostNeedsAName) {
   Open();
   Launch(generator_);
   RegisterRequest request = Registration(generator_);
@@ -51,7 +51,7 @@ TEST_F(StrangersTest, AHostHasAName) {
   }
 }
 
-TEST_F(StrangersTest, TheFailureTextOfAWorkerIsCutAndEscaped) {
+TEST_F(StrangersTest, TheFailureTextOfAWorkerIsTruncatedAndEscaped) {
   StartRun();
   HeartbeatRequest failed = Beat(generator_, 0, 0);
   failed.set_failure("\x1b]0;title\x07\r\nfinished" +
@@ -68,7 +68,7 @@ TEST_F(StrangersTest, TheFailureTextOfAWorkerIsCutAndEscaped) {
   }
 }
 
-TEST_F(StrangersTest, MetricsAreThoseOfTheCaller) {
+TEST_F(StrangersTest, MetricsMustBelongToTheCaller) {
   StartRun();
   const auto send = [&](const RoundMetrics& metrics, int count) {
     HeartbeatRequest request = Beat(generator_, 0, 0);
@@ -90,7 +90,7 @@ TEST_F(StrangersTest, MetricsAreThoseOfTheCaller) {
   bad.set_rank(1);
   EXPECT_THAT(send(bad, 1), is_refused);
   bad = good;
-  bad.set_run_epoch(2);  // all later ones would be taken for repeats
+  bad.set_run_epoch(2);  // later epochs would look like repeats
   EXPECT_THAT(send(bad, 1), is_refused);
   bad = good;
   bad.set_sample_grid("a\x1b.png");
@@ -100,8 +100,8 @@ TEST_F(StrangersTest, MetricsAreThoseOfTheCaller) {
   EXPECT_OK(send(good, 1));
 }
 
-// The status is for anybody who can connect.
-TEST_F(StrangersTest, StatusKeepsIncarnationsToItself) {
+// Any client that can connect may read the status.
+TEST_F(StrangersTest, TheStatusDoesNotRevealIncarnations) {
   StartRun();
   const std::string status = coordinator_->Status().DebugString();
   for (const PlayedWorker& worker : {generator_, discriminator_}) {
@@ -109,8 +109,8 @@ TEST_F(StrangersTest, StatusKeepsIncarnationsToItself) {
   }
 }
 
-// Somebody else's process, in a run that starts its own.
-TEST_F(StrangersTest, ARefusalDoesNotTellTheProcess) {
+// A foreign process in a run that starts its own workers.
+TEST_F(StrangersTest, ARefusalDoesNotRevealTheProcess) {
   Open();
   Launch(generator_);
   RegisterRequest request = Registration(generator_);
@@ -123,7 +123,7 @@ TEST_F(StrangersTest, ARefusalDoesNotTellTheProcess) {
       ::testing::Contains(HasSubstr(absl::StrCat("process ", generator_.pid))));
 }
 
-// One that has heard of the run, but not of the worker's number.
+// The sender knows the run, but not the worker's incarnation.
 TEST_F(StrangersTest, AForgedHeartbeatChangesNothing) {
   StartRun();
   for (int64_t guess = 1; guess < 1000; ++guess) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Registration, checkpoints, stopping and finishing. Deaths and restarts:
+// Registration, checkpoints, stopping and finishing. Deaths and restarts are in
 // coordinator_epochs_test.cc.
 #include <gmock/gmock.h>
 
@@ -22,7 +22,7 @@ using ::testing::Not;
 
 class CoordinatorTest : public ::gandem::testing::CoordinatorFixture {};
 
-TEST_F(CoordinatorTest, AsksTheLauncherForEveryWorker) {
+TEST_F(CoordinatorTest, TheLauncherIsAskedToStartEveryWorker) {
   Open();
   EXPECT_THAT(coordinator_->TakeWishes().start,
               ElementsAre(kGenerator, kDiscriminator));
@@ -30,7 +30,7 @@ TEST_F(CoordinatorTest, AsksTheLauncherForEveryWorker) {
   EXPECT_THAT(coordinator_->TakeWishes().start, ElementsAre(kDiscriminator));
 }
 
-TEST_F(CoordinatorTest, RegistrationTellsTheRun) {
+TEST_F(CoordinatorTest, RegistrationReturnsTheRun) {
   Open();
   Launch(generator_);
   ASSERT_OK_AND_ASSIGN(const RegisterReply reply, Register(generator_));
@@ -49,7 +49,7 @@ TEST_F(CoordinatorTest, CountersAreOnDiskBeforeTheyAreUsed) {
   ASSERT_OK_AND_ASSIGN(const RunCounters counters,
                        RunFolder(run_dir_.path()).ReadCounters());
   EXPECT_EQ(counters.run_epoch(), reply.run_epoch());
-  EXPECT_EQ(counters.incarnation(), 1);  // how many there are
+  EXPECT_EQ(counters.incarnation(), 1);  // number of registrations
   ASSERT_EQ(counters.places_size(), 1);
   EXPECT_EQ(counters.places(0).incarnation(), reply.incarnation());
 }
@@ -90,7 +90,7 @@ TEST_F(CoordinatorTest, AnotherReleaseIsRefused) {
   Launch(generator_);
   RegisterRequest request = Registration(generator_);
   request.set_binary_version("0.0.1");
-  // The caller may be anybody; the operator is told which releases.
+  // The caller may be anybody, so only the operator's log names both releases.
   EXPECT_THAT(coordinator_->Register(request),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("start workers of the same release"),
@@ -99,7 +99,7 @@ TEST_F(CoordinatorTest, AnotherReleaseIsRefused) {
   EXPECT_OK(Register(generator_));
 }
 
-TEST_F(CoordinatorTest, TheOperatorLearnsWhichProcessTakesAPlace) {
+TEST_F(CoordinatorTest, TheLogNamesTheProcessThatTakesAPlace) {
   options_.epoch.external = true;
   Open();
   PlayedWorker first = {.key = kGenerator, .pid = 11};
@@ -118,7 +118,7 @@ TEST_F(CoordinatorTest, TheOperatorLearnsWhichProcessTakesAPlace) {
 TEST_F(CoordinatorTest, AStrangerCannotTakeALaunchedWorkersPlace) {
   Open();
   PlayedWorker stranger = {.key = kGenerator, .pid = 1};
-  // Its own worker is not known yet: an early caller may try again.
+  // The launched worker is not known yet: an early caller may retry.
   EXPECT_THAT(Register(stranger), StatusIs(absl::StatusCode::kUnavailable));
   Launch(generator_);
   EXPECT_THAT(
@@ -128,8 +128,8 @@ TEST_F(CoordinatorTest, AStrangerCannotTakeALaunchedWorkersPlace) {
 }
 
 // The launcher's child on this host is the program that starts the worker
-// elsewhere, so its PID is not the worker's.
-TEST_F(CoordinatorTest, AWorkerThatIsStartedElsewhereHasItsOwnPid) {
+// elsewhere, so its PID differs from the worker's.
+TEST_F(CoordinatorTest, AWorkerStartedElsewhereHasItsOwnPid) {
   options_.starts_elsewhere = true;
   Open();
   PlayedWorker remote = {.key = kGenerator, .pid = 1};
@@ -137,7 +137,7 @@ TEST_F(CoordinatorTest, AWorkerThatIsStartedElsewhereHasItsOwnPid) {
   Launch(generator_);
   ASSERT_NE(generator_.pid, remote.pid);
   EXPECT_OK(Register(remote));
-  // The process that was replaced is refused, however late it registers.
+  // The replaced process is refused, however late it registers.
   PlayedWorker next = {.key = kGenerator, .pid = 2};
   ASSERT_OK(Register(next));
   EXPECT_THAT(Register(remote),
@@ -164,7 +164,7 @@ TEST_F(CoordinatorTest, NoWorkerStartsBeforeAllHaveJoined) {
   EXPECT_EQ(State(), StatusReply::RUNNING);
 }
 
-TEST_F(CoordinatorTest, GeneratorsLearnHowTheDiscriminatorComputes) {
+TEST_F(CoordinatorTest, GeneratorsReceiveTheDiscriminatorsOptions) {
   Open();
   Launch(generator_);
   Launch(discriminator_);
@@ -195,7 +195,7 @@ TEST_F(CoordinatorTest, JoinChecksTheExchangeAddress) {
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-TEST_F(CoordinatorTest, AWorkerThatSeesAnotherFolderIsRefused) {
+TEST_F(CoordinatorTest, AWorkerWithAnotherRunFolderIsRefused) {
   Open();
   Launch(generator_);
   ASSERT_OK_AND_ASSIGN(const RegisterReply registered, Register(generator_));
@@ -244,7 +244,7 @@ TEST_F(CoordinatorHostsTest, AUnixSocketDoesNotServeAnotherHost) {
   EXPECT_THAT(JoinWithAddress("unix:/tmp/exchange"), IsRefused());
   ASSERT_OK(Join(generator_));
   EXPECT_EQ(State(), StatusReply::STARTING);
-  RegisterAt(discriminator_, "b");  // started again
+  RegisterAt(discriminator_, "b");  // restarted
   ASSERT_OK_AND_ASSIGN(const JoinReply reply, JoinWithAddress("b:7000"));
   EXPECT_TRUE(reply.all_joined());
 }
@@ -265,14 +265,14 @@ TEST_F(CoordinatorHostsTest, TheEarlierHostOfAGeneratorDoesNotMatter) {
   RegisterAt(discriminator_, "b");
   ASSERT_OK(JoinWithAddress("b:7000"));
   ASSERT_OK(Join(generator_));
-  RegisterAt(discriminator_, "b");  // a new epoch
+  RegisterAt(discriminator_, "b");  // new epoch
   ASSERT_OK(JoinWithAddress("unix:/tmp/exchange"));
   RegisterAt(generator_, "b");
   ASSERT_OK_AND_ASSIGN(const JoinReply reply, Join(generator_));
   EXPECT_TRUE(reply.all_joined());
 }
 
-TEST_F(CoordinatorTest, ALostReplyToRegisterIsNoDeath) {
+TEST_F(CoordinatorTest, ALostRegistrationReplyIsNotADeath) {
   Open();
   Launch(generator_);
   ASSERT_OK(Register(generator_));
@@ -303,7 +303,7 @@ TEST_F(CoordinatorTest, HeartbeatsOutOfRangeChangeNothing) {
   EXPECT_EQ(coordinator_->Status().completed_rounds(), 0);
 }
 
-TEST_F(CoordinatorTest, AMadeUpIncarnationIsRefused) {
+TEST_F(CoordinatorTest, AnInventedIncarnationIsRefused) {
   StartRun();
   PlayedWorker zombie = generator_;
   zombie.incarnation = 999;
@@ -328,8 +328,6 @@ TEST_F(CoordinatorTest, StatusShowsTheSlowestWorker) {
   EXPECT_EQ(status.workers(0).silent_seconds(), 2);
 }
 
-// Checkpoints.
-
 TEST_F(CoordinatorTest, ACheckpointIsCompleteWhenAllHaveReported) {
   StartRun();
   ASSERT_OK_AND_ASSIGN(ShardReply reply, Report(generator_, 4));
@@ -347,7 +345,7 @@ TEST_F(CoordinatorTest, ACheckpointIsCompleteWhenAllHaveReported) {
   EXPECT_EQ(beat.committed_step(), 4);
 }
 
-TEST_F(CoordinatorTest, ARepeatedReportIsAnsweredLikeTheFirst) {
+TEST_F(CoordinatorTest, ARepeatedReportGetsTheSameAnswer) {
   StartRun();
   const ShardReport report = WriteShard(generator_, 4);
   for (int i = 0; i < 3; ++i) {
@@ -361,7 +359,7 @@ TEST_F(CoordinatorTest, ARepeatedReportIsAnsweredLikeTheFirst) {
   EXPECT_TRUE(reply.committed());
 }
 
-TEST_F(CoordinatorTest, ReportsThatMakeNoSenseChangeNothing) {
+TEST_F(CoordinatorTest, InvalidReportsChangeNothing) {
   StartRun();
   ASSERT_OK(Report(generator_, 4));
   for (const auto& [step, name] : std::vector<std::pair<int64_t, std::string>>{
@@ -370,7 +368,7 @@ TEST_F(CoordinatorTest, ReportsThatMakeNoSenseChangeNothing) {
            {4, "../a"},
            {4, ""},
            {4, "manifest.textproto"},
-           {4, "generator-0"}}) {  // the generator has reported it
+           {4, "generator-0"}}) {  // the generator's report
     ShardReport report;
     report.set_incarnation(discriminator_.incarnation);
     report.set_run_epoch(discriminator_.run_epoch);
@@ -384,7 +382,7 @@ TEST_F(CoordinatorTest, ReportsThatMakeNoSenseChangeNothing) {
   EXPECT_TRUE(reply.committed());
 }
 
-TEST_F(CoordinatorTest, AShardThatCouldNotBeWrittenGivesUpItsCheckpointOnly) {
+TEST_F(CoordinatorTest, AShardThatCannotBeWrittenAbandonsItsCheckpointOnly) {
   StartRun();
   CommitStep(2);
   ShardReport failed;
@@ -395,7 +393,7 @@ TEST_F(CoordinatorTest, AShardThatCouldNotBeWrittenGivesUpItsCheckpointOnly) {
   ASSERT_OK(coordinator_->ReportShard(failed));
   ASSERT_OK_AND_ASSIGN(ShardReply reply, Report(discriminator_, 4));
   EXPECT_FALSE(reply.committed());
-  // Its half is gone, the older checkpoint is not, and training goes on.
+  // Only the incomplete checkpoint is removed, and training continues.
   EXPECT_FALSE(PathExists(PendingCheckpointPath(run_dir_.path(), 4, 1)));
   ASSERT_OK_AND_ASSIGN(const auto newest,
                        FindNewestCheckpoint(run_dir_.path()));
@@ -425,7 +423,7 @@ TEST_F(CoordinatorTest, OldCheckpointsArePruned) {
   EXPECT_EQ(names.size(), 2);
 }
 
-// The run goes on from an older one, and is stopped before it is there again.
+// The run resumes from an older step and stops before the damaged one.
 TEST_F(CoordinatorTest, ADamagedNewerCheckpointCostsNoGoodOne) {
   StartRun();
   CommitStep(2);
@@ -445,8 +443,6 @@ TEST_F(CoordinatorTest, ADamagedNewerCheckpointCostsNoGoodOne) {
   EXPECT_THAT(*ListCheckpoints(run_dir_.path()), ElementsAre(6, 5));
 }
 
-// The end of the training.
-
 TEST_F(CoordinatorTest, FinishesWhenAllHaveFinishedAndTheLastStepIsCommitted) {
   StartRun();
   ASSERT_OK(Report(generator_, 10));
@@ -465,7 +461,7 @@ TEST_F(CoordinatorTest, FinishesWhenAllHaveFinishedAndTheLastStepIsCommitted) {
   EXPECT_TRUE(coordinator_->outcome()->is_known_to_all);
 }
 
-TEST_F(CoordinatorTest, AFinalCheckpointThatFailsIsNotAFinishedRun) {
+TEST_F(CoordinatorTest, WithoutItsFinalCheckpointARunIsNotFinished) {
   StartRun();
   CommitStep(8);
   ShardReport failed;
@@ -483,15 +479,13 @@ TEST_F(CoordinatorTest, AFinalCheckpointThatFailsIsNotAFinishedRun) {
               HasSubstr("The newest checkpoint has 8 of 10 rounds"));
 }
 
-TEST_F(CoordinatorTest, ACompleteRunIsFinishedFromTheStart) {
+TEST_F(CoordinatorTest, ACompleteRunIsFinishedAtItsStart) {
   StartRun();
   CommitStep(10);
   Open();
   EXPECT_EQ(State(), StatusReply::FINISHED);
   EXPECT_TRUE(coordinator_->TakeWishes().start.empty());
 }
-
-// Stopping.
 
 TEST_F(CoordinatorTest, TheCutIsTheLastRoundThatAnyWorkerHasStarted) {
   StartRun();
@@ -520,7 +514,7 @@ TEST_F(CoordinatorTest, TheCutIsTheLastRoundThatAnyWorkerHasStarted) {
   EXPECT_THAT(coordinator_->outcome()->detail, HasSubstr("Ctrl-C"));
 }
 
-TEST_F(CoordinatorTest, AWorkerThatIsAskedToStopStopsTheRun) {
+TEST_F(CoordinatorTest, AWorkerThatReceivesAStopSignalStopsTheRun) {
   StartRun();
   HeartbeatRequest request = Beat(generator_, 3, 3);
   request.set_stop_requested(true);
@@ -542,7 +536,7 @@ TEST_F(CoordinatorTest, AStopBeforeTheFirstRoundNeedsNoCheckpoint) {
               HasSubstr("There is no checkpoint yet"));
 }
 
-TEST_F(CoordinatorTest, AStopAtACommittedStepNeedsNoOther) {
+TEST_F(CoordinatorTest, AStopAtACommittedStepNeedsNoOtherCheckpoint) {
   StartRun();
   CommitStep(4);
   coordinator_->RequestStop("Ctrl-C");
@@ -566,7 +560,7 @@ TEST_F(CoordinatorTest, AStopInTheLastRoundFinishesTheRun) {
   EXPECT_EQ(coordinator_->outcome()->exit_code, kExitOk);
 }
 
-TEST_F(CoordinatorTest, AStopWhileWorkersStartEndsAtOnce) {
+TEST_F(CoordinatorTest, AStopDuringTheStartEndsImmediately) {
   Open();
   Launch(generator_);
   ASSERT_OK(Register(generator_));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The state machine of a run, by events alone: no file, no clock, no thread.
+// The state machine of a run, driven by events: no files, clock or threads.
 #include "control_plane/coordinator/epoch_machine.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ class EpochMachineTest : public ::testing::Test {
                  RunCounters()) {}
 
   EpochEffects On(const EpochEvent& event) { return machine_.On(event, now_); }
-  // The disk takes the run epoch.
+  // Confirms that the run epoch is on disk.
   void Begin(const EpochStart& start, int64_t first_round = 0) {
     On(EpochBegun{
         .start = start, .run_epoch = ++run_epoch_, .first_round = first_round});
@@ -77,7 +77,7 @@ class EpochMachineTest : public ::testing::Test {
                          .exit_code = exit_code,
                          .process_is_gone = true});
   }
-  // All report their shards.
+  // Reports the shards of all workers.
   std::optional<CheckpointCommits::Job> ReportAll(int64_t step) {
     for (const WorkerKey key : kAll) {
       ShardReport report;
@@ -117,14 +117,13 @@ TEST_F(EpochMachineTest, ADeathAsksForAStartFromTheCheckpoint) {
   const EpochEffects effects = Die(kSecondDiscriminator);
   ASSERT_TRUE(effects.start.has_value());
   EXPECT_FALSE(effects.start->from_memory);
-  // Nothing has begun before it is on disk.
   EXPECT_THAT(Come(kGeneratorPlace).verdict, StatusIs(kAskAgain));
   Begin(*effects.start);
   EXPECT_EQ(machine_.phase(), Phase::kGathering);
   EXPECT_OK(Come(kGeneratorPlace).verdict);
 }
 
-TEST_F(EpochMachineTest, AStartThatFailsIsAskedForAgainUntilTheGraceIsOver) {
+TEST_F(EpochMachineTest, AFailedStartIsRequestedAgainUntilTheGraceIsOver) {
   Run();
   Die(kGeneratorPlace);
   EXPECT_THAT(On(EpochFailed{absl::ResourceExhaustedError("full")}).news,
@@ -146,12 +145,12 @@ TEST_F(EpochMachineTest, ADiskThatCannotRecoverEndsTheRun) {
   EXPECT_EQ(machine_.outcome()->state, StatusReply::FAILED);
 }
 
-TEST_F(EpochMachineTest, ASecondDeathSeesTheEpochThatTheFirstHasBegun) {
+TEST_F(EpochMachineTest, ASecondDeathFindsTheEpochOfTheFirst) {
   Run();
   const auto job = ReportAll(4);
   ASSERT_TRUE(job.has_value());
   EXPECT_FALSE(
-      Die(kGeneratorPlace).start.has_value());  // a commit is under way
+      Die(kGeneratorPlace).start.has_value());  // a commit is in progress
   EXPECT_FALSE(Die(kFirstDiscriminator).start.has_value());
   On(CheckpointWritten{*job, absl::OkStatus()});
   const EpochEffects settled = On(CheckpointSettled{*job, absl::OkStatus()});
@@ -159,7 +158,7 @@ TEST_F(EpochMachineTest, ASecondDeathSeesTheEpochThatTheFirstHasBegun) {
   EXPECT_EQ(machine_.restarts(), 1);
   const EpochEffects begun =
       On(EpochBegun{.start = *settled.start, .run_epoch = 2, .first_round = 4});
-  EXPECT_FALSE(begun.start.has_value());  // the second one is its aftermath
+  EXPECT_FALSE(begun.start.has_value());  // consequence of the first death
   EXPECT_EQ(machine_.restarts(), 1);
   EXPECT_EQ(machine_.first_round(), 4);
 }
@@ -190,7 +189,7 @@ TEST_F(EpochMachineTest, ADeathWhileStoppingEndsTheRun) {
   EXPECT_EQ(machine_.outcome()->exit_code, kExitResumable);
 }
 
-TEST_F(EpochMachineTest, ADivergenceIsOverWhenTheLastGoodIsMarked) {
+TEST_F(EpochMachineTest, ADivergenceEndsWhenTheLastGoodCheckpointIsMarked) {
   Run();
   EXPECT_TRUE(Die(kGeneratorPlace, kExitDiverged).mark_last_good);
   EXPECT_FALSE(machine_.outcome().has_value());
@@ -213,7 +212,7 @@ TEST_F(EpochMachineTest, RestartsHaveABudget) {
   EXPECT_THAT(machine_.outcome()->detail, HasSubstr("is used up"));
 }
 
-TEST_F(ElasticMachineTest, TheOthersGoOnFromMemory) {
+TEST_F(ElasticMachineTest, TheOthersContinueFromMemory) {
   Run();
   const EpochEffects lost = Die(kSecondDiscriminator);
   ASSERT_TRUE(lost.start.has_value());
@@ -227,7 +226,6 @@ TEST_F(ElasticMachineTest, TheOthersGoOnFromMemory) {
   EXPECT_THAT(Join(kFirstDiscriminator).news,
               Contains(HasSubstr("its fleet goes on with 1 of 2 workers at "
                                  "round 6")));
-  // The worker is back: the fleets re-form once more.
   const EpochEffects back = Come(kSecondDiscriminator);
   ASSERT_TRUE(back.start.has_value());
   EXPECT_TRUE(back.start->from_memory);
@@ -240,7 +238,7 @@ TEST_F(ElasticMachineTest, AFleetWithoutAWorkerStartsFromTheCheckpoint) {
   EXPECT_FALSE(effects.start->from_memory);
 }
 
-TEST_F(ElasticMachineTest, StatesThatDifferAreNotGoneOnFrom) {
+TEST_F(ElasticMachineTest, DifferingStatesInMemoryAreNotUsed) {
   Run();
   const EpochEffects effects = On(WorkerDied{.key = kSecondDiscriminator,
                                              .why = "differs",

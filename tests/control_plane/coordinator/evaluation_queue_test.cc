@@ -18,7 +18,7 @@ void AddAll(EvaluationQueue& queue, const std::set<int64_t>& steps) {
   for (const int64_t step : steps) queue.Add(step);
 }
 
-TEST(EvaluationQueueTest, TheFirstCheckpointOfEachMultiple) {
+TEST(EvaluationQueueTest, TheFirstCheckpointOfEachMultipleIsDue) {
   const EvaluationQueue queue(/*every=*/1000, /*rounds=*/9000);
   EXPECT_THAT(queue.Due(Steps{1600, 800, 1200, 3000, 400, 2000}),
               ElementsAre(1200, 2000, 3000));
@@ -44,12 +44,12 @@ TEST(EvaluationQueueTest, StepsThatWereEvaluatedBeforeARestartAreDueAgain) {
   queue.Know(2500);
   queue.Know(2000);
   queue.Know(3700);
-  // Whether the card of 2000 is that of these arguments, the job knows.
+  // Only the job knows whether the card of step 2000 has these arguments.
   EXPECT_THAT(queue.Due(Steps{2000, 2500, 2900, 3000, 3700, 3900}),
               ElementsAre(2000, 3000));
 }
 
-TEST(EvaluationQueueTest, OldestFirst) {
+TEST(EvaluationQueueTest, TheOldestStepComesFirst) {
   EvaluationQueue queue(/*every=*/1, /*rounds=*/30);
   EXPECT_EQ(queue.Next(), std::nullopt);
   AddAll(queue, queue.Due(Steps{30, 10, 20}));
@@ -63,7 +63,7 @@ TEST(EvaluationQueueTest, OldestFirst) {
   EXPECT_EQ(queue.Next(), std::nullopt);
 }
 
-TEST(EvaluationQueueTest, AStepThatFailsAgainAndAgainIsLeftOut) {
+TEST(EvaluationQueueTest, AStepThatFailsRepeatedlyIsSkipped) {
   EvaluationQueue queue(/*every=*/1, /*rounds=*/30);
   AddAll(queue, queue.Due(Steps{10, 20}));
   for (int i = 1; i < EvaluationQueue::kTries; ++i) {

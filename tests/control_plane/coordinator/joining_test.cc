@@ -39,7 +39,7 @@ class JoiningTest : public ::testing::Test {
   int64_t incarnation_ = 0;
 };
 
-TEST_F(JoiningTest, EachRoleTellsItsOwnAddresses) {
+TEST_F(JoiningTest, EachRoleReceivesItsOwnAddresses) {
   const Place& generator = Register({GENERATOR, 0}, "a");
   const Place& discriminator = Register({DISCRIMINATOR, 0}, "a");
   EXPECT_OK(CheckJoin(members_, generator, At("", "unix:/g")));
@@ -55,7 +55,7 @@ TEST_F(JoiningTest, EachRoleTellsItsOwnAddresses) {
       StatusIs(kInvalidJoin, HasSubstr("too long")));
 }
 
-TEST_F(JoiningTest, AWorkerProvesThatItSeesTheRunFolder) {
+TEST_F(JoiningTest, AWorkerMustProveThatItSeesTheRunFolder) {
   const Place& generator = Register({GENERATOR, 0}, "there");
   const FolderProof proof = {.file = "state/folder-1", .text = "secret"};
   JoinRequest request;

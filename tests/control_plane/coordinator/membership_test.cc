@@ -48,7 +48,7 @@ TEST_F(MembershipTest, PlacesAreSortedByRoleAndRank) {
   EXPECT_EQ(members_.Find({DISCRIMINATOR, 1}), nullptr);
 }
 
-TEST_F(MembershipTest, PositionsCountThoseThatTakePart) {
+TEST_F(MembershipTest, PositionsCountTheParticipants) {
   EXPECT_EQ(members_.RankAt(GENERATOR, 0), 0);
   EXPECT_EQ(members_.RankAt(GENERATOR, 1), 1);
   EXPECT_EQ(members_.RankAt(GENERATOR, 2), std::nullopt);
@@ -58,15 +58,15 @@ TEST_F(MembershipTest, PositionsCountThoseThatTakePart) {
   EXPECT_EQ(members_.RankAt(COLOCATED, 0), std::nullopt);
 }
 
-TEST_F(MembershipTest, OnlyTheNewestIncarnationSpeaks) {
+TEST_F(MembershipTest, OnlyTheNewestIncarnationMaySpeak) {
   Admit(kGenerator0, 11);
   ASSERT_OK_AND_ASSIGN(Place* const place, members_.Speaker(11));
   EXPECT_EQ(place->key, kGenerator0);
   EXPECT_EQ(place->progress.completed_rounds(), 4);
-  Admit(kGenerator0, 3, 11);  // what is newer need not be larger
+  Admit(kGenerator0, 3, 11);  // a newer incarnation may be smaller
   EXPECT_OK(members_.Speaker(3));
-  // It may be that of an earlier coordinator, which knew no places: whoever
-  // registers with it learns more.
+  // The incarnation may be from an earlier coordinator, whose places are
+  // unknown: the process must register to find out.
   EXPECT_THAT(members_.Speaker(11), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(members_.CheckFence(At(kGenerator0), 12, false),
               StatusIs(kFenced));
@@ -76,18 +76,18 @@ TEST_F(MembershipTest, OnlyTheNewestIncarnationSpeaks) {
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-TEST_F(MembershipTest, TheFenceKeepsOutWhoWasReplaced) {
+TEST_F(MembershipTest, TheFenceRefusesAReplacedProcess) {
   Admit(kGenerator0, 11);
   Admit(kGenerator0, 12, 11);
   const Place& place = At(kGenerator0);
   for (const bool keeps_state : {false, true}) {
     EXPECT_OK(members_.CheckFence(place, 12, keeps_state));
-    // The reply to it was lost.
+    // The reply to the registration was lost.
     EXPECT_OK(members_.CheckFence(place, 11, keeps_state));
-    // An incarnation of an earlier coordinator is neither of the two.
+    // An incarnation of an earlier coordinator matches neither process.
     EXPECT_THAT(members_.CheckFence(place, 10, keeps_state), StatusIs(kFenced));
     EXPECT_OK(members_.CheckFence(place, 0, keeps_state));  // a new process
-    // No process has registered for this place since, so any is accepted.
+    // No process has registered for this place yet, so any is accepted.
     EXPECT_OK(members_.CheckFence(At(kGenerator1), 10, keeps_state));
   }
   Admit(kGenerator0, 13);
@@ -103,7 +103,7 @@ TEST_F(MembershipTest, AProcessThatWasDeclaredDeadMustNotKeepItsState) {
               StatusIs(kFenced));
 }
 
-TEST_F(MembershipTest, KnowsTheNewestOfEarlierCoordinators) {
+TEST_F(MembershipTest, TheNewestIncarnationsOfEarlierCoordinatorsAreKnown) {
   RunCounters counters = Earlier();
   RegisterRequest request;
   request.set_role(GENERATOR);
@@ -115,7 +115,7 @@ TEST_F(MembershipTest, KnowsTheNewestOfEarlierCoordinators) {
   EXPECT_EQ(counters.incarnation(), 12);
   ASSERT_EQ(counters.places_size(), 1);
   EXPECT_EQ(counters.places(0).incarnation(), 5);
-  // Another place is not known: it may be anybody.
+  // The other place has no recorded incarnation, so any process is accepted.
   Membership some({kGenerator1, kDiscriminator0}, counters);
   EXPECT_THAT(some.Speaker(9), StatusIs(absl::StatusCode::kNotFound));
 
@@ -132,12 +132,12 @@ TEST_F(MembershipTest, KnowsTheNewestOfEarlierCoordinators) {
   EXPECT_OK(all.CheckFence(place, 11, /*keeps_state=*/true));
   EXPECT_THAT(all.CheckFence(place, 7, /*keeps_state=*/true),
               StatusIs(kFenced));
-  // The run has one worker less than it had.
+  // The run now has one worker less.
   Membership fewer({kGenerator1}, counters);
   EXPECT_THAT(fewer.Speaker(2), StatusIs(absl::StatusCode::kNotFound));
 }
 
-TEST_F(MembershipTest, IncarnationsCannotBeGuessed) {
+TEST_F(MembershipTest, IncarnationsAreRandom) {
   int64_t all_bits = 0;
   for (int i = 0; i < 200; ++i) {
     const int64_t incarnation = RandomIncarnation();
@@ -192,11 +192,11 @@ TEST_F(MembershipTest, TheSealWaitsForAllMembers) {
   At(kGenerator1).is_member = false;
   ComeBack(kDiscriminator0, 6);
   ASSERT_OK_AND_ASSIGN(const int64_t first_round, members_.Seal());
-  EXPECT_EQ(first_round, 6);  // that all have completed
+  EXPECT_EQ(first_round, 6);  // completed by all
   EXPECT_EQ(members_.source(), Membership::Source::kMemory);
 }
 
-TEST_F(MembershipTest, OneMemberOfEachRoleHasToHoldItsState) {
+TEST_F(MembershipTest, OneMemberOfEachRoleMustHoldItsState) {
   members_.BeginEpoch(2, /*from_memory=*/true, absl::UnixEpoch());
   ComeBack(kGenerator0, std::nullopt);
   ComeBack(kDiscriminator0, std::nullopt);

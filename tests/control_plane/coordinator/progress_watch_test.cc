@@ -43,7 +43,7 @@ struct GraphCase {
   WorkerKey suspect;
 };
 
-TEST(FindSuspectTest, IsAtTheEndOfTheChains) {
+TEST(FindSuspectTest, TheSuspectIsAtTheEndOfTheWaitChains) {
   using Position = WorkerPosition;
   const std::vector<GraphCase> cases = {
       {"a chain",
@@ -92,7 +92,7 @@ TEST(FindSuspectTest, IsAtTheEndOfTheChains) {
   }
 }
 
-TEST(WaitGraphTextTest, NamesEachAndIsBounded) {
+TEST(WaitGraphTextTest, EachWorkerIsNamedAndTheTextIsBounded) {
   EXPECT_EQ(WaitGraphText(std::vector{Waits(kG0, WorkerPosition::FEEDBACK,
                                             DISCRIMINATOR, 1),
                                       Computes(kD1), Computes(kD0, 3, kRounds)},
@@ -109,7 +109,7 @@ TEST(WaitGraphTextTest, NamesEachAndIsBounded) {
                     Not(HasSubstr("generator 16 "))));
 }
 
-// A run of one generator and one discriminator.
+// Tests of a run with one generator and one discriminator.
 class ProgressWatchTest : public ::testing::Test {
  protected:
   ProgressWatchTest() { Use(absl::Seconds(30)); }
@@ -119,7 +119,7 @@ class ProgressWatchTest : public ::testing::Test {
         ProgressWatch::Options{.rounds = kRounds, .timeout = timeout});
     watch_->BeginEpoch(now_);
   }
-  // After `seconds`, looked at each second.
+  // Advances the clock by `seconds`, checking each second.
   std::optional<ProgressWatch::Stall> After(int seconds) {
     for (int i = 0; i < seconds; ++i) {
       now_ += absl::Seconds(1);
@@ -128,7 +128,7 @@ class ProgressWatchTest : public ::testing::Test {
     }
     return std::nullopt;
   }
-  // Both finish a round; the generator after so many seconds.
+  // Completes a round of both workers; the generator's takes `seconds`.
   void DoRound(int seconds) {
     ASSERT_FALSE(After(seconds - 1).has_value());
     ++workers_[0].completed_rounds;
@@ -142,7 +142,7 @@ class ProgressWatchTest : public ::testing::Test {
   std::optional<ProgressWatch> watch_;
 };
 
-TEST_F(ProgressWatchTest, ARunThatStandsStillIsNamed) {
+TEST_F(ProgressWatchTest, ARunWithoutProgressIsReported) {
   DoRound(2);
   EXPECT_FALSE(After(29).has_value());
   const auto stall = After(1);
@@ -156,7 +156,7 @@ TEST_F(ProgressWatchTest, ARunThatStandsStillIsNamed) {
                     HasSubstr("discriminator 0 computes since 61 s")));
 }
 
-TEST_F(ProgressWatchTest, OneWorkerThatGetsOnIsEnough) {
+TEST_F(ProgressWatchTest, ProgressOfOneWorkerIsEnough) {
   DoRound(2);
   for (int i = 0; i < 10; ++i) {
     EXPECT_FALSE(After(29).has_value());
@@ -166,13 +166,13 @@ TEST_F(ProgressWatchTest, OneWorkerThatGetsOnIsEnough) {
   EXPECT_TRUE(After(30).has_value());
 }
 
-TEST_F(ProgressWatchTest, ZeroIsNever) {
+TEST_F(ProgressWatchTest, ZeroDisablesTheWatch) {
   Use(absl::ZeroDuration());
   DoRound(2);
   EXPECT_FALSE(After(100'000).has_value());
 }
 
-TEST_F(ProgressWatchTest, TheLimitFollowsTheRoundsOfTheRun) {
+TEST_F(ProgressWatchTest, TheLimitFollowsTheRoundTimes) {
   Use(std::nullopt);
   for (int i = 0; i < 5; ++i) DoRound(2);
   EXPECT_FALSE(After(59).has_value());
@@ -180,10 +180,9 @@ TEST_F(ProgressWatchTest, TheLimitFollowsTheRoundsOfTheRun) {
 
   Use(std::nullopt);
   for (const int seconds : {2, 10, 2}) DoRound(seconds);
-  EXPECT_FALSE(After(199).has_value());  // 20 times the longest
+  EXPECT_FALSE(After(199).has_value());  // 20 times the longest round
   EXPECT_TRUE(After(1).has_value());
 
-  // A slow round long ago does not count.
   Use(std::nullopt);
   DoRound(2);
   DoRound(10);
@@ -195,7 +194,6 @@ TEST_F(ProgressWatchTest, TheLimitFollowsTheRoundsOfTheRun) {
 TEST_F(ProgressWatchTest, TheFirstRoundOfAnEpochMayTakeLong) {
   EXPECT_FALSE(After(299).has_value());
   EXPECT_TRUE(After(1).has_value());
-  // Until each worker has done one.
   watch_->BeginEpoch(now_);
   EXPECT_FALSE(After(250).has_value());
   ++workers_[1].completed_rounds;
@@ -205,8 +203,7 @@ TEST_F(ProgressWatchTest, TheFirstRoundOfAnEpochMayTakeLong) {
   EXPECT_TRUE(After(1).has_value());
 }
 
-// The start says nothing about a round.
-TEST_F(ProgressWatchTest, ASlowStartDoesNotStretchTheLimit) {
+TEST_F(ProgressWatchTest, ASlowStartDoesNotExtendTheLimit) {
   Use(std::nullopt);
   DoRound(500);
   DoRound(2);
@@ -214,11 +211,11 @@ TEST_F(ProgressWatchTest, ASlowStartDoesNotStretchTheLimit) {
   EXPECT_TRUE(After(1).has_value());
 }
 
-// And what it used up of its time is given back by nobody but a round.
+// Only a completed round resets the time used up by the wait.
 TEST_F(ProgressWatchTest, AWaitForACheckpointMayTakeLong) {
   DoRound(2);
   workers_[1].position.set_wait(WorkerPosition::CHECKPOINT);
-  EXPECT_FALSE(After(150).has_value());  // half of the time
+  EXPECT_FALSE(After(150).has_value());  // half of the limit
   workers_[1].position.set_wait(WorkerPosition::NOTHING);
   EXPECT_FALSE(After(14).has_value());
   EXPECT_TRUE(After(2).has_value());
@@ -233,13 +230,13 @@ TEST_F(ProgressWatchTest, APausedRunIsNotStuck) {
   EXPECT_TRUE(After(2).has_value());
 }
 
-TEST_F(ProgressWatchTest, ARunThatIsDoneIsNotStuck) {
+TEST_F(ProgressWatchTest, AFinishedRunIsNotStuck) {
   DoRound(2);
   for (auto& worker : workers_) worker.completed_rounds = kRounds;
   EXPECT_FALSE(After(10'000).has_value());
 }
 
-TEST_F(ProgressWatchTest, TimeInWhichNobodyLookedDoesNotCount) {
+TEST_F(ProgressWatchTest, TimeWithoutChecksDoesNotCount) {
   DoRound(2);
   EXPECT_FALSE(After(20).has_value());
   now_ += absl::Hours(1);

@@ -16,12 +16,12 @@ constexpr WorkerKey kOther = {DISCRIMINATOR, 0};
 
 class RestartBudgetTest : public ::testing::Test {
  protected:
-  // Dies, and returns how long its next start waits.
+  // Records a death and returns the delay of the next start.
   absl::Duration WaitAfterDeath(RestartBudget& budget) {
     budget.Spend(kRestarted, now_);
     return budget.StartAt(kRestarted) - now_;
   }
-  // All workers complete one more round each second.
+  // Completes one more round of all workers each second.
   void Train(RestartBudget& budget, absl::Duration time) {
     const absl::Time end = now_ + time;
     while (now_ < end) {
@@ -36,7 +36,7 @@ class RestartBudgetTest : public ::testing::Test {
   int64_t round_ = 0;
 };
 
-TEST_F(RestartBudgetTest, TheFirstStartIsAtOnceAndTheOthersWaitLonger) {
+TEST_F(RestartBudgetTest, TheFirstStartIsImmediateAndLaterOnesAreDelayed) {
   RestartBudget budget({.restarts = 100});
   EXPECT_LE(budget.StartAt(kRestarted), now_);
   EXPECT_EQ(WaitAfterDeath(budget), absl::ZeroDuration());
@@ -48,7 +48,7 @@ TEST_F(RestartBudgetTest, TheFirstStartIsAtOnceAndTheOthersWaitLonger) {
   EXPECT_LE(budget.StartAt(kOther), now_);
 }
 
-TEST_F(RestartBudgetTest, DeathsOfOneTickAreOneRestart) {
+TEST_F(RestartBudgetTest, DeathsWithinOneTickAreOneRestart) {
   RestartBudget budget({.restarts = 2});
   EXPECT_TRUE(budget.Spend(kRestarted, now_));
   EXPECT_TRUE(budget.Spend(kOther, now_));
@@ -57,17 +57,16 @@ TEST_F(RestartBudgetTest, DeathsOfOneTickAreOneRestart) {
   budget.EndTick();
   EXPECT_TRUE(budget.Spend(kOther, now_));
   EXPECT_EQ(budget.left(), 0);
-  // It was started again in between.
   EXPECT_FALSE(budget.Spend(kOther, now_));
 }
 
-TEST_F(RestartBudgetTest, TheLongestWaitCanBeShorter) {
+TEST_F(RestartBudgetTest, TheLongestDelayIsConfigurable) {
   RestartBudget budget({.longest_wait = absl::Milliseconds(500)});
   WaitAfterDeath(budget);
   EXPECT_EQ(WaitAfterDeath(budget), absl::Milliseconds(500));
 }
 
-TEST_F(RestartBudgetTest, ANewRoundEndsTheWaiting) {
+TEST_F(RestartBudgetTest, ANewRoundEndsTheDelay) {
   RestartBudget budget({.restarts = 100});
   budget.NoteRounds(kRestarted, 0, 7, now_);
   WaitAfterDeath(budget);
@@ -78,20 +77,20 @@ TEST_F(RestartBudgetTest, ANewRoundEndsTheWaiting) {
   EXPECT_EQ(WaitAfterDeath(budget), absl::ZeroDuration());
 }
 
-TEST_F(RestartBudgetTest, TheRoundsOfOthersDoNotEndIt) {
+TEST_F(RestartBudgetTest, RoundsOfOtherWorkersDoNotEndTheDelay) {
   RestartBudget budget({.restarts = 100});
   WaitAfterDeath(budget);
   budget.NoteRounds(kOther, 0, 20, now_);
-  // It takes over the state that the others have.
+  // The restarted worker takes over the state of the others.
   budget.NoteRounds(kRestarted, 20, 20, now_);
   EXPECT_GT(WaitAfterDeath(budget), absl::ZeroDuration());
   budget.NoteRounds(kRestarted, 20, 21, now_);
   EXPECT_EQ(WaitAfterDeath(budget), absl::ZeroDuration());
 }
 
-TEST_F(RestartBudgetTest, AnHourOfNewRoundsGivesOneBack) {
+TEST_F(RestartBudgetTest, AnHourOfNewRoundsReturnsOneRestart) {
   RestartBudget budget({.restarts = 2});
-  Train(budget, absl::Hours(5));  // nothing is saved up
+  Train(budget, absl::Hours(5));  // the budget does not exceed its start value
   EXPECT_TRUE(budget.Spend(kRestarted, now_));
   EXPECT_TRUE(budget.Spend(kRestarted, now_));
   EXPECT_EQ(budget.left(), 0);
@@ -104,7 +103,7 @@ TEST_F(RestartBudgetTest, AnHourOfNewRoundsGivesOneBack) {
   EXPECT_EQ(budget.total(), 4);
 }
 
-TEST_F(RestartBudgetTest, TimeWithoutNewRoundsGivesNothingBack) {
+TEST_F(RestartBudgetTest, TimeWithoutNewRoundsReturnsNoRestart) {
   RestartBudget budget({.restarts = 2});
   Train(budget, absl::Seconds(10));
   budget.Spend(kRestarted, now_);
@@ -113,12 +112,12 @@ TEST_F(RestartBudgetTest, TimeWithoutNewRoundsGivesNothingBack) {
     budget.NoteRounds(kRestarted, 5, round_, now_);
   }
   EXPECT_EQ(budget.left(), 1);
-  // The time before the first new round was spent on old ones.
+  // The time before the first new round was spent on repeated rounds.
   budget.NoteRounds(kRestarted, 5, round_ + 1, now_);
   EXPECT_EQ(budget.left(), 1);
 }
 
-TEST_F(RestartBudgetTest, SaysThatNothingWasDoneInBetween) {
+TEST_F(RestartBudgetTest, TheReasonNamesTheLackOfProgress) {
   RestartBudget budget({.restarts = 2});
   for (int i = 0; i < 3; ++i) budget.Spend(kRestarted, now_);
   EXPECT_THAT(budget.UsedUpText(),

@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 class StoppingTest : public ::testing::Test {
  protected:
   StoppingTest() { commits_.BeginEpoch(1, /*num_workers=*/1, 0); }
-  // One checkpoint is reported and committed, or given up.
+  // Reports and commits one checkpoint, or abandons it.
   void Settle(int64_t step, const absl::Status& done = absl::OkStatus()) {
     ShardReport report;
     report.set_step(step);
@@ -48,14 +48,14 @@ TEST_F(StoppingTest, TheCutIsTheLastRoundThatAnyMemberHasStarted) {
   EXPECT_EQ(stopping_.cut(), 6);
 }
 
-TEST_F(StoppingTest, OnlyMembersCountForTheCut) {
+TEST_F(StoppingTest, OnlyMembersDetermineTheCut) {
   SetPaused(0, 3);
   places_[1].is_member = false;
   EXPECT_TRUE(stopping_.DecideCut(places_));
   EXPECT_EQ(stopping_.cut(), 3);
 }
 
-TEST_F(StoppingTest, TheCutIsWhereACheckpointCanBeTaken) {
+TEST_F(StoppingTest, TheCutIsWhereACheckpointIsPossible) {
   for (const auto& [started, cut] : std::vector<std::pair<int64_t, int64_t>>{
            {-1, -1}, {0, 3}, {3, 3}, {4, 7}}) {
     Stopping stopping({.rounds = 12, .rounds_to_agreement = 4});
@@ -66,14 +66,14 @@ TEST_F(StoppingTest, TheCutIsWhereACheckpointCanBeTaken) {
   }
 }
 
-TEST_F(StoppingTest, TheGraceStartsWithTheFirstWish) {
+TEST_F(StoppingTest, TheGraceStartsWithTheFirstRequest) {
   const absl::Time start = absl::UnixEpoch();
   EXPECT_FALSE(stopping_.IsLate(absl::InfiniteFuture()));
   stopping_.Request("a", /*begins=*/false, start);
   stopping_.Request("b", /*begins=*/false, start + absl::Seconds(20));
   EXPECT_FALSE(stopping_.IsLate(start + absl::Seconds(30)));
   EXPECT_TRUE(stopping_.IsLate(start + absl::Seconds(31)));
-  // The run could not stop before.
+  // The run could not stop earlier.
   stopping_.Request("b", /*begins=*/true, start + absl::Seconds(31));
   EXPECT_FALSE(stopping_.IsLate(start + absl::Seconds(61)));
   EXPECT_EQ(stopping_.reason(), "b");
@@ -90,7 +90,7 @@ TEST_F(StoppingTest, ARunFinishesWithItsLastCheckpoint) {
   EXPECT_EQ(outcome->exit_code, kExitOk);
 }
 
-TEST_F(StoppingTest, WithoutItsLastCheckpointARunHasFailed) {
+TEST_F(StoppingTest, WithoutItsLastCheckpointARunFails) {
   SetFinished(0);
   SetFinished(1);
   const auto outcome = stopping_.Judge(places_, commits_);
@@ -114,7 +114,7 @@ TEST_F(StoppingTest, AStopEndsWithTheCheckpointOfItsCut) {
             "Ctrl-C. The newest checkpoint has 4 of 10 rounds");
 }
 
-TEST_F(StoppingTest, ACheckpointOfTheCutThatIsGivenUpEndsTheStop) {
+TEST_F(StoppingTest, AnAbandonedCheckpointOfTheCutEndsTheStop) {
   stopping_.Request("Ctrl-C", /*begins=*/true, absl::UnixEpoch());
   SetPaused(0, 3);
   SetPaused(1, 3);
@@ -135,7 +135,7 @@ TEST_F(StoppingTest, TheGraceIsLimited) {
   EXPECT_TRUE(stopping_.IsLate(end + absl::Seconds(1)));
 }
 
-TEST_F(StoppingTest, TheFirstOutcomeStays) {
+TEST_F(StoppingTest, TheFirstOutcomeIsKept) {
   stopping_.NoteFailure("a worker died");
   EXPECT_EQ(stopping_.Detail(), "a worker died");
   stopping_.End({StatusReply::FAILED, kExitInternal, "first"});

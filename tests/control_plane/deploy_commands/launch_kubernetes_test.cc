@@ -30,7 +30,7 @@ constexpr char kNoMessage[] = "";
 class LaunchKubernetesTest : public ::testing::Test {
  protected:
   LaunchKubernetesTest() {
-    // Anything but this must not be asked for a cluster.
+    // No real kubectl may be found in PATH.
     setenv("PATH", (temp_.path() + "/bin:/usr/bin:/bin").c_str(), 1);
     options_ = {
         .flags = {.recipe = absl::StrCat(std::getenv("GANDEM_SOURCE_DIR"),

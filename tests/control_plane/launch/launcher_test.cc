@@ -59,7 +59,7 @@ class LauncherTest : public ::testing::Test {
                           .start_by = program},
         coordinator_.get());
   }
-  // The role's binary runs test_child with these arguments before its own.
+  // Makes the role's binary run test_child with these arguments before its own.
   void Install(Role role, const std::string& arguments) {
     const std::string path = binaries_ / WorkerBinary(role);
     ASSERT_OK(WriteFile(
@@ -67,7 +67,7 @@ class LauncherTest : public ::testing::Test {
                            arguments, " \"$@\" wait\n")));
     ASSERT_EQ(chmod(path.c_str(), 0755), 0);
   }
-  // Until `count` workers have failed.
+  // Polls until `count` workers have failed.
   std::vector<Launcher::Failure> PollForFailures(size_t count) {
     std::vector<Launcher::Failure> failures;
     EXPECT_TRUE(Eventually([&] {
@@ -76,7 +76,7 @@ class LauncherTest : public ::testing::Test {
     }));
     return failures;
   }
-  // OMP_WAIT_POLICY and the niceness that a generator is started with.
+  // Returns OMP_WAIT_POLICY and the niceness of a started generator.
   std::string StartedWith(double threads_per_core) {
     launcher_.emplace(
         Launcher::Options{.program = {.binary_folder = binaries_.path()},
@@ -93,7 +93,7 @@ class LauncherTest : public ::testing::Test {
     EXPECT_TRUE(Eventually([&] { return !Log("generator-0.log").empty(); }));
     return Log("generator-0.log");
   }
-  // True when no process is left.
+  // Returns whether no process is left.
   bool AllEnd() {
     return Eventually([this] {
       launcher_->Poll();
@@ -103,7 +103,7 @@ class LauncherTest : public ::testing::Test {
   std::string Log(const std::string& name) {
     return ReadFile(run_dir_ / "logs/" + name).value_or("");
   }
-  // Expects that the log of the generator becomes `expected`.
+  // Expects that the generator's log becomes `expected`.
   void ExpectLog(const std::string& expected) {
     Eventually([&] { return Log("generator-0.log") == expected; });
     EXPECT_EQ(Log("generator-0.log"), expected);
@@ -129,14 +129,14 @@ TEST_F(LauncherTest, StartsEveryWorkerOnce) {
   EXPECT_NE(status.workers(0).pid(), status.workers(1).pid());
 }
 
-TEST_F(LauncherTest, TellsTheWorkerWhoItIs) {
+TEST_F(LauncherTest, TheWorkerReceivesItsRoleAndRank) {
   Install(GENERATOR, "print=hello");
   Install(DISCRIMINATOR, "");
   launcher_->Poll();
   ExpectLog("hello\n--control\nunix:/tmp/c\n--rank\n0\n");
 }
 
-TEST_F(LauncherTest, TellsTheWorkerWhereItsTimelineGoes) {
+TEST_F(LauncherTest, TheWorkerReceivesThePathOfItsTrace) {
   Launch("/tmp/run/trace");
   Install(GENERATOR, "");
   Install(DISCRIMINATOR, "");
@@ -148,22 +148,22 @@ TEST_F(LauncherTest, WorkersThatShareCoresDoNotSpin) {
   EXPECT_THAT(StartedWith(/*threads_per_core=*/2), HasSubstr("PASSIVE."));
 }
 
-// 1.25 to the power 4 is 2.4.
-TEST_F(LauncherTest, WorkersThatShareCoresComeAfterTheCoordinator) {
+// 1.25 to the power of 4 is 2.4.
+TEST_F(LauncherTest, WorkersThatShareCoresHaveALowerPriority) {
   EXPECT_THAT(StartedWith(/*threads_per_core=*/2),
               HasSubstr(absl::StrCat(".", nice(0) + 4, "\n")));
 }
 
-TEST_F(LauncherTest, ThePriorityOfWorkersHasAnEnd) {
+TEST_F(LauncherTest, ThePriorityOfWorkersHasALimit) {
   EXPECT_THAT(StartedWith(/*threads_per_core=*/1000), HasSubstr(".19\n"));
 }
 
-TEST_F(LauncherTest, WorkersWithCoresOfTheirOwnWaitAsTheyLike) {
+TEST_F(LauncherTest, WorkersWithTheirOwnCoresKeepTheDefaultWaitPolicy) {
   EXPECT_EQ(StartedWith(/*threads_per_core=*/1),
             absl::StrCat(".", nice(0), "\n"));
 }
 
-// The program gets who it starts, how often it has, and the whole command.
+// The program gets the worker, the number of starts and the command.
 TEST_F(LauncherTest, AProgramStartsWorkersElsewhere) {
   const std::string program = run_dir_ / "start.sh";
   ASSERT_OK(WriteFile(program, "#!/bin/sh\necho \"$@\"\nexit 7\n"));
@@ -214,7 +214,7 @@ TEST_F(LauncherTest, RestartsWithinTheBudgetAndShowsTheLog) {
   }
   ASSERT_TRUE(coordinator_->outcome().has_value());
   EXPECT_EQ(coordinator_->outcome()->exit_code, kExitInternal);
-  launcher_->Poll();  // starts nobody any more
+  launcher_->Poll();  // starts no worker any more
   launcher_->SignalAll(SIGTERM);
   EXPECT_TRUE(AllEnd());
 }
@@ -228,7 +228,7 @@ TEST_F(LauncherTest, AUsageErrorIsNotRestarted) {
   EXPECT_EQ(coordinator_->outcome()->exit_code, kExitUsage);
 }
 
-TEST_F(LauncherTest, TheLogOfAnAllocationThatFailedIsShownWithoutItsFrames) {
+TEST_F(LauncherTest, TheLogOfAFailedAllocationIsShownWithoutStackFrames) {
   std::string text = "[enforce_fail_at_alloc_cpu.cpp:117]_no_memory";
   std::string script = "#!/bin/sh\necho before\necho " + text + "\n";
   absl::StrAppend(&script,
@@ -258,8 +258,8 @@ TEST_F(LauncherTest, AMissingBinaryEndsTheRun) {
               HasSubstr("discriminator_worker"));
 }
 
-// Worker 0 registers and says that it is stuck, but never leaves: a failure
-// that it reports gives it five seconds, silence none.
+// Worker 0 registers and reports that it is stuck, but never exits: a reported
+// failure allows five seconds, silence none.
 void LauncherTest::GiveUpGenerator() {
   launcher_->Poll();
   RegisterRequest request;
@@ -277,20 +277,18 @@ void LauncherTest::GiveUpGenerator() {
   ASSERT_OK(coordinator_->Heartbeat(beat));
 }
 
-TEST_F(LauncherTest, KillsWhatTheCoordinatorHasGivenUp) {
+TEST_F(LauncherTest, AnAbandonedWorkerIsKilled) {
   Install(GENERATOR, "ignore_term");
   Install(DISCRIMINATOR, "ignore_term");
   ASSERT_NO_FATAL_FAILURE(GiveUpGenerator());
   const auto failures = PollForFailures(1);
   ASSERT_EQ(failures.size(), 1);
   EXPECT_EQ(failures[0].end.exit_code, 137);
-  EXPECT_EQ(failures[0].advice, "");  // it was us
+  EXPECT_EQ(failures[0].advice, "");  // killed by the launcher
   EXPECT_EQ(coordinator_->Status().restarts(), 1);
 }
 
-// A program that starts workers elsewhere is asked first, so that it can end
-// its worker there.
-TEST_F(LauncherTest, AsksTheProgramThatStartsWorkersToEndOne) {
+TEST_F(LauncherTest, TheStartingProgramIsAskedToEndItsWorker) {
   for (const auto& [arguments, code] :
        {std::pair("wait", 143), std::pair("ignore_term wait", 137)}) {
     SetUp();
@@ -307,7 +305,7 @@ TEST_F(LauncherTest, AsksTheProgramThatStartsWorkersToEndOne) {
   }
 }
 
-TEST_F(LauncherTest, AWorkerThatWasAskedToLeaveHasNotFailed) {
+TEST_F(LauncherTest, AWorkerThatWasAskedToExitHasNotFailed) {
   Install(GENERATOR, "ignore_term");
   Install(DISCRIMINATOR, "ignore_term");
   launcher_->Poll();

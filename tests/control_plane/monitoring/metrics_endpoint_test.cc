@@ -23,7 +23,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// The whole answer to `request`.
+// Returns the whole answer to `request`.
 std::string Ask(const std::string& address, const std::string& request) {
   const Address parsed = *ParseAddress(address);
   sockaddr_in to = {};
@@ -66,7 +66,7 @@ class MetricsEndpointTest : public ::testing::Test {
   std::atomic<int> asked_ = 0;
 };
 
-TEST_F(MetricsEndpointTest, EveryScrapeAsksAnew) {
+TEST_F(MetricsEndpointTest, EveryScrapeReadsTheCurrentValues) {
   ASSERT_OK_AND_ASSIGN(const auto endpoint, Start("127.0.0.1:0"));
   EXPECT_THAT(Get(endpoint->address(), "/metrics"),
               AllOf(StartsWith("HTTP/1.1 200"),
@@ -81,7 +81,7 @@ TEST_F(MetricsEndpointTest, EveryScrapeAsksAnew) {
                     HasSubstr("gandem_images_total{role=\"generator\"} 64\n")));
 }
 
-TEST_F(MetricsEndpointTest, NothingElseIsThere) {
+TEST_F(MetricsEndpointTest, OtherPathsAreNotFound) {
   ASSERT_OK_AND_ASSIGN(const auto endpoint, Start("localhost:0"));
   EXPECT_THAT(Get(endpoint->address(), "/"), StartsWith("HTTP/1.1 404"));
   EXPECT_THAT(Get(endpoint->address(), "/../../etc/passwd"),
@@ -91,8 +91,8 @@ TEST_F(MetricsEndpointTest, NothingElseIsThere) {
   EXPECT_THAT(Get(endpoint->address(), "/metrics"), StartsWith("HTTP/1.1 200"));
 }
 
-// Prometheus' server takes numbers only. Such a short one is a name to it.
-TEST_F(MetricsEndpointTest, ANameIsLookedUpAndKept) {
+// Prometheus' server accepts IP addresses only. A shortened one needs a lookup.
+TEST_F(MetricsEndpointTest, ANameIsResolvedOnce) {
   ASSERT_OK_AND_ASSIGN(const auto endpoint, Start("127.1:0"));
   const Address address = *ParseAddress(endpoint->address());
   EXPECT_EQ(address.host, "127.1");
@@ -100,7 +100,7 @@ TEST_F(MetricsEndpointTest, ANameIsLookedUpAndKept) {
               StartsWith("HTTP/1.1 200"));
 }
 
-TEST_F(MetricsEndpointTest, AnAddressThatDoesNotWorkIsNamed) {
+TEST_F(MetricsEndpointTest, AnUnusableAddressIsNamed) {
   ASSERT_OK_AND_ASSIGN(const auto endpoint, Start("127.0.0.1:0"));
   EXPECT_THAT(Start(endpoint->address()),
               StatusIs(absl::StatusCode::kAlreadyExists,

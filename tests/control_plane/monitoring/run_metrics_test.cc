@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The exported metrics, and their names in the page, the alert rules and the
-// dashboard.
+// The exported metrics, and their names in the documentation, the alert rules
+// and the dashboard.
 #include "control_plane/monitoring/run_metrics.h"
 
 #include <fcntl.h>
@@ -207,7 +207,7 @@ TEST(RunMetricsTest, EveryAlertHasASectionOnThePage) {
   }
 }
 
-TEST(RunMetricsTest, EveryQueryOfTheDashboardNamesWhatIsExported) {
+TEST(RunMetricsTest, EveryDashboardQueryUsesExportedMetrics) {
   const Json dashboard = Json::parse(Source("deploy/grafana/gandem.json"));
   const std::set<std::string> recorded =
       Matches(Source("deploy/prometheus/rules.yml"), "- record: (\\S+)", 1);
@@ -217,7 +217,6 @@ TEST(RunMetricsTest, EveryQueryOfTheDashboardNamesWhatIsExported) {
       queries.push_back(target.at("expr"));
     }
   }
-  // Its list of runs.
   for (const Json& variable : dashboard.at("templating").at("list")) {
     if (variable.at("type") == "query") queries.push_back(variable.at("query"));
   }

@@ -21,7 +21,7 @@ RoundMetrics RecordOf(Role role, int rank, int64_t epoch, int64_t round) {
   return metrics;
 }
 
-TEST(RunTotalsTest, RecordsAddUp) {
+TEST(RunTotalsTest, RecordsAreAdded) {
   RunTotals totals;
   totals.Add(RecordOf(DISCRIMINATOR, 0, 1, 0));
   totals.Add(RecordOf(DISCRIMINATOR, 0, 1, 1));
@@ -32,14 +32,14 @@ TEST(RunTotalsTest, RecordsAddUp) {
   EXPECT_EQ(role.seconds.images, 1);
 }
 
-TEST(RunTotalsTest, RoundsAreThoseOfOneRankAndImagesThoseOfAll) {
+TEST(RunTotalsTest, RoundsAreCountedForOneRankAndImagesForAll) {
   RunTotals totals;
   for (const int rank : {0, 1}) totals.Add(RecordOf(GENERATOR, rank, 1, 7));
   EXPECT_EQ(totals.roles().at(GENERATOR).rounds, 1);
   EXPECT_EQ(totals.roles().at(GENERATOR).images, 128);
 }
 
-TEST(RunTotalsTest, ARecordStandsForTheRoundsSinceTheLastOne) {
+TEST(RunTotalsTest, ARecordCoversTheRoundsSinceTheLastOne) {
   RunTotals totals;
   totals.Add(RecordOf(GENERATOR, 0, 1, 9));
   totals.Add(RecordOf(GENERATOR, 0, 1, 19));
@@ -47,25 +47,24 @@ TEST(RunTotalsTest, ARecordStandsForTheRoundsSinceTheLastOne) {
   EXPECT_EQ(totals.roles().at(GENERATOR).images, 11 * 64);
 }
 
-TEST(RunTotalsTest, RoundsThatAreDoneAgainCountAgain) {
+TEST(RunTotalsTest, RepeatedRoundsAreCountedAgain) {
   RunTotals totals;
   totals.Add(RecordOf(GENERATOR, 0, 1, 9));
   totals.Add(RecordOf(GENERATOR, 0, 2, 5));
   EXPECT_EQ(totals.roles().at(GENERATOR).rounds, 2) << "never less than before";
 }
 
-TEST(RunTotalsTest, RanksWithoutAReportInTheNewestEpochAreLeftOut) {
+TEST(RunTotalsTest, RanksWithoutAReportInTheNewestEpochAreOmitted) {
   RunTotals totals;
   totals.Add(RecordOf(DISCRIMINATOR, 0, 1, 3));
   totals.Add(RecordOf(DISCRIMINATOR, 1, 1, 3));
   totals.Add(RecordOf(DISCRIMINATOR, 0, 2, 4));
   EXPECT_THAT(totals.newest(), SizeIs(1));
-  // A late one of an epoch that is over.
   totals.Add(RecordOf(DISCRIMINATOR, 1, 1, 4));
   EXPECT_THAT(totals.newest(), SizeIs(1));
 }
 
-TEST(RunTotalsTest, TheWaitingShareIsOfAllRanks) {
+TEST(RunTotalsTest, TheWaitingShareCoversAllRanks) {
   RunTotals totals;
   EXPECT_EQ(totals.WaitingShare(GENERATOR), 0);
   totals.Add(RecordOf(GENERATOR, 0, 1, 0));

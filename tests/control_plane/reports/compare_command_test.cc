@@ -29,7 +29,7 @@ class CompareCommandTest : public ::testing::Test {
  protected:
   using Change = std::pair<absl::string_view, absl::string_view>;
 
-  // The second of `change` stands in the recipe in place of the first.
+  // In the recipe, replaces the first text of `change` by the second.
   std::string MakeRun(const std::string& folder, const Change& change,
                       double value) {
     const std::string run = absl::StrCat(dir_.path(), "/", folder);
@@ -52,7 +52,7 @@ class CompareCommandTest : public ::testing::Test {
   std::ostringstream out_;
 };
 
-TEST_F(CompareCommandTest, AnswersInWords) {
+TEST_F(CompareCommandTest, TheAnswerIsInWords) {
   const std::string a = MakeRun("a", {"lag: 1", "lag: 1"}, 10);
   const std::string b = MakeRun("b", {"lag: 1", "lag: 3"}, 20);
   ASSERT_OK(RunCompare({.run_dirs = {b, a}}, out_));
@@ -61,7 +61,7 @@ TEST_F(CompareCommandTest, AnswersInWords) {
                                                  " is better than ", b)));
 }
 
-TEST_F(CompareCommandTest, RunsThatDifferInTheSeedAreOneSide) {
+TEST_F(CompareCommandTest, RunsThatDifferOnlyInTheSeedAreOneSide) {
   const std::string a = MakeRun("a", {"lag: 1", "lag: 1"}, 10);
   const std::string b =
       MakeRun("b", {"name: \"mlp_smoke\"", "name: \"b\" seed: 77"}, 20);

@@ -24,7 +24,7 @@ TEST(ReportCommandTest, AFolderWithoutARunIsAnError) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("holds no run")));
 }
 
-TEST(ReportCommandTest, ABuildWithoutTheExtraNamesIt) {
+TEST(ReportCommandTest, ABuildWithoutTheExtraNamesTheExtra) {
   EXPECT_THAT(HtmlFormatOf({}),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        "--html: this gandem was built without the extra "

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
-// One figure, by step.
+// Returns a run with the values of one metric, by step.
 ComparedRun JudgedRun(const std::string& recipe, uint64_t seed,
                       const std::map<int64_t, double>& values,
                       std::optional<double> sd = 1.0) {
@@ -33,24 +33,24 @@ ComparedRun JudgedRun(const std::string& recipe, uint64_t seed,
           .curves = {curve}};
 }
 
-TEST(CompareRunsTest, TwoRunsByTheirCards) {
+TEST(CompareRunsTest, TwoRunsAreComparedByTheirCards) {
   const std::array runs = {JudgedRun("a", 1, {{10, 20.0}, {20, 9.0}}),
                            JudgedRun("b", 1, {{10, 30.0}, {30, 1.0}})};
   ASSERT_OK_AND_ASSIGN(const RunComparison result, CompareRuns(runs, "", {}));
   ASSERT_THAT(result.sides, SizeIs(2));
-  EXPECT_THAT(result.sides[0].steps, ElementsAre(10));  // that both have
+  EXPECT_THAT(result.sides[0].steps, ElementsAre(10));  // common to both
   ASSERT_THAT(result.verdicts, SizeIs(1));
   const Verdict& verdict = result.verdicts[0];
   EXPECT_EQ(verdict.better, "a1");
   EXPECT_EQ(verdict.difference, 10);
-  // 1.96 times the root of 2.
+  // 1.96 times the square root of 2.
   EXPECT_NEAR(verdict.interval->low, 10 - 2.7718, 1e-3);
   EXPECT_NEAR(verdict.interval->high, 10 + 2.7718, 1e-3);
   EXPECT_TRUE(verdict.is_sure);
   EXPECT_THAT(verdict.text, HasSubstr("takes several seeds"));
 }
 
-TEST(CompareRunsTest, WarningsOfTheCardsAreNoted) {
+TEST(CompareRunsTest, WarningsOfTheCardsAreRepeated) {
   std::array runs = {JudgedRun("a", 1, {{10, 20.0}}),
                      JudgedRun("b", 1, {{10, 30.0}})};
   runs[0].curves[0].points[0].warnings = {"a small rank"};
@@ -63,7 +63,7 @@ TEST(CompareRunsTest, WarningsOfTheCardsAreNoted) {
                           StartsWith("b1 and a1 made the same images")));
 }
 
-TEST(CompareRunsTest, SmallDifferencesAndUnknownSpreadsAreNoAnswer) {
+TEST(CompareRunsTest, SmallDifferencesOrUnknownSpreadsGiveNoAnswer) {
   const std::array close = {JudgedRun("a", 1, {{10, 20.0}}),
                             JudgedRun("b", 1, {{10, 21.0}})};
   ASSERT_OK_AND_ASSIGN(RunComparison result, CompareRuns(close, "", {}));
@@ -76,7 +76,7 @@ TEST(CompareRunsTest, SmallDifferencesAndUnknownSpreadsAreNoAnswer) {
   EXPECT_THAT(result.verdicts[0].text, HasSubstr("--halvings"));
 }
 
-TEST(CompareRunsTest, AtDifferentRoundsThereIsNoAnswer) {
+TEST(CompareRunsTest, DifferentRoundsGiveNoAnswer) {
   const std::array runs = {JudgedRun("a", 1, {{10, 20.0}}),
                            JudgedRun("b", 1, {{30, 90.0}})};
   ASSERT_OK_AND_ASSIGN(const RunComparison result, CompareRuns(runs, "", {}));
@@ -113,7 +113,7 @@ TEST(CompareRunsTest, SeedsOfOneRecipeAreOneSide) {
   EXPECT_LE(result.verdicts[0].interval->high, 23);
 }
 
-TEST(CompareRunsTest, ThreeSeedsAreTooFewWhateverTheySay) {
+TEST(CompareRunsTest, ThreeSeedsAreTooFewWhateverTheirValues) {
   ASSERT_OK_AND_ASSIGN(
       const RunComparison result,
       CompareRuns(Both(Seeds("a", {1, 2, 3}), Seeds("b", {91, 92, 93})), "",
@@ -131,7 +131,7 @@ TEST(CompareRunsTest, TheSameSeedTwiceCountsOnce) {
   EXPECT_TRUE(result.verdicts.empty());
 }
 
-TEST(CompareRunsTest, HigherMayBeBetter) {
+TEST(CompareRunsTest, HigherValuesMayBeBetter) {
   std::array runs = {JudgedRun("a", 1, {{10, 2.0}}, 0.01),
                      JudgedRun("b", 1, {{10, 3.0}}, 0.01)};
   for (ComparedRun& run : runs) run.curves[0].lower_is_better = false;
@@ -141,7 +141,7 @@ TEST(CompareRunsTest, HigherMayBeBetter) {
   EXPECT_TRUE(result.verdicts[0].is_sure);
 }
 
-TEST(CompareRunsTest, SaysWhatIsMissing) {
+TEST(CompareRunsTest, MissingDataIsReported) {
   const auto one = JudgedRun("a", 1, {{10, 2.0}});
   auto other = JudgedRun("b", 1, {{10, 2.0}});
   EXPECT_THAT(CompareRuns(std::array{one}, "", {}).status(),
@@ -162,7 +162,7 @@ TEST(CompareRunsTest, SaysWhatIsMissing) {
 }
 
 // The interval of 20 values is mean +- 2.093 s / sqrt(20).
-TEST(StudentIntervalTest, IntervalOfOneSide) {
+TEST(StudentIntervalTest, TheIntervalOfOneSideIsStudents) {
   std::vector<double> values;
   for (int i = 0; i < 20; ++i) values.push_back(i);  // s = 5.916
   const Interval interval = StudentInterval(values, {});
@@ -171,7 +171,7 @@ TEST(StudentIntervalTest, IntervalOfOneSide) {
 }
 
 // There are 6 degrees of freedom, because both variances are equal.
-TEST(StudentIntervalTest, IntervalOfADifference) {
+TEST(StudentIntervalTest, TheIntervalOfADifferenceIsWelchs) {
   const Interval interval = StudentInterval(std::vector<double>{3, 4, 5, 6},
                                             std::vector<double>{1, 2, 3, 4});
   EXPECT_NEAR(interval.low, 2 - 2.447 * 0.91287, 1e-3);
@@ -180,11 +180,10 @@ TEST(StudentIntervalTest, IntervalOfADifference) {
   EXPECT_EQ(StudentInterval(same, same).high, 0);
 }
 
-TEST(CanSeparateTest, TwoInAllWaysToSplit) {
+TEST(CanSeparateTest, SeparationNeedsEnoughSplits) {
   EXPECT_FALSE(CanSeparate(3, 3));  // 2 in 20
   EXPECT_TRUE(CanSeparate(4, 4));   // 2 in 70
   EXPECT_TRUE(CanSeparate(3, 5));   // 2 in 56
-  // One value has no spread.
   EXPECT_FALSE(CanSeparate(1, 39));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A reader that stops reading and starts again, with pipes and with a terminal.
+// A reader that stops and continues, with pipes and with a terminal.
 #include "control_plane/views/console.h"
 
 #include <fcntl.h>
@@ -38,7 +38,7 @@ using ::testing::StartsWith;
 
 constexpr char kLog[] = "run/logs/gandem.log";
 
-// Without a terminal: two ends, of which nobody reads one until Read().
+// Tests with a pipe, which is read only by Read().
 class ConsoleTest : public ::testing::Test {
  protected:
   void SetUp() override { UsePipe(); }
@@ -56,7 +56,7 @@ class ConsoleTest : public ::testing::Test {
   static void DoNotWait(int fd) {
     ASSERT_EQ(fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK), 0);
   }
-  // Until the reader's side is full.
+  // Writes until the reader's side is full.
   void Fill() {
     const int flags = fcntl(ends_[1], F_GETFL);
     DoNotWait(ends_[1]);
@@ -67,7 +67,7 @@ class ConsoleTest : public ::testing::Test {
     }
     ASSERT_EQ(fcntl(ends_[1], F_SETFL, flags), 0);
   }
-  // All that is there, without what Fill() has written.
+  // Returns all available bytes, without those written by Fill().
   std::string Read() {
     std::string text;
     std::array<char, 4096> bytes;
@@ -77,7 +77,7 @@ class ConsoleTest : public ::testing::Test {
     }
     return text.substr(std::min(text.find_first_not_of('.'), text.size()));
   }
-  // Reads until `end` has come.
+  // Reads until `end` arrives.
   std::string ReadUntil(Console& console, const std::string& end) {
     std::string text;
     EXPECT_TRUE(Eventually([&] {
@@ -98,7 +98,7 @@ class ConsoleTest : public ::testing::Test {
   std::array<int, 2> ends_ = {-1, -1};
 };
 
-TEST_F(ConsoleTest, PrintsLinesAndProgress) {
+TEST_F(ConsoleTest, LinesAndProgressArePrinted) {
   Console console(ends_[1], /*is_terminal=*/false, kLog);
   console.PrintLine("first");
   const absl::Time now = absl::UnixEpoch();
@@ -112,7 +112,7 @@ TEST_F(ConsoleTest, PrintsLinesAndProgress) {
                           Not(HasSubstr("round 20/"))));
 }
 
-TEST_F(ConsoleTest, WithoutATerminalLinesAreRare) {
+TEST_F(ConsoleTest, WithoutATerminalProgressLinesAreRare) {
   Console console(ends_[1], /*is_terminal=*/false, kLog);
   for (int tenth = 0; tenth < 100; ++tenth) {  // ten seconds
     console.ShowProgress(At(10),
@@ -124,7 +124,7 @@ TEST_F(ConsoleTest, WithoutATerminalLinesAreRare) {
   EXPECT_THAT(text, AllOf(StartsWith("round 10/1000"), Not(HasSubstr("\r"))));
 }
 
-TEST_F(ConsoleTest, OnATerminalLinesStandAboveTheBar) {
+TEST_F(ConsoleTest, OnATerminalLinesAppearAboveTheBar) {
   {
     Console console(ends_[1], /*is_terminal=*/true, kLog);
     console.ShowProgress(At(10), absl::UnixEpoch());
@@ -137,10 +137,10 @@ TEST_F(ConsoleTest, OnATerminalLinesStandAboveTheBar) {
   EXPECT_EQ(Read(), absl::StrCat(bar, "\r\x1b[Ka line\n", bar, "\r\x1b[K"));
 }
 
-TEST_F(ConsoleTest, GoesOnWhileNobodyReadsAndSaysWhatIsLeftOut) {
+TEST_F(ConsoleTest, ContinuesWithoutAReaderAndReportsDroppedLines) {
   Console console(ends_[1], /*is_terminal=*/false, kLog);
   Fill();
-  // The first one is on its way already.
+  // The first line is already being written.
   const size_t last = Console::kMaxPending + 100;
   for (size_t i = 0; i <= last; ++i)
     console.PrintLine(absl::StrCat("line ", i));
@@ -155,7 +155,7 @@ TEST_F(ConsoleTest, GoesOnWhileNobodyReadsAndSaysWhatIsLeftOut) {
   EXPECT_EQ(Read(), "more\n");
 }
 
-TEST_F(ConsoleTest, KeepsTheNewestProgressOnly) {
+TEST_F(ConsoleTest, OnlyTheNewestProgressIsKept) {
   Console console(ends_[1], /*is_terminal=*/false, kLog);
   Fill();
   console.PrintLine("before");
@@ -169,12 +169,12 @@ TEST_F(ConsoleTest, KeepsTheNewestProgressOnly) {
                     Not(HasSubstr("round 198/")), Not(HasSubstr("left out"))));
 }
 
-TEST_F(ConsoleTest, DoesNotChangeTheDescriptorOfOthers) {
+TEST_F(ConsoleTest, TheDescriptorOfOthersIsUnchanged) {
   const Console console(ends_[1], /*is_terminal=*/false, kLog);
   EXPECT_EQ(fcntl(ends_[1], F_GETFL) & O_NONBLOCK, 0);
 }
 
-TEST_F(ConsoleTest, GoesOnBehindASocketThatNobodyReads) {
+TEST_F(ConsoleTest, ContinuesWithASocketThatNobodyReads) {
   Close();
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends_.data()),
             0);
@@ -186,7 +186,7 @@ TEST_F(ConsoleTest, GoesOnBehindASocketThatNobodyReads) {
   EXPECT_EQ(ReadUntil(console, "last\n"), "first\nlast\n");
 }
 
-TEST_F(ConsoleTest, AppendsToAFile) {
+TEST_F(ConsoleTest, OutputIsAppendedToAFile) {
   const TempDir folder;
   ASSERT_OK(WriteFile(folder / "out", "before\n"));
   const int fd = open((folder / "out").c_str(), O_WRONLY | O_CLOEXEC);
@@ -199,7 +199,7 @@ TEST_F(ConsoleTest, AppendsToAFile) {
   EXPECT_EQ(ReadFile(folder / "out").value_or(""), "before\nbehind\n");
 }
 
-TEST_F(ConsoleTest, AReaderThatIsGoneIsNoError) {
+TEST_F(ConsoleTest, AClosedReaderIsNotAnError) {
   ASSERT_NE(signal(SIGPIPE, SIG_IGN), SIG_ERR);
   Console console(ends_[1], /*is_terminal=*/false, kLog);
   close(std::exchange(ends_[0], -1));
@@ -207,7 +207,7 @@ TEST_F(ConsoleTest, AReaderThatIsGoneIsNoError) {
   console.PrintLine("lost, too");
 }
 
-// A pair of ends of a terminal: what is written into the second is read from
+// Tests with a pseudoterminal: bytes written to its second end are read from
 // the first.
 class TerminalConsoleTest : public ConsoleTest {
  protected:
@@ -232,7 +232,7 @@ class TerminalConsoleTest : public ConsoleTest {
   }
 };
 
-TEST_F(TerminalConsoleTest, DrawsOverTheProgress) {
+TEST_F(TerminalConsoleTest, LinesReplaceTheProgressBar) {
   SetColumns(60);
   Console console(ends_[1], /*is_terminal=*/true, kLog);
   console.ShowProgress(At(10), absl::UnixEpoch());
@@ -241,7 +241,7 @@ TEST_F(TerminalConsoleTest, DrawsOverTheProgress) {
   EXPECT_EQ(ReadUntil(console, "\n"), "\r\x1b[Kstays\n");
 }
 
-TEST_F(TerminalConsoleTest, TheProgressFollowsTheWindow) {
+TEST_F(TerminalConsoleTest, TheProgressFollowsTheWindowSize) {
   Console console(ends_[1], /*is_terminal=*/true, kLog);
   const std::string around = "\r\x1b[K";
   for (const unsigned short columns : {100, 40, 120}) {
@@ -254,7 +254,7 @@ TEST_F(TerminalConsoleTest, TheProgressFollowsTheWindow) {
   }
 }
 
-TEST_F(TerminalConsoleTest, GoesOnBehindCtrlS) {
+TEST_F(TerminalConsoleTest, ContinuesAfterCtrlS) {
   Console console(ends_[1], /*is_terminal=*/true, kLog);
   ASSERT_EQ(tcflow(ends_[1], TCOOFF), 0);
   for (int i = 0; i < 100; ++i) {

@@ -46,7 +46,7 @@ class MetricsWriterTest : public ::testing::Test {
     EXPECT_OK(writer);
     return *std::move(writer);
   }
-  // (run epoch, round) of each line.
+  // Returns (run epoch, round) of each line.
   std::vector<std::pair<int64_t, int64_t>> Lines() {
     std::vector<std::pair<int64_t, int64_t>> lines;
     const std::string text = ReadFile(run_dir_ / "metrics.jsonl").value_or("?");
@@ -67,7 +67,7 @@ class MetricsWriterTest : public ::testing::Test {
   TempDir run_dir_;
 };
 
-TEST_F(MetricsWriterTest, WritesLinesAndEvents) {
+TEST_F(MetricsWriterTest, LinesAndEventsAreWritten) {
   {
     auto writer = Open();
     writer->BeginEpoch(0);
@@ -85,7 +85,7 @@ TEST_F(MetricsWriterTest, WritesLinesAndEvents) {
   }
 }
 
-TEST_F(MetricsWriterTest, WritesWhereTheTimeGoes) {
+TEST_F(MetricsWriterTest, TheTimesOfARoundAreWritten) {
   {
     auto writer = Open();
     writer->BeginEpoch(0);
@@ -99,12 +99,11 @@ TEST_F(MetricsWriterTest, WritesWhereTheTimeGoes) {
         "discriminator/hidden_sync_seconds", "discriminator/sync_bytes"}) {
     EXPECT_THAT(Events(), HasSubstr(scalar));
   }
-  // A fleet of one has no communication to show.
   EXPECT_THAT(Events(), Not(HasSubstr("generator/sync_bytes")));
   EXPECT_THAT(Events(), Not(HasSubstr("generator/hidden_sync_seconds")));
 }
 
-TEST_F(MetricsWriterTest, WritesTheProbabilityOfAugmentation) {
+TEST_F(MetricsWriterTest, TheProbabilityOfAugmentationIsWritten) {
   {
     auto writer = Open();
     writer->BeginEpoch(0);
@@ -121,13 +120,12 @@ TEST_F(MetricsWriterTest, WritesTheProbabilityOfAugmentation) {
   }
   EXPECT_THAT(Events(), HasSubstr("discriminator/ada_p"));
   EXPECT_THAT(Events(), HasSubstr("discriminator/ada_r_t"));
-  // 0 is a value, too.
   EXPECT_THAT(ReadFile(run_dir_ / "metrics.jsonl").value_or(""),
               HasSubstr("\"ada_p\":0"));
 }
 
-// As signal and noise: 3 + 8 / 2 and 3 + 8 / 4.
-TEST_F(MetricsWriterTest, WritesGradientNoise) {
+// Signal and noise: 3 + 8 / 2 and 3 + 8 / 4.
+TEST_F(MetricsWriterTest, GradientNoiseIsWritten) {
   {
     auto writer = Open();
     writer->BeginEpoch(0);
@@ -146,10 +144,10 @@ TEST_F(MetricsWriterTest, WritesGradientNoise) {
   EXPECT_THAT(Events(), Not(HasSubstr("discriminator/gradient_noise")));
 }
 
-TEST_F(MetricsWriterTest, AFullFileBecomesAnOlderOne) {
+TEST_F(MetricsWriterTest, AFullFileIsRotated) {
   const MetricsWriter::Limits limits = {.file_bytes = 4096, .older_files = 2};
   constexpr int64_t kRounds = 200;
-  for (const int64_t epoch : {1, 2}) {  // the second one goes on
+  for (const int64_t epoch : {1, 2}) {  // the second one appends
     ASSERT_OK_AND_ASSIGN(auto writer,
                          MetricsWriter::Open(run_dir_.path(), limits));
     writer->BeginEpoch(0);
@@ -160,7 +158,7 @@ TEST_F(MetricsWriterTest, AFullFileBecomesAnOlderOne) {
   const std::string path = run_dir_ / "metrics.jsonl";
   EXPECT_LT(FileSize(path), 4096);
   for (const int number : {1, 2}) {
-    // One line more than fits.
+    // One more line would not fit.
     EXPECT_GE(FileSize(RotatedName(path, number)), 4096);
     EXPECT_LT(FileSize(RotatedName(path, number)), 2 * 4096);
   }
@@ -173,7 +171,6 @@ TEST_F(MetricsWriterTest, AFullFileBecomesAnOlderOne) {
     events += FileSize(run_dir_ / "tensorboard/" + name);
   }
   EXPECT_LT(events, 4 * 4096);
-  // Nothing is missing between the files, and all are read as one.
   ASSERT_OK_AND_ASSIGN(const RoundHistory history,
                        RoundHistory::Read(run_dir_.path()));
   const auto& rounds = history.rounds().at({GENERATOR, 0});
@@ -183,9 +180,9 @@ TEST_F(MetricsWriterTest, AFullFileBecomesAnOlderOne) {
   EXPECT_EQ(history.unreadable_lines(), 0);
 }
 
-TEST_F(MetricsWriterTest, AFileThatCannotBeginLosesNothing) {
+TEST_F(MetricsWriterTest, AFailedRotationLosesNothing) {
   const MetricsWriter::Limits limits = {.file_bytes = 1, .older_files = 1};
-  // In the way of the older file.
+  // Blocks the name of the older file.
   ASSERT_OK(CreateDirectories(run_dir_ / "metrics.1.jsonl/full"));
   {
     ASSERT_OK_AND_ASSIGN(auto writer,
@@ -200,7 +197,7 @@ TEST_F(MetricsWriterTest, AFileThatCannotBeginLosesNothing) {
   EXPECT_THAT(Lines(), SizeIs(2));
 }
 
-TEST_F(MetricsWriterTest, GoesOnAfterALineThatACrashCutOff) {
+TEST_F(MetricsWriterTest, WritingContinuesAfterALineTruncatedByACrash) {
   ASSERT_OK(WriteFile(run_dir_ / "metrics.jsonl",
                       "{\"run_epoch\":1,\"round\":0}\n{\"run_epoch\":1,\"ro"));
   { Open()->Add(MetricsOf(GENERATOR, 2, 0)); }
@@ -208,7 +205,7 @@ TEST_F(MetricsWriterTest, GoesOnAfterALineThatACrashCutOff) {
               ::testing::ElementsAre(std::pair(1, 0), std::pair(2, 0)));
 }
 
-TEST_F(MetricsWriterTest, AFileWithoutALineEndIsNoLine) {
+TEST_F(MetricsWriterTest, AnUnfinishedLineIsNotALine) {
   ASSERT_OK(WriteFile(run_dir_ / "metrics.jsonl", std::string(10'000, 'x')));
   { Open()->Add(MetricsOf(GENERATOR, 2, 0)); }
   EXPECT_THAT(Lines(), SizeIs(1));
@@ -228,7 +225,7 @@ TEST_F(MetricsWriterTest, AGridOutsideTheRunFolderIsRefused) {
   }
 }
 
-TEST_F(MetricsWriterTest, AnErrorIsToldOnceAndTheRestIsWritten) {
+TEST_F(MetricsWriterTest, AnErrorIsReportedOnceAndTheRestIsWritten) {
   {
     auto writer = Open();
     writer->BeginEpoch(0);

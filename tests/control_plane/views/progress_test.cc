@@ -29,26 +29,26 @@ ProgressView RunningView() {
   return view;
 }
 
-TEST(ProgressBarTest, ShowsEverythingOnAWideTerminal) {
+TEST(ProgressBarTest, EverythingIsShownOnAWideTerminal) {
   EXPECT_EQ(ProgressBar(RunningView(), 120),
             "[==========                              ] 1500/6000 25% ETA "
             "56m12s 85 img/s G 1.234 D 0.500 lag 1 cache 50%");
 }
 
-TEST(ProgressBarTest, NeverExceedsTheTerminal) {
+TEST(ProgressBarTest, TheBarNeverExceedsTheTerminal) {
   for (int width = 0; width < 200; ++width) {
     EXPECT_LE(ProgressBar(RunningView(), width).size(), width);
   }
 }
 
-TEST(ProgressBarTest, LeavesOutWhatMattersLeast) {
+TEST(ProgressBarTest, TheLeastImportantFieldsAreOmittedFirst) {
   const std::string bar = ProgressBar(RunningView(), 60);
   EXPECT_THAT(bar, HasSubstr("1500/6000 25% ETA 56m12s"));
   EXPECT_THAT(bar, Not(HasSubstr("cache")));
   EXPECT_THAT(ProgressBar(RunningView(), 24), HasSubstr("1500/6000 25%"));
 }
 
-TEST(ProgressBarTest, IsFullOnlyAtTheEnd) {
+TEST(ProgressBarTest, TheBarIsFullOnlyAtTheEnd) {
   ProgressView view = RunningView();
   view.status.set_completed_rounds(5999);
   EXPECT_THAT(ProgressBar(view, 100), HasSubstr(" 99%"));
@@ -57,7 +57,7 @@ TEST(ProgressBarTest, IsFullOnlyAtTheEnd) {
   EXPECT_THAT(ProgressBar(view, 100), HasSubstr(" 100%"));
 }
 
-TEST(ProgressBarTest, NamesTheWorkersThatARunWaitsFor) {
+TEST(ProgressBarTest, TheWorkersThatARunWaitsForAreNamed) {
   ProgressView view;
   view.status.set_state(StatusReply::STARTING);
   WorkerStatus* const worker = view.status.add_workers();
@@ -67,7 +67,7 @@ TEST(ProgressBarTest, NamesTheWorkersThatARunWaitsFor) {
   EXPECT_EQ(ProgressLine(view), "starting: generator 0 ready");
 }
 
-TEST(ProgressLineTest, ShowsBothLagsAndTheCache) {
+TEST(ProgressLineTest, BothLagsAndTheCacheAreShown) {
   EXPECT_EQ(ProgressLine(RunningView()),
             "round 1500/6000 (25.0%) | ETA 56m12s | 85.4 images/s | generator "
             "loss 1.234 lag 1 | discriminator loss 0.500 lag 0 | cache "
@@ -87,7 +87,7 @@ TEST(DataDisplayTest, WaitsForDataAreShownFromFivePercentOn) {
   EXPECT_THAT(ProgressLine(view), Not(HasSubstr("data")));
 }
 
-TEST(DataDisplayTest, TheTrackerHasThemFromTheRecords) {
+TEST(DataDisplayTest, TheTrackerReadsDataWaitsFromRecords) {
   ProgressTracker tracker(/*images_per_round=*/64);
   RoundMetrics metrics;
   metrics.set_role(DISCRIMINATOR);
@@ -129,7 +129,7 @@ TEST(FleetDisplayTest, TheBarHasAFieldForEachFleet) {
   }
 }
 
-TEST(FleetDisplayTest, TheLineHasThemToo) {
+TEST(FleetDisplayTest, TheLineHasAFieldForEachFleet) {
   EXPECT_THAT(ProgressLine(FleetView()),
               HasSubstr("| G1 86/s sync 0% | D12 85/s sync 3% slow 7 +25% | "
                         "cache 64/128"));
@@ -144,7 +144,7 @@ TEST(FleetDisplayTest, TheTableHasARowForEachFleet) {
   EXPECT_EQ(FleetTable(RunningView().status), "");
 }
 
-TEST(ProgressLineTest, KnowsLittleAtTheStart) {
+TEST(ProgressLineTest, TheFirstLineOmitsUnknownValues) {
   ProgressView view;
   view.status.set_state(StatusReply::RUNNING);
   view.status.set_rounds(10);
@@ -166,7 +166,7 @@ class TrackerTest : public ::testing::Test {
   ProgressTracker tracker_{/*images_per_round=*/64};
 };
 
-TEST_F(TrackerTest, MeasuresTheSpeedFromTheFirstRoundOn) {
+TEST_F(TrackerTest, TheSpeedIsMeasuredFromTheFirstRound) {
   At(0, 0);
   At(50, 0);  // starting
   EXPECT_EQ(At(50, 0).images_per_second(), 0);
@@ -176,7 +176,7 @@ TEST_F(TrackerTest, MeasuresTheSpeedFromTheFirstRoundOn) {
   EXPECT_DOUBLE_EQ(status.eta_seconds(), 48);
 }
 
-TEST_F(TrackerTest, ARunThatStopsHasNoTimeLeft) {
+TEST_F(TrackerTest, ARunThatIsStoppingHasNoRemainingTime) {
   At(0, 0);
   StatusReply status = At(1, 1);
   EXPECT_GT(status.eta_seconds(), 0);
@@ -186,7 +186,7 @@ TEST_F(TrackerTest, ARunThatStopsHasNoTimeLeft) {
   EXPECT_GT(status.images_per_second(), 0);
 }
 
-TEST_F(TrackerTest, ForgetsOldTimes) {
+TEST_F(TrackerTest, OldTimesAreForgotten) {
   At(0, 0);
   for (int second = 1; second <= 10; ++second) At(second, second);
   for (int second = 11; second <= 40; ++second) {
@@ -195,14 +195,14 @@ TEST_F(TrackerTest, ForgetsOldTimes) {
   EXPECT_DOUBLE_EQ(At(40, 70).images_per_second(), 128);
 }
 
-TEST_F(TrackerTest, ANewEpochStartsAnew) {
+TEST_F(TrackerTest, ANewEpochResetsTheTracker) {
   At(0, 40);
   At(1, 41);
   EXPECT_EQ(At(2, 20, /*epoch=*/2).images_per_second(), 0);
   EXPECT_DOUBLE_EQ(At(3, 21, /*epoch=*/2).images_per_second(), 64);
 }
 
-TEST_F(TrackerTest, KeepsTheNewestRecordOfEachRole) {
+TEST_F(TrackerTest, TheNewestRecordOfEachRoleIsKept) {
   RoundMetrics metrics;
   metrics.set_role(DISCRIMINATOR);
   metrics.set_round(3);
@@ -225,13 +225,13 @@ TEST_F(TrackerTest, FleetsAppearOnceThereAreSeveralWorkers) {
   metrics.set_rank(1);
   tracker_.AddMetrics(metrics);
   StatusReply status = At(1, 1);
-  tracker_.Complete(status);  // again
+  tracker_.Complete(status);  // a second call
   ASSERT_EQ(status.fleets_size(), 1);
   EXPECT_EQ(status.fleets(0).workers(), 2);
   EXPECT_DOUBLE_EQ(status.fleets(0).images_per_second(), 64);
 }
 
-TEST_F(TrackerTest, AFleetMayGoOnWithoutItsRankZero) {
+TEST_F(TrackerTest, AFleetMayContinueWithoutItsRankZero) {
   const auto round = [this](int rank, int64_t epoch, int64_t number) {
     RoundMetrics metrics;
     metrics.set_role(GENERATOR);
@@ -244,7 +244,7 @@ TEST_F(TrackerTest, AFleetMayGoOnWithoutItsRankZero) {
   EXPECT_EQ(round(0, 1, 5), 5);
   EXPECT_EQ(round(1, 1, 6), 5);
   EXPECT_EQ(round(1, 2, 6), 6);
-  EXPECT_EQ(round(0, 1, 7), 6);  // of an epoch that is over
+  EXPECT_EQ(round(0, 1, 7), 6);  // from an old epoch
   EXPECT_EQ(round(0, 3, 8), 8);
   EXPECT_EQ(round(1, 3, 9), 8);
 }

@@ -27,7 +27,7 @@ std::string LimitOf(const RecentSpeeds& speeds) {
   return status.limit();
 }
 
-// A round of a second in which 64 images were trained on.
+// Returns a round of one second that trains on 64 images.
 RoundMetrics Round(Role role, int rank) {
   RoundMetrics metrics;
   metrics.set_role(role);
@@ -39,14 +39,14 @@ RoundMetrics Round(Role role, int rank) {
   return metrics;
 }
 
-TEST(RecentSpeedsTest, OneWorkerPerRoleIsNoFleet) {
+TEST(RecentSpeedsTest, OneWorkerPerRoleIsNotAFleet) {
   RecentSpeeds speeds;
   speeds.Add(Round(GENERATOR, 0));
   speeds.Add(Round(DISCRIMINATOR, 0));
   EXPECT_TRUE(FleetsOf(speeds).empty());
 }
 
-TEST(RecentSpeedsTest, OneWorkerPerRoleHasALimit) {
+TEST(RecentSpeedsTest, OneWorkerPerRoleHasALimitingRole) {
   RecentSpeeds speeds;
   RoundMetrics waiting = Round(GENERATOR, 0);
   waiting.set_wait_feedback_seconds(0.6);
@@ -59,7 +59,7 @@ TEST(RecentSpeedsTest, OneWorkerPerRoleHasALimit) {
                     HasSubstr("up to 2.00 times")));
 }
 
-TEST(RecentSpeedsTest, AddsUpTheWorkersOfEachRole) {
+TEST(RecentSpeedsTest, WorkersOfEachRoleAreAdded) {
   RecentSpeeds speeds;
   speeds.Add(Round(GENERATOR, 0));
   for (int rank = 0; rank < 3; ++rank) {
@@ -83,8 +83,8 @@ TEST(RecentSpeedsTest, AddsUpTheWorkersOfEachRole) {
   EXPECT_EQ(fleets[1].straggler(), -1);
 }
 
-// All rounds of a fleet take the same time: the others wait.
-TEST(RecentSpeedsTest, AStragglerIsWhoComputesLonger) {
+// All rounds of a fleet take the same time because the other workers wait.
+TEST(RecentSpeedsTest, AStragglerComputesLonger) {
   for (const double excess : {0.09, 0.3}) {
     RecentSpeeds speeds;
     for (int rank = 0; rank < 3; ++rank) {
@@ -101,7 +101,7 @@ TEST(RecentSpeedsTest, AStragglerIsWhoComputesLonger) {
   }
 }
 
-TEST(RecentSpeedsTest, OneSlowRoundMakesNoStraggler) {
+TEST(RecentSpeedsTest, OneSlowRoundDoesNotMakeAStraggler) {
   RecentSpeeds speeds;
   for (int round = 0; round < 100; ++round) {
     for (int rank = 0; rank < 3; ++rank) {
@@ -113,7 +113,7 @@ TEST(RecentSpeedsTest, OneSlowRoundMakesNoStraggler) {
   EXPECT_EQ(FleetsOf(speeds).at(0).straggler(), -1);
 }
 
-TEST(RecentSpeedsTest, FollowsAChange) {
+TEST(RecentSpeedsTest, TheSpeedsFollowAChange) {
   RecentSpeeds speeds;
   for (int round = 0; round < 200; ++round) {
     for (int rank = 0; rank < 2; ++rank) {
@@ -125,7 +125,7 @@ TEST(RecentSpeedsTest, FollowsAChange) {
   EXPECT_NEAR(FleetsOf(speeds).at(0).images_per_second(), 100, 0.1);
 }
 
-TEST(RecentSpeedsTest, ANewRunEpochStartsAnew) {
+TEST(RecentSpeedsTest, ANewRunEpochResetsTheSpeeds) {
   RecentSpeeds speeds;
   for (int rank = 0; rank < 3; ++rank) speeds.Add(Round(GENERATOR, rank));
   for (int rank = 0; rank < 2; ++rank) {
@@ -137,7 +137,7 @@ TEST(RecentSpeedsTest, ANewRunEpochStartsAnew) {
   EXPECT_EQ(FleetsOf(speeds).at(0).workers(), 2);
 }
 
-TEST(RecentSpeedsTest, WorkersThatHaveLeftDoNotCount) {
+TEST(RecentSpeedsTest, WorkersThatHaveLeftAreNotCounted) {
   RecentSpeeds speeds;
   for (int rank = 0; rank < 3; ++rank) {
     RoundMetrics metrics = Round(DISCRIMINATOR, rank);
@@ -147,7 +147,7 @@ TEST(RecentSpeedsTest, WorkersThatHaveLeftDoNotCount) {
   EXPECT_EQ(FleetsOf(speeds).at(0).workers(), 2);
 }
 
-// A round of 2 s, of which 0.5 s are waits for data.
+// Returns a round of 2 s with 0.5 s of waits for data.
 RoundMetrics Waiting(int rank, double fetch, double decode, double transform) {
   RoundMetrics metrics;
   metrics.set_role(DISCRIMINATOR);
@@ -170,7 +170,7 @@ RoundMetrics Waiting(int rank, double fetch, double decode, double transform) {
   return metrics;
 }
 
-TEST(RecentDataTest, WorkersAreTakenTogether) {
+TEST(RecentDataTest, DataWaitsOfAllWorkersAreCombined) {
   RecentSpeeds speeds;
   for (int round = 0; round < 3; ++round) {
     speeds.Add(Waiting(0, 0.1, 0.3, 0.1));
@@ -205,20 +205,20 @@ TEST(RecentDataTest, TheLastRoundsCountMost) {
   EXPECT_EQ(status.data().stage(), "fetch");
 }
 
-TEST(RecentDataTest, ANewRunEpochBeginsWithNothing) {
+TEST(RecentDataTest, ANewRunEpochResetsTheDataWaits) {
   RecentSpeeds speeds;
   speeds.Add(Waiting(0, 0.5, 0, 0));
   RoundMetrics next = Waiting(1, 0, 0, 0.5);
   next.set_run_epoch(2);
   speeds.Add(next);
-  speeds.Add(Waiting(0, 0.5, 0, 0));  // of the epoch before
+  speeds.Add(Waiting(0, 0.5, 0, 0));  // from the epoch before
   StatusReply status;
   speeds.Complete(status);
   EXPECT_EQ(status.data().stage(), "transform");
   EXPECT_EQ(status.data().waiting_images(), 101);
 }
 
-TEST(RecentDataTest, NothingIsSaidOfWhatIsNotKnown) {
+TEST(RecentDataTest, UnknownDataWaitsAreNotShown) {
   RecentSpeeds speeds;
   RoundMetrics metrics = Waiting(0, 0.5, 0, 0);
   metrics.clear_data();

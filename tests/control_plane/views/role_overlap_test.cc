@@ -11,19 +11,19 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-TEST(RoleOverlapTest, IsThePartInWhichBothWork) {
+TEST(RoleOverlapTest, TheOverlapIsTheTimeInWhichBothRolesWork) {
   // In 10 s the generator works for 6 s and the discriminator for 8 s. Both
   // work in 4 of the 6 s.
   EXPECT_DOUBLE_EQ(
       RoleOverlap({.round = 10, .feedback = 4}, {.round = 10, .images = 2}),
       4.0 / 6);
   EXPECT_DOUBLE_EQ(RoleOverlap({.round = 10}, {.round = 10}), 1);
-  // One after the other.
+  // The roles work one after the other.
   EXPECT_DOUBLE_EQ(
       RoleOverlap({.round = 10, .feedback = 7}, {.round = 10, .images = 3}), 0);
 }
 
-TEST(RoleOverlapTest, WaitsForTheOwnFleetAndDataAreWork) {
+TEST(RoleOverlapTest, WaitsForTheOwnFleetAndDataCountAsWork) {
   EXPECT_DOUBLE_EQ(
       RoleOverlap({.round = 10, .sync = 5}, {.round = 10, .data = 5}), 1);
 }
@@ -42,8 +42,8 @@ TEST(RoleOverlapTest, NamesTheRoleThatLimitsTheRun) {
             "own would give up to 1.43 times the images/s");
 }
 
-// Both halves of a round: its time falls by half of the larger one.
-TEST(RoleOverlapTest, ASerialRunGainsWhatTheSecondWorkerTakesOver) {
+// A second worker halves the larger part of the round.
+TEST(RoleOverlapTest, ASerialRunGainsTheWorkOfASecondWorker) {
   EXPECT_THAT(LimitText(LoadOf(1, 1, {.round = 10, .feedback = 4}),
                         LoadOf(1, 1, {.round = 10, .images = 6})),
               AllOf(StartsWith("the generator limits the run"),
@@ -63,7 +63,7 @@ TEST(RoleOverlapTest, OneProcessAndNoRoundsHaveNoLimit) {
   EXPECT_EQ(LimitText({}, LoadOf(1, 1, {.round = 10})), "");
 }
 
-TEST(RoleOverlapTest, ASerialRunIsNamedWithTheSideThatWaits) {
+TEST(RoleOverlapTest, ASerialRunIsReportedWithTheWaitingRole) {
   const std::string warning = SerialWarning(1, {.round = 10, .feedback = 3},
                                             {.round = 10, .images = 7});
   EXPECT_THAT(
@@ -78,11 +78,11 @@ TEST(RoleOverlapTest, ASerialRunIsNamedWithTheSideThatWaits) {
                 "in the cache, the discriminator"));
 }
 
-TEST(RoleOverlapTest, SynchronousAndUnevenRunsAreNoFault) {
+TEST(RoleOverlapTest, SynchronousAndUnevenRunsAreNotReported) {
   const RoundTimes generator = {.round = 10, .feedback = 3};
   const RoundTimes discriminator = {.round = 10, .images = 7};
   EXPECT_EQ(SerialWarning(0, generator, discriminator), "");
-  // A generator that has nothing to do.
+  // The generator has nothing to do.
   EXPECT_EQ(SerialWarning(1, {.round = 10, .feedback = 9.8},
                           {.round = 10, .images = 0.2}),
             "");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reports on hand-written metrics whose numbers are known.
+// Reports on hand-written metrics with known results.
 #include "common/results/time_report.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ using ::testing::SizeIs;
 
 constexpr double kTiny = 1e-12;
 
-// A second, of which 0.5 is computed, 0.1 exposed, 0.3 hidden.
+// One second: 0.5 s computing, 0.1 s exposed and 0.3 s hidden communication.
 const RoundTimes kSecond = {.round = 1,
                             .images = 0.2,
                             .feedback = 0.1,
@@ -69,7 +69,7 @@ class TimeReportTest : public ::testing::Test {
           {"processor_seconds", times.data_taken}}}};
     history_.AddLine(json.dump());
   }
-  // The same times for all workers of both roles.
+  // Adds the same times for all workers of both roles.
   void AddRounds(int workers, int64_t first, int64_t end,
                  const RoundTimes& times = kSecond, int64_t epoch = 1) {
     for (int64_t round = first; round < end; ++round) {
@@ -123,7 +123,7 @@ TEST_F(TimeReportTest, ShowsTheGradientNoiseScale) {
   EXPECT_LT(scale.at("low").get<double>(), scale.at("high").get<double>());
 }
 
-TEST_F(TimeReportTest, NumbersAreThoseOfTheMetrics) {
+TEST_F(TimeReportTest, NumbersComeFromTheMetrics) {
   AddRounds(/*workers=*/2, 0, 100);
   AddWorker(GENERATOR, 0, "a");
   AddWorker(GENERATOR, 1, "b");
@@ -210,7 +210,7 @@ TEST_F(TimeReportTest, PrintedSharesAddUpTo100) {
       if (absl::ConsumeSuffix(&number, "%") && absl::SimpleAtod(number, &share))
         sum += share;
     }
-    // Six of them, each rounded.
+    // Six shares are rounded.
     EXPECT_NEAR(sum, 100, 0.3 + 1e-9) << line;
   }
   EXPECT_EQ(lines, 2);
@@ -232,8 +232,8 @@ TEST_F(TimeReportTest, SaysWhichRoleLimitsTheRun) {
       limit);
 }
 
-TEST_F(TimeReportTest, MedianAndNearestRank) {
-  // Rounds 10 to 49 count: 1 to 40 seconds, in an order that is none.
+TEST_F(TimeReportTest, MedianAndNearestRankAreComputed) {
+  // Rounds 10 to 49 count: 1 to 40 seconds, shuffled.
   for (int64_t round = 0; round < 50; ++round) {
     const double seconds =
         round < 10 ? 1000 : static_cast<double>(1 + (round * 7) % 40);
@@ -248,12 +248,12 @@ TEST_F(TimeReportTest, MedianAndNearestRank) {
   EXPECT_EQ(row.times.round, 820);
 }
 
-TEST_F(TimeReportTest, WarmUpIsAFifthAtMostAndInEveryRunEpoch) {
+TEST_F(TimeReportTest, WarmUpIsAtMostAFifthAndExcludedInEveryRunEpoch) {
   AddRounds(1, 0, 20, {.round = 1});
   TimeReport report = Report();
   EXPECT_EQ(report.warm_up_rounds, 4);
   EXPECT_EQ(report.roles[0].row.rounds, 16);
-  // Rounds 15 to 19 are done again, slowly at first.
+  // Rounds 15 to 19 are repeated, slowly at first.
   AddRounds(1, 15, 25, {.round = 100}, /*epoch=*/2);
   AddRounds(1, 25, 100, {.round = 1}, /*epoch=*/2);
   report = Report();
@@ -262,14 +262,14 @@ TEST_F(TimeReportTest, WarmUpIsAFifthAtMostAndInEveryRunEpoch) {
   EXPECT_EQ(report.roles[0].row.p95_round_seconds, 1);
 }
 
-TEST_F(TimeReportTest, FewRoundsAllCount) {
+TEST_F(TimeReportTest, AFewRoundsAllCount) {
   AddRounds(1, 0, 3);
   EXPECT_EQ(Report().warm_up_rounds, 0);
   EXPECT_EQ(Report().roles[0].row.rounds, 3);
 }
 
-// Otherwise no round would remain of a run that dies every few rounds.
-TEST_F(TimeReportTest, RunEpochsOfWarmUpAloneCount) {
+// Otherwise a run that dies every few rounds would have no rounds.
+TEST_F(TimeReportTest, RunEpochsWithOnlyWarmUpCount) {
   for (int64_t epoch = 1; epoch <= 10; ++epoch) {
     AddRounds(1, 5 * (epoch - 1), 5 * epoch, {.round = 1}, epoch);
   }
@@ -277,7 +277,7 @@ TEST_F(TimeReportTest, RunEpochsOfWarmUpAloneCount) {
   EXPECT_EQ(Report().roles[0].row.rounds, 50);
 }
 
-TEST_F(TimeReportTest, OnlyTheLastShapeCounts) {
+TEST_F(TimeReportTest, OnlyTheLastFleetShapeCounts) {
   AddRounds(/*workers=*/3, 0, 50, {.round = 100});
   AddRounds(/*workers=*/2, 50, 150, {.round = 1}, /*epoch=*/2);
   const TimeReport report = Report();
@@ -294,8 +294,8 @@ TEST_F(TimeReportTest, AStragglerComputesMoreThanATenthLonger) {
     Add(GENERATOR, 0, 1, round, kSecond);
     for (int rank = 0; rank < 5; ++rank) {
       RoundTimes times = kSecond;
-      // Compute 0.5, but for rank 3, 0.56, and rank 4, 0.54. A long wait makes
-      // no straggler.
+      // Compute time is 0.5, except 0.56 on rank 3 and 0.54 on rank 4. A long
+      // wait does not make a straggler.
       if (rank == 3) times.images -= 0.06;
       if (rank == 4) times.images -= 0.04;
       if (rank == 1) times.round += 1, times.feedback += 1;
@@ -321,7 +321,7 @@ TEST_F(TimeReportTest, ARoleWithoutRoundsIsNamed) {
                        HasSubstr("discriminator has done no round yet")));
 }
 
-TEST_F(TimeReportTest, MetricsOfAVersionThatDidNotSayTheWorkers) {
+TEST_F(TimeReportTest, MetricsOfAVersionWithoutWorkerNumbersAreRead) {
   for (int rank = 0; rank < 3; ++rank) Add(GENERATOR, rank, 0, 0, kSecond);
   Add(DISCRIMINATOR, 0, 0, 0, kSecond);
   EXPECT_EQ(Report().roles[0].workers, 3);
@@ -340,7 +340,7 @@ TimeReport Shape(int generators, int64_t generator_batch, int discriminators,
   return report;
 }
 
-TEST(ScalingTest, IsStrongOrWeakOrNeither) {
+TEST(ScalingTest, ScalingIsStrongWeakOrNeither) {
   const TimeReport first = Shape(1, 64, 1, 64);
   EXPECT_EQ(ScalingFrom(first, first), "-");
   EXPECT_EQ(ScalingFrom(first, Shape(1, 128, 1, 128)), "-");
@@ -355,7 +355,7 @@ std::vector<std::string> Lines(const std::string& text) {
   return absl::StrSplit(text, '\n', absl::SkipEmpty());
 }
 
-TEST_F(TimeReportTest, TextIsAligned) {
+TEST_F(TimeReportTest, TheTextIsAligned) {
   AddRounds(2, 0, 100);
   TimeReport report = Report();
   report.run_dir = "runs/a";
@@ -376,7 +376,7 @@ TEST_F(TimeReportTest, TextIsAligned) {
   EXPECT_THAT(lines[6], HasSubstr("  rank 0"));
 }
 
-TEST_F(TimeReportTest, SaysHowFusedFeedbackGoesBack) {
+TEST_F(TimeReportTest, TheBackwardModeOfFusedFeedbackIsShown) {
   AddRounds(1, 0, 100);
   TimeReport report = Report();
   EXPECT_THAT(TimeReportText(report), Not(HasSubstr("FUSED")));
@@ -395,7 +395,7 @@ TEST_F(TimeReportTest, SaysHowFusedFeedbackGoesBack) {
             "ONE_PASS");
 }
 
-TEST_F(TimeReportTest, SaysWhenDataIsTheBottleneckAndWhatIsToBeGained) {
+TEST_F(TimeReportTest, ADataBottleneckIsReportedWithThePossibleGain) {
   AddRounds(1, 0, 50,
             {.round = 1, .data = 0.4, .data_fetch = 0.3, .data_decode = 0.1});
   const TimeReport report = Report();
@@ -413,7 +413,7 @@ TEST_F(TimeReportTest, SaysWhenDataIsTheBottleneckAndWhatIsToBeGained) {
   EXPECT_NEAR(parts.at("transform"), 0, 1e-9);
 }
 
-TEST_F(TimeReportTest, SaysWhenReadingTakesCoresFromTheTraining) {
+TEST_F(TimeReportTest, ReadingThatTakesCoresFromTrainingIsReported) {
   AddRounds(1, 0, 50, {.round = 1, .data_taken = 0.04});
   const TimeReport report = Report();
   EXPECT_THAT(
@@ -431,7 +431,7 @@ TEST_F(TimeReportTest, SaysWhenReadingTakesCoresFromTheTraining) {
   EXPECT_THAT(TimeReportText(Report()), Not(HasSubstr("cores: ")));
 }
 
-TEST(RoundTimesTest, FreeCoresReadBeforeThoseOfTheTraining) {
+TEST(RoundTimesTest, FreeCoresAreUsedForReadingFirst) {
   RoundMetrics metrics;
   metrics.set_round_seconds(2);
   metrics.mutable_data()->set_processor_seconds(2.5);
@@ -447,7 +447,7 @@ TEST_F(TimeReportTest, ShortWaitsForDataAreNoBottleneck) {
   EXPECT_THAT(TimeReportText(Report()), Not(HasSubstr("data: ")));
 }
 
-TEST_F(TimeReportTest, RunsBesideEachOther) {
+TEST_F(TimeReportTest, RunsAreShownBesideEachOther) {
   AddRounds(1, 0, 100);
   std::vector<TimeReport> reports = {Report()};
   reports[0].run_dir = "runs/one";
@@ -466,7 +466,7 @@ TEST_F(TimeReportTest, RunsBesideEachOther) {
   EXPECT_EQ(json.at("runs").at(0).at("nodes"), Json());
 }
 
-TEST_F(TimeReportTest, UnknownValuesAreADashOrNull) {
+TEST_F(TimeReportTest, UnknownValuesAreShownAsADashOrNull) {
   facts_.dataset_images = 0;
   for (const Role role : {GENERATOR, DISCRIMINATOR}) {
     Add(role, 0, 1, 0, {.round = 1});

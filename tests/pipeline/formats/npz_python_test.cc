@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files go both ways between us and numpy. The interpreter that has it comes
-// in GANDEM_TEST_PYTHON.
+// Files are exchanged between gandem and numpy. GANDEM_TEST_PYTHON names an
+// interpreter that has numpy.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

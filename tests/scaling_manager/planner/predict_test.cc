@@ -45,7 +45,7 @@ Machines Linked(int hosts, double bytes_per_second, double latency) {
   return machines;
 }
 
-TEST(PredictTest, SaysWhatItFound) {
+TEST(PredictTest, APredictionHasSpeedWaitsAndMemory) {
   const Prediction prediction =
       MustPredict(ProfileBuilder(), Linked(2, 1 << 30, 0), {}, {"G a", "D b"});
   EXPECT_THAT(prediction.round_seconds(), DoubleNear(64 * 6000 * kTick, 1e-9));
@@ -59,7 +59,7 @@ TEST(PredictTest, SaysWhatItFound) {
   EXPECT_GT(prediction.discriminator_bytes(), 1 << 28);
 }
 
-TEST(PredictTest, NamesTheBottleneck) {
+TEST(PredictTest, TheBottleneckIsNamed) {
   ProfileBuilder heavy;
   heavy.Scale(GENERATOR, 3);
   EXPECT_EQ(MustPredict(heavy, Linked(2, 1 << 30, 0), {}, {"G a", "D b"})
@@ -85,7 +85,7 @@ TEST(PredictTest, NamesTheBottleneck) {
             "link b-c");
 }
 
-// --- The seven scenarios of issue 16, as far as speed and memory decide ---
+// Scenarios of docs/planning.md, as far as speed and memory decide.
 
 // Two threads share the work perfectly, and no worker waits.
 TEST(PredictTest, FastEqualDevicesAreBetterColocated) {
@@ -99,7 +99,7 @@ TEST(PredictTest, FastEqualDevicesAreBetterColocated) {
   EXPECT_THAT(colocated, Gt(1.05 * decoupled));
 }
 
-TEST(PredictTest, ASlowLinkWantsFusedFeedbackOrADeeperLag) {
+TEST(PredictTest, ASlowLinkNeedsFusedFeedbackOrADeeperLag) {
   const auto speed = [](const Machines& machines, const Strings& sets) {
     return MustPredict(ProfileBuilder(), machines, sets, {"G a", "D b"})
         .images_per_second();
@@ -113,7 +113,7 @@ TEST(PredictTest, ASlowLinkWantsFusedFeedbackOrADeeperLag) {
               Gt(1.1 * speed(far, {"schedule.lag=1"})));
 }
 
-TEST(PredictTest, TheHeavierRoleWantsMoreWorkers) {
+TEST(PredictTest, TheHeavierRoleNeedsMoreWorkers) {
   const auto speed = [](Role heavy, int generators, int discriminators) {
     ProfileBuilder builder;
     builder.Scale(heavy, 3);
@@ -145,9 +145,9 @@ TEST(PredictTest, ACriticMayNotFitBesideTheGenerator) {
   EXPECT_LT(bytes({"schedule.feedback=IMAGE_GRADIENT"}), 1 << 30);
 }
 
-// Seven discriminators wait for their slowest rank; a generator that has time
-// to spare loses little on the slow device.
-TEST(PredictTest, OneSlowDeviceAmongEightBelongsToWhoHasTime) {
+// Seven discriminators wait for their slowest rank; a generator with spare time
+// loses little on the slow device.
+TEST(PredictTest, OneSlowDeviceAmongEightBelongsToTheRoleWithSpareTime) {
   ProfileBuilder builder;
   builder.Scale(DISCRIMINATOR, 21);
   Machines machines = Linked(8, 1 << 30, 0);
@@ -166,9 +166,9 @@ TEST(PredictTest, OneSlowDeviceAmongEightBelongsToWhoHasTime) {
   EXPECT_THAT(as_generator, Gt(3 * as_discriminator));
 }
 
-// Larger batches bring less and less speed. The quality model, not this one,
-// says what they cost.
-TEST(PredictTest, BatchesHaveAKnee) {
+// Larger batches increase the speed less and less. The quality model predicts
+// their cost.
+TEST(PredictTest, ThroughputSaturatesWithTheBatch) {
   ProfileBuilder builder;
   builder.Fixed(OperationTime::UPDATE, 64 * 1000 * kTick);
   const auto speed = [&builder](int batch) {
@@ -182,8 +182,6 @@ TEST(PredictTest, BatchesHaveAKnee) {
   EXPECT_THAT(speed(1024) / speed(512), Gt(1.0));
   EXPECT_THAT(speed(1024) / speed(512), Lt(1.02));
 }
-
-// --- Bad input ---
 
 TEST(PredictTest, ErrorsNameTheWrongField) {
   const Profile profile = ProfileBuilder().Build();
@@ -233,8 +231,8 @@ void ExpectRoughlyRight(const Profile& profile, const Machines& machines,
   EXPECT_EQ(rough.discriminator_bytes(), exact.discriminator_bytes());
 }
 
-// For fleets the order counts: it decides which candidates a search simulates.
-TEST(PredictTest, RoughPredictionsAreNearThoseOfASimulation) {
+// For fleets only the order matters, which selects the candidates.
+TEST(PredictTest, RoughPredictionsAreNearSimulatedOnes) {
   const Profile profile = ProfileBuilder().Beside(1.3).Build();
   for (const auto& workers : std::vector<std::vector<std::string>>{
            {"C a"},
@@ -269,9 +267,9 @@ TEST(PredictTest, RoughPredictionsAreNearThoseOfASimulation) {
   }
 }
 
-// Many steps, fresh images, gradients of many buckets over a link that is slow,
-// and hosts that have several ranks of a role.
-TEST(PredictTest, RoughPredictionsKnowWhatTravels) {
+// Covers many steps, fresh images, gradients of many buckets over a slow link,
+// and hosts with several ranks of a role.
+TEST(PredictTest, RoughPredictionsIncludeTransfers) {
   ProfileBuilder builder;
   for (const Role role : {GENERATOR, DISCRIMINATOR}) {
     StateSize& state = role == GENERATOR
@@ -306,7 +304,7 @@ TEST(PredictTest, RoughPredictionsKnowWhatTravels) {
   }
 }
 
-TEST(PredictTest, SizesOfStateAreNeededWhereTheyTravel) {
+TEST(PredictTest, StateSizesAreNeededIfStatesAreSent) {
   ProfileBuilder builder;
   builder.profile().clear_discriminator_state();
   const Profile profile = builder.Build();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Profiles, machines, configs and placements made by hand for tests of the
-// planner. Times are multiples of 2^-20 s, so that sums of them are exact.
+// Hand-made profiles, machines, configs and placements for tests of the
+// planner. Times are multiples of 2^-20 s, so that their sums are exact.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 
 namespace gandem::testing {
 
-// A unit of time that a double holds exactly, about a microsecond.
+// A unit of time that a double represents exactly, about a microsecond.
 inline constexpr double kTick = 1.0 / (1 << 20);
 
 class ProfileBuilder {
@@ -47,12 +47,12 @@ class ProfileBuilder {
     per_image_[operation] = seconds;
     return *this;
   }
-  // Time of an operation that does not depend on the number of images.
+  // Sets the part of an operation's time that no image adds to.
   ProfileBuilder& Fixed(Operation operation, double seconds) {
     fixed_[operation] = seconds;
     return *this;
   }
-  // All operations of a role, times `factor`.
+  // Multiplies the times of all operations of a role by `factor`.
   ProfileBuilder& Scale(Role role, double factor) {
     for (auto& [operation, seconds] : per_image_) {
       if (IsOf(operation, role)) seconds *= factor;
@@ -60,17 +60,17 @@ class ProfileBuilder {
     if (role == DISCRIMINATOR) fused_seconds_ *= factor;
     return *this;
   }
-  // Time of the operation GENERATED in FUSED mode.
+  // Sets the time of the operation GENERATED in FUSED mode.
   ProfileBuilder& Fused(double seconds) {
     fused_seconds_ = seconds;
     return *this;
   }
-  // All operations take `factor` times as long beside the other role.
+  // Makes all operations take `factor` times as long beside the other role.
   ProfileBuilder& Beside(double factor) {
     beside_ = factor;
     return *this;
   }
-  // With more threads everything takes as much less.
+  // Adds probes for these numbers of threads; times are divided by the number.
   ProfileBuilder& Threads(std::vector<int> threads) {
     threads_ = std::move(threads);
     return *this;
@@ -89,7 +89,7 @@ class ProfileBuilder {
     found->set_compute_seconds_per_byte(compute_per_byte);
     return *this;
   }
-  // Peak memory of a role's worker.
+  // Sets the peak memory of a role's worker.
   ProfileBuilder& Memory(Role role, int64_t resting, int64_t per_image) {
     memory_[role] = {resting, per_image};
     return *this;
@@ -184,7 +184,7 @@ void EraseProbes(Profile& profile, Predicate predicate) {
                probes.end());
 }
 
-// FUSED and two threads were measured with the recipe's batch only.
+// Leaves only the recipe's batch in the probes of FUSED and two threads.
 inline void LeaveOneSize(Profile& profile) {
   EraseProbes(profile, [](const Probe& probe) {
     const ProbeSettings& settings = probe.settings();
@@ -194,7 +194,7 @@ inline void LeaveOneSize(Profile& profile) {
   });
 }
 
-// A run of batch 64 with `sets` ("path.to.field=value").
+// Returns a config with batch 64 and `sets` ("path.to.field=value").
 inline RunConfig PlannedConfig(const std::vector<std::string>& sets = {}) {
   constexpr char kText[] = R"(
     rounds: 800
@@ -207,7 +207,7 @@ inline RunConfig PlannedConfig(const std::vector<std::string>& sets = {}) {
   return config.ok() ? *config : RunConfig();
 }
 
-// Hosts "a", "b", ... with `cores` cores each.
+// Returns hosts "a", "b", ... with `cores` cores each.
 inline Machines HostsOf(int hosts, int cores) {
   Machines machines;
   for (int i = 0; i < hosts; ++i) {
@@ -219,8 +219,8 @@ inline Machines HostsOf(int hosts, int cores) {
 }
 
 // Each text is a worker: "G a" is a generator on host a, "D b" a discriminator
-// on host b, "C a" a colocated worker, and "G a 2" a generator of two threads.
-// Ranks are counted up within a role.
+// on host b, "C a" a colocated worker, and "G a 2" a generator with two
+// threads. Ranks are counted within a role.
 inline Placement PlacementOf(const std::vector<std::string>& workers) {
   Placement placement;
   std::map<char, int> ranks;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Machines and networks for which a person knows what is right, and what the
-// planner makes of them: the search with the cost model and the quality model
-// of this release, of profiles made by hand. docs/planning.md, "Seven
-// decisions", is this file as a table.
+// Machines and networks with a known best plan, and the planner's result: the
+// search with this release's cost and quality models, on hand-made profiles.
+// docs/planning.md, "Seven decisions", shows this file as a table.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,9 +27,9 @@ using ::gandem::testing::PlannedConfig;
 using ::gandem::testing::ProfileBuilder;
 using ::testing::StartsWith;
 
-// Ticks of 2^-20 s: a generator of 5 ms an image and a discriminator of 6, in
-// FUSED of 3 and 7. An update takes 8 ms, beside the other role all takes a
-// tenth longer, and a critic has 4 MiB.
+// Times are ticks of 2^-20 s: a generator of 5 ms per image and a discriminator
+// of 6 ms, in FUSED 3 and 7. An update takes 8 ms, the other role's load adds a
+// tenth, and a critic has 4 MiB.
 ProfileBuilder Networks() {
   ProfileBuilder builder;
   builder.Fixed(OperationTime::UPDATE, 8000 * kTick).Beside(1.1);
@@ -47,7 +46,7 @@ Machines Linked(int hosts, double bytes_per_second, double latency) {
   return machines;
 }
 
-// Rates that were found at batches of 64, without momentum.
+// Learning rates found at batches of 64, without momentum.
 RunConfig Recipe(std::vector<std::string> sets = {}) {
   for (const char* const role : {"generator", "discriminator"}) {
     sets.push_back(absl::StrCat(role, ".optimizer.adam.learning_rate=2e-4"));
@@ -56,7 +55,7 @@ RunConfig Recipe(std::vector<std::string> sets = {}) {
   return PlannedConfig(sets);
 }
 
-// Text for messages of failures and for --gtest_output=xml.
+// Returns text for messages of failures and for --gtest_output=xml.
 std::string TextOf(const Plan& plan) {
   std::string text;
   for (const Candidate& candidate : plan.candidates()) {
@@ -97,7 +96,7 @@ const RunConfig& ChosenConfig(const Plan& plan) {
   return plan.candidates(0).config();
 }
 
-// Workers of the role on the host.
+// Returns the number of workers of the role on the host.
 int WorkersOn(const Plan& plan, const std::string& host, Role role) {
   return static_cast<int>(std::ranges::count_if(
       plan.candidates(0).placement().workers(),
@@ -106,7 +105,7 @@ int WorkersOn(const Plan& plan, const std::string& host, Role role) {
       }));
 }
 
-// The same, of throughput: whatever more there is need not be used.
+// Returns the highest throughput; the search may leave machines unused.
 double MostImages(const ProfileBuilder& networks, const Machines& machines) {
   const Profile profile = networks.Build();
   const RunConfig recipe = Recipe();
@@ -126,7 +125,7 @@ double MostImages(const ProfileBuilder& networks, const Machines& machines) {
   return plan.ok() ? plan->candidates(0).prediction().images_per_second() : 0;
 }
 
-TEST(ScenariosTest, MoreHostsOrAFasterLinkAreNoSlower) {
+TEST(ScenariosTest, MoreHostsOrAFasterLinkAreNotSlower) {
   const struct {
     double bytes_per_second;
     double latency;
@@ -142,7 +141,7 @@ TEST(ScenariosTest, MoreHostsOrAFasterLinkAreNoSlower) {
         machines.mutable_link()->set_bytes_per_second(link.bytes_per_second);
         machines.mutable_link()->set_latency_seconds(link.latency);
         const double images = MostImages(networks, machines);
-        // Simple plans come first within 2 %.
+        // Plans within 2 % are ordered by simplicity.
         EXPECT_GT(1.021 * images, of_fewer) << hosts << " " << link.latency;
         EXPECT_GT(1.021 * images, of_slower_link[hosts])
             << hosts << " " << link.latency;
@@ -165,8 +164,8 @@ TEST(ScenariosTest, FastEqualDevicesStayTogether) {
   EXPECT_THAT(plan.reasons(0), StartsWith("do not decouple here: "));
 }
 
-// A critic of 4 MiB takes a second on the way, and images with their answers
-// an eighth of it.
+// A critic of 4 MiB takes a second to send, and images with their answers an
+// eighth of that.
 TEST(ScenariosTest, ANarrowLinkCarriesNoCritic) {
   const Plan plan = MustPlan(Networks(), Linked(2, 1 << 22, 1e-3));
   SCOPED_TRACE(TextOf(plan));
@@ -175,8 +174,8 @@ TEST(ScenariosTest, ANarrowLinkCarriesNoCritic) {
   EXPECT_LT(plan.candidates(0).prediction().link_bytes(), 4 << 20);
 }
 
-// There and back is 0.4 s, as long as a round of the discriminator: what waits
-// for both at lag 1 waits for neither at lag 2.
+// The round trip takes 0.4 s, as long as a round of the discriminator: at lag 1
+// a role waits for both, at lag 2 for neither.
 TEST(ScenariosTest, AFarLinkIsHiddenByADeeperLag) {
   const Plan plan = MustPlan(Networks(), Linked(2, 1 << 30, 0.2));
   SCOPED_TRACE(TextOf(plan));
@@ -192,7 +191,7 @@ TEST(ScenariosTest, AHeavyGeneratorGetsMoreWorkers) {
   SCOPED_TRACE(TextOf(plan));
   EXPECT_GT(ChosenConfig(plan).generator().workers(),
             ChosenConfig(plan).discriminator().workers());
-  // Judging is moved to the role that has time for it.
+  // Judging is moved to the role with spare time.
   EXPECT_NE(ChosenConfig(plan).schedule().feedback(), ScheduleConfig::SNAPSHOT);
 }
 
@@ -205,8 +204,8 @@ TEST(ScenariosTest, AHeavyDiscriminatorGetsMoreWorkers) {
             2 * ChosenConfig(plan).generator().workers());
 }
 
-// FRESH images leave SNAPSHOT and IMAGE_GRADIENT. The discriminator has no time
-// to judge again, but its copies of 1 GiB do not fit beside the generator.
+// FRESH images allow SNAPSHOT and IMAGE_GRADIENT only. The discriminator has no
+// time to judge again, but its copies of 1 GiB do not fit beside the generator.
 TEST(ScenariosTest, MemoryForbidsACriticBesideTheGenerator) {
   ProfileBuilder networks = Networks();
   networks.Scale(DISCRIMINATOR, 2);
@@ -238,7 +237,7 @@ TEST(ScenariosTest, MemoryForbidsACriticBesideTheGenerator) {
   }
 }
 
-// A fleet goes at the pace of its slowest rank: seven fast devices do more
+// A fleet runs at the pace of its slowest rank: seven fast devices are faster
 // without the slow one.
 TEST(ScenariosTest, OneSlowDeviceAmongEightIsLeftOut) {
   ProfileBuilder networks = Networks();
@@ -252,9 +251,8 @@ TEST(ScenariosTest, OneSlowDeviceAmongEightIsLeftOut) {
   EXPECT_EQ(plan.candidates(0).placement().workers_size(), 7);
 }
 
-// Unless one role has that much time: a generator that waits most of a round
-// may as well be slow.
-TEST(ScenariosTest, OneSlowDeviceAmongEightTakesTheGeneratorThatWaits) {
+// A generator that waits for most of a round may run on a slow device.
+TEST(ScenariosTest, OneSlowDeviceAmongEightRunsAGeneratorThatWaits) {
   ProfileBuilder networks = Networks();
   networks.Scale(DISCRIMINATOR, 24);
   Machines machines = Linked(8, 1 << 30, 1e-4);
@@ -265,9 +263,9 @@ TEST(ScenariosTest, OneSlowDeviceAmongEightTakesTheGeneratorThatWaits) {
   EXPECT_EQ(ChosenConfig(plan).discriminator().workers(), 7);
 }
 
-// An update costs as much as the images of a batch, so that larger batches are
-// faster; beyond the noise scale they need more images in proportion.
-TEST(ScenariosTest, ABatchBeyondTheNoiseScaleIsNotTaken) {
+// An update costs as much as the images of a batch, so larger batches are
+// faster; beyond the noise scale they need proportionally more images.
+TEST(ScenariosTest, ABatchBeyondTheNoiseScaleIsNotChosen) {
   ProfileBuilder networks = Networks();
   networks.Fixed(OperationTime::UPDATE, 400'000 * kTick);
   const auto batch_at = [&networks](double scale) {

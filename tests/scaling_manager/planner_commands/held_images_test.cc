@@ -13,13 +13,13 @@ namespace {
 
 using ::gandem::testing::TempDir;
 
-// Five images of 3 x 4.
+// Returns an IDX file with five images of 3 x 4 pixels.
 std::string SmallIdx() {
   const char header[] = {0, 0, 8, 3, 0, 0, 0, 5, 0, 0, 0, 3, 0, 0, 0, 4};
   return std::string(header, sizeof(header)) + std::string(60, 'x');
 }
 
-TEST(HeldImagesTest, FilesThatAreInMemoryAsAWhole) {
+TEST(HeldImagesTest, FilesReadCompletelyIntoMemoryAreCounted) {
   const TempDir folder;
   ASSERT_OK(WriteFile(folder / "images", SmallIdx()));
   DataConfig data;
@@ -33,7 +33,7 @@ TEST(HeldImagesTest, FilesThatAreInMemoryAsAWhole) {
   EXPECT_EQ(HeldImageBytes(source), 60);
 }
 
-TEST(HeldImagesTest, ImagesThatAreElsewhereAreNone) {
+TEST(HeldImagesTest, ImagesOnOtherMachinesAreNotCounted) {
   DataConfig data;
   data.set_idx_images("/nonexistent/images");
   EXPECT_EQ(HeldImageBytes(data), 0);
@@ -41,7 +41,7 @@ TEST(HeldImagesTest, ImagesThatAreElsewhereAreNone) {
   EXPECT_EQ(HeldImageBytes(data), 0);
 }
 
-TEST(HeldImagesTest, WorkersThatTrainOnImagesHoldThem) {
+TEST(HeldImagesTest, WorkersThatTrainOnImagesHoldThemInMemory) {
   Profile profile;
   for (const Role role : {GENERATOR, DISCRIMINATOR, COLOCATED}) {
     Probe& probe = *profile.add_probes();
@@ -49,7 +49,7 @@ TEST(HeldImagesTest, WorkersThatTrainOnImagesHoldThem) {
     probe.set_peak_bytes(1000);
     probe.set_resting_bytes(400);
   }
-  // The probe did not fit, so that its memory is unknown.
+  // The probe did not fit, so its memory is unknown.
   profile.add_probes()->mutable_settings()->set_role(DISCRIMINATOR);
   AddHeldImages(50, profile);
   EXPECT_EQ(profile.probes(0).peak_bytes(), 1000);

@@ -23,7 +23,7 @@ Profile TwoCores() {
   return profile;
 }
 
-TEST(MachinesTest, ThisMachineByDefault) {
+TEST(MachinesTest, TheDefaultIsThisMachine) {
   ASSERT_OK_AND_ASSIGN(const Machines machines,
                        MachinesFor({}, RunConfig(), TwoCores()));
   ASSERT_EQ(machines.hosts_size(), 1);
@@ -33,7 +33,7 @@ TEST(MachinesTest, ThisMachineByDefault) {
   EXPECT_EQ(machines.hosts(0).memory_bytes(), int64_t{9} << 30);
 }
 
-TEST(MachinesTest, MoreDevicesThanThereAreAreRefusedWithTheirNumber) {
+TEST(MachinesTest, TooManyDevicesAreRefusedWithTheAvailableNumber) {
   EXPECT_THAT(MachinesFor({.devices = 8}, RunConfig(), TwoCores()),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("--devices 8 are more than the 2 cores"),
@@ -54,7 +54,7 @@ TEST(MachinesTest, WithALinkEachDeviceIsAHost) {
   EXPECT_DOUBLE_EQ(machines.link().latency_seconds(), 0.02);
 }
 
-TEST(MachinesTest, GpusOfARecipeForGpus) {
+TEST(MachinesTest, RecipesForGpusUseGpus) {
   RunConfig recipe;
   recipe.mutable_discriminator()->set_device("cuda:0");
   ASSERT_OK_AND_ASSIGN(
@@ -65,12 +65,12 @@ TEST(MachinesTest, GpusOfARecipeForGpus) {
   EXPECT_EQ(machines.hosts(0).device_memory_bytes(), int64_t{40} << 30);
 }
 
-TEST(MachinesTest, AGpuHasWhatTheProfileSays) {
+TEST(MachinesTest, AGpuHasTheMemoryInTheProfile) {
   RunConfig recipe;
   recipe.mutable_discriminator()->set_device("cuda");
   Profile profile = TwoCores();
   ASSERT_OK_AND_ASSIGN(Machines machines, MachinesFor({}, recipe, profile));
-  EXPECT_EQ(machines.hosts(0).device_memory_bytes(), 0);  // of a CPU's probes
+  EXPECT_EQ(machines.hosts(0).device_memory_bytes(), 0);
   profile.add_probes();
   profile.add_probes()->mutable_device_memory()->set_total_bytes(int64_t{80}
                                                                  << 30);
@@ -79,7 +79,7 @@ TEST(MachinesTest, AGpuHasWhatTheProfileSays) {
   EXPECT_EQ(machines.hosts(0).memory_bytes(), int64_t{9} << 30);
 }
 
-TEST(MachinesTest, AFileOfHosts) {
+TEST(MachinesTest, AHostsFileIsRead) {
   ASSERT_OK_AND_ASSIGN(
       const Machines machines,
       ParseMachines("hosts { name: 'a' cores: 8 } hosts { name: 'b' cores: 4 "
@@ -90,7 +90,7 @@ TEST(MachinesTest, AFileOfHosts) {
   EXPECT_EQ(machines.hosts(1).speed(), 0.5);
 }
 
-TEST(MachinesTest, AllFaultsOfAFileAtOnce) {
+TEST(MachinesTest, AllFaultsOfAHostsFileAreReported) {
   EXPECT_THAT(
       ParseMachines("hosts { name: 'a' } hosts { name: 'a' cores: 4 devices: 2 "
                     "} hosts { cores: 1 device: 'tpu' }",
@@ -115,7 +115,7 @@ TEST(MachinesTest, AllFaultsOfAFileAtOnce) {
                        HasSubstr("link is missing, or has no speed")));
 }
 
-TEST(MachinesTest, DevicesOfAFileAreTakenFromTheFirst) {
+TEST(MachinesTest, DevicesOfAHostsFileAreTakenFromTheFirst) {
   const TempDir folder;
   const std::string file = folder / "hosts";
   ASSERT_OK(WriteFile(file,

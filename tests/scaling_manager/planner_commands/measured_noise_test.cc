@@ -66,7 +66,7 @@ std::string LinesOf(int64_t rounds) {
 
 class MeasuredNoiseTest : public ::testing::Test {
  protected:
-  // Writes the files of a run folder that the code under test reads.
+  // Writes the files of a run folder that the tested code reads.
   void WriteRun(const std::string& metrics) {
     ASSERT_OK(WriteFile(folder_ / "metrics.jsonl", metrics));
     ASSERT_OK(
@@ -96,7 +96,7 @@ TEST_F(MeasuredNoiseTest, NoiseOfAnotherModelIsRefused) {
   EXPECT_THAT(ReadNoiseScales(recipe, folder_.path()), is_refused);
 }
 
-TEST_F(MeasuredNoiseTest, TheSmallestNoiseScaleOfEachRole) {
+TEST_F(MeasuredNoiseTest, TheSmallestNoiseScaleOfEachRoleIsUsed) {
   WriteRun(LinesOf(60));
   ASSERT_OK_AND_ASSIGN(const NoiseScales noise,
                        ReadNoiseScales(recipe_, folder_.path()));
@@ -106,7 +106,7 @@ TEST_F(MeasuredNoiseTest, TheSmallestNoiseScaleOfEachRole) {
   EXPECT_NEAR(noise.discriminator->images, 4, 0.1);
 }
 
-TEST_F(MeasuredNoiseTest, ARunThatMeasuredNoneSaysHow) {
+TEST_F(MeasuredNoiseTest, ARunWithoutNoiseIsReportedWithTheSetting) {
   EXPECT_THAT(ReadNoiseScales(recipe_, folder_.path()),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("no metrics")));
   WriteRun(LinesOf(3));

@@ -40,14 +40,14 @@ TEST_F(PlanCommandTest, LagsAreWithinTheRange) {
   options_.lag = "2..3";
   ASSERT_OK_AND_ASSIGN(const Plan plan, Made());
   for (const Candidate& candidate : plan.candidates()) {
-    // A colocated worker may have no lag.
+    // A colocated worker may have lag 0.
     if (candidate.placement().workers(0).role() == COLOCATED) continue;
     EXPECT_THAT(candidate.config().schedule().lag(), AllOf(Ge(2), Le(3)))
         << candidate.name();
   }
 }
 
-TEST_F(PlanCommandTest, ARangeThatIsNoneSaysWhatOneIs) {
+TEST_F(PlanCommandTest, AnInvalidRangeIsReportedWithTheFormat) {
   for (const char* const lag : {"3..2", "-1", "0..65", "a", "1..2..3", ""}) {
     options_.lag = lag;
     EXPECT_THAT(Made(),
@@ -57,7 +57,7 @@ TEST_F(PlanCommandTest, ARangeThatIsNoneSaysWhatOneIs) {
   }
 }
 
-TEST_F(PlanCommandTest, LagsThatNoOptimismMatchesSayWhichOneWould) {
+TEST_F(PlanCommandTest, LagsWithoutMatchingOptimismAreReportedWithTheRemedy) {
   models_.choose_optimizers = ChooseOptimizers;
   options_.lag = "30";
   EXPECT_THAT(Made(), StatusIs(absl::StatusCode::kInvalidArgument,
@@ -65,7 +65,7 @@ TEST_F(PlanCommandTest, LagsThatNoOptimismMatchesSayWhichOneWould) {
                                      HasSubstr("smallest lag is at most 20"))));
 }
 
-TEST_F(PlanCommandTest, TheLargestBatchIsNoSmallerThanTheRecipes) {
+TEST_F(PlanCommandTest, TheLargestBatchMayNotBeSmallerThanTheRecipes) {
   options_.max_batch = 32;
   EXPECT_THAT(
       Made(),
@@ -76,7 +76,7 @@ TEST_F(PlanCommandTest, TheLargestBatchIsNoSmallerThanTheRecipes) {
   EXPECT_OK(Made());
 }
 
-TEST_F(PlanCommandTest, AnObjectiveThatThereIsNot) {
+TEST_F(PlanCommandTest, AnUnknownObjectiveIsRefused) {
   options_.objective = "speed";
   EXPECT_THAT(Made(),
               StatusIs(absl::StatusCode::kInvalidArgument,

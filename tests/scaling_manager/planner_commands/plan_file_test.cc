@@ -34,7 +34,7 @@ absl::Status Written(const Plan& plan) {
   return ReadPlan(folder / "p").status();
 }
 
-TEST(PlanFileTest, APlanIsReadAsItWasWritten) {
+TEST(PlanFileTest, AWrittenPlanIsReadBackUnchanged) {
   const TempDir folder;
   const Plan plan = SmallPlan();
   ASSERT_OK(WritePlan(plan, folder / "p"));
@@ -55,7 +55,7 @@ TEST(PlanFileTest, InvalidPlansAreRefusedByName) {
                                             HasSubstr("schedule.lag"))));
 }
 
-TEST(PlanFileTest, APlacementHasTheWorkersOfItsConfig) {
+TEST(PlanFileTest, APlacementMustMatchTheWorkersInItsConfig) {
   Plan plan = SmallPlan();
   plan.mutable_candidates(0)
       ->mutable_placement()
@@ -76,7 +76,7 @@ TEST(PlanFileTest, APlacementHasTheWorkersOfItsConfig) {
                                       HasSubstr("9: the config has")));
 }
 
-TEST(PlanTextTest, ARowForEachCandidate) {
+TEST(PlanTextTest, EachCandidateHasARow) {
   const Plan plan = SmallPlan();
   const std::string table = PlanTable(plan);
   for (const Candidate& candidate : plan.candidates()) {
@@ -86,7 +86,7 @@ TEST(PlanTextTest, ARowForEachCandidate) {
   EXPECT_THAT(table, HasSubstr("why 1:\n  " + plan.reasons(0)));
 }
 
-TEST(PlanTextTest, LinesOfThePlanThatIsRun) {
+TEST(PlanTextTest, TheChosenPlanIsPrinted) {
   Plan plan = SmallPlan();
   const auto lines = PlanLines(plan);
   ASSERT_THAT(lines, SizeIs(5));
@@ -94,7 +94,6 @@ TEST(PlanTextTest, LinesOfThePlanThatIsRun) {
                           std::to_string(plan.candidates_size()) +
                           " candidates");
   EXPECT_THAT(lines[4], StartsWith("why: " + plan.reasons(0)));
-  // A plan that a person wrote has no reasons.
   plan.clear_reasons();
   EXPECT_THAT(PlanLines(plan), SizeIs(4));
 }

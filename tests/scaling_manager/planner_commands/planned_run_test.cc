@@ -32,7 +32,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// A plan of six discriminator workers or more: it uses all given cores.
+// Returns a plan with at least six discriminator workers that uses all cores.
 Plan PlanFor(int cores, int hosts = 1) {
   const auto plan = FindPlan(FakeRequest(FakeMachines(cores, hosts)),
                              FakeModels({.discriminator = 20e-3}));
@@ -40,7 +40,7 @@ Plan PlanFor(int cores, int hosts = 1) {
   return plan.ok() ? *plan : Plan();
 }
 
-TEST(PlannedRunTest, APlanForMoreCoresThanThereAreSaysWhatThereIs) {
+TEST(PlannedRunTest, APlanForTooManyCoresIsReportedWithTheAvailableNumber) {
   const Plan plan = PlanFor(8);
   EXPECT_OK(CheckMachineHas(plan, 8, /*external=*/false));
   EXPECT_THAT(
@@ -48,11 +48,10 @@ TEST(PlannedRunTest, APlanForMoreCoresThanThereAreSaysWhatThereIs) {
       StatusIs(absl::StatusCode::kFailedPrecondition,
                AllOf(HasSubstr("is for 8 cores"), HasSubstr("may use 2"),
                      HasSubstr("--devices 2"))));
-  // Users choose the hosts of workers that they start by hand.
   EXPECT_OK(CheckMachineHas(plan, 2, /*external=*/true));
 }
 
-TEST(PlannedRunTest, APlanForSeveralHostsIsStartedByHand) {
+TEST(PlannedRunTest, APlanForSeveralHostsMustBeStartedByHand) {
   const Plan plan = PlanFor(1, /*hosts=*/3);
   EXPECT_THAT(CheckMachineHas(plan, 64, /*external=*/false),
               StatusIs(absl::StatusCode::kFailedPrecondition,
@@ -61,7 +60,7 @@ TEST(PlannedRunTest, APlanForSeveralHostsIsStartedByHand) {
   EXPECT_OK(CheckMachineHas(plan, 1, /*external=*/true));
 }
 
-TEST(PlannedRunTest, NoticesSayWhereToStartWorkersByHandAndHowToCheck) {
+TEST(PlannedRunTest, NoticesSayWhereToStartWorkersAndHowToCheckThem) {
   const std::vector<std::string> lines = PlanNotices(PlanFor(1, /*hosts=*/3));
   EXPECT_THAT(
       lines, Contains(AllOf(StartsWith("on "), HasSubstr(": discriminator "))));
@@ -69,7 +68,7 @@ TEST(PlannedRunTest, NoticesSayWhereToStartWorkersByHandAndHowToCheck) {
   EXPECT_THAT(PlanNotices(PlanFor(8)), Not(Contains(HasSubstr("doctor"))));
 }
 
-TEST(PlannedRunTest, ACandidateThatThereIsNot) {
+TEST(PlannedRunTest, AnUnknownCandidateIsRefused) {
   const TempDir folder;
   const Plan plan = PlanFor(4);
   ASSERT_OK(WritePlan(plan, folder / "p"));
@@ -89,7 +88,7 @@ TEST(PlannedRunTest, ACandidateThatThereIsNot) {
   }
 }
 
-TEST(PlannedRunTest, AProfileWhoseMeasuringWasInterruptedIsMeasuredOn) {
+TEST(PlannedRunTest, AnInterruptedProfileIsContinued) {
   const TempDir cache;
   setenv("XDG_CACHE_HOME", cache.path().c_str(), 1);
   const RunConfig recipe = EffectiveConfig(FakeRecipe());
@@ -110,7 +109,6 @@ TEST(PlannedRunTest, AProfileWhoseMeasuringWasInterruptedIsMeasuredOn) {
   EXPECT_THAT(PlanNow(recipe, {}, cache.path(), measure).status(),
               StatusIs(absl::StatusCode::kCancelled, HasSubstr("again")));
   EXPECT_EQ(asked, 1);
-  // A short profile that is complete is used as it is.
   kept.set_is_under_way(false);
   KeepProfile(kept, /*even_with_less=*/true);
   PlanNow(recipe, {}, cache.path(), measure).IgnoreError();

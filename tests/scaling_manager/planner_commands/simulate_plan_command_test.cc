@@ -74,7 +74,7 @@ TEST_F(SimulatePlanTest, AProfileOfAnotherModelIsRefused) {
                              HasSubstr("--profile"))));
 }
 
-TEST_F(SimulatePlanTest, NumbersThatNoMachineHasAreNoProfile) {
+TEST_F(SimulatePlanTest, ImpossibleNumbersAreRefused) {
   Profile profile = ProfileBuilder().Build();
   profile.mutable_transfers(0)->set_latency_seconds(-1);
   EXPECT_OK(WriteFile(dir_ / "profile.textproto", TextOf(profile)));
@@ -103,7 +103,7 @@ TEST_F(SimulatePlanTest, ErrorsNameTheWrongInput) {
   EXPECT_FALSE(SimulatePlan(options_, out_).ok());
 }
 
-TEST_F(SimulatePlanTest, AProfileThatIsNotBesideThePlanIsAskedFor) {
+TEST_F(SimulatePlanTest, AMissingProfileIsRequested) {
   options_.plan = dir_ / "alone.textproto";
   ASSERT_OK(WriteFile(options_.plan, TextOf(plan_)));
   ASSERT_OK(RemoveAll(dir_ / "profile.textproto"));

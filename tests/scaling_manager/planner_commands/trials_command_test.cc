@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tests/integration/planning/trials_test.py has the runs.
+// tests/integration/planning/trials_test.py runs the trials.
 #include "scaling_manager/planner_commands/trials_command.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ class TrialsCommandTest : public ::testing::Test {
   TrialsOptions options_;
 };
 
-TEST_F(TrialsCommandTest, AStudyOfTheRecipe) {
+TEST_F(TrialsCommandTest, AStudyOfTheRecipeIsCreated) {
   options_.sets = {"schedule.lag=2"};
   options_.trials = 5;
   options_.seeds = 2;
@@ -48,7 +48,7 @@ TEST_F(TrialsCommandTest, AStudyOfTheRecipe) {
   EXPECT_THAT(study->evaluate_arguments(), ElementsAre("--num", "2000"));
 }
 
-TEST_F(TrialsCommandTest, AllFaultsAtOnce) {
+TEST_F(TrialsCommandTest, AllFaultsAreReported) {
   options_.trials = 1;
   options_.seeds = 0;
   options_.hours = -1;
@@ -58,7 +58,6 @@ TEST_F(TrialsCommandTest, AllFaultsAtOnce) {
                              HasSubstr("--trial_hours -1"))));
 }
 
-// The error comes before any run starts.
 TEST_F(TrialsCommandTest, AFolderOfAnotherStudyIsRefused) {
   ASSERT_OK(CreateDirectories(options_.output));
   const std::string path = options_.output + "/trials.textproto";

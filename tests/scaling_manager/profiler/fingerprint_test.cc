@@ -41,7 +41,7 @@ uint64_t HashWith(const std::string& set) {
   return NetworksHash(*recipe);
 }
 
-TEST(FingerprintTest, HashesNetworksAndWhatDecidesTheirTimes) {
+TEST(FingerprintTest, TheHashCoversNetworksAndSettingsThatAffectTimes) {
   const uint64_t base = HashWith("name=\"small\"");
   for (const char* const same :
        {"rounds=7", "seed=3", "name=\"other\"", "generator.batch_size=16",
@@ -63,8 +63,7 @@ TEST(FingerprintTest, HashesNetworksAndWhatDecidesTheirTimes) {
   }
 }
 
-// The hash depends on the content of a file, not on its path.
-TEST(FingerprintTest, FilesOfNetworksAreWhatIsInThem) {
+TEST(FingerprintTest, FilesOfNetworksAreHashedByContent) {
   const TempDir folder;
   const auto hash_of = [&](const std::string& file, const std::string& text) {
     const std::string path = folder / file;
@@ -77,7 +76,7 @@ TEST(FingerprintTest, FilesOfNetworksAreWhatIsInThem) {
   EXPECT_NE(hash_of("a.py", "two"), first);
 }
 
-TEST(FingerprintTest, DescribesThisMachineAndBuild) {
+TEST(FingerprintTest, ThisMachineAndBuildAreDescribed) {
   const auto recipe = ParseRunConfig(kSmallRecipe, "small", {});
   ASSERT_OK(recipe);
   const ProfileFingerprint here = FingerprintHere(*recipe);
@@ -100,7 +99,7 @@ TEST(FingerprintTest, EachDifferenceIsNamed) {
   there.set_torch_version("2.11.0");
   ProfileFingerprint here = there;
   EXPECT_OK(CheckProfileHolds(profile, here));
-  // Another kernel may leave a little less memory.
+  // Another kernel may leave slightly less memory.
   here.set_memory_bytes((int64_t{8} << 30) - (int64_t{64} << 20));
   EXPECT_OK(CheckProfileHolds(profile, here));
 

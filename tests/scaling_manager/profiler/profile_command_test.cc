@@ -34,11 +34,11 @@ constexpr char kHangingRecipe[] = R"(
   generator { network { mlp { hidden: 4 } } batch_size: 8 }
   discriminator { network { mlp { hidden: 4 } } batch_size: 8 })";
 
-// Its workers say that they have started, and no more.
+// Tests with workers that only report their start.
 class ProfileCommandTest : public ::testing::Test {
  protected:
   ProfileCommandTest() {
-    BlockSignals({SIGINT, SIGTERM});  // as main() does
+    BlockSignals({SIGINT, SIGTERM});  // like main()
     setenv("XDG_CACHE_HOME", (folder_ / "cache").c_str(), 1);
     for (const char* const name :
          {"generator_worker", "discriminator_worker"}) {
@@ -68,13 +68,13 @@ class ProfileCommandTest : public ::testing::Test {
   ProfileRequest request_;
 };
 
-TEST_F(ProfileCommandTest, CtrlCEndsIt) {
+TEST_F(ProfileCommandTest, CtrlCStopsTheCommand) {
   EXPECT_THAT(RunInterrupted(), StatusIs(absl::StatusCode::kCancelled,
                                          HasSubstr("same command resumes")));
 }
 
 // Either of the two threads that wait for signals may receive the signal.
-TEST_F(ProfileCommandTest, CtrlCEndsItInACommandThatHearsSignals) {
+TEST_F(ProfileCommandTest, CtrlCStopsTheCommandBesideAnotherSignalThread) {
   for (int i = 0; i < 5; ++i) {
     std::filesystem::remove(started_);
     const InterruptibleReads reads;

@@ -81,7 +81,7 @@ TEST_F(ProfileFileTest, ErrorsNameTheInvalidProfile) {
                              HasSubstr("recipe"))));
 }
 
-TEST_F(ProfileFileTest, NumbersThatCannotBeAreListed) {
+TEST_F(ProfileFileTest, ImpossibleNumbersAreListed) {
   Profile profile = SomeProfile();
   Probe& probe = *profile.mutable_probes(0);
   probe.mutable_settings()->set_batch_size(0);
@@ -94,7 +94,7 @@ TEST_F(ProfileFileTest, NumbersThatCannotBeAreListed) {
                              HasSubstr("transfers[0].bytes_per_second"))));
 }
 
-TEST_F(ProfileFileTest, NumbersThatNoMachineHasAreNamed) {
+TEST_F(ProfileFileTest, ImplausibleNumbersAreNamed) {
   Profile profile = SomeProfile();
   Probe& probe = *profile.mutable_probes(0);
   probe.mutable_settings()->set_threads(99999);
@@ -107,7 +107,7 @@ TEST_F(ProfileFileTest, NumbersThatNoMachineHasAreNamed) {
                              HasSubstr("probes[0].round.repetitions -1"))));
 }
 
-TEST_F(ProfileFileTest, ARecipeThatCannotBeTrainedIsNone) {
+TEST_F(ProfileFileTest, AProfileOfAnInvalidRecipeIsRefused) {
   Profile profile = SomeProfile();
   profile.mutable_recipe()->clear_rounds();
   EXPECT_THAT(ParseProfile(ProfileText(profile), "p"),
@@ -115,7 +115,7 @@ TEST_F(ProfileFileTest, ARecipeThatCannotBeTrainedIsNone) {
                        AllOf(HasSubstr("p: recipe"), HasSubstr("rounds"))));
 }
 
-TEST_F(ProfileFileTest, TheCacheKnowsAProfileByItsFingerprint) {
+TEST_F(ProfileFileTest, TheCacheFindsAProfileByItsFingerprint) {
   const Profile profile = SomeProfile();
   const std::string path = CachedProfilePath(profile.fingerprint());
   EXPECT_THAT(path, AllOf(StartsWith(cache_.path() + "/gandem/profiles/"),
@@ -130,7 +130,6 @@ TEST_F(ProfileFileTest, TheCacheKnowsAProfileByItsFingerprint) {
   ProfileFingerprint other = profile.fingerprint();
   other.set_networks(other.networks() + 1);
   EXPECT_FALSE(FindCachedProfile(other).has_value());
-  // A smaller profile replaces a larger one only if the caller asks for it.
   Profile less = profile;
   less.clear_probes();
   KeepProfile(less, /*even_with_less=*/false);
@@ -139,7 +138,6 @@ TEST_F(ProfileFileTest, TheCacheKnowsAProfileByItsFingerprint) {
   EXPECT_EQ(FindCachedProfile(profile.fingerprint())->probes_size(), 0);
   KeepProfile(profile, /*even_with_less=*/false);
   EXPECT_EQ(FindCachedProfile(profile.fingerprint())->probes_size(), 1);
-  // A damaged profile counts as missing.
   ASSERT_OK(WriteFile(path, "probes {"));
   EXPECT_FALSE(FindCachedProfile(profile.fingerprint()).has_value());
 }

@@ -29,13 +29,12 @@ class RandomImagesTest : public ::testing::TestWithParam<ImageKind> {
   const TempDir folder_;
 };
 
-TEST_P(RandomImagesTest, AreAsTheNetworksSeeThem) {
+TEST_P(RandomImagesTest, TheImagesHaveTheNetworksFormat) {
   const ImageKind& kind = GetParam();
   DataConfig recipe;
   recipe.set_image_size(kind.size);
   recipe.set_channels(kind.channels);
   recipe.set_num_classes(kind.num_classes);
-  // WriteRandomImages does not read the source.
   recipe.set_source("/nowhere");
   if (kind.has_pairs) recipe.set_inputs("/nowhere");
   ASSERT_OK_AND_ASSIGN(const DataConfig data,

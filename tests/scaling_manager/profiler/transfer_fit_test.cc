@@ -19,7 +19,7 @@ std::vector<TransferSample> OnALine(double latency, double rate,
   return samples;
 }
 
-TEST(TransferFitTest, ALineIsFound) {
+TEST(TransferFitTest, ALineIsFitted) {
   const TransferProfile fit = FitTransfers(TransferProfile::EXCHANGE_SOCKET,
                                            OnALine(2e-4, 1.5e9, 1e-9), 2);
   EXPECT_EQ(fit.kind(), TransferProfile::EXCHANGE_SOCKET);
@@ -28,8 +28,8 @@ TEST(TransferFitTest, ALineIsFound) {
   EXPECT_NEAR(fit.compute_seconds_per_byte() / 1e-9, 1, 1e-6);
 }
 
-// Small transfers count as much as large ones: a millisecond more of the
-// largest does not spoil the latency.
+// Small transfers have the same weight as large ones: an extra millisecond in
+// the largest must not change the latency.
 TEST(TransferFitTest, DeviationsAreRelative) {
   std::vector<TransferSample> samples = OnALine(1e-4, 1e9, 0);
   samples.back().seconds *= 1.1;
@@ -39,7 +39,7 @@ TEST(TransferFitTest, DeviationsAreRelative) {
   EXPECT_NEAR(fit.bytes_per_second() / 1e9, 1, 0.1);
 }
 
-TEST(TransferFitTest, NothingIsNegativeOrInfinite) {
+TEST(TransferFitTest, ResultsAreNonnegativeAndFinite) {
   const std::vector<TransferSample> faster = {{.bytes = 1e3, .seconds = 1e-3},
                                               {.bytes = 1e6, .seconds = 1e-4}};
   const TransferProfile fit =

@@ -20,7 +20,7 @@ using ::gandem::testing::PlacementOf;
 using ::gandem::testing::PlannedConfig;
 using ::gandem::testing::ProfileBuilder;
 
-// A tenth of a second for a batch of images of 4 KiB, and as much for a critic.
+// A batch of images of 4 KiB takes a tenth of a second, and so does a critic.
 constexpr double kSlowLink = 1 << 21;
 
 struct PipelineCase {
@@ -28,9 +28,9 @@ struct PipelineCase {
   std::vector<std::string> sets = {};
   double latency = 0;  // ticks
   double bytes_per_second = 1 << 30;
-  double generator = 1;      // its times are multiplied by it
-  double discriminator = 1;  // the same
-  double seconds = 0;        // ticks of a round, by hand; 0: not worked out
+  double generator = 1;      // factor of its times
+  double discriminator = 1;  // factor of its times
+  double seconds = 0;        // ticks per round by hand; 0: not computed
 };
 
 class PipelineTest : public ::testing::TestWithParam<PipelineCase> {
@@ -46,7 +46,7 @@ class PipelineTest : public ::testing::TestWithParam<PipelineCase> {
     Machines machines = HostsOf(2, 1);
     machines.mutable_link()->set_bytes_per_second(param.bytes_per_second);
     machines.mutable_link()->set_latency_seconds(param.latency * kTick);
-    // The parameters of the discriminator, a MiB, travel in SNAPSHOT.
+    // With SNAPSHOT the discriminator's parameters, 1 MiB, are sent.
     builder.profile().mutable_discriminator_state()->set_parameter_bytes(1
                                                                          << 20);
     return MakeRunShape(builder.Build(), machines, PlannedConfig(param.sets),
@@ -65,7 +65,7 @@ TEST_P(PipelineTest, TheSimulationAgreesToTheLastBit) {
   }
 }
 
-// A batch of 64: the generator takes 64 (1000 + 2000 + 2000) + 8192 + 2048
+// With a batch of 64 the generator takes 64 (1000 + 2000 + 2000) + 8192 + 2048
 // ticks, the discriminator 64 (3000 + 3000) + 8192 + 1024. Images are 256 KiB,
 // 256 ticks at 2^30 bytes/s, the critic 1024.
 constexpr double kG = 64 * 5000 + 8192 + 2048;
@@ -74,7 +74,7 @@ constexpr double kD = 64 * 6000 + 8192 + 1024;
 INSTANTIATE_TEST_SUITE_P(
     Snapshot, PipelineTest,
     ::testing::Values(
-        // Images wait for no real pass: 64 * 3000 of it is over.
+        // The discriminator meanwhile trains on real images: 64 * 3000 ticks.
         PipelineCase{.name = "Lag0",
                      .sets = {"schedule.lag=0"},
                      .seconds = kG + kD - 64 * 3000 + 256 + 1024},
@@ -85,13 +85,13 @@ INSTANTIATE_TEST_SUITE_P(
         PipelineCase{.name = "Lag4SlowLink",
                      .sets = {"schedule.lag=4"},
                      .bytes_per_second = kSlowLink},
-        // A critic of 65,536 ticks, and its acknowledgment.
+        // A critic takes 65,536 ticks plus its acknowledgment.
         PipelineCase{.name = "CriticsFromFar",
                      .sets = {"schedule.lag=2"},
                      .latency = 300000,
                      .bytes_per_second = 1 << 24,
                      .seconds = 65536 + 2 * 300000},
-        // Images of 4 MiB.
+        // Images take 4 MiB.
         PipelineCase{.name = "ImagesFromFar",
                      .sets = {"schedule.lag=3", "data.image_size=128"},
                      .latency = 300000,
@@ -121,8 +121,7 @@ INSTANTIATE_TEST_SUITE_P(
         PipelineCase{
             .name = "ImageGradientLag0",
             .sets = {"schedule.feedback=IMAGE_GRADIENT", "schedule.lag=0"}},
-        // The generator's round has an answer of 64 * 2000 in it, the
-        // discriminator's too.
+        // The rounds of both roles include an answer of 64 * 2000 ticks.
         PipelineCase{
             .name = "ImageGradientLag1",
             .sets = {"schedule.feedback=IMAGE_GRADIENT", "schedule.lag=1"},
@@ -137,8 +136,8 @@ INSTANTIATE_TEST_SUITE_P(
             .latency = 5000,
             .generator = 4,
             .seconds = 4 * 64 * 3000 + 8192 + 64 * 2000 + 2 * 256 + 2 * 5000},
-        // An mlp has no batch norm: one backward pass, so that the answer
-        // leaves at its end.
+        // An mlp has no batch norm: one backward pass, so the answer is sent at
+        // its end.
         PipelineCase{.name = "FusedOnePass",
                      .sets = {"schedule.feedback=FUSED"},
                      .seconds = 64 * 3000 + 8192 + 64 * 4000 + 2 * 256},

@@ -17,14 +17,14 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kMiB = 1 << 20;
 
-TEST(LinkTimesTest, ARingSendsTwiceAllButItsPart) {
+TEST(LinkTimesTest, ARingSendsTwiceTheBufferExceptItsPart) {
   const LinkLine pair = {.latency = 0.001, .bytes_per_second = kMiB};
   EXPECT_EQ(RingSeconds(pair, kMiB, 1), 0);
   EXPECT_THAT(RingSeconds(pair, kMiB, 2), DoubleEq(0.001 + 1));
   EXPECT_THAT(RingSeconds(pair, kMiB, 4), DoubleEq(3 * 0.001 + 1.5));
-  // All to all, in one hop.
+  // Two ranks exchange in one hop.
   EXPECT_THAT(RingSeconds(pair, 16 << 10, 4), DoubleEq(0.001 + 3.0 / 64));
-  // Small in three hops, short in six.
+  // Small buffers take three hops, short ones six.
   EXPECT_THAT(RingSeconds(pair, 1 << 10, 8), DoubleEq(0.003 + 7.0 / 1024));
   EXPECT_THAT(RingSeconds(pair, 128 << 10, 8),
               DoubleEq(0.003 + (1.5 + 7.0 / 8) / 8));
@@ -36,14 +36,14 @@ TEST(LinkTimesTest, SeveralHostsHaveARingInEachAndOneBetween) {
   EXPECT_THAT(links.AllReduceSeconds(kMiB, {4}, 1), DoubleEq(1.5 / 4));
   EXPECT_THAT(links.AllReduceSeconds(kMiB, {4}, 2), DoubleEq(1.5 / 2));
   EXPECT_THAT(links.AllReduceSeconds(kMiB, {1, 1, 1, 1}, 1), DoubleEq(1.5));
-  // 1.5 / 4 within, 1 between, and 1 / 4 back.
+  // 1.5 / 4 within the hosts, 1 between, and 1 / 4 back.
   EXPECT_THAT(links.AllReduceSeconds(kMiB, {4, 4}, 1),
               DoubleEq(1.5 / 4 + 1 + 0.25));
   EXPECT_THAT(links.BroadcastSeconds(kMiB, {2, 1}), DoubleEq(1 + 0.25));
   EXPECT_EQ(links.BroadcastSeconds(0, {2, 1}), 0);
 }
 
-TEST(LinkTimesTest, TheLinkOfTheMachinesTakesThePlaceOfTheMeasuredOne) {
+TEST(LinkTimesTest, TheLinkInTheMachinesFileReplacesTheMeasuredOne) {
   ProfileBuilder builder;
   builder.Transfer(TransferProfile::EXCHANGE_SOCKET, 0.001, 1000)
       .Transfer(TransferProfile::EXCHANGE_TCP, 0.5, 100);

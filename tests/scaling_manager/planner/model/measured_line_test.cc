@@ -9,7 +9,7 @@ namespace {
 
 using ::testing::DoubleEq;
 
-TEST(MeasuredLineTest, IsLinearBetweenPointsAndBeyond) {
+TEST(MeasuredLineTest, TheLineIsLinearBetweenPointsAndBeyond) {
   MeasuredLine line;
   EXPECT_EQ(line.At(8), 0);
   line.Add(16, 2);
@@ -19,15 +19,15 @@ TEST(MeasuredLineTest, IsLinearBetweenPointsAndBeyond) {
   EXPECT_THAT(line.At(16), DoubleEq(3));
   EXPECT_THAT(line.At(40), DoubleEq(4));
   EXPECT_THAT(line.At(112), DoubleEq(7));
-  // Sizes below the first point lie on the extension of the first segment.
+  // Sizes below the first point are on the extension of the first segment.
   EXPECT_THAT(line.At(4), DoubleEq(2.5));
 }
 
-TEST(MeasuredLineTest, NoiseMakesNothingFree) {
+TEST(MeasuredLineTest, NoiseNeverGivesATimeOfZero) {
   MeasuredLine steep;
   steep.Add(16, 1);
   steep.Add(32, 4);
-  // The extended segment would be below 0 here.
+  // The extended segment would be negative here.
   EXPECT_THAT(steep.At(4), DoubleEq(0.25));
   MeasuredLine falling;
   falling.Add(16, 2);
@@ -36,7 +36,7 @@ TEST(MeasuredLineTest, NoiseMakesNothingFree) {
   EXPECT_THAT(falling.At(8), DoubleEq(2));
 }
 
-TEST(MeasuredLineTest, ALineThatDoesNotGrowIsAMean) {
+TEST(MeasuredLineTest, ALineThatDoesNotIncreaseIsAMean) {
   MeasuredLine line(/*grows=*/false);
   line.Add(16, 1);
   line.Add(64, 2);
@@ -44,7 +44,7 @@ TEST(MeasuredLineTest, ALineThatDoesNotGrowIsAMean) {
   EXPECT_THAT(line.At(1000), DoubleEq(1.5));
 }
 
-TEST(MeasuredLineTest, OnePointTakesTheShapeOfAnotherLine) {
+TEST(MeasuredLineTest, ASinglePointUsesTheShapeOfAnotherLine) {
   MeasuredLine other;
   other.Add(16, 2);
   other.Add(64, 5);
@@ -54,18 +54,18 @@ TEST(MeasuredLineTest, OnePointTakesTheShapeOfAnotherLine) {
   EXPECT_THAT(line.At(64), DoubleEq(10));
   EXPECT_THAT(line.At(16), DoubleEq(4));
   EXPECT_THAT(line.At(112), DoubleEq(16));
-  // The point has a size that the other line does not have.
+  // The other line lacks the point's size.
   MeasuredLine between;
   between.Add(32, 6);
   between.TakeShapeOf(other);
   EXPECT_THAT(between.At(16), DoubleEq(4));
-  // `between` has a shape of its own now, and keeps it.
+  // With two points, `between` has its own shape and keeps it.
   other.Add(128, 1000);
   between.TakeShapeOf(other);
   EXPECT_THAT(between.At(64), DoubleEq(10));
 }
 
-TEST(MeasuredLineTest, NoiseOfAnotherLineMakesNothingFree) {
+TEST(MeasuredLineTest, NoiseOfAnotherLineNeverGivesATimeOfZero) {
   MeasuredLine other;
   other.Add(16, 1);
   other.Add(32, 40);
@@ -77,7 +77,7 @@ TEST(MeasuredLineTest, NoiseOfAnotherLineMakesNothingFree) {
   EXPECT_THAT(line.At(64), DoubleEq(4));
 }
 
-TEST(MeasuredLineTest, NoShapeIsTakenOfWhatHasNone) {
+TEST(MeasuredLineTest, ALineWithoutAShapeLendsNone) {
   MeasuredLine one;
   one.Add(16, 1);
   MeasuredLine free;

@@ -34,7 +34,7 @@ absl::StatusOr<RunShape> ShapeOf(const Profile& profile,
                       PlacementOf(workers));
 }
 
-TEST(MemoryModelTest, ALineThroughTheProbes) {
+TEST(MemoryModelTest, PeaksLieOnALineThroughTheProbes) {
   ProfileBuilder builder;
   builder.Memory(GENERATOR, 300 * kMemoryMiB, 2 * kMemoryMiB);
   ASSERT_OK_AND_ASSIGN(
@@ -44,7 +44,7 @@ TEST(MemoryModelTest, ALineThroughTheProbes) {
   EXPECT_THAT(line.fixed_bytes, DoubleEq(300 * kMemoryMiB));
 }
 
-TEST(MemoryModelTest, OneSizeGoesThroughRestingMemory) {
+TEST(MemoryModelTest, WithOneSizeTheLineGoesThroughRestingMemory) {
   ProfileBuilder builder;
   builder.Memory(GENERATOR, 300 * kMemoryMiB, 2 * kMemoryMiB);
   Profile profile = builder.Build();
@@ -57,15 +57,15 @@ TEST(MemoryModelTest, OneSizeGoesThroughRestingMemory) {
   EXPECT_THAT(line.fixed_bytes, DoubleNear(300 * kMemoryMiB, 1));
 }
 
-// FUSED was measured with 64 images only, and takes 7 MiB more with them.
-TEST(MemoryModelTest, OneSizeHasTheLineOfAnotherMode) {
+// FUSED was measured with 64 images only and takes 7 MiB more.
+TEST(MemoryModelTest, OneSizeUsesTheLineOfAnotherMode) {
   ProfileBuilder builder;
   builder.Memory(GENERATOR, 300 * kMemoryMiB, 2 * kMemoryMiB).Threads({1, 2});
   Profile profile = builder.Build();
   auto& probes = *profile.mutable_probes();
   LeaveOneSize(profile);
   for (Probe& probe : probes) {
-    // A first pass adds much memory: resting memory is no point of the line.
+    // A first pass adds much memory: resting memory is not a point of the line.
     probe.set_resting_bytes(100 * kMemoryMiB);
     if (probe.settings().feedback() != ScheduleConfig::FUSED) continue;
     probe.set_peak_bytes(probe.peak_bytes() + 7 * kMemoryMiB);
@@ -98,9 +98,9 @@ TEST(MemoryModelTest, OneSizeHasTheLineOfAnotherMode) {
   EXPECT_THAT(line.bytes_per_image, DoubleEq(kMemoryMiB));
 }
 
-// FUSED was measured with 64 images at most, and 64 images took as many bytes
-// as 16: something other than images made these peaks.
-TEST(MemoryModelTest, MoreImagesThanMeasuredGrowAsThoseOfAnotherMode) {
+// FUSED was measured with up to 64 images, and 64 images took as many bytes as
+// 16, so these peaks do not depend on images.
+TEST(MemoryModelTest, BeyondTheMeasuredSizesMemoryGrowsLikeAnotherMode) {
   ProfileBuilder builder;
   builder.Memory(GENERATOR, 300 * kMemoryMiB, 2 * kMemoryMiB);
   Profile profile = builder.Build();
@@ -122,7 +122,7 @@ TEST(MemoryModelTest, MoreImagesThanMeasuredGrowAsThoseOfAnotherMode) {
 }
 
 // A single peak at one number of threads decides nothing if there are peaks at
-// other numbers of threads.
+// other numbers.
 TEST(MemoryModelTest, NumbersOfThreadsShareALine) {
   ProfileBuilder builder;
   builder.Memory(GENERATOR, 300 * kMemoryMiB, 2 * kMemoryMiB).Threads({1, 2});
@@ -134,7 +134,7 @@ TEST(MemoryModelTest, NumbersOfThreadsShareALine) {
       }
     }
   };
-  // A second thread cannot lower the peak, so that the difference is noise.
+  // A second thread cannot lower the peak, so the difference is noise.
   Profile chance = builder.Build();
   raise(/*threads=*/1, /*batch=*/64, chance);
   // A second thread may raise the peak, for any number of images.
@@ -155,8 +155,8 @@ TEST(MemoryModelTest, NumbersOfThreadsShareALine) {
   }
 }
 
-// Memory that a first pass loads and keeps does not depend on its images.
-TEST(MemoryModelTest, FewerImagesThanMeasuredTakeNoLess) {
+// Memory that a first pass allocates and keeps does not depend on its images.
+TEST(MemoryModelTest, FewerImagesThanMeasuredTakeAtLeastAsMuchMemory) {
   ProfileBuilder builder;
   builder.Memory(GENERATOR, 300 * kMemoryMiB, 2 * kMemoryMiB);
   const Profile profile = builder.Build();
@@ -169,7 +169,7 @@ TEST(MemoryModelTest, FewerImagesThanMeasuredTakeNoLess) {
             (300 + 16 * 2) * kMemoryMiB + PlannedBytes(small, GENERATOR));
 }
 
-TEST(MemoryModelTest, NothingMeasuredIsAnError) {
+TEST(MemoryModelTest, AMissingMeasurementIsAnError) {
   EXPECT_THAT(FitMemory(Profile(), {.role = GENERATOR, .threads = 1}),
               StatusIs(absl::StatusCode::kNotFound,
                        HasSubstr("no peak of memory of the generator")));
@@ -179,9 +179,9 @@ TEST(MemoryModelTest, APlanAddsItsQueues) {
   const Profile profile = ProfileBuilder().Build();
   ASSERT_OK_AND_ASSIGN(const RunShape shape,
                        ShapeOf(profile, {"schedule.lag=1"}));
-  // A round on its way; the critic in use and one ahead.
+  // Images of one round are being sent; one critic is in use and one waits.
   EXPECT_EQ(PlannedBytes(shape, GENERATOR), 64 * kImage + 2 * kCritic);
-  // Two rounds in the cache; the critic in the slot.
+  // Images of two rounds are in the cache, and a critic is in the slot.
   EXPECT_EQ(PlannedBytes(shape, DISCRIMINATOR), 2 * 64 * kImage + kCritic);
   ASSERT_OK_AND_ASSIGN(
       const RunShape deep,
@@ -196,8 +196,8 @@ TEST(MemoryModelTest, APlanAddsItsQueues) {
             2 * 64 * kImage / 4 + 64 * kImage);
 }
 
-// A run of both networks in one process, at lag 1, that has `bytes` beside what
-// it exchanges.
+// Adds a probe of both networks in one process at lag 1 that takes `bytes` in
+// addition to the exchanged data.
 void AddColocatedPeak(int64_t batch, int64_t bytes, Profile& profile) {
   Probe probe = profile.probes(0);
   probe.mutable_settings()->set_role(COLOCATED);
@@ -207,7 +207,7 @@ void AddColocatedPeak(int64_t batch, int64_t bytes, Profile& profile) {
   *profile.add_probes() = probe;
 }
 
-TEST(MemoryModelTest, AColocatedWorkerIsOneProgram) {
+TEST(MemoryModelTest, AColocatedWorkerIsOneProcess) {
   ProfileBuilder builder;
   builder.Memory(GENERATOR, 300 * kMemoryMiB, 2 * kMemoryMiB)
       .Memory(DISCRIMINATOR, 200 * kMemoryMiB, kMemoryMiB);
@@ -215,30 +215,30 @@ TEST(MemoryModelTest, AColocatedWorkerIsOneProgram) {
   ASSERT_OK_AND_ASSIGN(const RunShape shape, ShapeOf(profile, {}, {"C a"}));
   const int64_t planned =
       PlannedBytes(shape, GENERATOR) + PlannedBytes(shape, DISCRIMINATOR);
-  // The discriminator's network has 4 of the 200 MiB; the rest counts once.
+  // The discriminator's network takes 4 of the 200 MiB; the rest counts once.
   ASSERT_OK_AND_ASSIGN(int64_t both, ColocatedPeakBytes(profile, shape));
   EXPECT_EQ(both, (300 + 64 * 2 + 4 + 64) * kMemoryMiB + planned);
-  // 96 MiB for 32 images; the peak is 100 MiB below the sum of both roles.
+  // 32 images take 96 MiB; the peak is 100 MiB below the sum of both roles.
   AddColocatedPeak(/*batch=*/32, (300 + 4 + 32 * 3 - 100) * kMemoryMiB,
                    profile);
   ASSERT_OK_AND_ASSIGN(both, ColocatedPeakBytes(profile, shape));
   EXPECT_EQ(both, (300 + 4 + 64 * 3 - 100) * kMemoryMiB + planned);
-  // Two critics more on their way and three that a checkpoint needs, two more
-  // rounds of images in the cache.
+  // Two more critics are being sent and a checkpoint needs three; two more
+  // rounds of images are in the cache.
   ASSERT_OK_AND_ASSIGN(const RunShape deep,
                        ShapeOf(profile, {"schedule.lag=3"}, {"C a"}));
   ASSERT_OK_AND_ASSIGN(const int64_t more, ColocatedPeakBytes(profile, deep));
   EXPECT_EQ(more, both + 5 * kCritic + 2 * 64 * kImage);
 }
 
-// The step of one role reuses the memory that the other role's step has freed.
-TEST(MemoryModelTest, AColocatedWorkerWithTwoSizesGrowsAsItWasMeasured) {
+// The step of one role reuses the memory freed by the other role's step.
+TEST(MemoryModelTest, AColocatedWorkerWithTwoSizesGrowsAsMeasured) {
   ProfileBuilder builder;
   builder.Memory(GENERATOR, 300 * kMemoryMiB, 2 * kMemoryMiB)
       .Memory(DISCRIMINATOR, 200 * kMemoryMiB, kMemoryMiB);
   Profile profile = builder.Build();
   for (const int64_t batch : {32, 64}) {
-    // An image takes 2 MiB, not 3 as in the sum of both roles.
+    // An image takes 2 MiB, not 3 MiB as in the sum of both roles.
     AddColocatedPeak(batch, (350 + 2 * batch) * kMemoryMiB, profile);
   }
   for (const int batch : {32, 48, 64, 128}) {
@@ -255,15 +255,15 @@ TEST(MemoryModelTest, AColocatedWorkerWithTwoSizesGrowsAsItWasMeasured) {
   }
 }
 
-// Peaks of small networks differ by chance; a line through them would have
-// large batches take less than none.
-TEST(MemoryModelTest, AColocatedWorkerNeedsNoLessThanItsLargerPass) {
+// Peaks of small networks vary randomly; a line through them could give large
+// batches less memory than none.
+TEST(MemoryModelTest, AColocatedWorkerNeedsAtLeastTheMemoryOfItsLargerPass) {
   ProfileBuilder builder;
   builder.Memory(GENERATOR, 300 * kMemoryMiB, 0)
       .Memory(DISCRIMINATOR, 200 * kMemoryMiB, 0);
   Profile profile = builder.Build();
   for (const int64_t batch : {32, 64}) {
-    // A MiB less with 64.
+    // 64 images take 1 MiB less.
     AddColocatedPeak(batch, (352 - batch / 32) * kMemoryMiB, profile);
   }
   ASSERT_OK_AND_ASSIGN(
@@ -275,7 +275,7 @@ TEST(MemoryModelTest, AColocatedWorkerNeedsNoLessThanItsLargerPass) {
   EXPECT_EQ(both, 350.5 * kMemoryMiB + 3 * 1024 * kImage + 3 * kCritic);
 }
 
-// Ranks of two hosts share no memory; large sums pass through what there is.
+// Ranks of two hosts share no memory; larger sums pass in parts.
 TEST(MemoryModelTest, RanksOfOneHostShareMemory) {
   const Profile profile = ProfileBuilder().Build();
   const std::vector<std::string> sets = {"discriminator.workers=2",
@@ -309,8 +309,8 @@ void PutOnGpu(int64_t mib_an_image, Profile& profile) {
 const std::vector<std::string> kOnGpus = {"generator.device=cuda",
                                           "discriminator.device=cuda"};
 
-// Images and critics wait in the host's memory, which is not counted.
-TEST(MemoryModelTest, OnAGpuThePeakIsOfTheGpusMemory) {
+// Queued images and critics are in host memory, which is not counted.
+TEST(MemoryModelTest, OnAGpuThePeakIsThatOfGpuMemory) {
   Profile profile = ProfileBuilder().Build();
   PutOnGpu(3, profile);
   std::vector<std::string> sets = kOnGpus;
@@ -322,9 +322,8 @@ TEST(MemoryModelTest, OnAGpuThePeakIsOfTheGpusMemory) {
   EXPECT_EQ(generator, (500 + 3 * 64) * kMemoryMiB);
   ASSERT_OK_AND_ASSIGN(const int64_t discriminator,
                        PeakBytes(profile, shape, DISCRIMINATOR));
-  // The last 4 MiB are the discriminator's gradients, for the all-reduce.
   EXPECT_EQ(discriminator, (500 + 3 * 32 + 4) * kMemoryMiB);
-  // One size: through what was there before the first round.
+  // With one size the line goes through the memory before the first round.
   for (Probe& probe : *profile.mutable_probes()) {
     if (probe.settings().batch_size() == 16) {
       probe.set_outcome(Probe::DIED);
@@ -335,7 +334,7 @@ TEST(MemoryModelTest, OnAGpuThePeakIsOfTheGpusMemory) {
   EXPECT_EQ(line.At(128), (500 + 3 * 128) * kMemoryMiB);
 }
 
-TEST(MemoryModelTest, AColocatedWorkerOnAGpu) {
+TEST(MemoryModelTest, AColocatedWorkerOnAGpuIsPredicted) {
   Profile profile = ProfileBuilder().Build();
   AddColocatedPeak(/*batch=*/64, 0, profile);
   PutOnGpu(3, profile);
@@ -345,8 +344,7 @@ TEST(MemoryModelTest, AColocatedWorkerOnAGpu) {
   EXPECT_EQ(both, (500 + 3 * 64) * kMemoryMiB);
 }
 
-// Each precision brings kernels of its own, which a probe in another lacks.
-TEST(MemoryModelTest, AColocatedWorkerInTwoPrecisionsIsNoProbe) {
+TEST(MemoryModelTest, AColocatedWorkerInTwoPrecisionsIsNotMeasured) {
   ProfileBuilder builder;
   builder.Memory(GENERATOR, 300 * kMemoryMiB, 2 * kMemoryMiB)
       .Memory(DISCRIMINATOR, 200 * kMemoryMiB, kMemoryMiB);
@@ -371,7 +369,7 @@ TEST(MemoryModelTest, AColocatedWorkerInTwoPrecisionsIsNoProbe) {
   EXPECT_EQ(mixed, apart);
 }
 
-TEST(MemoryModelTest, SlicesMicroBatchesAndBuckets) {
+TEST(MemoryModelTest, SlicesMicroBatchesAndBucketsAreCounted) {
   ProfileBuilder builder;
   builder.Memory(GENERATOR, 300 * kMemoryMiB, 2 * kMemoryMiB)
       .Memory(DISCRIMINATOR, 200 * kMemoryMiB, kMemoryMiB);
@@ -384,13 +382,13 @@ TEST(MemoryModelTest, SlicesMicroBatchesAndBuckets) {
            "discriminator.micro_batch=16", "schedule.feedback=IMAGE_GRADIENT",
            "generator.sync.wire=BFLOAT16"},
           {"G a", "G a", "D a"}));
-  // The graphs of all micro-batches of the slice; buckets of 2 bytes a value,
-  // and the shared memory through which ranks of one host pass the buckets.
+  // Counts the graphs of all micro-batches of the slice, buckets of 2 bytes per
+  // value, and the shared memory for buckets between ranks of one host.
   ASSERT_OK_AND_ASSIGN(const int64_t generator,
                        PeakBytes(profile, shape, GENERATOR));
   EXPECT_EQ(generator,
             (300 + 32 * 2) * kMemoryMiB + 2 * 2 * kMemoryMiB + 2 * 32 * kImage);
-  // The graph of one micro-batch; two rounds that wait, and one of answers.
+  // Graph of one micro-batch, two waiting rounds and one of answers.
   ASSERT_OK_AND_ASSIGN(const int64_t discriminator,
                        PeakBytes(profile, shape, DISCRIMINATOR));
   EXPECT_EQ(discriminator, (200 + 16) * kMemoryMiB + 3 * 64 * kImage);

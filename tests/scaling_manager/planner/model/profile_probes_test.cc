@@ -18,7 +18,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TEST(ProfileProbesTest, AutoIsTheFastest) {
+TEST(ProfileProbesTest, AutoSelectsTheFastestProbe) {
   Profile profile = ProfileBuilder().Build();
   for (Probe& probe : *profile.mutable_probes()) {
     probe.mutable_round()->set_median_seconds(1);
@@ -42,7 +42,7 @@ TEST(ProfileProbesTest, AutoIsTheFastest) {
   EXPECT_EQ(chosen.layout, CHANNELS_LAST);
 }
 
-TEST(ProfileProbesTest, OthersHaveLessInCommonAtEachStep) {
+TEST(ProfileProbesTest, SubstituteProbesAreOrderedBySimilarity) {
   const RoleSettings wanted = {
       .role = DISCRIMINATOR, .threads = 2, .feedback = ScheduleConfig::FUSED};
   RoleSettings mode = wanted;
@@ -76,7 +76,7 @@ TEST(ProfileProbesTest, OthersHaveLessInCommonAtEachStep) {
   EXPECT_THAT(OthersOf(profile, any), ElementsAre(both, mode));
 }
 
-TEST(ProfileProbesTest, NumbersThatCannotBeAreNamed) {
+TEST(ProfileProbesTest, ImpossibleNumbersAreNamed) {
   Profile profile = ProfileBuilder().Build();
   EXPECT_OK(CheckProfile(profile));
   profile.mutable_probes(1)->mutable_operations(0)->set_median_seconds(-1);

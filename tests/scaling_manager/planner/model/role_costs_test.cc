@@ -23,7 +23,7 @@ using ::testing::AllOf;
 using ::testing::DoubleEq;
 using ::testing::HasSubstr;
 
-TEST(RoleCostsTest, TakesTheFeedbackModeIntoAccount) {
+TEST(RoleCostsTest, TheFeedbackModeDeterminesTheCosts) {
   const Profile profile = ProfileBuilder().Build();
   RoleSettings settings = {.role = DISCRIMINATOR, .threads = 1};
   ASSERT_OK_AND_ASSIGN(const RoleCosts snapshot,
@@ -37,11 +37,10 @@ TEST(RoleCostsTest, TakesTheFeedbackModeIntoAccount) {
               DoubleEq(64 * 4000 * kTick));
 }
 
-// A profile has the time of a whole step.
-TEST(RoleCostsTest, AMicroBatchIsItsPartOfTheStep) {
+// A profile contains the time of a whole step.
+TEST(RoleCostsTest, AMicroBatchTakesItsShareOfTheStep) {
   constexpr double kSecondsAnImage = 3000 * kTick;
   Profile profile;
-  // Four passes of 16 images; one of 4 and one of 2.
   for (const auto& [batch, micro_batch] :
        {std::pair(64, 16), std::pair(6, 4)}) {
     Probe& probe = *profile.add_probes();
@@ -77,7 +76,7 @@ TEST(RoleCostsTest, AMicroBatchIsItsPartOfTheStep) {
 }
 
 // A step of 64 images takes 0.3 s longer in four passes than in one.
-TEST(RoleCostsTest, CuttingAStepIsMeasured) {
+TEST(RoleCostsTest, TheCostOfSplittingAStepIsMeasured) {
   Profile profile = ProfileBuilder().Build();
   Probe cut;
   for (Probe& probe : *profile.mutable_probes()) {
@@ -97,7 +96,7 @@ TEST(RoleCostsTest, CuttingAStepIsMeasured) {
     time.set_median_seconds(10 * time.median_seconds());
   }
   *profile.add_probes() = cut;
-  // Cutting costs the same in steps of other modes.
+  // Splitting costs the same in steps of other modes.
   for (const auto feedback :
        {ScheduleConfig::FUSED, ScheduleConfig::SNAPSHOT}) {
     ASSERT_OK_AND_ASSIGN(const RoleCosts times,
@@ -113,9 +112,9 @@ TEST(RoleCostsTest, CuttingAStepIsMeasured) {
   }
 }
 
-// A single measurement may be disturbed, so that the cost is the mean over all
+// A single measurement may be disturbed, so the cost is the mean over all
 // threads, as a fraction of the step.
-TEST(RoleCostsTest, TheCostOfACutIsTheMeanOverAllThreads) {
+TEST(RoleCostsTest, TheCostOfASplitIsTheMeanOverAllThreads) {
   Profile profile = ProfileBuilder().Threads({1, 2}).Build();
   std::vector<Probe> cuts;
   for (Probe& probe : *profile.mutable_probes()) {
@@ -148,7 +147,7 @@ TEST(RoleCostsTest, TheCostOfACutIsTheMeanOverAllThreads) {
 
 // For FUSED and for two threads, a profile has only the recipe's batch. Half of
 // the batch takes more than half of the time.
-TEST(RoleCostsTest, OneSizeHasTheShapeOfAnotherModeOrOfOtherThreads) {
+TEST(RoleCostsTest, OneSizeUsesTheShapeOfAnotherModeOrOtherThreads) {
   Profile profile = ProfileBuilder().Threads({1, 2}).Build();
   auto& probes = *profile.mutable_probes();
   LeaveOneSize(profile);
@@ -179,8 +178,8 @@ TEST(RoleCostsTest, OneSizeHasTheShapeOfAnotherModeOrOfOtherThreads) {
   }
 }
 
-// Probes beside the other role have only the recipe's batch, too.
-TEST(RoleCostsTest, CompanyAtOneSizeHasTheShapeOfNone) {
+// Probes of both roles together also have only the recipe's batch.
+TEST(RoleCostsTest, ContentionAtOneSizeHasTheShapeWithoutContention) {
   Profile profile = ProfileBuilder().Beside(1.5).Build();
   auto& probes = *profile.mutable_probes();
   EraseProbes(profile, [](const Probe& probe) {
@@ -220,7 +219,7 @@ TEST(RoleCostsTest, ImagesWithoutAGraphTakeAsLongAsWithOne) {
             times.Of(OperationTime::FORWARD, 16));
 }
 
-TEST(RoleCostsTest, CompanyIsMeasured) {
+TEST(RoleCostsTest, ContentionIsMeasured) {
   const Profile profile = ProfileBuilder().Beside(1.5).Build();
   ASSERT_OK_AND_ASSIGN(
       const RoleCosts times,
@@ -230,7 +229,7 @@ TEST(RoleCostsTest, CompanyIsMeasured) {
 }
 
 // Only the recipe's kernels are probed beside the other role.
-TEST(RoleCostsTest, OtherKernelsFindAsMuchCompany) {
+TEST(RoleCostsTest, OtherKernelsHaveTheSameContention) {
   Profile profile = ProfileBuilder().Build();
   for (Probe& probe : *profile.mutable_probes()) {
     probe.mutable_round()->set_median_seconds(0.5);
@@ -254,12 +253,11 @@ TEST(RoleCostsTest, OtherKernelsFindAsMuchCompany) {
   EXPECT_THAT(cost.beside, DoubleEq(1.5 * cost.alone));
 }
 
-TEST(RoleCostsTest, TimeOutsideOfOperationsIsTheRest) {
+TEST(RoleCostsTest, TimeOutsideOfOperationsIsTheRemainder) {
   ProfileBuilder builder;
   Profile profile = builder.Build();
   for (Probe& probe : *profile.mutable_probes()) {
     if (probe.settings().role() != DISCRIMINATOR) continue;
-    // Real, generated and answered images, and 0.25 s.
     const double images = static_cast<double>(probe.settings().batch_size());
     const bool is_fused = probe.settings().feedback() == ScheduleConfig::FUSED;
     probe.mutable_round()->set_median_seconds(
@@ -275,10 +273,9 @@ TEST(RoleCostsTest, TimeOutsideOfOperationsIsTheRest) {
   }
 }
 
-// If the machine was slower while one mode was probed, rounds of that mode are
-// not predicted to be slower. Operations that only one mode has keep their own
-// times.
-TEST(RoleCostsTest, AllModesKnowWhatAllDo) {
+// A slower machine during the probe of one mode must not make the predicted
+// rounds of that mode slower. Operations of one mode only keep their own times.
+TEST(RoleCostsTest, ModesShareTheTimesOfCommonOperations) {
   Profile profile = ProfileBuilder().Build();
   for (Probe& probe : *profile.mutable_probes()) {
     const bool is_fused = probe.settings().feedback() == ScheduleConfig::FUSED;
@@ -318,7 +315,7 @@ TEST(RoleCostsTest, ErrorsNameTheMissingMeasurement) {
                      HasSubstr("gandem profile"))));
 }
 
-TEST(ProfileCostsTest, AreThoseOfTheirSettings) {
+TEST(ProfileCostsTest, CostsMatchTheSettings) {
   const Profile profile = ProfileBuilder().Threads({1, 2}).Build();
   const ProfileCosts costs(profile);
   for (const Role role : {GENERATOR, DISCRIMINATOR}) {
@@ -344,7 +341,7 @@ TEST(ProfileCostsTest, AreThoseOfTheirSettings) {
   }
 }
 
-TEST(ProfileCostsTest, AMissingMeasurementStaysMissing) {
+TEST(ProfileCostsTest, AMissingMeasurementIsReportedEachTime) {
   const Profile profile = ProfileBuilder().Build();
   const ProfileCosts costs(profile);
   for (int i = 0; i < 2; ++i) {

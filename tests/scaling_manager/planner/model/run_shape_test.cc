@@ -75,7 +75,7 @@ TEST(RunShapeTest, ColocatedProbesScaleTheirOwnPrecision) {
   ASSERT_THAT(half_apart, DoubleNear(full_apart / 2, 1e-12));
   AddColocatedProbe(1.25, profile);
   EXPECT_THAT(forward_seconds(full), DoubleNear(1.25 * full_apart, 1e-12));
-  // The probe's factor applies: the probe did not use the faster generator.
+  // The probe's factor applies although it used the slower generator.
   EXPECT_THAT(forward_seconds(half), DoubleNear(1.25 * half_apart, 1e-12));
 }
 

@@ -21,7 +21,7 @@ RunConfig RulesConfig(const std::string& text) {
   return config;
 }
 
-TEST(OptimizerRulesTest, ARecipesValuesStayExceptForTheLag) {
+TEST(OptimizerRulesTest, ARecipesValuesAreKeptExceptForTheLag) {
   RunConfig config = RulesConfig(R"(
     schedule { lag: 1 }
     generator {
@@ -44,14 +44,12 @@ TEST(OptimizerRulesTest, ARecipesValuesStayExceptForTheLag) {
               Contains(HasSubstr("generator: beta1 0 in place of 0.5")));
   EXPECT_THAT(reasons, Contains(HasSubstr("compensate lag 1")));
   EXPECT_OK(ValidateRunConfig(config));
-  // A second choice changes nothing.
   const std::string text = config.DebugString();
   ChooseOptimizers(config);
   EXPECT_EQ(config.DebugString(), text);
 }
 
-// The default optimizer family is Adam.
-TEST(OptimizerRulesTest, ARoleWithoutAFamilyFollowsAsAdamDoes) {
+TEST(OptimizerRulesTest, ARoleWithoutAFamilyIsTreatedLikeAdam) {
   RunConfig config = RulesConfig(R"(
     schedule { lag: 2 }
     generator { network { mlp {} } batch_size: 64 }
@@ -85,7 +83,6 @@ TEST(OptimizerRulesTest, WithoutALagOnlyTheBatchMatters) {
   EXPECT_EQ(config.generator().optimizer().base_batch_size(), 64);
   EXPECT_THAT(reasons,
               Contains(HasSubstr("from 64 to 256 by its square root")));
-  // A second call does not replace the recipe's batch.
   RememberBatches(config);
   EXPECT_EQ(config.generator().optimizer().base_batch_size(), 64);
 }

@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The study's network with `beta1` and `more` in both roles.
+// Returns the study's network with `beta1` and `more` in both roles.
 RunConfig StudyConfig(int lag, double beta1,
                       const std::string& optimizer = "") {
   const std::string role = absl::StrCat(
@@ -35,16 +35,16 @@ double FactorOf(const RunConfig& config) {
   return PredictImagesNeeded(config).factor;
 }
 
-TEST(QualityTest, TheBestSynchronousSettingIsOne) {
+TEST(QualityTest, TheBestSynchronousSettingHasTheFactorOne) {
   const ImagesNeeded needed = PredictImagesNeeded(StudyConfig(0, 0));
   EXPECT_NEAR(needed.factor, 1, 1e-9);
   EXPECT_LT(needed.low, 1);
   EXPECT_GT(needed.high, 1);
 }
 
-// The factors measured in docs/quality.md. The tolerances allow for the
-// 8 % by which settings that are not in the fit differ from it.
-TEST(QualityTest, FollowsTheStudy) {
+// The factors measured in docs/quality.md. The tolerances allow the deviation
+// of 8 % of settings that are not in the fit.
+TEST(QualityTest, TheFactorsMatchTheStudy) {
   EXPECT_NEAR(FactorOf(StudyConfig(1, 0)), 1.05, 0.08);
   EXPECT_NEAR(FactorOf(StudyConfig(1, 0.5)), 1.30, 0.10);
   EXPECT_NEAR(FactorOf(StudyConfig(1, 0.5, "optimism: 1")), 1.01, 0.08);
@@ -54,7 +54,7 @@ TEST(QualityTest, FollowsTheStudy) {
 }
 
 // L - a_G - a_D / R + m_G + m_D / R, and the mean of (1 + a)^2 + a^2 - 1.
-TEST(QualityTest, TheLawIsOfTheLagThatOptimismLeavesAndItsNoise) {
+TEST(QualityTest, TheLawUsesTheRemainingLagAndItsNoise) {
   const RunConfig plain = StudyConfig(3, 0);
   EXPECT_EQ(QualitySettingOf(plain).Excess(), 3);
   EXPECT_EQ(QualitySettingOf(plain).Noise(), 0);
@@ -66,7 +66,7 @@ TEST(QualityTest, TheLawIsOfTheLagThatOptimismLeavesAndItsNoise) {
   EXPECT_EQ(QualitySettingOf(StudyConfig(1, 0, "optimism: 4")).Excess(), 0);
 }
 
-TEST(QualityTest, OptimismByTheLagIsBetterThanNoneAndNoMiracle) {
+TEST(QualityTest, OptimismMatchedToTheLagIsBetterThanNone) {
   for (const int lag : {2, 3, 4}) {
     const double matched =
         FactorOf(StudyConfig(lag, 0, "optimism_rule: LAG_MATCHED"));
@@ -75,7 +75,7 @@ TEST(QualityTest, OptimismByTheLagIsBetterThanNoneAndNoMiracle) {
   }
 }
 
-TEST(QualityTest, ABatchByTheNoiseScaleOfTheRoleThatNeedsMore) {
+TEST(QualityTest, TheBatchFactorUsesTheNoiseScaleOfTheMoreDemandingRole) {
   RunConfig config = StudyConfig(0, 0);
   config.mutable_generator()->set_batch_size(256);
   config.mutable_discriminator()->set_batch_size(256);
@@ -91,7 +91,7 @@ TEST(QualityTest, ABatchByTheNoiseScaleOfTheRoleThatNeedsMore) {
   EXPECT_THAT(needed.why, HasSubstr("gradient noise scale 128"));
 }
 
-TEST(QualityTest, ABatchWithoutANoiseScaleIsAnythingBetweenNothingAndAll) {
+TEST(QualityTest, WithoutANoiseScaleTheBatchFactorIsAWideRange) {
   RunConfig config = StudyConfig(0, 0);
   config.mutable_discriminator()->set_batch_size(256);
   const ImagesNeeded base = PredictImagesNeeded(StudyConfig(0, 0));

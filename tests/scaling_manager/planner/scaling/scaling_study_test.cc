@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// One generator and one discriminator, a host for both.
+// Returns a plan of one generator and one discriminator on one host.
 Plan PairPlan(const std::vector<std::string>& sets = {}) {
   Plan plan;
   Candidate& candidate = *plan.add_candidates();
@@ -67,7 +67,7 @@ TEST(ParseDevicesTest, ErrorsNameTheWrongNumber) {
               StatusIs(kInvalid, HasSubstr("is not a range")));
 }
 
-TEST(ScalePlanTest, KeepsProportionsAndHosts) {
+TEST(ScalePlanTest, ProportionsAndHostsAreKept) {
   Plan plan = PairPlan({"discriminator.workers=2"});
   *plan.mutable_candidates(0)->mutable_placement() =
       PlacementOf({"G a", "D a", "D a"});
@@ -80,7 +80,6 @@ TEST(ScalePlanTest, KeepsProportionsAndHosts) {
   EXPECT_EQ(scaled.config.generator().batch_size(), 256);
   ASSERT_THAT(scaled.machines.hosts(), SizeIs(4));
   ASSERT_THAT(scaled.placement.workers(), SizeIs(12));
-  // Each host has one generator.
   for (int host = 0; host < 4; ++host) {
     int generators = 0;
     for (int i = 3 * host; i < 3 * host + 3; ++i) {
@@ -92,8 +91,8 @@ TEST(ScalePlanTest, KeepsProportionsAndHosts) {
   }
 }
 
-// In the plan the workers with all threads of a host are alone on it.
-TEST(ScalePlanTest, ThreadsAreNoMoreThanAHostHas) {
+// In the plan, workers with all threads of a host are alone on it.
+TEST(ScalePlanTest, ThreadsAreLimitedToTheHostsCores) {
   Plan plan = PairPlan({"discriminator.workers=2"});
   *plan.mutable_candidates(0)->mutable_placement() =
       PlacementOf({"D b", "G a", "D a"});
@@ -154,7 +153,7 @@ TEST(StudyScalingTest, EfficiencyFallsWithTheSizeOfSums) {
   EXPECT_GT(rows.back().efficiency, 0.9);
 }
 
-TEST(StudyScalingTest, RowsThatCannotBeSayWhy) {
+TEST(StudyScalingTest, ImpossibleRowsGiveTheReason) {
   StudyOptions options = {.devices = {2, 256}};
   ASSERT_OK_AND_ASSIGN(
       const std::vector<ScalingRow> rows,
@@ -171,7 +170,7 @@ TEST(StudyScalingTest, RowsThatCannotBeSayWhy) {
                HasSubstr("candidates is empty")));
 }
 
-// Weak and strong scaling of `gandem simulate` are two of these, in 10 s.
+// `gandem simulate` runs two such studies (weak and strong scaling) in 10 s.
 TEST(StudyScalingTest, AThousandDevicesTakeSeconds) {
   const std::clock_t begin = std::clock();
   StudyOptions options = {.devices = *ParseDevices("1..1024"), .jitter = 0.05};
@@ -180,12 +179,12 @@ TEST(StudyScalingTest, AThousandDevicesTakeSeconds) {
       StudyScaling(Builder().Build(), PairPlan(), Scaling::kWeak, options));
   ASSERT_THAT(rows, SizeIs(11));
   EXPECT_THAT(rows.back().why_not, IsEmpty());
-  // The limit is on CPU time, because other processes use the processor, too.
-  // It leaves room for sanitizers, which make the study several times slower.
+  // The limit is on CPU time because other processes use the processor too.
+  // Sanitizers make the study several times slower.
   EXPECT_LT((std::clock() - begin) / CLOCKS_PER_SEC, 60);
 }
 
-TEST(MeasuredJitterTest, IsThatOfRounds) {
+TEST(MeasuredJitterTest, JitterIsMeasuredFromRounds) {
   Profile profile = Builder().Build();
   EXPECT_EQ(MeasuredJitter(profile), 0);
   OperationTime& round = *profile.mutable_probes(0)->mutable_round();

@@ -31,7 +31,7 @@ PlanRequest RequestOf(const RunConfig& recipe, const Machines& machines) {
   return FakeRequest(machines, Plan::TIME_TO_QUALITY, {}, recipe);
 }
 
-TEST(AsItIsTest, NothingIsChosen) {
+TEST(AsItIsTest, OnlyTheRecipeIsPredicted) {
   ASSERT_OK_AND_ASSIGN(
       const Plan plan,
       PlanAsItIs(RequestOf(RecipeOf(1, 2), FakeMachines(8)),
@@ -41,7 +41,7 @@ TEST(AsItIsTest, NothingIsChosen) {
   EXPECT_EQ(only.name(), "1 G + 2 D, 1 thread, FUSED, lag 1");
   EXPECT_EQ(only.config().discriminator().workers(), 2);
   EXPECT_EQ(only.placement().workers_size(), 3);
-  // 64 images at 4 ms by two workers; a lag costs 5 % of the images.
+  // Two workers process 64 images at 4 ms; a lag costs 5 % more images.
   EXPECT_NEAR(only.prediction().images_per_second(), 500, 1e-6);
   EXPECT_NEAR(only.prediction().images_needed(), 1.05, 1e-6);
   EXPECT_EQ(only.prediction().time_to_quality(), 0);
@@ -50,7 +50,7 @@ TEST(AsItIsTest, NothingIsChosen) {
   EXPECT_THAT(plan.reasons(1), HasSubstr("discriminator computing"));
 }
 
-TEST(AsItIsTest, InOneProcess) {
+TEST(AsItIsTest, AColocatedRecipeIsPredicted) {
   ASSERT_OK_AND_ASSIGN(const Plan plan,
                        PlanAsItIs(RequestOf(RecipeOf(1, 1), FakeMachines(1)),
                                   /*colocated=*/true, FakeModels({})));
@@ -58,8 +58,8 @@ TEST(AsItIsTest, InOneProcess) {
   EXPECT_NEAR(plan.candidates(0).prediction().images_per_second(), 500, 1e-6);
 }
 
-// As `gandem train` starts them: they take turns.
-TEST(AsItIsTest, OneMachineTakesMoreWorkersThanCores) {
+// `gandem train` starts such workers: they take turns.
+TEST(AsItIsTest, OneMachineMayHaveMoreWorkersThanCores) {
   ASSERT_OK_AND_ASSIGN(const Plan plan,
                        PlanAsItIs(RequestOf(RecipeOf(2, 2), FakeMachines(2)),
                                   /*colocated=*/false, FakeModels({})));
@@ -67,7 +67,7 @@ TEST(AsItIsTest, OneMachineTakesMoreWorkersThanCores) {
   EXPECT_EQ(plan.machines().hosts(0).cores(), 2);
 }
 
-TEST(AsItIsTest, HostsDoNot) {
+TEST(AsItIsTest, SeveralHostsMayNotHaveMoreWorkersThanCores) {
   EXPECT_THAT(
       PlanAsItIs(RequestOf(RecipeOf(2, 2), FakeMachines(1, /*hosts=*/3)),
                  /*colocated=*/false, FakeModels({})),
@@ -77,14 +77,12 @@ TEST(AsItIsTest, HostsDoNot) {
                      HasSubstr("--set generator.workers=1"))));
 }
 
-TEST(AsItIsTest, TooLittleMemoryIsSaidAndNotRefused) {
+TEST(AsItIsTest, TooLittleMemoryIsReportedAndNotRefused) {
   Machines machines = FakeMachines(2);
   machines.mutable_hosts(0)->set_memory_bytes(int64_t{200} << 20);
   ASSERT_OK_AND_ASSIGN(const Plan plan,
                        PlanAsItIs(RequestOf(RecipeOf(1, 1), machines),
                                   /*colocated=*/false, FakeModels({})));
-  // Two workers of 100 MiB and 1 MiB for each of 64 images, and
-  // 8 % more.
   EXPECT_THAT(plan.reasons(0),
               AllOf(HasSubstr("does not fit the memory: host0 has 200 MiB"),
                     HasSubstr("it needs 354 MiB")));
@@ -92,7 +90,7 @@ TEST(AsItIsTest, TooLittleMemoryIsSaidAndNotRefused) {
 
 TEST(AsItIsTest, RecipesThatCannotBeRunOrPredictedAreRefused) {
   RunConfig recipe = RecipeOf(1, 1);
-  recipe.mutable_schedule()->set_lag(3);  // FUSED has lag 1
+  recipe.mutable_schedule()->set_lag(3);  // FUSED requires lag 1
   EXPECT_THAT(PlanAsItIs(RequestOf(recipe, FakeMachines(2)),
                          /*colocated=*/false, FakeModels({})),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("lag")));

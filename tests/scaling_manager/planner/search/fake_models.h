@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Models of a run whose answers can be worked out by hand, and requests for
+// Models of a run with results that can be computed by hand, and requests for
 // them. Seconds are per image and thread; threads and speeds divide them, and
-// nothing disturbs anything.
+// there is no contention.
 //
 // Owner: a test. Thread safety: values.
 #pragma once
@@ -19,14 +19,14 @@
 namespace gandem::testing {
 
 struct FakeNumbers {
-  double generator = 1e-3;      // make an image and go backward
-  double discriminator = 1e-3;  // train on a real and a generated image
+  double generator = 1e-3;      // generates an image and its backward pass
+  double discriminator = 1e-3;  // trains on a real and a generated image
   double judge = 0.5e-3;        // not in FUSED
-  double image_bytes = 0;       // there and back, over the link
-  // Memory of a worker: a fixed part, and a part per image of a pass.
+  double image_bytes = 0;       // both ways over the link
+  // Fixed memory of a worker; each image of a pass adds to it.
   int64_t fixed_bytes = 100 << 20;
   int64_t pass_bytes = 1 << 20;
-  double images_per_lag = 0.05;  // more images needed for each lag
+  double images_per_lag = 0.05;  // additional images per lag
   double batch_knee = 1e9;       // batch that needs twice the images
 };
 
@@ -47,15 +47,15 @@ inline int64_t RankImages(const RoleConfig& role) {
   return (role.batch_size() + role.workers() - 1) / role.workers();
 }
 
-// Images in one pass of a discriminator. A generator has no such limit, because
-// it keeps the images of all parts of its step.
+// Returns the images in one pass of a discriminator. A generator has no such
+// limit, because it keeps the images of all parts of its step.
 inline int64_t PassImages(const RoleConfig& discriminator) {
   const int64_t rank = RankImages(discriminator);
   const int64_t micro_batch = discriminator.micro_batch();
   return micro_batch == 0 ? rank : std::min(micro_batch, rank);
 }
 
-// A test that needs another answer changes the returned `Prediction`.
+// Returns the prediction. A test that needs another result changes it.
 inline Prediction FakePrediction(const FakeNumbers& numbers,
                                  const Machines& machines,
                                  const RunConfig& config,
@@ -151,7 +151,7 @@ inline Machines FakeMachines(int cores, int hosts = 1) {
   return machines;
 }
 
-// Both roles were measured with each number of threads.
+// Returns a profile with both roles at each number of threads.
 inline Profile FakeProfile(const std::vector<int>& threads) {
   Profile profile;
   for (const Role role : {GENERATOR, DISCRIMINATOR}) {

@@ -43,8 +43,8 @@ bool IsColocatedFirst(const Plan& plan) {
   return First(plan).placement().workers(0).role() == COLOCATED;
 }
 
-// The most useful images per second among all shapes that a person could write
-// down.
+// Returns the highest useful images per second among all shapes, by exhaustive
+// search.
 double BestByHand(const FakeNumbers& numbers, const Machines& machines) {
   double best = 0;
   SearchChoice choice;
@@ -79,7 +79,7 @@ double BestByHand(const FakeNumbers& numbers, const Machines& machines) {
   return best;
 }
 
-TEST(SearchTest, TheFirstIsTheBestOfAllShapes) {
+TEST(SearchTest, TheFirstCandidateIsTheBestOfAllShapes) {
   for (const double discriminator : {0.3e-3, 1e-3, 5e-3}) {
     for (const double judge : {0.1e-3, 1e-3}) {
       const FakeNumbers numbers = {.discriminator = discriminator,
@@ -106,7 +106,7 @@ TEST(SearchTest, AHeavyDiscriminatorGetsMoreWorkers) {
 }
 
 // The rough ranking is wrong by a sixth between neighbors.
-TEST(SearchTest, TheBestTwentyOfTheRankingArePredicted) {
+TEST(SearchTest, TheTwentyBestOfTheRoughRankingArePredicted) {
   for (const double discriminator : {0.3e-3, 5e-3}) {
     const FakeNumbers numbers = {.discriminator = discriminator};
     const Machines machines = FakeMachines(2, /*hosts=*/12);
@@ -137,7 +137,7 @@ TEST(SearchTest, TheBestTwentyOfTheRankingArePredicted) {
   }
 }
 
-TEST(SearchTest, WhyNothingCanBePredictedExactlyIsSaid) {
+TEST(SearchTest, FailuresOfExactPredictionsAreReported) {
   PlanModels models = FakeModels({});
   models.predict = [](const ProfileCosts&, const Machines&, const RunConfig&,
                       const Placement&) -> absl::StatusOr<Prediction> {
@@ -148,7 +148,7 @@ TEST(SearchTest, WhyNothingCanBePredictedExactlyIsSaid) {
                        HasSubstr("the simulation is stuck")));
 }
 
-TEST(SearchTest, WhyNothingCanBePredictedRoughlyIsSaid) {
+TEST(SearchTest, FailuresOfRoughPredictionsAreReported) {
   PlanModels models = FakeModels({});
   models.predict_roughly = [](const ProfileCosts&, const Machines&,
                               const RunConfig&,
@@ -160,9 +160,9 @@ TEST(SearchTest, WhyNothingCanBePredictedRoughlyIsSaid) {
                        HasSubstr("no probe of it")));
 }
 
-TEST(SearchTest, ColocatedWinsWhereAllThreadsHelpIt) {
-  // Two processes of one thread each do what one of two threads does, and need
-  // more images for their lag.
+TEST(SearchTest, ColocatedIsBestIfItUsesAllThreads) {
+  // Two processes of one thread each are as fast as one of two threads, and
+  // need more images because of their lag.
   const PlanRequest request =
       FakeRequest(FakeMachines(2), Plan::TIME_TO_QUALITY, {}, FakeRecipe(),
                   FakeProfile({1, 2}));
@@ -173,14 +173,14 @@ TEST(SearchTest, ColocatedWinsWhereAllThreadsHelpIt) {
   EXPECT_EQ(First(plan).config().schedule().lag(), 0);
   EXPECT_EQ(First(plan).config().discriminator().threads(), 2);
   EXPECT_THAT(First(plan).name(), StartsWith("colocated, 2 threads"));
-  // 64 images at 1 ms each for both roles, by 2 threads.
+  // 64 images take 1 ms each in both roles, divided by 2 threads.
   EXPECT_THAT(plan.reasons(0),
               AllOf(StartsWith("do not decouple here: colocated has 1000 "),
                     HasSubstr("the best decoupled candidate (1 G + 1 D"),
                     HasSubstr("times as long to the same quality")));
 }
 
-TEST(SearchTest, TimesAreAgainstTheBestSynchronousRun) {
+TEST(SearchTest, TimesAreRelativeToTheBestSynchronousRun) {
   const Machines machines = FakeMachines(8);
   ASSERT_OK_AND_ASSIGN(const Plan plan,
                        FindPlan(FakeRequest(machines), FakeModels({})));
@@ -204,7 +204,7 @@ TEST(SearchTest, TimesAreAgainstTheBestSynchronousRun) {
   }
 }
 
-TEST(SearchTest, AtMostTenOfDifferentShapesWithAColocatedOne) {
+TEST(SearchTest, AtMostTenDifferentShapesAreReturnedWithAColocatedOne) {
   ASSERT_OK_AND_ASSIGN(const Plan plan,
                        FindPlan(FakeRequest(FakeMachines(8)), FakeModels({})));
   EXPECT_EQ(plan.candidates_size(), 10);
@@ -213,7 +213,6 @@ TEST(SearchTest, AtMostTenOfDifferentShapesWithAColocatedOne) {
   for (const Candidate& candidate : plan.candidates()) {
     names.insert(candidate.name());
     EXPECT_OK(ValidateRunConfig(candidate.config()));
-    // Every default is written out.
     EXPECT_EQ(EffectiveConfigText(candidate.config()),
               candidate.config().DebugString());
     if (candidate.placement().workers(0).role() == COLOCATED) ++colocated;
@@ -226,7 +225,7 @@ TEST(SearchTest, AtMostTenOfDifferentShapesWithAColocatedOne) {
   }
 }
 
-TEST(SearchTest, TheSameRequestHasTheSamePlan) {
+TEST(SearchTest, EqualRequestsGiveEqualPlans) {
   const PlanRequest request = FakeRequest(FakeMachines(4, /*hosts=*/3));
   const PlanModels models = FakeModels({.image_bytes = 1e4});
   ASSERT_OK_AND_ASSIGN(const Plan one, FindPlan(request, models));
@@ -248,7 +247,7 @@ TEST(SearchTest, ASlowLinkIsHiddenByLag) {
   EXPECT_EQ(First(plan).config().schedule().lag(), 1);
 }
 
-TEST(SearchTest, LagsAreThoseThatWereAskedFor) {
+TEST(SearchTest, OnlyRequestedLagsAreTried) {
   ASSERT_OK_AND_ASSIGN(
       const Plan plan,
       FindPlan(FakeRequest(FakeMachines(4), Plan::TIME_TO_QUALITY,
@@ -261,8 +260,8 @@ TEST(SearchTest, LagsAreThoseThatWereAskedFor) {
 }
 
 TEST(SearchTest, ASlowHostIsLeftOut) {
-  // Three fast hosts, two of which train, beat four at the pace of the slow
-  // one.
+  // Three fast hosts, two of which train, beat four hosts at the pace of the
+  // slow one.
   Machines machines = FakeMachines(1, /*hosts=*/4);
   machines.mutable_hosts(1)->set_speed(0.3);
   ASSERT_OK_AND_ASSIGN(
@@ -276,7 +275,6 @@ TEST(SearchTest, ASlowHostIsLeftOut) {
 
 TEST(SearchTest, MemoryIsNeverExceeded) {
   Machines machines = FakeMachines(4);
-  // Four workers need 400 MiB and 1 MiB for each image of their passes.
   machines.mutable_hosts(0)->set_memory_bytes(int64_t{540} << 20);
   ASSERT_OK_AND_ASSIGN(const Plan plan,
                        FindPlan(FakeRequest(machines), FakeModels({})));
@@ -287,15 +285,13 @@ TEST(SearchTest, MemoryIsNeverExceeded) {
                    ? candidate.prediction().generator_bytes()
                    : candidate.prediction().discriminator_bytes();
     }
-    // With the reserve of 8 %.
     EXPECT_LE(1.08 * bytes, int64_t{540} << 20) << candidate.name();
   }
   EXPECT_EQ(First(plan).placement().workers_size(), 4);
   EXPECT_THAT(First(plan).name(), HasSubstr("micro-batch"));
 }
 
-// Steps are cut only where memory asks for it.
-TEST(SearchTest, AStepThatFitsIsNotCut) {
+TEST(SearchTest, AStepThatFitsIsNotSplit) {
   ASSERT_OK_AND_ASSIGN(const Plan plan,
                        FindPlan(FakeRequest(FakeMachines(2)), FakeModels({})));
   for (const Candidate& candidate : plan.candidates()) {
@@ -315,8 +311,8 @@ TEST(SearchTest, TheBindingLimitIsNamedWithTheNearestValue) {
   machines.mutable_hosts(0)->set_memory_bytes(50 << 20);
   const absl::Status status =
       FindPlan(FakeRequest(machines), FakeModels({})).status();
-  // One process with half of the batch, which a generator holds as a whole: 132
-  // MiB and a reserve of 8 %.
+  // One process with half of the batch, which a generator keeps as a whole: 132
+  // MiB plus a reserve of 8 %.
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
                                AllOf(HasSubstr("host0 has 50.0 MiB"),
                                      HasSubstr("colocated"),
@@ -350,15 +346,15 @@ TEST(SearchTest, AHostThatIsTooSmallIsLeftOut) {
   }
 }
 
-// Two processes of 164 MiB take more memory of a host than one process.
-TEST(SearchTest, TheLeastMemoryIsThatOfAHost) {
+// Two processes of 164 MiB take more of a host's memory than one process.
+TEST(SearchTest, TheLeastMemoryIsReportedPerHost) {
   SearchLimits limits;
   PlanRequest request = FakeRequest(FakeMachines(4), Plan::MEMORY, limits);
   ASSERT_OK_AND_ASSIGN(const Plan plan, FindPlan(request, FakeModels({})));
   EXPECT_TRUE(IsColocatedFirst(plan));
 }
 
-TEST(SearchTest, TheReasonOfTheModelIsGivenWhereNothingCanBePredicted) {
+TEST(SearchTest, IfNothingCanBePredictedTheModelsReasonIsReported) {
   PlanModels models = FakeModels({});
   models.predict = [](const ProfileCosts&, const Machines&, const RunConfig&,
                       const Placement&) -> absl::StatusOr<Prediction> {
@@ -369,7 +365,7 @@ TEST(SearchTest, TheReasonOfTheModelIsGivenWhereNothingCanBePredicted) {
                        HasSubstr("no probe of the generator")));
 }
 
-TEST(SearchTest, SettingsThatCannotBeRunAreNotProposed) {
+TEST(SearchTest, InvalidSettingsAreNotProposed) {
   RunConfig recipe = FakeRecipe();
   recipe.mutable_schedule()->set_image_source(ScheduleConfig::FRESH);
   ASSERT_OK_AND_ASSIGN(
@@ -383,7 +379,7 @@ TEST(SearchTest, SettingsThatCannotBeRunAreNotProposed) {
   }
 }
 
-// A model in which large batches are cheap.
+// Returns models in which large batches are cheap.
 PlanModels WithCostOfAStep(const FakeNumbers& numbers, double seconds) {
   PlanModels models = FakeModels(numbers);
   models.predict =
@@ -402,7 +398,7 @@ PlanModels WithCostOfAStep(const FakeNumbers& numbers, double seconds) {
   return models;
 }
 
-TEST(SearchTest, ThroughputTakesTheLargestBatchAndAsManyImages) {
+TEST(SearchTest, MaximizingThroughputTakesTheLargestBatchAndTheSameImages) {
   const PlanModels models = WithCostOfAStep({}, 0.1);
   ASSERT_OK_AND_ASSIGN(const Plan plan,
                        FindPlan(FakeRequest(FakeMachines(4), Plan::THROUGHPUT,
@@ -415,20 +411,20 @@ TEST(SearchTest, ThroughputTakesTheLargestBatchAndAsManyImages) {
   EXPECT_EQ(config.generator().optimizer().base_batch_size(), 64);
 }
 
-TEST(SearchTest, ABatchBeyondTheKneeIsNotTaken) {
+TEST(SearchTest, ABatchBeyondTheKneeIsNotChosen) {
   // Twice the batch is 1.9 times as fast and needs twice the images.
   ASSERT_OK_AND_ASSIGN(const Plan plan,
                        FindPlan(FakeRequest(FakeMachines(4)),
                                 WithCostOfAStep({.batch_knee = 1}, 0.5)));
   EXPECT_LE(First(plan).config().discriminator().batch_size(), 64);
-  // Without a knee, a larger batch needs no more images.
+  // Without a knee, a larger batch needs no additional images.
   ASSERT_OK_AND_ASSIGN(const Plan free, FindPlan(FakeRequest(FakeMachines(4)),
                                                  WithCostOfAStep({}, 0.5)));
   EXPECT_GT(First(free).config().discriminator().batch_size(), 64);
 }
 
 TEST(SearchTest, TheLeastMemoryIsThatOfSmallPasses) {
-  // Three generators of 22 images each; a discriminator of 64 needs no more.
+  // Three generators have 22 images each; a discriminator of 64 fits.
   ASSERT_OK_AND_ASSIGN(
       const Plan plan,
       FindPlan(FakeRequest(FakeMachines(1, /*hosts=*/4), Plan::MEMORY),
@@ -437,8 +433,8 @@ TEST(SearchTest, TheLeastMemoryIsThatOfSmallPasses) {
   EXPECT_LE(First(plan).prediction().discriminator_bytes(), 122 << 20);
 }
 
-TEST(SearchTest, TheSimplerOfTwoEqualCandidatesIsFirst) {
-  // The generator is nothing: 1 G + 1 D is 1 % faster than colocated.
+TEST(SearchTest, TheSimplerOfTwoEqualCandidatesComesFirst) {
+  // The generator takes almost no time: 1 G + 1 D is 1 % faster than colocated.
   const FakeNumbers numbers = {
       .generator = 1e-5, .judge = 0, .images_per_lag = 0};
   ASSERT_OK_AND_ASSIGN(const Plan plan, FindPlan(FakeRequest(FakeMachines(2)),
@@ -468,7 +464,7 @@ TEST(SearchTest, OptimizersAreChosenBeforeThePredictions) {
             absl::StrCat("optimism ", First(plan).config().schedule().lag()));
 }
 
-TEST(SearchTest, ManyDevicesAskForFewPredictions) {
+TEST(SearchTest, ManyDevicesNeedFewPredictions) {
   std::atomic<int> asked = 0;
   PlanModels models = FakeModels({});
   const auto predict = models.predict;

@@ -37,7 +37,7 @@ std::vector<std::string> With(std::vector<std::string> sets,
   return sets;
 }
 
-// Each worker on a host of its own, generators first.
+// Workers on separate hosts, generators first.
 struct Fleet {
   int generators = 1;
   int discriminators = 1;
@@ -80,7 +80,7 @@ const std::vector<Fleet>& Fleets() {
   return fleets;
 }
 
-// Every schedule that there is, in some form.
+// Returns configs that cover every kind of schedule.
 const std::vector<std::vector<std::string>>& Schedules() {
   static const auto& schedules = *new std::vector<std::vector<std::string>>{
       {"schedule.lag=0"},
@@ -110,7 +110,7 @@ const std::vector<std::vector<std::string>>& Schedules() {
   return schedules;
 }
 
-TEST(SimulatedRunTest, EveryMessageIsTakenOnce) {
+TEST(SimulatedRunTest, EveryMessageIsReceivedOnce) {
   for (const Fleet& fleet : Fleets()) {
     for (const std::vector<std::string>& sets : Schedules()) {
       SCOPED_TRACE(absl::StrCat(fleet.generators, "+", fleet.discriminators,
@@ -128,7 +128,7 @@ TEST(SimulatedRunTest, EveryMessageIsTakenOnce) {
       EXPECT_LE(counts.critics_acknowledged, counts.critics_sent);
       if (config.schedule().consistency() == ScheduleConfig::EXACT) {
         EXPECT_LE(counts.images_taken, counts.images_sent);
-        // The lag limits how many images may pile up.
+        // The lag limits the number of waiting images.
         EXPECT_LE(counts.images_sent - counts.images_taken,
                   (config.schedule().lag() + 2) * of_round);
       }
@@ -136,9 +136,7 @@ TEST(SimulatedRunTest, EveryMessageIsTakenOnce) {
   }
 }
 
-// In every round, a rank computes for the sum of its operations' times, and
-// waits for the rest of the round.
-TEST(SimulatedRunTest, WorkIsConserved) {
+TEST(SimulatedRunTest, ComputeAndWaitingTimesAddUpToTheRound) {
   for (const std::vector<std::string>& sets : Schedules()) {
     if (absl::StrContains(::testing::PrintToString(sets), "BOUNDED")) continue;
     SCOPED_TRACE(::testing::PrintToString(sets));
@@ -206,7 +204,7 @@ TEST(SimulatedRunTest, LagNeverMakesARoundSlower) {
   }
 }
 
-TEST(SimulatedRunTest, ColocatedRolesTakeTurns) {
+TEST(SimulatedRunTest, ColocatedRolesAlternate) {
   ASSERT_OK_AND_ASSIGN(const RunShape shape,
                        MakeRunShape(ProfileBuilder().Build(), HostsOf(1, 2),
                                     PlannedConfig(), PlacementOf({"C a"})));
@@ -215,7 +213,7 @@ TEST(SimulatedRunTest, ColocatedRolesTakeTurns) {
   EXPECT_EQ(Total(rounds.generator_waits), 0);
 }
 
-TEST(SimulatedRunTest, ColocatedRoundsThatWereMeasuredCount) {
+TEST(SimulatedRunTest, MeasuredColocatedRoundsAreUsed) {
   Profile profile = ProfileBuilder().Build();
   Probe& probe = *profile.add_probes();
   probe = profile.probes(0);
@@ -242,9 +240,9 @@ double ColocatedSeconds(const Profile& profile,
   return rounds.ok() ? rounds->round_seconds : 0;
 }
 
-// Each mode has a measured round of its own; one that has none is the sum of
-// its operations, whatever the others took.
-TEST(SimulatedRunTest, ColocatedRoundsCountForTheirFeedbackMode) {
+// A mode with a measured round uses that round; a mode without one is the sum
+// of its operations.
+TEST(SimulatedRunTest, MeasuredColocatedRoundsApplyToTheirFeedbackModeOnly) {
   constexpr struct {
     ScheduleConfig::FeedbackMode mode;
     double factor;
@@ -270,8 +268,7 @@ TEST(SimulatedRunTest, ColocatedRoundsCountForTheirFeedbackMode) {
             ColocatedSeconds(parts, ScheduleConfig::FUSED));
 }
 
-// Two workers that compute all the time on two cores are in each other's way.
-TEST(SimulatedRunTest, CompanyCosts) {
+TEST(SimulatedRunTest, ContentionCostsTime) {
   const RunConfig config = PlannedConfig({"schedule.lag=2"});
   const auto seconds = [&config](double beside, int cores) {
     const auto shape =
@@ -284,21 +281,21 @@ TEST(SimulatedRunTest, CompanyCosts) {
   };
   const double alone = 64 * 6000 * kTick;
   EXPECT_THAT(seconds(1, 2), DoubleNear(alone, 1e-9));
-  // The generator computes for a part p of the round, and the discriminator,
-  // which never waits, is slower by a quarter meanwhile: p = 5000 * 1.25 / T.
+  // The generator computes for a part p of the round, which slows the
+  // discriminator, which never waits, by a quarter: p = 5000 * 1.25 / T.
   EXPECT_THAT(seconds(1.25, 2),
               DoubleNear(64 * (6000 + 5000 * 0.25) * kTick, 1e-9));
   // A third of the free cores is busy.
   EXPECT_THAT(seconds(1.25, 4),
               DoubleNear(64 * (6000 + 5000 * 0.25 / 3) * kTick, 1e-9));
-  // On one core they take turns, and lose a tenth by that while both compute.
+  // On one core the workers alternate, which costs a tenth while both compute.
   EXPECT_THAT(seconds(1, 1),
               DoubleNear(64 * (1.1 * 10000 + 1000) * kTick, 1e-9));
 }
 
-// While one role gets ahead of the other neither waits, and later one does.
-TEST(SimulatedRunTest, ALeadIsUsedUpBeforeRoundsCount) {
-  // Images are used twice until the generator, 7 % slower, is too far behind.
+// While one role gets ahead of the other, neither waits; later one does.
+TEST(SimulatedRunTest, RoundsCountOnlyAfterALeadIsUsedUp) {
+  // Images are reused until the generator, 7 % slower, is too far behind.
   ASSERT_OK_AND_ASSIGN(
       const SimulatedRounds bounded,
       Simulate({1, 1},
@@ -307,7 +304,7 @@ TEST(SimulatedRunTest, ALeadIsUsedUpBeforeRoundsCount) {
                /*bytes_per_second=*/1e15, /*latency=*/0,
                ProfileBuilder().Scale(GENERATOR, 1.284)));
   EXPECT_THAT(bounded.round_seconds, DoubleNear(64 * 6420 * kTick, 1e-6));
-  // On one host: a generator that waits disturbs nobody.
+  // On one host, a generator that waits slows down no other worker.
   const auto shape =
       MakeRunShape(ProfileBuilder().Beside(1.25).Scale(GENERATOR, 1.08).Build(),
                    HostsOf(1, 2), PlannedConfig({"schedule.lag=3"}),
@@ -319,7 +316,7 @@ TEST(SimulatedRunTest, ALeadIsUsedUpBeforeRoundsCount) {
   EXPECT_GT(Total(exact.generator_waits), 0);
 }
 
-TEST(SimulatedRunTest, GradientsHideBehindTheBackwardPass) {
+TEST(SimulatedRunTest, GradientsAreSentDuringTheBackwardPass) {
   const auto seconds = [](double bandwidth,
                           const std::vector<std::string>& sets) {
     const auto rounds =
@@ -327,9 +324,9 @@ TEST(SimulatedRunTest, GradientsHideBehindTheBackwardPass) {
     EXPECT_OK(rounds);
     return *rounds;
   };
-  // 32 images of each kind in a worker; its last backward pass is 2/3 of 3000
-  // ticks an image long. 4 MiB of gradients take longer than that at 2^24
-  // bytes/s, a quarter of a second.
+  // A worker has 32 images of each kind; its last backward pass takes 2/3 of
+  // 3000 ticks per image. 4 MiB of gradients take longer at 2^24 bytes/s, a
+  // quarter of a second.
   const double work = 32 * 6000 * kTick;
   const SimulatedRounds fast = seconds(1ull << 40, {});
   EXPECT_THAT(fast.round_seconds, DoubleNear(64 * 5000 * kTick, 1e-6));
@@ -337,7 +334,6 @@ TEST(SimulatedRunTest, GradientsHideBehindTheBackwardPass) {
       seconds(1 << 24, {"discriminator.sync.bucket_bytes=1048576"});
   EXPECT_THAT(slow.round_seconds, Gt(work));
   EXPECT_GT(slow.discriminator_waits[static_cast<size_t>(RoleWait::kFleet)], 0);
-  // Half of the bytes, and half as often.
   EXPECT_LT(
       seconds(1 << 24, {"discriminator.sync.wire=BFLOAT16"}).round_seconds,
       slow.round_seconds);
@@ -366,14 +362,14 @@ TEST(SimulatedRunTest, RealImagesMayBeLate) {
       DoubleNear(1 - 64 * 6000 * kTick, 1e-9));
   EXPECT_THAT(rounds_of(4).round_seconds, DoubleNear(0.5, 1e-9));
   EXPECT_THAT(rounds_of(8).round_seconds, DoubleNear(64 * 6000 * kTick, 1e-9));
-  // Decoding without a core of its own takes time from the worker's core.
+  // Decoding without its own core takes time from the worker's core.
   EXPECT_THAT(rounds_of(2).round_seconds, Gt(1));
 }
 
 TEST(SimulatedRunTest, BytesBetweenHostsAreCounted) {
   ASSERT_OK_AND_ASSIGN(const SimulatedRounds rounds,
                        Simulate({1, 1}, {"schedule.lag=1"}));
-  // Images of 4 KiB up, a critic of 4 MiB down.
+  // Images of 4 KiB to the discriminator, a critic of 4 MiB to the generator.
   EXPECT_EQ(rounds.link_bytes, 64 * 4096 + (4 << 20));
   EXPECT_EQ(rounds.link, "a-b");
   ASSERT_OK_AND_ASSIGN(const SimulatedRounds gradients,
@@ -397,7 +393,7 @@ TEST(SimulatedRunTest, JitterIsDrawnByKeyAndMakesFleetsWait) {
   const double jittered = rounds_of(0.2, 1).round_seconds;
   EXPECT_EQ(jittered, rounds_of(0.2, 1).round_seconds);
   EXPECT_NE(jittered, rounds_of(0.2, 2).round_seconds);
-  // All wait for the slowest one.
+  // All workers wait for the slowest one.
   EXPECT_GT(jittered, still);
   EXPECT_LT(jittered, 2 * still);
 }

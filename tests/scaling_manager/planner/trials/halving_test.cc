@@ -16,7 +16,7 @@ using ::testing::SizeIs;
 
 constexpr double kFailed = std::numeric_limits<double>::infinity();
 
-// Seeds 1, 2, 3 ...
+// Returns scores of the seeds 1, 2, 3 ...
 SeedScores Scores(const std::vector<double>& values) {
   SeedScores scores;
   for (size_t i = 0; i < values.size(); ++i) scores[i + 1] = values[i];
@@ -24,7 +24,7 @@ SeedScores Scores(const std::vector<double>& values) {
 }
 
 // One seed is three times better than another, in all candidates alike.
-TEST(HalvingTest, SeedsArePaired) {
+TEST(HalvingTest, ScoresAreComparedSeedBySeed) {
   const std::vector<SeedScores> candidates = {
       Scores({110, 335, 218}), Scores({100, 300, 200}), Scores({150, 446, 302}),
       Scores({99, 303, 199})};
@@ -41,7 +41,7 @@ TEST(HalvingTest, SeedsArePaired) {
   EXPECT_THAT(Survivors(standings), ElementsAre(1, 3));
 }
 
-// A single seed, or the mean, seems to prefer a candidate.
+// A single seed, or the mean, seems to favor a candidate.
 TEST(HalvingTest, ADifferenceInsideTheNoiseDecidesNothing) {
   const std::vector<SeedScores> candidates = {
       Scores({80, 120, 100}), Scores({120, 85, 96}), Scores({95, 102, 99}),
@@ -56,7 +56,7 @@ TEST(HalvingTest, ADifferenceInsideTheNoiseDecidesNothing) {
   }
 }
 
-TEST(HalvingTest, OneSeedDecidesNothingButFailures) {
+TEST(HalvingTest, OneSeedDecidesOnlyFailures) {
   const std::vector<SeedScores> candidates = {Scores({300}), Scores({100}),
                                               Scores({kFailed})};
   const std::vector<Standing> standings = Compare(candidates);
@@ -78,16 +78,16 @@ TEST(HalvingTest, AFailureOfOneSeedIsAFailure) {
   EXPECT_THAT(Survivors(standings), ElementsAre(0, 2));
 }
 
-TEST(HalvingTest, OnlySeedsThatAllHaveCount) {
+TEST(HalvingTest, OnlySeedsOfAllCandidatesCount) {
   std::vector<SeedScores> candidates = {Scores({100, 200}), Scores({50, 100})};
   candidates[0][7] = 1;
   EXPECT_EQ(Compare(candidates)[0].seeds, 2);
   EXPECT_EQ(Compare(candidates)[0].candidate, 1);
 }
 
-// The best of eight that differ in nothing is not better than the user's own
-// one: wrong at most about as often as the confidence says, for each of seven.
-TEST(HalvingTest, NothingIsFoundWhereThereIsNothing) {
+// The best of eight equal candidates must not beat the user's own: at most
+// about as often as the confidence allows for each of seven.
+TEST(HalvingTest, EqualCandidatesAreNotDistinguished) {
   std::mt19937_64 random(5);
   std::normal_distribution<double> normal(0, 0.1);
   int found = 0;
@@ -104,7 +104,7 @@ TEST(HalvingTest, NothingIsFoundWhereThereIsNothing) {
   EXPECT_LE(found, 30);
 }
 
-// A candidate that is better by three standard deviations is found.
+// The candidate is better by three standard deviations.
 TEST(HalvingTest, ABetterCandidateIsFound) {
   std::mt19937_64 random(6);
   std::normal_distribution<double> normal(0, 0.1);

@@ -42,7 +42,7 @@ Trials Study(int count, const RunConfig& recipe) {
   return trials;
 }
 
-// Distances that fall with the rounds; a seed is slow in all trials alike.
+// Returns a distance that falls with the rounds; a seed's offset is fixed.
 double FakeDistance(const TrialRun& run, double factor) {
   const double seeds[] = {0, 1, 1.4, 0.8};
   const double jitter = 1 + 0.01 * ((run.trial * 7 + run.seed * 5) % 3);
@@ -74,7 +74,6 @@ TEST(TrialsTest, TheRecipeAndASynchronousRunComeFirst) {
   const RunConfig effective = EffectiveConfig(*matched);
   EXPECT_EQ(effective.generator().optimizer().optimism(), 2);
   EXPECT_EQ(effective.generator().optimizer().adam().beta1(), 0);
-  // Asymmetric rates.
   const auto two_rates = ConfigOf(trials.trials(3), trials.recipe());
   ASSERT_OK(two_rates.status());
   EXPECT_EQ(two_rates->discriminator().optimizer().adam().learning_rate(),
@@ -82,8 +81,8 @@ TEST(TrialsTest, TheRecipeAndASynchronousRunComeFirst) {
   EXPECT_EQ(two_rates->generator().optimizer().adam().learning_rate(), 2e-4);
 }
 
-TEST(TrialsTest, NoTrialIsTheSameRunAsAnother) {
-  // The recipe is the reference, and beta1 is 0 already.
+TEST(TrialsTest, NoTwoTrialsAreTheSameRun) {
+  // The recipe is the reference, and its beta1 is 0.
   const Trials trials = Study(
       100, TrialRecipe({"schedule.lag=0", "generator.optimizer.adam.beta1=0",
                         "discriminator.optimizer.adam.beta1=0"}));
@@ -93,8 +92,7 @@ TEST(TrialsTest, NoTrialIsTheSameRunAsAnother) {
   EXPECT_LT(trials.trials_size(), 20);
 }
 
-// FUSED and BOUNDED have no lag 0, AdaBelief no beta1 of 0: all that is tried
-// can be trained.
+// FUSED and BOUNDED have no lag 0, AdaBelief has no beta1 of 0.
 TEST(TrialsTest, EveryTrialIsAValidConfig) {
   for (const std::vector<std::string>& sets :
        std::vector<std::vector<std::string>>{
@@ -112,13 +110,13 @@ TEST(TrialsTest, EveryTrialIsAValidConfig) {
   }
 }
 
-TEST(TrialsTest, HalvesAndFindsTheBest) {
+TEST(TrialsTest, HalvingFindsTheBestTrial) {
   Trials trials = Study(8, TrialRecipe());
   const double factors[] = {1.3, 0.9, 1, 1.5, 1.6, 1.7, 1.8, 1.9};
   const int runs = Play(trials, [&](const TrialRun& run) {
     return FakeDistance(run, factors[run.trial]);
   });
-  // The reference stays; half of the seven others remain, then half of those.
+  // The reference is kept; half of the seven others remain, then half of those.
   EXPECT_EQ(runs, 3 * (8 + (4 + 1) + (2 + 1)));
   EXPECT_EQ(StandingsOf(trials).rounds, 400);
   EXPECT_EQ(WinnerOf(trials), 2);
@@ -128,7 +126,7 @@ TEST(TrialsTest, HalvesAndFindsTheBest) {
                               "generator.optimizer.optimism_rule=LAG_MATCHED"));
 }
 
-TEST(TrialsTest, InsideTheNoiseTheRecipeStays) {
+TEST(TrialsTest, WithinTheNoiseTheRecipeIsKept) {
   Trials trials = Study(4, TrialRecipe());
   Play(trials, [](const TrialRun& run) {
     return FakeDistance(run, run.trial == 0 ? 1.005 : 1);
@@ -138,7 +136,7 @@ TEST(TrialsTest, InsideTheNoiseTheRecipeStays) {
               HasSubstr("nothing is known to be better than the recipe"));
 }
 
-TEST(TrialsTest, ARunThatDivergesIsOut) {
+TEST(TrialsTest, ADivergedRunIsExcluded) {
   Trials trials = Study(4, TrialRecipe());
   Play(trials, [](const TrialRun& run) {
     return run.trial == 0 && run.seed == 2 ? kFailedTrial
@@ -150,8 +148,7 @@ TEST(TrialsTest, ARunThatDivergesIsOut) {
   EXPECT_NE(WinnerOf(trials), 0);
 }
 
-// A study that was cut goes on with the run that it was at.
-TEST(TrialsTest, GoesOnWhereItWas) {
+TEST(TrialsTest, AnInterruptedStudyResumes) {
   Trials whole = Study(6, TrialRecipe());
   const auto score = [](const TrialRun& run) {
     return FakeDistance(run, 1 + 0.2 * run.trial);
