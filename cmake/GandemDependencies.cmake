@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Every outside library, once. LibTorch has a target of our own, because its
-# TorchConfig.cmake demands a CUDA toolkit even for a CPU build.
+# All external libraries. LibTorch has its own target here, because its
+# TorchConfig.cmake requires a CUDA toolkit even for a CPU build.
 
 find_package(Threads REQUIRED)
 find_package(Protobuf REQUIRED)
@@ -20,9 +20,8 @@ find_library(GANDEM_ISAL isal REQUIRED)
 find_library(GANDEM_HWLOC hwloc REQUIRED)
 # TCMalloc replaces malloc in programs with workers. The Python module keeps
 # glibc's malloc, which is already in use when the module is loaded. TCMalloc is
-# as fast as glibc's malloc, its peak memory is up to a fifth lower, and the
-# peak is nearly the same in each run, so that it can be predicted
-# (docs/performance.md).
+# as fast, its peak memory is up to a fifth lower, and the peak varies little
+# between runs, so that it can be predicted (docs/performance.md).
 find_library(GANDEM_TCMALLOC tcmalloc_minimal REQUIRED)
 if(GANDEM_BUILD_TESTS)
   find_package(GTest REQUIRED)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -D INPUT=file -D OUTPUT=file.cc -D NAME=Symbol -P GandemEmbed.cmake
-# Writes a source with gandem::internal::Symbol, the bytes of the input.
+# Writes a source file with the bytes of INPUT as gandem::internal::Symbol.
 file(READ ${INPUT} _hex HEX)
 string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," _bytes "${_hex}")
 string(REGEX REPLACE "(0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,)"

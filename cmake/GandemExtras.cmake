@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# How the folders of extras/ add to the core, which includes and names none of
-# them.
+# Registration of the folders in extras/, which the core neither includes nor
+# names.
 #   gandem_extra_list(LIBRARY HEADER TYPE FUNCTION)  for the core: HEADER
 #     declares std::vector<TYPE> FUNCTION(), and LIBRARY gets its definition.
-#   gandem_extra(FUNCTION ELEMENT LIBRARY)           for an extra: what its
-#     LIBRARY defines as TYPE ELEMENT() is an element of that list.
+#   gandem_extra(FUNCTION ELEMENT LIBRARY)           for an extra: adds TYPE
+#     ELEMENT(), defined in LIBRARY, to the list FUNCTION().
 #   gandem_write_extra_lists()                       after the last extra.
-# A list calls its elements by name, so no linker leaves out the object files of
-# an extra, and nothing runs before main().
+# A list calls its elements by name, so that the linker keeps the object files
+# of an extra and no code runs before main().
 
 function(gandem_extra_list library header type function)
   set_property(GLOBAL APPEND PROPERTY GANDEM_EXTRA_LISTS ${function})

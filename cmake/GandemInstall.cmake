@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# `cmake --install build --prefix P`: programs, recipes, and the package that
-# find_package(gandem) finds (docs/library.md). Programs are copied as they are:
-# they find LibTorch and Arrow where the build did.
+# `cmake --install build --prefix P`: installs programs, recipes, and the
+# package for find_package(gandem) (docs/library.md). Programs are copied
+# unchanged and find LibTorch and Arrow where the build found them.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -12,7 +12,7 @@ endforeach()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/recipes/ DESTINATION share/gandem/recipes
         FILES_MATCHING PATTERN "*.textproto")
 
-# The public headers: all of gandem/, the workers' where there are workers.
+# The public headers: gandem/, and those of the workers if workers are built.
 set(_headers ${PROJECT_SOURCE_DIR}/gandem/scaling_manager.h)
 set(_outside gandem_flags)
 if(GANDEM_NCCL_FOUND)
@@ -22,7 +22,7 @@ if(GANDEM_TORCH)
   list(APPEND _headers ${PROJECT_SOURCE_DIR}/gandem/own_networks.h
                        ${PROJECT_SOURCE_DIR}/gandem/worker.h)
   list(APPEND _outside gandem_torch)
-  # The links show LibTorch's own headers only (see GandemLibTorch.cmake).
+  # Links to LibTorch's own headers only (see GandemLibTorch.cmake).
   install(CODE "
     set(_links \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${GANDEM_TORCH_LINKS}\")
     file(MAKE_DIRECTORY \${_links})

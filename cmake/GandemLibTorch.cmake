@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # gandem::torch: LibTorch from the PyPI wheel (or any LibTorch 2.11).
 #
-# Only ATen, c10, torch and caffe2 are shown to our include path, through a
-# folder of links: the wheel also carries google/protobuf and fmt headers that
-# must not shadow Debian's.
+# Only ATen, c10, torch and caffe2 are on the include path, through a folder of
+# links: the wheel also has google/protobuf and fmt headers, which must not
+# shadow Debian's.
 
 if(NOT GANDEM_LIBTORCH)
-  # The link that scripts/bootstrap.sh leaves behind.
+  # Link created by scripts/bootstrap.sh.
   set(GANDEM_LIBTORCH ${GANDEM_CACHE}/libtorch)
 endif()
 if(NOT EXISTS ${GANDEM_LIBTORCH}/lib/libtorch_cpu.so)
@@ -15,8 +15,8 @@ if(NOT EXISTS ${GANDEM_LIBTORCH}/lib/libtorch_cpu.so)
 endif()
 file(REAL_PATH ${GANDEM_LIBTORCH} _torch)
 
-# The wheel always has libtorch_cuda.so; on a CPU host its own libraries are
-# missing, and a binary linked to it would not start.
+# The wheel always has libtorch_cuda.so; on a CPU host the libraries that it
+# needs are missing, and a binary linked to it would not start.
 set(GANDEM_CUDA_FOUND FALSE)
 if(NOT GANDEM_CUDA STREQUAL "OFF")
   set(_why "")
@@ -30,7 +30,7 @@ if(NOT GANDEM_CUDA STREQUAL "OFF")
     set(_why "it has no libtorch_cuda.so")
   endif()
   if(NOT _why)
-    # The wheel's own CUDA headers, or else those of an installed toolkit.
+    # The wheel's CUDA headers, otherwise those of an installed toolkit.
     find_path(GANDEM_CUDA_INCLUDE cuda_runtime_api.h
               PATHS ${_torch}/../nvidia/cu13/include NO_DEFAULT_PATH NO_CACHE)
     if(NOT GANDEM_CUDA_INCLUDE)
@@ -61,7 +61,7 @@ endforeach()
 
 add_library(gandem_torch INTERFACE)
 add_library(gandem::torch ALIAS gandem_torch)
-# For GandemInstall.cmake: the same folder of links, below the prefix.
+# For GandemInstall.cmake: creates the folder of links below the prefix.
 set(GANDEM_TORCH_FOLDER ${_torch})
 set(GANDEM_TORCH_LINKS lib/gandem/torch_include)
 target_include_directories(gandem_torch SYSTEM INTERFACE
@@ -76,8 +76,8 @@ target_link_options(gandem_torch INTERFACE
   -Wl,-rpath,${_torch}/lib -Wl,--allow-shlib-undefined)
 
 if(GANDEM_CUDA_FOUND)
-  # CUDA kernels register themselves when libtorch_cuda.so is loaded; nothing
-  # refers to it by name, so a linker would be free to leave it out.
+  # CUDA kernels register themselves when libtorch_cuda.so is loaded. No symbol
+  # refers to that library, so a linker could drop it.
   set(CMAKE_CXX_LINK_LIBRARY_USING_NO_AS_NEEDED_SUPPORTED TRUE)
   set(CMAKE_CXX_LINK_LIBRARY_USING_NO_AS_NEEDED
       "LINKER:--push-state,--no-as-needed" "<LINK_ITEM>" "LINKER:--pop-state")
@@ -89,7 +89,7 @@ if(GANDEM_CUDA_FOUND)
   target_compile_definitions(gandem_torch INTERFACE GANDEM_CUDA=1)
 endif()
 
-# One precompiled models/torch.h for all Torch folders.
+# Precompiled models/torch.h of all folders with Torch.
 file(WRITE ${CMAKE_BINARY_DIR}/torch_pch.cc "// Holds the precompiled models/torch.h.\n")
 add_library(gandem_torch_pch OBJECT ${CMAKE_BINARY_DIR}/torch_pch.cc)
 target_link_libraries(gandem_torch_pch PRIVATE gandem_torch gandem_flags)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # gandem::nccl: NCCL and the CUDA runtime, for collective/nccl_collective.cc.
-# From LibTorch's own wheels, which must not meet a second copy in one process,
-# or else from an installed toolkit. GANDEM_CUDA decides as for LibTorch.
+# They come from LibTorch's wheels, because a process must not load two copies,
+# or from an installed toolkit. GANDEM_CUDA selects as for LibTorch.
 
 set(GANDEM_NCCL_FOUND FALSE)
 set(_why "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Build options and the flags that every target of ours gets.
+# Build options, and the flags of all targets.
 
 option(GANDEM_BUILD_TESTS "Build the tests" ON)
 option(GANDEM_BUILD_BENCHMARKS "Build the benchmarks" ON)
@@ -54,12 +54,12 @@ add_library(gandem_flags INTERFACE)
 target_compile_options(gandem_flags INTERFACE
   -fno-semantic-interposition
   -Wall -Wextra -Werror -Werror=unused-result
-  -pthread  # everywhere: a precompiled header is bound to _REENTRANT
+  -pthread  # everywhere: precompiled headers depend on _REENTRANT
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety -Wthread-safety-beta>)
 target_include_directories(gandem_flags INTERFACE
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}>)
 if(GANDEM_SANITIZE)
-  # The flags are for the whole build, including generated code.
+  # The flags apply to the whole build, including generated code.
   add_compile_options(-fsanitize=${GANDEM_SANITIZE} -fno-omit-frame-pointer
                       -fno-sanitize-recover=all -g1)
   add_link_options(-fsanitize=${GANDEM_SANITIZE})

@@ -3,11 +3,11 @@
 # gandem_binary(NAME SOURCES main.cc ... DEPS x ... [TORCH])
 # gandem_tests(NAME SOURCES a_test.cc b_test.cc helper.cc ... DEPS x ... [TORCH]
 #              [THREADS a_test ...] [PLAIN b_test ...] [GPU ...] [LONG ...])
-#   One program. Each *_test.cc in it is a test of its own, here a_test and b_test.
-#   THREADS: the tests of code with threads. They make up the one program of a
-#   build for ThreadSanitizer, which must see every lock: nothing with gRPC.
-#   PLAIN: not with sanitizers, because it takes minutes or disturbs them.
-#   GPU: may skip where there is none. LONG: not in CI.
+#   One program. Each *_test.cc is a separate ctest, here a_test and b_test.
+#   THREADS: tests of code with threads. They form the program of a build for
+#   ThreadSanitizer, which must see every lock: nothing with gRPC.
+#   PLAIN: not with sanitizers, because the test takes minutes or disturbs them.
+#   GPU: may skip without a GPU. LONG: not in CI.
 # gandem_test_helper(NAME SOURCES a.cc ... DEPS x ...)
 # gandem_integration_test(a_test [THOROUGH]): a_test.py, which starts real processes.
 #   THOROUGH: `scripts/test.sh --all` and CI run it, `scripts/test.sh` does not.
@@ -26,17 +26,17 @@ function(_gandem_flags target torch)
     target_precompile_headers(${target} REUSE_FROM gandem_torch_pch)
     get_target_property(type ${target} TYPE)
     if(type STREQUAL EXECUTABLE)
-      # CMake would pass -fPIE, and the header is bound to -fPIC.
+      # CMake would pass -fPIE, but the header is precompiled with -fPIC.
       set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
       target_compile_options(${target} PRIVATE -fPIC)
     endif()
   endif()
 endfunction()
 
-# Most of a compiler's time goes into headers, and LibTorch's take 7 s however
-# small the file is: with GANDEM_UNITY the sources of a target are compiled some
-# at a time. Includes are written from the root, so that ccache finds them in any
-# checkout. Every source stays one that compiles alone (GANDEM_UNITY=OFF).
+# Headers take most of the compile time; LibTorch's take 7 s per file. With
+# GANDEM_UNITY several sources of a target are compiled together. Includes are
+# relative to the root, so that ccache finds them in any checkout. Every source
+# must also compile alone (GANDEM_UNITY=OFF).
 function(_gandem_unity result name)
   set(sources ${ARGN})
   list(LENGTH sources count)
@@ -44,7 +44,7 @@ function(_gandem_unity result name)
     set(${result} ${sources} PARENT_SCOPE)
     return()
   endif()
-  # The batches have as equal sizes as possible.
+  # Batch sizes are as equal as possible.
   math(EXPR batches "(${count} + ${GANDEM_UNITY_FILES} - 1) / ${GANDEM_UNITY_FILES}")
   math(EXPR size "(${count} + ${batches} - 1) / ${batches}")
   math(EXPR last "${count} - 1")
@@ -69,8 +69,8 @@ function(_gandem_unity result name)
   set(${result} ${units} PARENT_SCOPE)
 endfunction()
 
-# Used for libraries and binaries. Sources that are generated or have flags of
-# their own are compiled alone.
+# For libraries and binaries. Sources that are generated or have their own flags
+# are compiled alone.
 function(_gandem_sources result name)
   set(alone)
   set(together)
@@ -98,7 +98,7 @@ function(_gandem_is_ours result)
   endif()
 endfunction()
 
-# `labels` of a test of this folder, and `extra` in extras/.
+# Sets `labels` for a test of this folder, with `extra` in extras/.
 function(_gandem_labels result)
   set(extras ${PROJECT_SOURCE_DIR}/extras)
   cmake_path(IS_PREFIX extras ${CMAKE_CURRENT_SOURCE_DIR} extra)
@@ -109,10 +109,10 @@ function(_gandem_labels result)
   set(${result} "${labels}" PARENT_SCOPE)
 endfunction()
 
-# Code that waits for people, files and messages gains nothing from -O3, with
-# which the compiler takes a third longer.
+# For code that waits for people, files and messages: -O3 gains nothing and takes
+# a third more compile time.
 function(gandem_control_flags target)
-  # At -O1 g++ 12 sees variables of Abseil's templates as not initialized.
+  # With -O1 g++ 12 warns of uninitialized variables in Abseil's templates.
   target_compile_options(${target} PRIVATE
     -O1 $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endfunction()
@@ -185,11 +185,11 @@ function(gandem_binary name)
   endif()
 endfunction()
 
-# Flags of all test code. They favor compile time over the speed of tests.
+# Flags of all test code, which favor compile time over the speed of tests.
 function(_gandem_test_flags target torch)
   _gandem_flags(${target} "${torch}")
   if(torch)
-    # The precompiled header does not fit code without any optimization.
+    # The precompiled header cannot be used without optimization.
     target_compile_options(${target} PRIVATE -O1)
   else()
     target_compile_options(${target} PRIVATE -O0)
@@ -204,7 +204,7 @@ endfunction()
 # known_tests of tests/repository/rules.py reads the list of sources.
 function(_gandem_add_test name program source labels)
   add_test(NAME ${name} COMMAND ${program} --tests_of=${source})
-  set(timeout 600)  # ends what hangs, also on a busy machine
+  set(timeout 600)  # ends hanging tests; long enough for a busy machine
   if("long" IN_LIST labels)
     set(timeout 1800)
   endif()
@@ -271,7 +271,7 @@ function(gandem_tests name)
       endif()
     endforeach()
     if(test MATCHES "_test$")
-      if(TEST ${test})  # a contract that two programs hold
+      if(TEST ${test})  # a contract test in two programs
         string(APPEND test "_of_${name}")
       endif()
       _gandem_add_test(${test} ${program} ${source} "${labels}")
@@ -279,8 +279,8 @@ function(gandem_tests name)
   endforeach()
 endfunction()
 
-# A program that tests start; it lies beside them. Those with gRPC are not for
-# ThreadSanitizer.
+# A program that tests start, in their folder. Helpers with gRPC are not built
+# for ThreadSanitizer.
 function(gandem_test_helper name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
   gandem_binary(${name} SOURCES ${arg_SOURCES} DEPS ${arg_DEPS})
@@ -291,7 +291,7 @@ function(gandem_test_helper name)
   endif()
 endfunction()
 
-# After all gandem_tests(): the program thread_tests of a build for ThreadSanitizer.
+# Call after all gandem_tests(): makes thread_tests of a ThreadSanitizer build.
 function(gandem_thread_tests)
   get_property(parts GLOBAL PROPERTY GANDEM_THREAD_TESTS)
   add_executable(thread_tests)
@@ -301,8 +301,8 @@ function(gandem_thread_tests)
   add_dependencies(gandem_tests thread_tests)
 endfunction()
 
-# A test in Python's unittest (standard library only). The limit ends what hangs:
-# the slowest takes five minutes, on a busy machine.
+# A test with Python's unittest (standard library only). The limit ends hanging
+# tests; the slowest one takes five minutes on a busy machine.
 function(gandem_integration_test file)
   cmake_parse_arguments(PARSE_ARGV 1 arg "THOROUGH" "" "")
   find_program(GANDEM_PYTHON NAMES python3 REQUIRED)
@@ -320,10 +320,9 @@ function(gandem_integration_test file)
     ENVIRONMENT "GANDEM_SOURCE_DIR=${CMAKE_SOURCE_DIR};GANDEM_BIN_DIR=${CMAKE_BINARY_DIR}/bin;PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_SOURCE_DIR}/tests/integration")
 endfunction()
 
-# A libFuzzer program and a ctest that runs it for GANDEM_FUZZ_SECONDS. Only in
-# a clang build with a sanitizer (scripts/check_sanitizers.sh makes one). The
-# test makes the same draws each time, so that a change passes or fails by what
-# it does; scripts/fuzz.sh searches with new ones.
+# A libFuzzer program and a ctest that runs it for GANDEM_FUZZ_SECONDS, only in
+# a clang build with a sanitizer (see scripts/check_sanitizers.sh). The test has
+# a fixed seed, so that it is reproducible; scripts/fuzz.sh uses new seeds.
 function(gandem_fuzz_target name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "CORPUS" "SOURCES;DEPS")
   if(NOT GANDEM_FUZZ)
