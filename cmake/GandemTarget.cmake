@@ -109,8 +109,8 @@ function(_gandem_labels result)
   set(${result} "${labels}" PARENT_SCOPE)
 endfunction()
 
-# For code that waits for people, files and messages: -O3 gains nothing and takes
-# a third more compile time.
+# For code that waits for people, files and messages: -O3 gains nothing there
+# and takes a third more compile time.
 function(gandem_control_flags target)
   # With -O1 g++ 12 warns of uninitialized variables in Abseil's templates.
   target_compile_options(${target} PRIVATE

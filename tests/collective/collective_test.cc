@@ -164,7 +164,7 @@ TEST(HierarchyTest, SumsWithinHostsFirst) {
 }
 
 // One host, or one rank on each host: a hierarchy saves nothing.
-TEST(HierarchyTest, IsOneRingWhereHostsDoNotMatter) {
+TEST(HierarchyTest, ASingleHostOrSingleRanksFormOneRing) {
   for (const std::vector<std::string>& hosts :
        std::vector<std::vector<std::string>>{{"a", "a", "a"},
                                              {"a", "b", "c"}}) {
@@ -423,7 +423,7 @@ TEST(CollectiveTest, ARingSendsTwiceTheBufferExceptOneSegment) {
   });
 }
 
-TEST(CollectiveTest, IsBusyWhileAnOperationIsUnderWay) {
+TEST(CollectiveTest, TheCollectiveIsBusyDuringAnOperation) {
   const Fleet fleet = MakeInProcessFleet(2, {});
   EXPECT_EQ(fleet[0]->stats().busy, absl::ZeroDuration());
   const absl::Time begin = MonotonicNow();

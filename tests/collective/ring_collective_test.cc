@@ -174,7 +174,7 @@ TEST(RingTest, DifferentOperationsAreRefusedOnAllRanks) {
   });
 }
 
-TEST(RingTest, CloseEndsAllRanksWithItsReason) {
+TEST(RingTest, CloseEndsAllRanksWithTheReasonGiven) {
   const TempDir dir;
   const Fleet fleet = MakeRingFleet(3, dir, {});
   // A rank that still waits in the first barrier would end there.

@@ -17,7 +17,7 @@ namespace {
 using ::gandem::testing::StatusIs;
 
 constexpr absl::Time kTry = absl::InfinitePast();
-TEST(BoundedQueueTest, FirstInFirstOut) {
+TEST(BoundedQueueTest, ItemsLeaveInTheOrderOfArrival) {
   BoundedQueue<std::unique_ptr<int>> queue(2);
   EXPECT_OK(queue.Push(std::make_unique<int>(1), kTry));
   EXPECT_TRUE(queue.TryPush(std::make_unique<int>(2)));
@@ -69,7 +69,7 @@ TEST(BoundedQueueTest, CloseWakesAWaitingProducer) {
   EXPECT_THAT(seen, StatusIs(absl::StatusCode::kCancelled, "stop"));
 }
 
-TEST(BoundedQueueTest, ManyThreadsLoseAndRepeatNothing) {
+TEST(BoundedQueueTest, NoItemIsLostOrRepeatedWithManyThreads) {
   constexpr int kThreads = 4;
   constexpr int kItems = 500;
   BoundedQueue<int> queue(3);

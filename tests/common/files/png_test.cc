@@ -38,7 +38,7 @@ TEST(QuantizePixelTest, KnownValuesAreQuantized) {
   EXPECT_EQ(QuantizePixel(std::nanf("")), 0);
 }
 
-TEST(QuantizePixelTest, InvertsTheReader) {
+TEST(QuantizePixelTest, QuantizingInvertsTheReadersConversion) {
   for (int b = 0; b < 256; ++b) {
     EXPECT_EQ(QuantizePixel(static_cast<float>(b / 127.5 - 1.0)), b);
   }

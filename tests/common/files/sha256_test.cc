@@ -28,7 +28,7 @@ constexpr char kOfAbc[] =
 constexpr char kOfMillion[] =
     "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0";
 
-TEST(Sha256Test, KnownDigests) {
+TEST(Sha256Test, KnownDigestsAreComputed) {
   EXPECT_EQ(HashOf(""), kOfNothing);
   EXPECT_EQ(HashOf("abc"), kOfAbc);
   EXPECT_EQ(HashOf(std::string(1'000'000, 'a')), kOfMillion);

@@ -70,7 +70,7 @@ TEST(FailpointDeathTest, TheMarkerFileAllowsOneKill) {
   EXPECT_EXIT(run(), ::testing::ExitedWithCode(0), "");
 }
 
-TEST(FailpointDeathTest, HangsForEver) {
+TEST(FailpointDeathTest, AHangLastsUntilTheProcessIsKilled) {
   const auto run = [] {
     (void)ArmFailpoint("hang checkpoint.before_rename:2");
     Pass(1);

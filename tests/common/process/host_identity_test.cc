@@ -34,7 +34,7 @@ TEST(HostIdentityTest, TheIdentityContainsMoreThanTheName) {
 TEST(HostIdentityDeathTest, ANetworkNamespaceIsASeparateHost) {
   const auto run = [] {
     const HostIdentity before = ThisHost();
-    // Where namespaces are forbidden, all processes share one.
+    // If namespaces are forbidden, all processes share one.
     if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) std::_Exit(0);
     const HostIdentity after = ThisHost();
     std::_Exit(before.name == after.name && before.text != after.text ? 0 : 1);

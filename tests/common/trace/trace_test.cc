@@ -61,7 +61,7 @@ class TraceTest : public ::testing::Test {
   gandem::testing::TempDir dir_;
 };
 
-TEST_F(TraceTest, ASpanLiesWithinTheOneAroundIt) {
+TEST_F(TraceTest, ANestedSpanLiesWithinTheOuterOne) {
   const absl::Time before = MonotonicNow();
   {
     const auto writer = Start();

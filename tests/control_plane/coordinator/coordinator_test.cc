@@ -249,7 +249,7 @@ TEST_F(CoordinatorHostsTest, AUnixSocketDoesNotServeAnotherHost) {
   EXPECT_TRUE(reply.all_joined());
 }
 
-TEST_F(CoordinatorHostsTest, AGeneratorOnAnotherHostMayComeLater) {
+TEST_F(CoordinatorHostsTest, AGeneratorOnAnotherHostMayJoinLater) {
   Open();
   RegisterAt(discriminator_, "b");
   ASSERT_OK(JoinWithAddress("unix:/tmp/exchange"));

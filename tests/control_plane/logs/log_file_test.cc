@@ -144,7 +144,7 @@ TEST(ParseLogLineTest, JsonIsReadInUtc) {
   EXPECT_EQ(entry->text, line);
 }
 
-TEST(ParseLogLineTest, ALineWithoutAValidStampIsNoEntry) {
+TEST(ParseLogLineTest, ALineWithoutAValidStampIsNotAnEntry) {
   for (const char* const line :
        {"", "Traceback (most recent call last):", "{", "{}", "{\"time\": 3}",
         "2026-01-31 12:00:00.123 X generator/1: unknown level",

@@ -442,7 +442,7 @@ TEST(RoundTimesTest, FreeCoresAreUsedForReadingFirst) {
   EXPECT_DOUBLE_EQ(TimesOf(metrics).data_taken, 0);
 }
 
-TEST_F(TimeReportTest, ShortWaitsForDataAreNoBottleneck) {
+TEST_F(TimeReportTest, ShortWaitsForDataAreNotABottleneck) {
   AddRounds(1, 0, 50, {.round = 1, .data = 0.049, .data_fetch = 0.049});
   EXPECT_THAT(TimeReportText(Report()), Not(HasSubstr("data: ")));
 }

@@ -392,7 +392,7 @@ TEST_F(RemoteStoreTest, BlocksOnDiskOutliveTheProcess) {
   EXPECT_EQ(server.calls().size(), 17);
 }
 
-TEST_F(RemoteStoreTest, HttpHasNoLists) {
+TEST_F(RemoteStoreTest, HttpUrlsCannotBeListed) {
   EXPECT_THAT(
       store_.List(*ParseUrl("http://h/photos/"), 0),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("has no lists")));

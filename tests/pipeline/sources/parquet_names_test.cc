@@ -37,7 +37,7 @@ TEST(ParquetNamesTest, AFolderIsRecognizedByItsFilesOrThoseInData) {
   EXPECT_EQ(ParquetFolder(*Locate(dir.path())), dir.path());
 }
 
-TEST(ParquetNamesTest, ABuildWithoutTheExtraNamesIt) {
+TEST(ParquetNamesTest, ABuildWithoutTheExtraNamesTheExtra) {
   const SourceKind missing = MissingParquetKind();
   const Location at = {.path = "a.parquet", .name = "a.parquet"};
   EXPECT_TRUE(missing.recognizes(at));

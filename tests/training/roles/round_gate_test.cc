@@ -68,7 +68,7 @@ TEST(RoundGateTest, TheCutWakesAWaitingRole) {
   EXPECT_EQ(answer, Answer::kStart);
 }
 
-TEST(RoundGateDeathTest, ACutBeforeABegunRoundIsABug) {
+TEST(RoundGateDeathTest, ACutBeforeAStartedRoundAborts) {
   RoundGate gate(0, 10);
   gate.Start(0, kNow);
   gate.Start(1, kNow);

@@ -126,7 +126,7 @@ TEST(MedianIntervalTest, RanksAreThoseOfTheBinomialDistribution) {
 TEST(MedianIntervalTest, SixEqualValuesAreEnoughAndFiveAreNot) {
   EXPECT_FALSE(MedianIntervalOf(std::vector<double>(5, 1.0)).IsWithin(0.05));
   EXPECT_TRUE(MedianIntervalOf(std::vector<double>(6, 1.0)).IsWithin(0.05));
-  // Of eight values one outlier is inside the interval, of nine it is not.
+  // One outlier is inside the interval of eight values, but not of nine.
   std::vector<double> values(8, 1.0);
   values[0] = 2;
   EXPECT_FALSE(MedianIntervalOf(values).IsWithin(0.05));
