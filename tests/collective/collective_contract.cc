@@ -58,7 +58,7 @@ void Write(ElementType type, double number, Bytes& bytes, size_t index) {
   }
 }
 
-// A sum of two floats, rounded to double and then to float, is the float sum.
+// Returns the float sum: rounding the double sum to float changes nothing.
 double AddIn(ElementType type, double a, double b) {
   return type == ElementType::kFloat64 ? a + b : static_cast<float>(a + b);
 }

@@ -23,14 +23,13 @@ using Bytes = std::vector<std::byte>;
 void RunRanks(const Fleet& fleet,
               const std::function<void(int rank, Collective&)>& work);
 
-// Waits for half a minute.
 absl::Status WaitLong(Collective& collective, Collective::Ticket ticket);
 
-// Numbers of many sizes, so that sums depend on their order. A function of all
-// arguments.
+// Returns numbers of many magnitudes, so that sums depend on their order. The
+// result depends on the arguments only.
 Bytes DrawElements(ElementType type, size_t count, int rank, uint64_t seed);
 
-// Sums that a fleet has to find, for each order of summation.
+// Returns the sum that a fleet must compute, for each order of summation.
 Bytes RankOrderSum(ElementType type, const std::vector<Bytes>& terms);
 Bytes RingSum(ElementType type, const std::vector<Bytes>& terms);
 Bytes HierarchicalSum(ElementType type, const std::vector<Bytes>& terms,
@@ -41,12 +40,13 @@ struct SumCase {
   size_t count = 0;
   uint64_t seed = 0;
 };
-// All-reduces of all cases, all in flight at once. `hosts` is empty, or what
-// the fleet was made with; buffers of more than small_bytes take the ring.
+// Runs the all-reduces of all cases at the same time and checks their sums.
+// `hosts` is empty or equals the fleet's option; buffers larger than
+// small_bytes use the ring.
 void CheckSums(const Fleet& fleet, const std::vector<SumCase>& cases,
                int64_t small_bytes, const std::vector<std::string>& hosts);
 
-// Broadcasts from each rank and all-gathers, of these many bytes (a block).
+// Checks broadcasts from each rank and all-gathers of `sizes` bytes per block.
 void CheckCopies(const Fleet& fleet, const std::vector<size_t>& sizes);
 
 }  // namespace gandem::testing

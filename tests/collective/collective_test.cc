@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The algorithms and the collective's thread, over queues in one process.
+// Tests of the algorithms and the collective's thread over in-process queues.
 #include "collective/collective.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ constexpr ElementType kTypes[] = {ElementType::kFloat32, ElementType::kFloat64,
                                   ElementType::kBfloat16,
                                   ElementType::kFloat16};
 constexpr int64_t kSmall = 96;
-// Small enough that a few hundred elements are many chunks.
+// Returns limits so small that a few hundred elements are many chunks.
 RunnerOptions Tiny() { return {.chunk_bytes = 64, .small_bytes = kSmall}; }
 RunnerOptions TinyRing() {
   RunnerOptions options = Tiny();
@@ -53,15 +53,14 @@ std::vector<SumCase> ManyCases() {
 
 class SumTest : public ::testing::TestWithParam<int> {};
 
-// However the terms travel.
-TEST_P(SumTest, IsThatOfTheDocumentedOrderOnAllRanks) {
+TEST_P(SumTest, HasTheDocumentedOrderOnAllRanks) {
   for (const RunnerOptions& runner : {Tiny(), TinyRing()}) {
     const Fleet fleet = MakeInProcessFleet(GetParam(), {.runner = runner});
     CheckSums(fleet, ManyCases(), kSmall, {});
   }
 }
 
-TEST_P(SumTest, DoesNotDependOnTime) {
+TEST_P(SumTest, SumsDoNotDependOnTiming) {
   for (const uint64_t seed : {1, 2, 3}) {
     const Fleet fleet = MakeInProcessFleet(
         GetParam(),
@@ -74,7 +73,7 @@ TEST_P(SumTest, DoesNotDependOnTime) {
   }
 }
 
-TEST_P(SumTest, CopiesReachAll) {
+TEST_P(SumTest, BroadcastsAndAllGathersReachAllRanks) {
   for (const RunnerOptions& runner : {Tiny(), TinyRing()}) {
     const Fleet fleet = MakeInProcessFleet(GetParam(), {.runner = runner});
     CheckCopies(fleet, {0, 1, 24, 63, 64, 65, 1000});
@@ -84,8 +83,8 @@ TEST_P(SumTest, CopiesReachAll) {
 INSTANTIATE_TEST_SUITE_P(Ranks, SumTest,
                          ::testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 11));
 
-// Chunks that rank 0 sends, and the ranks that it sends to or hears from, while
-// each rank does `work`.
+// Returns the number of chunks that rank 0 sends, and the ranks that rank 0
+// exchanges chunks with, while each rank does `work`.
 std::pair<int, std::set<int>> MessagesOf(
     int ranks, const std::function<void(int, Collective&)>& work) {
   auto count = std::make_shared<int>(0);
@@ -101,7 +100,7 @@ std::pair<int, std::set<int>> MessagesOf(
   return {*count, *peers};
 }
 
-// The number of messages is ceil(log2(n)) or twice as many, not 2 (n - 1).
+// The number of messages is ceil(log2(n)) or twice as much, not 2 (n - 1).
 TEST(CollectiveTest, ShortOperationsTakeFewMessages) {
   const auto sum = [](size_t bytes) {
     return [bytes](int, Collective& collective) {
@@ -110,19 +109,18 @@ TEST(CollectiveTest, ShortOperationsTakeFewMessages) {
                          collective.AllReduce(values, ElementType::kFloat32)));
     };
   };
-  EXPECT_EQ(MessagesOf(16, sum(256)).first, 4);  // is small
+  EXPECT_EQ(MessagesOf(16, sum(256)).first, 4);
   // Each rank gets the terms of its own segment, and then all get the sums.
   EXPECT_EQ(MessagesOf(16, sum(16 << 10)).first, 8);
   EXPECT_EQ(MessagesOf(16, sum(80 << 10)).first, 8);
-  EXPECT_EQ(MessagesOf(16, sum(1 << 20)).first, 30);  // is a ring
+  EXPECT_EQ(MessagesOf(16, sum(1 << 20)).first, 30);
   const auto barrier = [](int, Collective& collective) {
     EXPECT_OK(WaitLong(collective, collective.Barrier()));
   };
   EXPECT_EQ(MessagesOf(16, barrier).first, 4);
 }
 
-// A rank connects only with the ranks that it exchanges messages with.
-TEST(CollectiveTest, RanksTalkWithTheirLinksOnly) {
+TEST(CollectiveTest, RanksConnectOnlyToThePeersTheyExchangeMessagesWith) {
   const std::vector<std::string> two_hosts = {"a", "a", "a", "a", "a",
                                               "a", "b", "b", "b", "b"};
   for (const std::vector<std::string>& hosts :
@@ -165,8 +163,8 @@ TEST(HierarchyTest, SumsWithinHostsFirst) {
   }
 }
 
-// One host, or one rank on each: there is nothing to gain.
-TEST(HierarchyTest, IsOneRingWhereHostsDoNotMatter) {
+// One host, or one rank on each host: a hierarchy saves nothing.
+TEST(HierarchyTest, ASingleHostOrSingleRanksFormOneRing) {
   for (const std::vector<std::string>& hosts :
        std::vector<std::vector<std::string>>{{"a", "a", "a"},
                                              {"a", "b", "c"}}) {
@@ -177,14 +175,13 @@ TEST(HierarchyTest, IsOneRingWhereHostsDoNotMatter) {
   }
 }
 
-TEST(CollectiveTest, ARankThatIsLateIsNamedAndWaitedFor) {
+TEST(CollectiveTest, ALateRankIsNamedAndWaitedFor) {
   const Fleet fleet = MakeInProcessFleet(2, {});
   const auto ticket = fleet[0]->Barrier();
   EXPECT_THAT(
       fleet[0]->Wait(ticket, absl::InfinitePast()),
       StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("operation 1")));
-  // Before the thread has started the operation, the operation waits for no
-  // rank.
+  // The operation waits for no rank until the thread has started it.
   absl::Status late;
   do {
     late = fleet[0]->Wait(ticket, absl::Now() + absl::Milliseconds(1));
@@ -195,7 +192,7 @@ TEST(CollectiveTest, ARankThatIsLateIsNamedAndWaitedFor) {
   EXPECT_OK(WaitLong(*fleet[0], ticket));
 }
 
-TEST(CollectiveTest, ARankThatHoldsACallerUpIsKnownToOthers) {
+TEST(CollectiveTest, OtherRanksKnowTheRankThatDelaysThem) {
   const Fleet fleet = MakeInProcessFleet(2, {});
   const auto ticket = fleet[0]->Barrier();
   EXPECT_EQ(fleet[0]->waits_for(), -1);  // no rank delays the caller
@@ -209,7 +206,7 @@ TEST(CollectiveTest, ARankThatHoldsACallerUpIsKnownToOthers) {
   EXPECT_EQ(fleet[0]->waits_for(), -1);
 }
 
-TEST(CollectiveTest, WaitForOneIsWaitForAllBefore) {
+TEST(CollectiveTest, WaitingForAnOperationWaitsForAllEarlierOnes) {
   const Fleet fleet = MakeInProcessFleet(2, {});
   RunRanks(fleet, [](int rank, Collective& collective) {
     std::vector<float> values(8, static_cast<float>(rank + 1));
@@ -258,7 +255,7 @@ TEST(CollectiveTest, DifferentOperationsAreRefusedOnAllRanks) {
         Bytes bytes(3 * 64);
         submissions[rank == 1 ? odd : 0](collective, bytes);
         results[rank] = WaitLong(collective, collective.Barrier());
-        // The buffer goes with this function.
+        // The buffer is destroyed when this function returns.
       });
       for (const absl::Status& result : results) {
         EXPECT_THAT(result, StatusIs(absl::StatusCode::kFailedPrecondition,
@@ -280,7 +277,6 @@ SharedBytes Changed(const SharedBytes& bytes) {
   return SharedBytes(std::move(copy));
 }
 
-// The seventh chunk from rank 1 to rank 2, in a ring and in small messages.
 TEST(CollectiveTest, TamperedChunksAreRefusedOnAllRanks) {
   const std::vector<Tampering> ways = {
       {"lost", [](Chunk) { return std::vector<Chunk>(); }},
@@ -332,7 +328,7 @@ TEST(CollectiveTest, TamperedChunksAreRefusedOnAllRanks) {
   }
 }
 
-TEST(CollectiveTest, CloseEndsAllRanksWithItsReason) {
+TEST(CollectiveTest, CloseEndsAllRanksWithTheReasonGiven) {
   const Fleet fleet = MakeInProcessFleet(3, {});
   const auto first = fleet[1]->Barrier();
   fleet[0]->Close(absl::CancelledError("SIGTERM"));
@@ -358,7 +354,7 @@ TEST(CollectiveTest, AFinishedOperationStaysDoneAfterAFailure) {
   EXPECT_FALSE(WaitLong(*fleet[0], fleet[0]->Barrier()).ok());
 }
 
-TEST(CollectiveTest, ARankThatLeavesEndsTheOthersOperations) {
+TEST(CollectiveTest, ARankThatLeavesEndsTheOperationsOfTheOthers) {
   Fleet fleet = MakeInProcessFleet(3, {});
   RunRanks(fleet, [](int, Collective& collective) {
     EXPECT_OK(WaitLong(collective, collective.Barrier()));
@@ -368,8 +364,7 @@ TEST(CollectiveTest, ARankThatLeavesEndsTheOthersOperations) {
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("has left")));
 }
 
-// Whoever is first out of the last operation may leave.
-TEST(CollectiveTest, LeavingTakesNothingAway) {
+TEST(CollectiveTest, ARankMayLeaveBeforeOthersHaveFinished) {
   for (int round = 0; round < 50; ++round) {
     Fleet fleet = MakeInProcessFleet(4, {});
     RunRanks(fleet, [&](int rank, Collective& collective) {
@@ -380,7 +375,7 @@ TEST(CollectiveTest, LeavingTakesNothingAway) {
 }
 
 TEST(CollectiveTest, CanBeDestroyedWithOperationsInFlight) {
-  // Rank 2 submits nothing, so that nothing can end before.
+  // Rank 2 submits nothing, so no operation can finish.
   Fleet fleet = MakeInProcessFleet(3, {});
   fleet[0]->Barrier();
   const auto waiting = fleet[1]->Barrier();
@@ -389,8 +384,7 @@ TEST(CollectiveTest, CanBeDestroyedWithOperationsInFlight) {
               StatusIs(absl::StatusCode::kCancelled, HasSubstr("destroyed")));
 }
 
-// Whatever the algorithm: what the transport was given.
-TEST(CollectiveTest, SentBytesAreThoseOfTheChunks) {
+TEST(CollectiveTest, SentBytesAreTheBytesGivenToTheTransport) {
   for (const std::vector<std::string>& hosts :
        std::vector<std::vector<std::string>>{{}, {"a", "a", "b"}}) {
     for (const int64_t small_bytes : {0, 4096}) {
@@ -429,16 +423,16 @@ TEST(CollectiveTest, ARingSendsTwiceTheBufferExceptOneSegment) {
   });
 }
 
-TEST(CollectiveTest, IsBusyWhileAnOperationIsUnderWay) {
+TEST(CollectiveTest, TheCollectiveIsBusyDuringAnOperation) {
   const Fleet fleet = MakeInProcessFleet(2, {});
   EXPECT_EQ(fleet[0]->stats().busy, absl::ZeroDuration());
   const absl::Time begin = MonotonicNow();
   const auto ticket = fleet[0]->Barrier();
   while (fleet[0]->stats().busy < absl::Milliseconds(5)) {
   }
-  // No caller has waited for the operation so far.
+  // No caller has waited for the operation yet.
   EXPECT_EQ(fleet[0]->stats().waited, absl::ZeroDuration());
-  // It is waited from when the call looks, which may be late.
+  // Waiting starts when the call checks the operation, which may be late.
   while (fleet[0]->stats().waited < absl::Milliseconds(5)) {
     EXPECT_FALSE(
         fleet[0]->Wait(ticket, MonotonicNow() + absl::Milliseconds(5)).ok());
@@ -452,7 +446,6 @@ TEST(CollectiveTest, IsBusyWhileAnOperationIsUnderWay) {
   EXPECT_GE(stats.waited, absl::Milliseconds(5));
   EXPECT_GE(stats.busy, under_way.busy);
   EXPECT_LE(stats.busy, all);
-  // Idle since then.
   EXPECT_EQ(fleet[0]->stats().busy, stats.busy);
   EXPECT_OK(fleet[0]->Wait(ticket, absl::InfinitePast()));
   EXPECT_EQ(fleet[0]->stats().waited, stats.waited);

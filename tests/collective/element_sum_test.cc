@@ -38,7 +38,7 @@ struct ShortType {
 constexpr ShortType kTypes[] = {{8, &ToBfloat16, &FromBfloat16},
                                 {5, &ToFloat16, &FromFloat16}};
 
-TEST(ElementSumTest, ShortTypesMeanWhatTheirBitsSay) {
+TEST(ElementSumTest, ShortTypesHaveTheValuesOfTheirFormat) {
   for (const ShortType& type : kTypes) {
     for (uint32_t bits = 0; bits < 65536; ++bits) {
       const double meaning = Meaning(bits, type.exponent_bits);
@@ -54,14 +54,14 @@ TEST(ElementSumTest, ShortTypesMeanWhatTheirBitsSay) {
   }
 }
 
-// Between each two neighbors: the middle goes to the even one, what is next to
-// the middle to the nearer one.
+// Checks each pair of neighbors: the midpoint rounds to the even neighbor, the
+// values next to the midpoint to the nearer neighbor.
 TEST(ElementSumTest, RoundsToTheNearestTiesToEven) {
   for (const ShortType& type : kTypes) {
     const uint16_t infinity = type.exponent_bits == 8 ? 0x7f80 : 0x7c00;
     for (uint16_t low = 0; low < infinity; ++low) {
       const uint16_t high = low + 1;
-      // Infinity rounds as if it were the next finite number.
+      // Infinity rounds like the next finite number would.
       const double above = high == infinity
                                ? 2 * Meaning(low, type.exponent_bits) -
                                      Meaning(low - 1, type.exponent_bits)
@@ -99,13 +99,13 @@ TEST(ElementSumTest, AddsAtAnyAddress) {
 }
 
 TEST(ElementSumTest, AddsShortTypesInFloat32) {
-  // 256 + 1 is no BFLOAT16; 1 + 1 first makes 258, which is one.
+  // 256 + 1 is not a BFLOAT16 value; 1 + 1 first makes 258, which is one.
   const uint16_t big = ToBfloat16(256), one = ToBfloat16(1);
   const auto blocks = At<uint16_t>(0, {one, one, big});
   std::vector<std::byte> sum(2);
   SumBlocks(ElementType::kBfloat16, blocks, sum);
   EXPECT_EQ(sum, At<uint16_t>(0, {ToBfloat16(258)}));
-  // Rounded only once: in between 256 + 1 is kept.
+  // The sum is rounded once, so 256 + 1 is kept in between.
   const auto other = At<uint16_t>(0, {big, one, one});
   SumBlocks(ElementType::kBfloat16, other, sum);
   EXPECT_EQ(sum, At<uint16_t>(0, {ToBfloat16(258)}));
@@ -116,7 +116,7 @@ TEST(ElementSumTest, AddsShortTypesInFloat32) {
 
 TEST(ElementSumTest, SumsBlocksInOrder) {
   const float tiny = std::ldexp(1.0f, -24);
-  // 1 + tiny is 1, twice; tiny + tiny first is not lost.
+  // 1 + tiny rounds to 1, twice; tiny + tiny first is not lost.
   std::vector<std::byte> sum(4);
   SumBlocks(ElementType::kFloat32, At<float>(0, {1, tiny, tiny}), sum);
   EXPECT_EQ(sum, At<float>(0, {1}));

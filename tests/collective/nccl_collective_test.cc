@@ -23,8 +23,8 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-// Runs everywhere: nothing stands in for NCCL.
-TEST(NcclCollectiveTest, WithoutAGpuItSaysSo) {
+// Runs on every machine: NCCL has no fake.
+TEST(NcclCollectiveTest, WithoutAGpuTheErrorSaysSo) {
   const auto bootstrap = MakeInProcessFleet(1, {});
   const auto nccl = CreateNccl({.device = 1000}, bootstrap[0].get(),
                                absl::Now() + absl::Seconds(30));

@@ -52,7 +52,7 @@ absl::StatusOr<RingFrame> Decode(const std::string& text) {
   return DecodeRingFrame({&bytes, 1}, kMaxBytes);
 }
 
-TEST(RingCodecTest, ChunksSurviveInPiecesOfAnySize) {
+TEST(RingCodecTest, ChunksAreDecodedFromPiecesOfAnySize) {
   const RingFrame frame = AChunk();
   const std::string text = Encode(frame);
   for (size_t size = 1; size <= text.size(); ++size) {
@@ -78,7 +78,7 @@ TEST(RingCodecTest, ChunksSurviveInPiecesOfAnySize) {
   }
 }
 
-TEST(RingCodecTest, OpenAndAbortSurvive) {
+TEST(RingCodecTest, OpenAndAbortMessagesAreDecoded) {
   ASSERT_OK_AND_ASSIGN(const RingFrame open,
                        Decode(Encode({.kind = RingFrameKind::kOpen,
                                       .rank = 1,
@@ -86,7 +86,7 @@ TEST(RingCodecTest, OpenAndAbortSurvive) {
                                       .fleet_size = 5})));
   EXPECT_EQ(open.to, 2);
   EXPECT_EQ(open.fleet_size, 5);
-  // Reasons may be anything, and are cut.
+  // A reason may have any bytes, and a long one is truncated.
   const std::string reason = "\xff\xfe" + std::string(5000, 'x');
   ASSERT_OK_AND_ASSIGN(const RingFrame abort,
                        Decode(Encode({.kind = RingFrameKind::kAbort,
@@ -97,7 +97,7 @@ TEST(RingCodecTest, OpenAndAbortSurvive) {
             absl::DataLossError("\\xff\\xfe" + std::string(1989, 'x') + "..."));
 }
 
-TEST(RingCodecTest, SharedMemorySurvives) {
+TEST(RingCodecTest, SharedMemoryMessagesAreDecoded) {
   const SharedSlotsName name = {.process = 77,
                                 .descriptor = 5,
                                 .token = 0xfedcba9876543210,
@@ -117,7 +117,7 @@ TEST(RingCodecTest, SharedMemorySurvives) {
   EXPECT_EQ(read.chunk.crc32c, 0xfedcba98);
   EXPECT_FALSE(read.shared_memory.has_value());
   EXPECT_TRUE(read.chunk.payload.empty());
-  // A payload is in one place.
+  // A payload is either in the message or in shared memory.
   EXPECT_THAT(Decode(Encode(frame) + "1234"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("in shared memory, but 4 bytes follow")));
@@ -176,7 +176,6 @@ TEST(RingCodecTest, ImpossibleFieldsAreRefused) {
                                            HasSubstr("malformed")))
         << i;
   }
-  // An ABORT without a reason.
   EXPECT_THAT(Decode(Encode({.kind = RingFrameKind::kAbort})),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("code")));
 }

@@ -33,7 +33,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kSmallBytes = int64_t{64} << 10;  // RunnerOptions' default
 
-// 4 KiB chunks: the last ones are many.
+// Returns cases that take many chunks of 4 KiB.
 std::vector<SumCase> ManyCases() {
   std::vector<SumCase> cases;
   for (const ElementType type :
@@ -48,7 +48,7 @@ std::vector<SumCase> ManyCases() {
 
 class RingTest : public ::testing::TestWithParam<int> {};
 
-TEST_P(RingTest, SumsAreThoseOfTheDocumentedOrder) {
+TEST_P(RingTest, SumsHaveTheDocumentedOrder) {
   const TempDir dir;
   const Fleet fleet = MakeRingFleet(GetParam(), dir, {});
   CheckSums(fleet, ManyCases(), kSmallBytes, {});
@@ -83,7 +83,7 @@ TEST(RingTest, AReasonReachesRanksWithoutAConnection) {
   });
 }
 
-TEST(RingTest, CountsWhatItSends) {
+TEST(RingTest, CountsTheBytesItSends) {
   const TempDir dir;
   const Fleet fleet = MakeRingFleet(2, dir, {});
   RunRanks(fleet, [](int, Collective& collective) {
@@ -95,7 +95,7 @@ TEST(RingTest, CountsWhatItSends) {
   });
 }
 
-TEST(RingHostsTest, UseTcpBetweenThemAndSumWithinThemFirst) {
+TEST(RingHostsTest, HostsUseTcpBetweenThemAndSumWithinAHostFirst) {
   const TempDir dir;
   const std::vector<std::string> hosts = {"a", "a", "b", "b"};
   const Fleet fleet = MakeRingFleet(4, dir, {.hosts = hosts});
@@ -103,7 +103,7 @@ TEST(RingHostsTest, UseTcpBetweenThemAndSumWithinThemFirst) {
   CheckCopies(fleet, {5000});
 }
 
-TEST(RingTest, LeavingTakesNothingAway) {
+TEST(RingTest, ARankMayLeaveBeforeOthersHaveFinished) {
   for (int round = 0; round < 5; ++round) {
     const TempDir dir;
     Fleet fleet = MakeRingFleet(3, dir, {});
@@ -114,9 +114,9 @@ TEST(RingTest, LeavingTakesNothingAway) {
   }
 }
 
-// The socket is unreachable as from another mount namespace; the ranks still
+// The socket is unreachable, as from another mount namespace; the ranks still
 // share a host.
-TEST(RingTest, ASocketThatCannotBeReachedIsReplacedByTheNetwork) {
+TEST(RingTest, AnUnreachableSocketIsReplacedByTheNetwork) {
   const TempDir dir;
   const RingFleetOptions options = {.hosts = {"a", "a"}};
   RingAddresses addresses = Listen(2, dir, options);
@@ -129,7 +129,7 @@ TEST(RingTest, ASocketThatCannotBeReachedIsReplacedByTheNetwork) {
   });
 }
 
-TEST(RingTest, AMissingRankIsNamedAndMayComeLater) {
+TEST(RingTest, AMissingRankIsNamedAndMayConnectLater) {
   const TempDir dir;
   RingAddresses addresses = Listen(3, dir, {});
   Fleet fleet;
@@ -148,7 +148,7 @@ TEST(RingTest, AMissingRankIsNamedAndMayComeLater) {
   });
 }
 
-// Many times: also while a thread is about to open a stream.
+// Many repetitions also cancel while a thread is opening a stream.
 TEST(RingTest, WaitingForPeersCanBeCancelled) {
   for (int i = 0; i < 50; ++i) {
     const TempDir dir;
@@ -174,7 +174,7 @@ TEST(RingTest, DifferentOperationsAreRefusedOnAllRanks) {
   });
 }
 
-TEST(RingTest, CloseEndsAllRanksWithItsReason) {
+TEST(RingTest, CloseEndsAllRanksWithTheReasonGiven) {
   const TempDir dir;
   const Fleet fleet = MakeRingFleet(3, dir, {});
   // A rank that still waits in the first barrier would end there.
@@ -189,7 +189,7 @@ TEST(RingTest, CloseEndsAllRanksWithItsReason) {
   });
 }
 
-TEST(RingTest, AnOldMembershipIsOverForWhoeverIsStillInIt) {
+TEST(RingTest, RanksOfAnOldMembershipFail) {
   const TempDir dir;
   RingAddresses addresses = Listen(2, dir, {});
   const auto zombie = Join(addresses, 0, {.membership_epoch = 1});
@@ -197,7 +197,7 @@ TEST(RingTest, AnOldMembershipIsOverForWhoeverIsStillInIt) {
   EXPECT_THAT(WaitLong(*zombie, zombie->Barrier()),
               StatusIs(absl::StatusCode::kAborted,
                        HasSubstr("membership epoch 1 of rank 0 is over")));
-  // Rank 1 still waits for a rank 0 of its own membership.
+  // Rank 1 still waits for a rank 0 of the new membership.
   EXPECT_THAT(current->Wait(current->Barrier(), absl::InfinitePast()),
               StatusIs(absl::StatusCode::kDeadlineExceeded));
 }
@@ -210,7 +210,7 @@ TEST(RingTest, ASupersededProcessIsRefused) {
   addresses.peers[0].incarnation += 1;
   const auto zombie = Join(of_zombie, 0, {});
   const auto current = Join(addresses, 1, {});
-  // It hears of it, or sees its peer turn away, whichever is first.
+  // The process sees the refusal, or its peer's disconnect, whichever is first.
   EXPECT_THAT(
       WaitLong(*zombie, zombie->Barrier()),
       AnyOf(StatusIs(absl::StatusCode::kAborted,
@@ -264,8 +264,8 @@ TEST(RingTest, OptionsAreChecked) {
 
 // --- A peer that does not follow the rules ---
 
-// Speaks gRPC in the name of a rank, with the run's token. Every wait ends
-// after half a minute.
+// A gRPC client that claims to be a rank and has the run's token. Every wait
+// ends after half a minute.
 class Stranger {
  public:
   Stranger(const std::string& address, const std::string& opening)
@@ -290,13 +290,13 @@ class Stranger {
     stream_->Write(grpc::ByteBuffer(&slice, 1), this);
     Wait();
   }
-  // Whether there was an answer.
+  // Returns whether an answer came.
   bool Read() {
     grpc::ByteBuffer answer;
     stream_->Read(&answer, this);
     return Wait();
   }
-  // Why the stream ended.
+  // Returns the status of the stream.
   absl::Status Finish() {
     finished_ = true;
     grpc::Status status;
@@ -357,7 +357,7 @@ TEST(RingStrangerTest, AStrangerIsRefusedAndChangesNothing) {
       {EncodeRingHead(OpenOfRankOne()), absl::StatusCode::kAlreadyExists}};
   for (const auto& [opening, code] : strangers) {
     Stranger stranger(address, opening);
-    stranger.Write(EncodeRingHead(OpenOfRankOne()));  // it stays unread
+    stranger.Write(EncodeRingHead(OpenOfRankOne()));  // stays unread
     EXPECT_FALSE(stranger.Read());
     EXPECT_THAT(stranger.Finish(), StatusIs(code));
   }
@@ -366,9 +366,9 @@ TEST(RingStrangerTest, AStrangerIsRefusedAndChangesNothing) {
   });
 }
 
-// Damage in OPEN, in a header, or in a payload on a socket or in shared memory:
-// the rank that detects it reports it, and the rank that received it fails.
-TEST(RingDamageTest, IsToldAndEndsTheMembership) {
+// Damages OPEN, a header, or a payload on a socket or in shared memory: the
+// rank that detects the damage reports it, and the receiving rank fails.
+TEST(RingDamageTest, DamageIsReportedAndEndsTheMembership) {
   struct Fault {
     std::string failpoint;
     bool shares_memory = false;
@@ -400,8 +400,8 @@ TEST(RingDamageTest, IsToldAndEndsTheMembership) {
         ended[rank] = WaitLong(
             collective, collective.AllReduce(bytes, ElementType::kFloat32));
       }
-      // The coordinator would also close the peer: a peer that has not
-      // connected yet waits for another rank in this one's place.
+      // The coordinator also closes a rank that has not connected yet, which
+      // would wait for a replacement.
       if (absl::IsDataLoss(ended[rank])) {
         fleet[1 - rank]->Close(absl::CancelledError("the membership is over"));
       }
@@ -415,7 +415,6 @@ TEST(RingDamageTest, IsToldAndEndsTheMembership) {
   }
 }
 
-// A stranger that has taken rank 1's place.
 TEST(RingStrangerTest, BadMessagesOfAPeerEndTheMembership) {
   RingFrame far = ChunkOfRankOne(3);
   RingFrame other = ChunkOfRankOne(1);
@@ -443,7 +442,7 @@ TEST(RingStrangerTest, BadMessagesOfAPeerEndTheMembership) {
                                       ? absl::StatusCode::kDataLoss
                                       : absl::StatusCode::kInvalidArgument;
     EXPECT_THAT(stranger.Finish(), StatusIs(code, HasSubstr(error)));
-    // Peers know each other: it was damaged on its way.
+    // Peers are authenticated, so the cause was damage in transit.
     EXPECT_THAT(WaitLong(*ring, ticket),
                 StatusIs(absl::StatusCode::kDataLoss, HasSubstr(error)));
   }

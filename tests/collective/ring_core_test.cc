@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests of a rank's state of its peers, without a network.
+// Tests of the state that a rank keeps about its peers, without a network.
 #include "collective/ring_core.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,6 @@ RingFrame ChunkOf(int rank, int64_t number) {
   return frame;
 }
 
-// Rank 0 of three.
 class RingCoreTest : public ::testing::Test {
  protected:
   RingCoreTest() {
@@ -93,13 +92,13 @@ TEST_F(RingCoreTest, OnlyThePeersOfThisMembershipAreAdmitted) {
   EXPECT_FALSE(core_.has_failed());
 }
 
-TEST_F(RingCoreTest, StreamsThatComeEarlyWait) {
+TEST_F(RingCoreTest, EarlyStreamsWait) {
   RingCore early;
   ASSERT_OK_AND_ASSIGN(const bool admitted, early.Admit(OpenOf(1)));
   EXPECT_FALSE(admitted);
 }
 
-TEST_F(RingCoreTest, ChunksComeInOrderWithoutAGap) {
+TEST_F(RingCoreTest, ChunksArriveInOrderWithoutAGap) {
   Connect(1);
   ASSERT_OK_AND_ASSIGN(const bool delivered, core_.Deliver(1, ChunkOf(1, 1)));
   EXPECT_TRUE(delivered);
@@ -124,7 +123,7 @@ class SharingOnceTest : public ::testing::Test {
             .shares_memory = {shares, shares},
             .slot_bytes = kBytes};
   }
-  // `from` opens its stream to `to`.
+  // Opens a stream of `from` to `to`.
   static void Connect(RingCore& from, int from_rank, RingCore& to,
                       int to_rank) {
     (void)from.TakeUnconnected();
@@ -151,7 +150,7 @@ TEST_P(SharingTest, PayloadsGoThroughMemoryIfBothRanksShareIt) {
   first.Configure(Identity(0, first_shares));
   second.Configure(Identity(1, second_shares));
   Connect(first, 0, second, 1);
-  // Longer than a slot, one slot, and too short to be worth one.
+  // Longer than a slot, one slot, and too short for shared memory.
   for (const int64_t bytes : {kBytes + 1, kBytes, int64_t{100}}) {
     EXPECT_OK(first.Send(1, Filled(first, 1, bytes, 'x')));
     const std::optional<RingFrame> frame = first.NextFor(1);
@@ -173,13 +172,13 @@ INSTANTIATE_TEST_SUITE_P(All, SharingTest,
                                            std::pair(true, false),
                                            std::pair(false, true)));
 
-TEST_F(SharingOnceTest, ChunksBeyondTheMemoryTravelInTheStream) {
+TEST_F(SharingOnceTest, ChunksBeyondTheMemoryAreSentInTheStream) {
   RingCore first;
   RingCore second;
   first.Configure(Identity(0, true));
   second.Configure(Identity(1, true));
   Connect(first, 0, second, 1);
-  // The second rank reads nothing, so all slots are taken at some point.
+  // The second rank reads nothing, so that all slots become occupied.
   int shared = 0;
   for (int i = 0; i < 100; ++i) {
     EXPECT_OK(first.Send(1, Filled(first, 1, kBytes, 'x')));
@@ -191,7 +190,7 @@ TEST_F(SharingOnceTest, ChunksBeyondTheMemoryTravelInTheStream) {
   EXPECT_LT(shared, 100);
 }
 
-TEST_F(SharingOnceTest, ASlotThatIsNamedWithoutReasonIsRefused) {
+TEST_F(SharingOnceTest, APayloadInSharedMemoryIsRefusedWithoutSharing) {
   RingCore core;
   core.Configure(Identity(0, true));
   RingFrame open = OpenOf(1);
@@ -254,8 +253,7 @@ TEST_F(RingCoreTest, AChunkFromBeforeAFailureCanStillBeReceived) {
                                           HasSubstr("rank 2 is lost")));
 }
 
-// All ranks hear the words of the one that has seen it.
-TEST_F(RingCoreTest, AFailureIsPassedOnInItsOriginsWords) {
+TEST_F(RingCoreTest, AFailureReachesAllRanksInItsOriginalWords) {
   Connect(1);
   Connect(2);
   RingFrame abort = ChunkOf(1, 0);
@@ -274,7 +272,7 @@ TEST_F(RingCoreTest, AFailureIsPassedOnInItsOriginsWords) {
   EXPECT_FALSE(core_.NextFor(2).has_value());
 }
 
-TEST_F(RingCoreTest, ASentChunkGoesBeforeTheFarewell) {
+TEST_F(RingCoreTest, ASentChunkArrivesBeforeTheGoodbye) {
   Connect(1);
   EXPECT_OK(core_.Send(1, {.offset = 77}));
   core_.Leave();
@@ -288,7 +286,7 @@ TEST_F(RingCoreTest, ASentChunkGoesBeforeTheFarewell) {
   EXPECT_EQ(last->kind, RingFrameKind::kGoodbye);
 }
 
-TEST_F(RingCoreTest, APeerThatSaidGoodbyeIsNotLost) {
+TEST_F(RingCoreTest, APeerThatSaidGoodbyeIsNotReportedAsLost) {
   Connect(1);
   EXPECT_OK(core_.Deliver(1, ChunkOf(1, 1)));
   RingFrame goodbye = ChunkOf(1, 0);
@@ -304,7 +302,7 @@ TEST_F(RingCoreTest, APeerThatSaidGoodbyeIsNotLost) {
                                           HasSubstr("rank 1 has left")));
 }
 
-TEST_F(RingCoreTest, ConnectingIsTriedAgainUnlessItIsRefused) {
+TEST_F(RingCoreTest, ConnectingIsRetriedUnlessItIsRefused) {
   EXPECT_EQ(core_.TakeUnconnected(), (std::vector<int>{1, 2}));
   EXPECT_TRUE(core_.TakeUnconnected().empty());
   core_.OutgoingEnded(2, absl::UnavailableError("nobody listens"));
@@ -321,8 +319,7 @@ TEST_F(RingCoreTest, ConnectingIsTriedAgainUnlessItIsRefused) {
                        HasSubstr("rank 2 refuses rank 0: incarnation 10")));
 }
 
-// This rank has noticed that the connection is broken, the other one has not.
-TEST_F(RingCoreTest, AConnectionThatBrokeBeforeItsAcceptIsALoss) {
+TEST_F(RingCoreTest, AConnectionThatBreaksBeforeItsAcceptIsALoss) {
   (void)core_.TakeUnconnected();
   core_.OutgoingEnded(2, absl::UnavailableError("Socket closed"));
   EXPECT_FALSE(core_.has_failed());
@@ -333,7 +330,7 @@ TEST_F(RingCoreTest, AConnectionThatBrokeBeforeItsAcceptIsALoss) {
                        HasSubstr("rank 2 is lost: is connected already")));
 }
 
-TEST_F(RingCoreTest, AWrongAnswerIsNoAccept) {
+TEST_F(RingCoreTest, AWrongAnswerIsNotAnAccept) {
   (void)core_.TakeUnconnected();
   RingFrame accept = OpenOf(1);
   EXPECT_THAT(core_.Accept(accept, 1),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One rank of a ring as a process of its own, for ring_process_test.cc:
+// One rank of a ring in its own process, for ring_process_test.cc:
 //   ring_peer RANK FOLDER SIZE
-// Sums until something fails, then prints why and ends.
+// Sums until an operation fails, then prints the error and exits.
 #include <cstdio>
 #include <string>
 #include <vector>

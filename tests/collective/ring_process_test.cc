@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks 1 and 2 as processes that are killed or stopped while rank 0, this
-// process, sums with them.
+// Rank 0 (this process) sums with ranks 1 and 2, processes that are killed or
+// stopped meanwhile.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -72,7 +72,7 @@ class RingProcessTest : public ::testing::Test {
   std::unique_ptr<Collective> ring_;
 };
 
-TEST_F(RingProcessTest, AllRanksHearOfAKilledOne) {
+TEST_F(RingProcessTest, AllRanksLearnOfAKilledRank) {
   for (int i = 0; i < 5; ++i) {
     ASSERT_OK(SumUntil(absl::Now() + absl::Seconds(30)));
   }
@@ -84,7 +84,7 @@ TEST_F(RingProcessTest, AllRanksHearOfAKilledOne) {
   EXPECT_THAT(LastWords(1), HasSubstr("rank 2 is lost"));
 }
 
-TEST_F(RingProcessTest, AStoppedRankIsWaitedForUntilSomebodyGivesUp) {
+TEST_F(RingProcessTest, AStoppedRankIsWaitedForUntilARankGivesUp) {
   ASSERT_OK(SumUntil(absl::Now() + absl::Seconds(30)));
   kill(child(2).pid(), SIGSTOP);
   int state = 0;

@@ -18,14 +18,14 @@
 namespace gandem::testing {
 
 struct RingFleetOptions {
-  // Hosts by rank; empty: all ranks on one host. Ranks of different hosts use
-  // TCP.
+  // Host of each rank; empty: all ranks are on one host. Ranks of different
+  // hosts use TCP.
   std::vector<std::string> hosts = {};
   int64_t chunk_bytes = 4096;  // too short for shared memory
   int64_t membership_epoch = 1;
 };
 
-// Listeners and what their ranks need to know of each other.
+// Listeners and the addresses that their ranks exchange.
 struct RingAddresses {
   std::vector<std::unique_ptr<RingListener>> listeners;
   std::vector<RingPeer> peers;

@@ -25,7 +25,6 @@ using ::testing::HasSubstr;
 constexpr int64_t kSlotBytes = 5000;
 constexpr int kSlots = 3;
 
-// Both ends, in one process.
 class SharedSlotsTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -34,7 +33,6 @@ class SharedSlotsTest : public ::testing::Test {
     ASSERT_OK_AND_ASSIGN(reader_, SharedSlotsReader::Open(writer_->name()));
   }
 
-  // Fills a slot with `value`.
   SharedBytes Write(size_t bytes, char value) {
     const std::optional<PayloadRoom> room = writer_->Take(bytes);
     if (!room.has_value()) return {};
@@ -63,7 +61,7 @@ TEST_F(SharedSlotsTest, WrittenBytesAreRead) {
   }
 }
 
-TEST_F(SharedSlotsTest, ASlotIsFreeWhenTheLastCopyOfWhatWasReadIsGone) {
+TEST_F(SharedSlotsTest, ASlotIsFreeWhenTheLastCopyOfItsBytesIsDestroyed) {
   std::vector<SharedBytes> written;
   for (int i = 0; i < kSlots; ++i) written.push_back(Write(10, 'a'));
   EXPECT_FALSE(writer_->Take(10).has_value());
@@ -79,13 +77,13 @@ TEST_F(SharedSlotsTest, ASlotIsFreeWhenTheLastCopyOfWhatWasReadIsGone) {
   EXPECT_EQ(writer_->SlotOf(again), middle);
 }
 
-TEST_F(SharedSlotsTest, BytesThatDoNotFitGoElsewhere) {
+TEST_F(SharedSlotsTest, BytesThatDoNotFitAreNotWritten) {
   EXPECT_FALSE(writer_->Take(kSlotBytes + 1).has_value());
   EXPECT_TRUE(writer_->Take(kSlotBytes).has_value());
   EXPECT_FALSE(writer_->SlotOf(HeapRoom(10).Written()).has_value());
 }
 
-TEST_F(SharedSlotsTest, ASlotIsReadOnceEachTimeThatItIsFilled) {
+TEST_F(SharedSlotsTest, ASlotIsReadOncePerFill) {
   const int slot = *writer_->SlotOf(Write(10, 'a'));
   EXPECT_THAT(reader_->Read(slot + 1, 10),
               StatusIs(absl::StatusCode::kInvalidArgument,
@@ -121,14 +119,14 @@ TEST_F(SharedSlotsTest, ReadBytesOutliveBothEnds) {
   EXPECT_EQ(read.span()[9], std::byte('a'));
 }
 
-// A peer that could shrink it would kill its readers.
+// A peer that shrinks the memory would crash its readers.
 TEST_F(SharedSlotsTest, TheMemoryCannotShrink) {
   const SharedSlotsName name = writer_->name();
   EXPECT_NE(ftruncate(name.descriptor, 0), 0);
   EXPECT_EQ(errno, EPERM);
 }
 
-TEST_F(SharedSlotsTest, OnlyTheMemoryThatWasNamedIsOpened) {
+TEST_F(SharedSlotsTest, OnlyTheNamedMemoryIsOpened) {
   int pipe_fds[2] = {-1, -1};
   ASSERT_EQ(pipe(pipe_fds), 0);
   ASSERT_OK_AND_ASSIGN(const auto other,
@@ -160,7 +158,7 @@ TEST_F(SharedSlotsTest, OnlyTheMemoryThatWasNamedIsOpened) {
   close(pipe_fds[1]);
 }
 
-TEST_F(SharedSlotsTest, AnotherProcessReads) {
+TEST_F(SharedSlotsTest, AnotherProcessReadsTheSlots) {
   const int slot = *writer_->SlotOf(Write(kSlotBytes, 'x'));
   const pid_t child = fork();
   if (child == 0) {
@@ -174,7 +172,7 @@ TEST_F(SharedSlotsTest, AnotherProcessReads) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 0);
-  // It has left without freeing the slot.
+  // The other process has exited without freeing the slot.
   EXPECT_THAT(reader_->Read(slot, 1),
               StatusIs(absl::StatusCode::kInvalidArgument));
 }

@@ -17,8 +17,7 @@ namespace {
 using ::gandem::testing::StatusIs;
 
 constexpr absl::Time kTry = absl::InfinitePast();
-// Only a broken queue waits for it.
-TEST(BoundedQueueTest, FirstInFirstOut) {
+TEST(BoundedQueueTest, ItemsLeaveInTheOrderOfArrival) {
   BoundedQueue<std::unique_ptr<int>> queue(2);
   EXPECT_OK(queue.Push(std::make_unique<int>(1), kTry));
   EXPECT_TRUE(queue.TryPush(std::make_unique<int>(2)));
@@ -27,7 +26,7 @@ TEST(BoundedQueueTest, FirstInFirstOut) {
   EXPECT_EQ(**queue.Pop(kTry), 2);
 }
 
-TEST(BoundedQueueTest, DeadlinesChangeNothing) {
+TEST(BoundedQueueTest, DeadlinesDoNotChangeTheQueue) {
   BoundedQueue<int> queue(1);
   EXPECT_THAT(queue.Pop(kTry), StatusIs(absl::StatusCode::kDeadlineExceeded));
   EXPECT_OK(queue.Push(1, kTry));
@@ -38,7 +37,7 @@ TEST(BoundedQueueTest, DeadlinesChangeNothing) {
   EXPECT_THAT(queue.Pop(kTry), StatusIs(absl::StatusCode::kDeadlineExceeded));
 }
 
-TEST(BoundedQueueTest, ClosedQueueHandsOutWhatItHolds) {
+TEST(BoundedQueueTest, AClosedQueueReturnsItsRemainingItems) {
   BoundedQueue<int> queue(3);
   for (int i = 0; i < 3; ++i) EXPECT_OK(queue.Push(i, kTry));
   queue.Close(absl::AbortedError("first"));
@@ -70,7 +69,7 @@ TEST(BoundedQueueTest, CloseWakesAWaitingProducer) {
   EXPECT_THAT(seen, StatusIs(absl::StatusCode::kCancelled, "stop"));
 }
 
-TEST(BoundedQueueTest, ManyThreadsLoseAndRepeatNothing) {
+TEST(BoundedQueueTest, NoItemIsLostOrRepeatedWithManyThreads) {
   constexpr int kThreads = 4;
   constexpr int kItems = 500;
   BoundedQueue<int> queue(3);
@@ -104,7 +103,7 @@ TEST(BoundedQueueTest, ManyThreadsLoseAndRepeatNothing) {
   EXPECT_THAT(all, ::testing::UnorderedElementsAreArray(expected));
 }
 
-TEST(BoundedQueueDeathTest, NeedsRoomAndAReason) {
+TEST(BoundedQueueDeathTest, RequiresCapacityAndACloseReason) {
   EXPECT_DEATH(BoundedQueue<int>(0), "max_items");
   BoundedQueue<int> queue(1);
   EXPECT_DEATH(queue.Close(absl::OkStatus()), "reason");

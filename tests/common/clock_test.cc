@@ -9,14 +9,14 @@
 namespace gandem {
 namespace {
 
-TEST(ClockTest, RealClockIsTheMonotonicOne) {
+TEST(ClockTest, TheRealClockIsMonotonic) {
   const absl::Time before = MonotonicNow();
   const absl::Time now = Clock::Real()->Now();
   EXPECT_LE(before, now);
   EXPECT_LE(now, MonotonicNow());
 }
 
-TEST(ClockTest, FakeClockMovesWhenTold) {
+TEST(ClockTest, TheFakeClockAdvancesOnlyWhenTold) {
   gandem::testing::FakeClock clock;
   const absl::Time start = clock.Now();
   EXPECT_EQ(clock.Now(), start);

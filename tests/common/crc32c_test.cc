@@ -16,7 +16,7 @@ std::span<const std::byte> Bytes(absl::string_view text) {
 }
 
 // RFC 3720, appendix B.4.
-TEST(Crc32cTest, KnownAnswers) {
+TEST(Crc32cTest, KnownAnswersAreComputed) {
   std::vector<std::byte> data(32, std::byte{0});
   EXPECT_EQ(Crc32c(data), 0x8a9136aa);
   std::ranges::fill(data, std::byte{0xff});
@@ -29,7 +29,7 @@ TEST(Crc32cTest, KnownAnswers) {
   EXPECT_EQ(Crc32c({}), 0);
 }
 
-TEST(Crc32cTest, ContinuesFromTheBytesBefore) {
+TEST(Crc32cTest, ContinuesFromAnEarlierChecksum) {
   const absl::string_view text = "123456789";
   for (size_t cut = 0; cut <= text.size(); ++cut) {
     EXPECT_EQ(
@@ -38,7 +38,7 @@ TEST(Crc32cTest, ContinuesFromTheBytesBefore) {
   }
 }
 
-TEST(Crc32cTest, MasksAsRecordFilesDo) {
+TEST(Crc32cTest, MasksLikeRecordFiles) {
   EXPECT_EQ(MaskedCrc32c(Bytes("123456789")), 0xc78ab0e5);
 }
 

@@ -41,14 +41,14 @@ TEST(FaultsTest, BoundsBelongToTheRange) {
   EXPECT_OK(faults.ToStatus());
 }
 
-TEST(FaultsTest, NanIsInNoRange) {
+TEST(FaultsTest, NanIsOutsideEveryRange) {
   Faults faults("f");
   faults.CheckRange("rate", std::numeric_limits<double>::quiet_NaN(), -1e300,
                     1e300);
   EXPECT_FALSE(faults.empty());
 }
 
-TEST(FaultsTest, ComparesAcrossSigns) {
+TEST(FaultsTest, ComparesSignedAndUnsignedNumbers) {
   Faults faults("f");
   faults.CheckRange("index", std::numeric_limits<uint64_t>::max(), -1, 10);
   EXPECT_FALSE(faults.empty());

@@ -8,20 +8,20 @@ namespace {
 
 constexpr uint32_t kTiles = uint32_t{1} << 24;
 
-TEST(TilesHaveNoSizeTest, MissingLeafMeansNoSize) {
+TEST(TilesHaveNoSizeTest, AMissingLeafMeansNoSize) {
   EXPECT_TRUE(TilesHaveNoSize({.max_leaf = 0x1c, .features = kTiles}));
-  // Below the highest leaf a processor answers with that of the highest.
+  // Leaves above the highest return the highest leaf's data.
   EXPECT_TRUE(TilesHaveNoSize(
       {.max_leaf = 0x1c, .features = kTiles, .max_palette = 7}));
   EXPECT_TRUE(TilesHaveNoSize({.max_leaf = 0x20, .features = kTiles}));
 }
 
-TEST(TilesHaveNoSizeTest, NotWhereThereAreTiles) {
+TEST(TilesHaveNoSizeTest, ProcessorsWithTilesHaveASize) {
   EXPECT_FALSE(TilesHaveNoSize(
       {.max_leaf = 0x20, .features = kTiles, .max_palette = 1}));
 }
 
-TEST(TilesHaveNoSizeTest, NotWhereNobodySaysTiles) {
+TEST(TilesHaveNoSizeTest, WithoutTileFeaturesNothingIsReported) {
   EXPECT_FALSE(TilesHaveNoSize({.max_leaf = 0x16, .features = ~kTiles}));
   EXPECT_FALSE(TilesHaveNoSize({}));
 }

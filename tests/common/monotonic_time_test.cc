@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A wall clock that is set while somebody waits: this program's clock_gettime()
-// and gettimeofday() stand before those of the C library and tell another time
-// of day than the kernel, by which Abseil waits, has.
+// Waits while the wall clock is set: this program defines clock_gettime() and
+// gettimeofday() in place of the C library's, so that its time of day differs
+// from the kernel's, which Abseil uses for waits.
 #include "common/monotonic_time.h"
 
 #include <gtest/gtest.h>
@@ -22,8 +22,8 @@
 namespace gandem {
 namespace {
 
-// Seconds that the program believes to be later than the kernel does: its waits
-// for the wall clock last longer.
+// Seconds by which the program's wall clock is ahead of the kernel's: waits for
+// the wall clock last longer.
 std::atomic<int64_t> seconds_ahead = 0;
 
 }  // namespace
@@ -35,7 +35,7 @@ extern "C" int clock_gettime(clockid_t id, timespec* time) noexcept {
   return result;
 }
 
-// By which Abseil turns a timeout into a moment.
+// Abseil converts a timeout to a point in time with this function.
 extern "C" int gettimeofday(timeval* time, void* /*zone*/) noexcept {
   timespec now = {};
   const int result = clock_gettime(CLOCK_REALTIME, &now);
@@ -49,7 +49,7 @@ namespace {
 
 constexpr int64_t kDay = 24 * 3600;
 
-// Measures with a clock that this test does not change.
+// Stopwatch on a clock that this test does not change.
 class Stopwatch {
  public:
   absl::Duration elapsed() const {
@@ -64,8 +64,8 @@ class Stopwatch {
 class MonotonicTimeTest : public ::testing::Test {
  protected:
   ~MonotonicTimeTest() override { SetWallClock(0); }
-  // Abseil reads the system's clock every few seconds only, and goes by the
-  // processor's cycles between.
+  // Abseil reads the system's clock every few seconds only and uses the
+  // processor's cycles in between.
   static void SetWallClock(int64_t ahead) {
     seconds_ahead = ahead;
     const auto is_set = [] {
@@ -81,7 +81,7 @@ class MonotonicTimeTest : public ::testing::Test {
   bool ready_ ABSL_GUARDED_BY(mu_) = false;
 };
 
-TEST_F(MonotonicTimeTest, IsTheTimeOfDayUntilThatIsSet) {
+TEST_F(MonotonicTimeTest, MonotonicTimeEqualsTheTimeOfDayUntilTheClockIsSet) {
   const absl::Duration off = MonotonicNow() - absl::Now();
   EXPECT_LT(off, absl::Minutes(1));
   EXPECT_GT(off, -absl::Minutes(1));
@@ -94,19 +94,19 @@ TEST_F(MonotonicTimeTest, IsTheTimeOfDayUntilThatIsSet) {
   }
 }
 
-TEST_F(MonotonicTimeTest, AClockThatIsSetBackDelaysADeadlineByLittle) {
-  SetWallClock(kDay);  // the kernel's is a day behind
+TEST_F(MonotonicTimeTest, AClockSetBackDelaysADeadlineByLittle) {
+  SetWallClock(kDay);  // the kernel's clock is a day behind
   const Stopwatch stopwatch;
   absl::MutexLock lock(&mu_);
   EXPECT_FALSE(AwaitUntil(&mu_, absl::Condition(&ready_),
                           MonotonicNow() + absl::Milliseconds(10)));
   EXPECT_GE(stopwatch.elapsed(), absl::Milliseconds(10));
-  // A busy machine gets a margin; without AwaitUntil it is a day.
+  // The margin is for a busy machine; without AwaitUntil the wait takes a day.
   EXPECT_LT(stopwatch.elapsed(), kLongestClockDelay + absl::Minutes(1));
 }
 
-TEST_F(MonotonicTimeTest, AClockThatIsSetForwardEndsNoWait) {
-  SetWallClock(-kDay);  // the kernel's is a day ahead
+TEST_F(MonotonicTimeTest, AClockSetForwardEndsNoWait) {
+  SetWallClock(-kDay);  // the kernel's clock is a day ahead
   const Stopwatch stopwatch;
   absl::MutexLock lock(&mu_);
   EXPECT_FALSE(AwaitUntil(&mu_, absl::Condition(&ready_),
@@ -114,7 +114,7 @@ TEST_F(MonotonicTimeTest, AClockThatIsSetForwardEndsNoWait) {
   EXPECT_GE(stopwatch.elapsed(), absl::Milliseconds(200));
 }
 
-TEST_F(MonotonicTimeTest, WhoeverMakesTheConditionTrueWakesTheWaiter) {
+TEST_F(MonotonicTimeTest, TheThreadThatMakesTheConditionTrueWakesTheWaiter) {
   for (const int64_t ahead : {int64_t{0}, kDay}) {
     SetWallClock(ahead);
     {

@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 
 // Random123's kat_vectors, philox4x32 with 10 rounds.
-TEST(PhiloxTest, KnownAnswers) {
+TEST(PhiloxTest, KnownAnswersAreComputed) {
   EXPECT_THAT(Philox4x32_10({0, 0, 0, 0}, {0, 0}),
               ElementsAre(0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8));
   constexpr uint32_t kOnes = 0xffffffff;
@@ -31,7 +31,7 @@ std::vector<uint32_t> Words(PhiloxStream stream, int count) {
   return words;
 }
 
-// From philox_reference.py. A change here changes the numbers of every run.
+// Values from philox_reference.py. A change of them changes every run.
 TEST(PhiloxTest, PurposesAreFrozen) {
   const struct {
     Purpose purpose;
@@ -107,7 +107,7 @@ TEST(PhiloxTest, UniformsAndNormalsAreFrozen) {
   }
 }
 
-TEST(PhiloxTest, EveryPartOfTheNameChangesTheStream) {
+TEST(PhiloxTest, EveryPartOfTheStreamNameChangesTheStream) {
   std::set<std::vector<uint32_t>> streams;
   int made = 0;
   for (const uint64_t seed : {uint64_t{0}, uint64_t{1}, uint64_t{1} << 32}) {
@@ -155,7 +155,7 @@ TEST(PhiloxTest, NormalsHaveNormalMoments) {
       power *= x;
     }
   }
-  // Four standard deviations of each estimate.
+  // Tolerances are four standard deviations of each estimate.
   EXPECT_NEAR(sum[1] / kCount, 0, 4 * std::sqrt(1.0 / kCount));
   EXPECT_NEAR(sum[2] / kCount, 1, 4 * std::sqrt(2.0 / kCount));
   EXPECT_NEAR(sum[3] / kCount, 0, 4 * std::sqrt(15.0 / kCount));
@@ -182,7 +182,7 @@ TEST(PhiloxTest, NextBelowIsUniformAndInRange) {
 
 // floor(word * 3 / 4) is a multiple of three for every second word: without
 // rejection that residue class would get half of all draws.
-TEST(PhiloxTest, NextBelowRejectsWhatWouldBias) {
+TEST(PhiloxTest, NextBelowRejectsWordsThatWouldBias) {
   PhiloxStream stream(7, Purpose::kDataOrder, 0, 1);
   constexpr uint32_t kBound = 3u << 30;
   int multiples_of_three = 0;
@@ -193,7 +193,7 @@ TEST(PhiloxTest, NextBelowRejectsWhatWouldBias) {
   EXPECT_NEAR(multiples_of_three, kCount / 3.0, 400);
 }
 
-TEST(PhiloxDeathTest, RefusesWhatDoesNotFitTheCounter) {
+TEST(PhiloxDeathTest, ValuesThatDoNotFitTheCounterAreRefused) {
   EXPECT_DEATH(PhiloxStream(1, Purpose::kInit, uint64_t{1} << 44, 0), "step");
   EXPECT_DEATH(PhiloxStream(1, Purpose::kInit, 0, uint64_t(-1)), "index");
 }

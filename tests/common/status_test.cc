@@ -58,7 +58,7 @@ absl::Status First(const absl::Status& a, const absl::StatusOr<int>& b,
   return absl::OkStatus();
 }
 
-TEST(StatusTest, ReturnIfErrorStopsAtTheFirst) {
+TEST(StatusTest, ReturnIfErrorReturnsTheFirstError) {
   int passed = 0;
   EXPECT_THAT(First(absl::AbortedError("a"), absl::InternalError("b"), &passed),
               StatusIs(absl::StatusCode::kAborted, "a"));
@@ -70,7 +70,7 @@ TEST(StatusTest, ReturnIfErrorStopsAtTheFirst) {
   EXPECT_EQ(passed, 3);
 }
 
-TEST(StatusTest, MatchersLookAtCodeAndMessage) {
+TEST(StatusTest, MatchersCompareCodeAndMessage) {
   const absl::Status status = absl::NotFoundError("no such file");
   EXPECT_THAT(status, Not(IsOk()));
   EXPECT_THAT(absl::OkStatus(), IsOk());

@@ -16,13 +16,13 @@ std::string Filled(absl::string_view text, const TemplateValues& values) {
       values);
 }
 
-TEST(TextTemplateTest, ValuesAreInsertedAsTheyAre) {
+TEST(TextTemplateTest, ValuesAreInsertedUnchanged) {
   EXPECT_EQ(Filled("a=__x__ b=__y_z__\n", {{"x", "1"}, {"y_z", ""}}),
             "a=1 b=\n");
   EXPECT_EQ(Filled("__x__\n", {{"x", "__x__ #@end"}}), "__x__ #@end\n");
 }
 
-TEST(TextTemplateTest, InsertedLinesAreAsDeepAsTheirPlace) {
+TEST(TextTemplateTest, InsertedLinesAreIndentedLikeTheirPlaceholder) {
   EXPECT_EQ(Filled("a:\n  #@insert x\nb\n", {{"x", "- 1\n\n  #@end\n"}}),
             "a:\n  - 1\n\n    #@end\nb\n");
   EXPECT_EQ(Filled("a\n  #@insert x\nb\n", {{"x", ""}}), "a\nb\n");
@@ -42,7 +42,7 @@ TEST(TextTemplateTest, LinesDependOnWhetherAValueIsEmpty) {
   EXPECT_EQ(Filled(kText, {{"x", ""}, {"y", "1"}}), "end\n");
 }
 
-TEST(TextTemplateDeathTest, OurOwnMistakesEndTheProcess) {
+TEST(TextTemplateDeathTest, MistakesInTemplatesAbort) {
   EXPECT_DEATH(Filled("__x__\n", {}), "");
   EXPECT_DEATH(Filled("#@if x\n", {{"x", ""}}), "");
 }

@@ -16,7 +16,6 @@
 namespace gandem {
 namespace {
 
-// Dataset of black images.
 class BlackDataset : public Dataset {
  public:
   int64_t size() const override { return 10; }
@@ -33,7 +32,7 @@ class BlackDataset : public Dataset {
   absl::StatusOr<std::string> ContentHash() const override { return "black"; }
 };
 
-TEST(DataMeterTest, TellsWhatWasReadSinceTheLastRound) {
+TEST(DataMeterTest, ReportsTheReadsSinceTheLastRound) {
   std::shared_ptr<Prefetcher> prefetcher = *Prefetcher::Create(
       std::make_shared<BlackDataset>(), {.seed = 1, .batch_size = 4});
   DataMeter meter({prefetcher, prefetcher}, /*free_cores=*/3);
@@ -48,7 +47,7 @@ TEST(DataMeterTest, TellsWhatWasReadSinceTheLastRound) {
   EXPECT_EQ(data.free_cores(), 3);
   EXPECT_EQ(data.stored_bytes(), 0);
   EXPECT_EQ(data.fetches(), 0);
-  EXPECT_EQ(data.workers(), 2);  // of both
+  EXPECT_EQ(data.workers(), 2);  // both
   EXPECT_EQ(data.images_ahead(), 2 * 4 * 4);
   EXPECT_EQ(data.remote_bytes(), 1000);
   EXPECT_EQ(data.requests(), 5);

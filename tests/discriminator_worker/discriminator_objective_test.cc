@@ -27,7 +27,7 @@ using gandem::testing::SmoothCritic;
 
 constexpr int64_t kBatch = 6;
 
-// One that weighs nothing.
+// A critic with foreign layers that adds no parameter weights.
 class ForeignCritic : public SmoothCritic, public HasForeignLayers {
  public:
   using SmoothCritic::SmoothCritic;
@@ -49,7 +49,7 @@ class DiscriminatorObjectiveTest : public ::testing::Test {
     std::vector<at::Tensor> gradients;
   };
 
-  // Steps 0 .. `steps` - 1 without updates; of the last one.
+  // Runs steps 0 to `steps` - 1 without updates and returns the last one.
   Step Run(const ObjectiveOptions& options, int64_t micro_batch,
            int64_t steps = 1, bool real_first = true) {
     const auto critic = std::make_shared<SmoothCritic>(kernel_, weight_);
@@ -120,20 +120,18 @@ TEST_F(DiscriminatorObjectiveTest, MicroBatchesAddUpToTheBatch) {
   }
 }
 
-// FUSED takes the generated images first.
 TEST_F(DiscriminatorObjectiveTest, GeneratedImagesMayComeFirst) {
   for (const auto& [name, options] : Separable()) {
-    // Points between both kinds need both.
     if (options.penalties.gradient_penalty > 0) continue;
     SCOPED_TRACE(name);
     ExpectSame(Run(options, 2, 3, /*real_first=*/false), Run(options, 2, 3));
   }
 }
 
-// One augmentation, through which the gradient passes; penalties and the loss
-// are what they are without.
+// Checks one augmentation, through which the gradient passes; penalties and the
+// loss are unchanged.
 TEST_F(DiscriminatorObjectiveTest,
-       ImagesThatWantAGradientComeBackWithTheirPass) {
+       ImagesThatNeedAGradientAreReturnedWithTheirPass) {
   const ObjectiveOptions options = {
       .penalties = {.r2 = 2},
       .augmentation = {.color = true, .translation = 0.2, .cutout = 0.5},
@@ -156,7 +154,6 @@ TEST_F(DiscriminatorObjectiveTest,
   EXPECT_GT(slope.norm().item<double>(), 0);
 }
 
-// Each term is there, and with its weight.
 TEST_F(DiscriminatorObjectiveTest, TermsAddUp) {
   const double plain = Run({}, kBatch, 3).loss;
   for (const auto& [name, options] : Separable()) {
@@ -176,8 +173,8 @@ TEST_F(DiscriminatorObjectiveTest, TermsAddUp) {
   }
 }
 
-TEST_F(DiscriminatorObjectiveTest, ValuesByHand) {
-  // Slope (3, 4) everywhere: GP is (5 - 1)^2, R1 and R2 are 12.5 each.
+TEST_F(DiscriminatorObjectiveTest, ValuesMatchThoseComputedByHand) {
+  // The slope is (3, 4) everywhere: GP is (5 - 1)^2, R1 and R2 are 12.5 each.
   const auto critic = std::make_shared<LinearCritic>(
       torch::tensor({3.0, 4.0}, torch::kFloat64));
   const at::Tensor zero = torch::zeros({1, 1, 1, 2}, torch::kFloat64);
@@ -200,12 +197,12 @@ TEST_F(DiscriminatorObjectiveTest, LazyPenaltiesAreInEveryNthStep) {
   lazy.penalties.gradient_every_steps = 1;
   const double every = Run(lazy, kBatch, 3).loss - plain;
   lazy.penalties.gradient_every_steps = 2;
-  // Interpolation draws are those of the step, whatever is due.
+  // The step determines the interpolation draws, whichever penalties are due.
   EXPECT_NEAR(Run(lazy, kBatch, 3).loss - plain, 2 * every, 1e-9);
 }
 
-// Both gradients come from the loss, except where it has no slope at an image.
-TEST_F(DiscriminatorObjectiveTest, LayersOfOthersBeginTheOnePassWithTheLoss) {
+// Both gradients come from the loss, except where its slope is zero.
+TEST_F(DiscriminatorObjectiveTest, ForeignLayersStartTheOnePassAtTheLoss) {
   for (const Loss loss : {NON_SATURATING, WASSERSTEIN, LEAST_SQUARES, HINGE}) {
     SCOPED_TRACE(Loss_Name(loss));
     const ObjectiveOptions options = {.loss = loss, .fused_in_one_pass = true};
@@ -215,7 +212,7 @@ TEST_F(DiscriminatorObjectiveTest, LayersOfOthersBeginTheOnePassWithTheLoss) {
     const auto share =
         objective.Generated(generated_.clone().set_requires_grad(true), {}, 0);
     objective.EndStep();
-    // HINGE: some of the images are surely known.
+    // With HINGE some images have a known slope.
     ASSERT_EQ(share.pass.root_slopes_N.defined(), loss != HINGE);
     const TrainedJudgment two =
         JudgeTrained(share.pass, options, kBatch, {.dtype = at::kDouble});
@@ -287,9 +284,9 @@ class ListeningCritic : public SmoothCritic {
   std::vector<Pass> passes;
 };
 
-// models.md 4.3: D at the points between is told the labels of the real images.
-// Trap T13: real and generated images have passes of their own, and what a
-// penalty adds is frozen, so that batch statistics never mix.
+// models.md 4.3: D receives the labels of the real images at the points in
+// between. Trap T13: real and generated images have separate passes, and the
+// passes of penalties freeze the state, so that batch statistics never mix.
 TEST_F(DiscriminatorObjectiveTest, PassesAreSeparateAndPenaltiesFrozen) {
   const auto critic = std::make_shared<ListeningCritic>(kernel_, weight_);
   DiscriminatorObjective objective(
@@ -311,7 +308,6 @@ TEST_F(DiscriminatorObjectiveTest, PassesAreSeparateAndPenaltiesFrozen) {
   EXPECT_EQ(critic->passes[3].mode, ForwardMode::kFrozen);
   EXPECT_TRUE(critic->passes[3].labels_N.equal(of_real.labels_N));
 
-  // Between, pair by pair.
   const at::Tensor alpha =
       UniformDraws({.purpose = Purpose::kPenaltyPoint}, kBatch, 1);
   EXPECT_TRUE(critic->passes[3].images_NCHW.equal(
@@ -336,10 +332,10 @@ TEST_F(DiscriminatorObjectiveTest, BothKindsOfImagesAreAugmented) {
       seen(generated_, Purpose::kAugmentGenerated)));
 }
 
-// DRAGAN's points surround what the discriminator sees, as far apart as those
-// images are, all of the batch.
-TEST_F(DiscriminatorObjectiveTest, DraganLooksAtAugmentedImages) {
-  const AugmentOptions augmentation = {.cutout = 0.75};  // zeros: closer by far
+// DRAGAN's points surround the discriminator's inputs, at the standard
+// deviation of the whole augmented batch.
+TEST_F(DiscriminatorObjectiveTest, DraganUsesAugmentedImages) {
+  const AugmentOptions augmentation = {.cutout = 0.75};  // zeros: much closer
   const at::Tensor seen =
       DiffAugment(real_, augmentation,
                   {.seed = 3, .purpose = Purpose::kAugmentReal, .step = 5});
@@ -391,7 +387,6 @@ TEST_F(DiscriminatorObjectiveTest, EveryPassHasAPlace) {
   }
 }
 
-// A step with penalties leaves the buffers that one without them leaves.
 TEST(DiscriminatorObjectiveStateTest, PenaltiesChangeNoState) {
   NetworkConfig config;
   config.mutable_sndcgan()->set_width(2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FUSED's giver by itself: what it answers, when, and as which version.
+// FUSED's giver alone: its answers, their time and their version.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,10 +25,10 @@ using gandem::testing::LinearCritic;
 using gandem::testing::StatusIs;
 using ::testing::ElementsAre;
 
-// Images of two values, judged by 3 x + 4 y.
+// Images of two values, scored by 3 x + 4 y.
 constexpr TensorFormat kPairFormat = {
     .encoding = Encoding::kFloat64, .channels = 1, .height = 1, .width = 2};
-// Two steps of four images in a round.
+// Two steps of four images per round.
 constexpr Schedule kTwoSteps = {.discriminator_steps_per_round = 2,
                                 .feedback = FeedbackMode::kFused,
                                 .generator_batch = 8,
@@ -58,7 +58,7 @@ class FusedGiverTest : public ::testing::Test {
                                 .timer = &timer_});
   }
 
-  // A generator's micro-batch arrives.
+  // Sends a micro-batch of the generator.
   void Send(int64_t round, int64_t first, int64_t count) {
     std::vector<std::byte> bytes(count * kPairFormat.BytesPerImage());
     ASSERT_TRUE(
@@ -71,7 +71,7 @@ class FusedGiverTest : public ::testing::Test {
                                .pixels = SharedBytes(std::move(bytes))}));
   }
 
-  // The training pass on images [first, first + count) and its backward pass.
+  // Trains on images [first, first + count).
   void Train(int64_t round, int64_t first, int64_t count) {
     TrainingPass pass = {
         .images_NCHW = torch::randn({count, 1, 1, 2}, torch::kFloat64)
@@ -95,7 +95,7 @@ class FusedGiverTest : public ::testing::Test {
     EXPECT_EQ(backwards, 1);
   }
 
-  // First index, count and version of answers that have not been taken yet.
+  // Returns first index, count and version of the pending answers.
   std::vector<std::tuple<int64_t, int64_t, int64_t>> Answers() {
     std::vector<std::tuple<int64_t, int64_t, int64_t>> answers;
     while (const auto next = end_->NextAnswer(0, 0)) {
@@ -129,7 +129,7 @@ class FusedGiverTest : public ::testing::Test {
   std::unique_ptr<FeedbackGiver> giver_;
 };
 
-TEST_F(FusedGiverTest, AnAnswerLeavesWhenItsLastImageWasTrainedOn) {
+TEST_F(FusedGiverTest, AnAnswerIsSentWhenItsLastImageWasTrainedOn) {
   for (const bool one_pass : {false, true}) {
     one_pass_ = one_pass;
     Use(end_.get());
@@ -141,7 +141,7 @@ TEST_F(FusedGiverTest, AnAnswerLeavesWhenItsLastImageWasTrainedOn) {
     EXPECT_THAT(Answers(), ElementsAre());
     Train(round, 2, 2);
     EXPECT_THAT(Answers(), ElementsAre(std::tuple(0, 3, 2 * round)));
-    // Images 3 of the first step, 4 and 5 of the second.
+    // Image 3 of the first step, 4 and 5 of the second.
     Train(round, 4, 4);
     EXPECT_THAT(Answers(), ElementsAre(std::tuple(3, 3, 2 * round),
                                        std::tuple(6, 2, 2 * round + 1)));
@@ -151,7 +151,7 @@ TEST_F(FusedGiverTest, AnAnswerLeavesWhenItsLastImageWasTrainedOn) {
   }
 }
 
-TEST_F(FusedGiverTest, AllOfAPassMayBeSeveralRequests) {
+TEST_F(FusedGiverTest, OnePassMayAnswerSeveralRequests) {
   for (int64_t first = 0; first < 8; first += 2) Send(0, first, 2);
   Train(0, 0, 4);
   EXPECT_THAT(Answers(), ElementsAre(std::tuple(0, 2, 0), std::tuple(2, 2, 0)));
@@ -159,9 +159,9 @@ TEST_F(FusedGiverTest, AllOfAPassMayBeSeveralRequests) {
   EXPECT_THAT(Answers(), ElementsAre(std::tuple(4, 2, 1), std::tuple(6, 2, 1)));
 }
 
-// An exchange may always be called again later: the next pass, or the boundary,
-// gives what is left.
-TEST_F(FusedGiverTest, ARequestThatWasNotGivenOutIsAnsweredLater) {
+// An exchange may be called again later: the next pass, or the boundary, sends
+// the remaining answers.
+TEST_F(FusedGiverTest, ARequestThatWasNotReturnedIsAnsweredLater) {
   Use(refusing_.get());
   Send(0, 0, 8);
   Train(0, 0, 4);
@@ -181,7 +181,7 @@ TEST_F(FusedGiverTest, NothingIsDueBeforeImagesWereTrainedOn) {
   EXPECT_THAT(Answers(), ElementsAre());
 }
 
-TEST_F(FusedGiverTest, AClosedExchangeEndsIt) {
+TEST_F(FusedGiverTest, AClosedExchangeEndsTheGiver) {
   Send(0, 0, 8);
   end_->Close(absl::AbortedError("over"));
   TrainingPass pass = {

@@ -34,7 +34,7 @@ class KeptDatasetTest : public ::testing::Test {
   KeptDataset kept_;
 };
 
-TEST_F(KeptDatasetTest, IsOpenedOnce) {
+TEST_F(KeptDatasetTest, ADatasetIsOpenedOnce) {
   ASSERT_OK_AND_ASSIGN(const std::shared_ptr<const Dataset> first,
                        kept_.Open(plan_));
   ASSERT_OK(RemoveAll(dir_ / "images"));
@@ -44,7 +44,7 @@ TEST_F(KeptDatasetTest, IsOpenedOnce) {
   EXPECT_EQ(second->size(), 2);
 }
 
-TEST_F(KeptDatasetTest, AnotherOneIsOpenedWhereAnotherIsAskedFor) {
+TEST_F(KeptDatasetTest, AnotherDatasetIsOpenedOnRequest) {
   ASSERT_OK(kept_.Open(plan_));
   plan_.files.set_max_images(1);
   ASSERT_OK_AND_ASSIGN(const std::shared_ptr<const Dataset> one,
@@ -52,7 +52,7 @@ TEST_F(KeptDatasetTest, AnotherOneIsOpenedWhereAnotherIsAskedFor) {
   EXPECT_EQ(one->size(), 1);
 }
 
-TEST_F(KeptDatasetTest, AfterAFailureItIsOpenedAgain) {
+TEST_F(KeptDatasetTest, AfterAFailureTheDatasetIsOpenedAgain) {
   const std::string images = plan_.files.idx_images();
   plan_.files.set_idx_images(dir_ / "none");
   EXPECT_THAT(kept_.Open(plan_), StatusIs(absl::StatusCode::kNotFound));

@@ -52,9 +52,7 @@ TEST(DiscriminatorEndTest, AFastRankCannotLockOutASlowOne) {
   EXPECT_EQ(Places(taken.pieces).size(), 8u);
 }
 
-// The transport holds a batch and is notified of the room while the worker
-// waits.
-TEST(DiscriminatorEndTest, WaitingWakesTheTransportThatHoldsTheBatch) {
+TEST(DiscriminatorEndTest, WaitingWakesTheTransportThatHoldsABatch) {
   const auto end = std::make_unique<DiscriminatorEnd>(
       TwoGenerators(FeedbackMode::kSnapshot));
   EXPECT_TRUE(*end->OfferImages(0, Images(0, 0, 4)));
@@ -64,7 +62,7 @@ TEST(DiscriminatorEndTest, WaitingWakesTheTransportThatHoldsTheBatch) {
   EXPECT_OK(end->TakeImages(0, 0, 8, Soon()));
 }
 
-TEST(DiscriminatorEndTest, ImagesToJudgeFirstNeedNoRoom) {
+TEST(DiscriminatorEndTest, ImagesToBeJudgedFirstNeedNoSpace) {
   const auto end = std::make_unique<DiscriminatorEnd>(
       TwoGenerators(FeedbackMode::kImageGradient));
   EXPECT_TRUE(*end->OfferImages(0, Images(0, 0, 4, ImageUse::kBoth)));
@@ -78,7 +76,7 @@ TEST(DiscriminatorEndTest, ImagesToJudgeFirstNeedNoRoom) {
   EXPECT_EQ(request.first_index, 4);
 }
 
-TEST(DiscriminatorEndTest, ImagesForFeedbackOnlyTakeNoRoom) {
+TEST(DiscriminatorEndTest, ImagesForFeedbackOnlyTakeNoSpace) {
   ExchangeOptions options = TwoGenerators(FeedbackMode::kImageGradient);
   options.schedule.image_source = ImageSource::kFresh;
   const auto end = std::make_unique<DiscriminatorEnd>(options);
@@ -86,12 +84,12 @@ TEST(DiscriminatorEndTest, ImagesForFeedbackOnlyTakeNoRoom) {
   EXPECT_TRUE(*end->OfferImages(0, Images(0, 0, 8, ImageUse::kFeedback)));
   EXPECT_TRUE(*end->OfferImages(0, Images(1, 0, 8, ImageUse::kFeedback)));
   EXPECT_EQ(end->stats().cache_images, 8);
-  // The window of rounds bounds them.
+  // The window of rounds limits such images.
   EXPECT_THAT(end->OfferImages(0, Images(2, 0, 8, ImageUse::kFeedback)),
               StatusIs(kPrecondition));
 }
 
-TEST(DiscriminatorEndTest, AnswersGoToTheRankThatAsked) {
+TEST(DiscriminatorEndTest, AnswersGoToTheRequestingRank) {
   const ExchangeOptions options = TwoGenerators(FeedbackMode::kImageGradient);
   const auto end = std::make_unique<DiscriminatorEnd>(options);
   EXPECT_TRUE(*end->OfferImages(1, Images(0, 4, 4, ImageUse::kBoth)));
@@ -113,7 +111,7 @@ TEST(DiscriminatorEndTest, AStateAfterARoundMovesTheWindow) {
 }
 
 // Another discriminator, one step ahead, has published the critic.
-TEST(DiscriminatorEndTest, ImagesThatAPeerHasLetGoOnWaitForThisRank) {
+TEST(DiscriminatorEndTest, ImagesForAPeerOneStepAheadWaitForThisRank) {
   ExchangeOptions options = TwoGenerators(FeedbackMode::kSnapshot);
   options.num_discriminators = 2;
   options.discriminator_skew = 1;
@@ -139,7 +137,7 @@ TEST(DiscriminatorEndTest, PublishingWaitsForEveryRank) {
   EXPECT_OK(end->PublishCritic(Critic(2), Soon()));
 }
 
-TEST(DiscriminatorEndTest, TheGeneratorThatItWaitsForIsKnown) {
+TEST(DiscriminatorEndTest, TheGeneratorThatIsWaitedForIsKnown) {
   const auto end = std::make_unique<DiscriminatorEnd>(
       TwoGenerators(FeedbackMode::kSnapshot));
   EXPECT_THAT(end->TakeImages(0, 0, 8, kPast), StatusIs(kDeadline));
@@ -163,7 +161,7 @@ TEST(DiscriminatorEndTest, EveryRankHasToFinish) {
   EXPECT_OK(end->WaitForGenerators(kPast));
 }
 
-TEST(DiscriminatorEndTest, StrangeRanksAndRangesAreRefused) {
+TEST(DiscriminatorEndTest, InvalidRanksAndRangesAreRefused) {
   const auto end = std::make_unique<DiscriminatorEnd>(
       TwoGenerators(FeedbackMode::kSnapshot));
   EXPECT_THAT(end->OfferImages(2, Images(0, 0, 4)), StatusIs(kInvalid));
@@ -179,7 +177,7 @@ TEST(DiscriminatorEndTest, StrangeRanksAndRangesAreRefused) {
   EXPECT_THAT(bounded->TakeImages(0, 0, 9, kPast), StatusIs(kInvalid));
 }
 
-TEST(DiscriminatorEndTest, BoundedStopsWaitingWhenItIsAskedForFeedback) {
+TEST(DiscriminatorEndTest, BoundedStopsWaitingIfFeedbackIsRequested) {
   ExchangeOptions options = TwoGenerators(FeedbackMode::kImageGradient);
   options.schedule.consistency = Consistency::kBounded;
   const auto end = std::make_unique<DiscriminatorEnd>(options);

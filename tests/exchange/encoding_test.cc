@@ -68,7 +68,7 @@ TEST(EncodingTest, Bfloat16KeepsNan) {
 TEST(EncodingTest, Uint8IsLinearAndClamped) {
   EXPECT_EQ(Level(-1.0f), 0);
   EXPECT_EQ(Level(1.0f), 255);
-  EXPECT_EQ(Level(0.0f), 128);  // 127.5, a tie
+  EXPECT_EQ(Level(0.0f), 128);  // a tie (127.5)
   EXPECT_EQ(Level(-1.5f), 0);
   EXPECT_EQ(Level(7.0f), 255);
   EXPECT_EQ(Level(-std::numeric_limits<float>::infinity()), 0);
@@ -97,7 +97,7 @@ TEST(EncodingTest, Uint8IsDecodedAsTheBytesOfADataset) {
   }
 }
 
-TEST(EncodingTest, Uint8AgreesWithItsFormula) {
+TEST(EncodingTest, Uint8MatchesItsFormula) {
   std::vector<float> values;
   for (int i = -1100; i <= 1100; ++i) values.push_back(i / 1000.0f);
   const std::vector<std::byte> bytes = Encoded(values, Encoding::kUint8);

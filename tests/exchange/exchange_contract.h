@@ -31,7 +31,7 @@ struct ExchangeKind {
 
 class ExchangeContract : public ::testing::TestWithParam<ExchangeKind> {
  protected:
-  // The ends of one pair per test.
+  // Creates the ends of one pair per test.
   void Connect(const ExchangeOptions& options) {
     pair_ = GetParam().make(options);
   }

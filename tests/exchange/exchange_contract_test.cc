@@ -41,7 +41,7 @@ Schedule Bounded(int64_t lag) {
   return schedule;
 }
 
-TEST_P(ExchangeContract, ImagesArriveIntactAndRecut) {
+TEST_P(ExchangeContract, ImagesArriveUnchangedAndInTheRequestedPieces) {
   Connect(OptionsFor(FourImages(1)));
   ASSERT_OK(generator().PutImages(Images(0, 0, 3), Soon()));
   ASSERT_OK(generator().PutImages(Images(0, 3, 1), Soon()));
@@ -57,7 +57,7 @@ TEST_P(ExchangeContract, ImagesArriveIntactAndRecut) {
             (std::vector<std::pair<int64_t, int64_t>>{{0, 2}, {0, 3}}));
 }
 
-TEST_P(ExchangeContract, EmptyHandedCallsPassTheirDeadline) {
+TEST_P(ExchangeContract, CallsWithoutResultReturnAtTheirDeadline) {
   Connect(OptionsFor(WithFeedback(1)));
   EXPECT_THAT(discriminator().TakeImages(0, 0, 4, kPast), StatusIs(kDeadline));
   EXPECT_THAT(discriminator().NextFeedbackRequest(0, kPast),
@@ -66,7 +66,6 @@ TEST_P(ExchangeContract, EmptyHandedCallsPassTheirDeadline) {
   EXPECT_THAT(generator().TakeCritic(0, kPast), StatusIs(kDeadline));
   ASSERT_OK(generator().PutImages(Images(0, 0, 4, ImageUse::kBoth), Soon()));
   EXPECT_THAT(generator().TakeFeedback(0, 0, kPast), StatusIs(kDeadline));
-  // The failed calls lost nothing.
   EXPECT_OK(discriminator().NextFeedbackRequest(0, Soon()));
   EXPECT_OK(discriminator().TakeImages(0, 0, 4, Soon()));
 }
@@ -88,7 +87,7 @@ TEST_P(ExchangeContract, FullCacheMakesTheGeneratorWait) {
   ExchangeOptions options = OptionsFor(FourImages(2));
   options.cache_rounds = 2;
   Connect(options);
-  // The third batch does not arrive before there is room, wherever it waits.
+  // The third batch does not arrive before there is space, wherever it waits.
   ASSERT_OK(generator().PutImages(Images(0, 0, 4), Soon()));
   ASSERT_OK(generator().PutImages(Images(1, 0, 4), Soon()));
   const absl::Status third = generator().PutImages(Images(2, 0, 4), kPast);
@@ -122,7 +121,7 @@ TEST_P(ExchangeContract, TakingImagesWakesAWaitingGenerator) {
   EXPECT_OK(discriminator().TakeImages(1, 0, 4, Soon()));
 }
 
-TEST_P(ExchangeContract, WrongBatchesAreRefusedAndForgotten) {
+TEST_P(ExchangeContract, InvalidBatchesAreRefusedAndDiscarded) {
   Connect(OptionsFor(FourImages(1)));
   ImageBatch batch = Images(0, 0, 4);
   batch.first_index = 1;
@@ -144,7 +143,7 @@ TEST_P(ExchangeContract, WrongBatchesAreRefusedAndForgotten) {
   EXPECT_OK(discriminator().TakeImages(0, 0, 4, Soon()));
 }
 
-TEST_P(ExchangeContract, FeedbackComesBack) {
+TEST_P(ExchangeContract, FeedbackIsReturned) {
   const Schedule schedule = WithFeedback(1);
   Connect(OptionsFor(schedule));
   ASSERT_OK(generator().PutImages(Images(0, 0, 2, ImageUse::kBoth), Soon()));
@@ -196,7 +195,7 @@ TEST_P(ExchangeContract, OnlyOpenRequestsCanBeAnswered) {
               StatusIs(kPrecondition));
 }
 
-TEST_P(ExchangeContract, CriticStaysUntilALaterOneIsTaken) {
+TEST_P(ExchangeContract, ACriticIsKeptUntilALaterOneIsTaken) {
   Connect(OptionsFor(FourImages(2)));
   ASSERT_OK(discriminator().PublishCritic(Critic(0), Soon()));
   for (int round = 0; round < 3; ++round) {
@@ -213,7 +212,7 @@ TEST_P(ExchangeContract, CriticStaysUntilALaterOneIsTaken) {
   EXPECT_THAT(generator().TakeCritic(0, Soon()), StatusIs(kPrecondition));
 }
 
-TEST_P(ExchangeContract, CriticsAscend) {
+TEST_P(ExchangeContract, CriticVersionsIncrease) {
   Connect(OptionsFor(FourImages(1)));
   ASSERT_OK(discriminator().PublishCritic(Critic(2), Soon()));
   EXPECT_THAT(discriminator().PublishCritic(Critic(2), Soon()),
@@ -222,7 +221,7 @@ TEST_P(ExchangeContract, CriticsAscend) {
               StatusIs(kInvalid));
 }
 
-TEST_P(ExchangeContract, GeneratorHoldsLagCriticsAndTheSlotOneMore) {
+TEST_P(ExchangeContract, TheGeneratorHoldsLagCriticsAndTheSlotOneMore) {
   Connect(OptionsFor(FourImages(2)));
   ASSERT_OK(discriminator().PublishCritic(Critic(0), Soon()));
   ASSERT_OK(discriminator().PublishCritic(Critic(1), Soon()));
@@ -236,7 +235,7 @@ TEST_P(ExchangeContract, GeneratorHoldsLagCriticsAndTheSlotOneMore) {
   }
 }
 
-TEST_P(ExchangeContract, AwaitedCriticPassesOlderOnes) {
+TEST_P(ExchangeContract, AnAwaitedCriticReplacesOlderOnes) {
   Connect(OptionsFor(FourImages(0)));
   ASSERT_OK(discriminator().PublishCritic(Critic(0), Soon()));
   ASSERT_OK(discriminator().PublishCritic(Critic(1), Soon()));
@@ -258,7 +257,7 @@ TEST_P(ExchangeContract, BoundedPublishingNeverWaits) {
   EXPECT_EQ(again.version, 8);
 }
 
-TEST_P(ExchangeContract, BoundedReplaysWhileTheGeneratorIsSilent) {
+TEST_P(ExchangeContract, BoundedReplaysImagesWhileTheGeneratorIsSilent) {
   ExchangeOptions options = OptionsFor(Bounded(2));
   options.max_samples_per_image = 2;
   Connect(options);
@@ -284,7 +283,6 @@ TEST_P(ExchangeContract, FinishReachesTheDiscriminator) {
   ASSERT_OK(generator().Finish(Soon()));
   EXPECT_OK(discriminator().WaitForGenerators(Soon()));
   EXPECT_OK(discriminator().TakeImages(0, 0, 4, Soon()));
-  // No generator takes these critics, and publishing does not wait for it.
   for (int64_t version = 0; version < 5; ++version) {
     EXPECT_OK(discriminator().PublishCritic(Critic(version), Soon()));
   }
@@ -301,7 +299,7 @@ TEST_P(ExchangeContract, CloseWakesTheGenerator) {
     std::thread thread([&] {
       if (call == 0) status = generator().TakeFeedback(0, 0, Soon()).status();
       if (call == 1) status = generator().TakeCritic(7, Soon()).status();
-      // Also while the generator waits for room.
+      // Also closes while the generator waits for space.
       while (call == 2 && status.ok()) {
         status =
             generator().PutImages(Images(1, 0, 4, ImageUse::kBoth), Soon());
@@ -376,7 +374,7 @@ ExchangeOptions GridOptions(const Grid& cell) {
       .generator_batch = 6,
       .discriminator_batch = 6 / cell.steps,
       .generator_micro_batch = 6 / cell.pieces,
-      // Differs from the generator's cut on purpose.
+      // Differs from the generator's micro-batch on purpose.
       .discriminator_micro_batch = cell.pieces == 1 ? 0 : 2};
   ExchangeOptions options = OptionsFor(schedule);
   options.cache_rounds = std::max<int64_t>(1, cell.lag);
@@ -392,17 +390,17 @@ std::string Describe(const Grid& cell) {
                       cell.pieces);
 }
 
-TEST_P(ExchangeContract, WholeRunsAtTheSmallestCache) {
+TEST_P(ExchangeContract, WholeRunsFinishWithTheSmallestCache) {
   for (const Grid& cell : WholeGrid()) {
     SCOPED_TRACE(Describe(cell));
     ExchangeOptions options = GridOptions(cell);
-    options.first_round = cell.lag;  // resumed, with its older critics
+    options.first_round = cell.lag;  // resumed with older critics
     const int64_t last_round = options.first_round + cell.lag + 4;
     Connect(options);
     GeneratorDriver generator_driver(options, last_round, &generator());
     DiscriminatorDriver discriminator_driver(options, last_round,
                                              &discriminator());
-    // A lost wake-up would make this test take minutes.
+    // With a lost wake-up this test would take minutes.
     ASSERT_OK(
         RunBoth(generator_driver, discriminator_driver, absl::Seconds(1)));
     EXPECT_EQ(discriminator_driver.images_trained(), (cell.lag + 5) * 6);
@@ -411,7 +409,7 @@ TEST_P(ExchangeContract, WholeRunsAtTheSmallestCache) {
   }
 }
 
-TEST_P(ExchangeContract, WholeRunsUnderDelays) {
+TEST_P(ExchangeContract, WholeRunsFinishDespiteDelays) {
   uint64_t seed = 0;
   for (const Grid& cell : WholeGrid()) {
     SCOPED_TRACE(Describe(cell));

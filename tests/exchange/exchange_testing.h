@@ -14,7 +14,7 @@
 
 namespace gandem::testing {
 
-// One pixel per image, so that a batch of n images has n bytes.
+// Returns a format of one byte per image.
 inline TensorFormat PixelFormat() {
   return {.encoding = Encoding::kUint8, .channels = 1, .height = 1, .width = 1};
 }

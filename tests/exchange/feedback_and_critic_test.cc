@@ -23,7 +23,7 @@ using gandem::testing::Images;
 using gandem::testing::StatusIs;
 constexpr Schedule kSchedule{.generator_batch = 8, .discriminator_batch = 8};
 
-TEST(FeedbackBookTest, AnswersGoToTheRankThatAsked) {
+TEST(FeedbackBookTest, AnswersGoToTheRequestingRank) {
   FeedbackBook book(2);
   book.AddRequest(1, Images(0, 4, 4, ImageUse::kBoth));
   book.AddRequest(0, Images(0, 0, 4, ImageUse::kBoth));
@@ -46,10 +46,10 @@ TEST(FeedbackBookTest, LaterRoundsStayUntilTheyAreDue) {
   EXPECT_EQ(book.NextRequest(5)->round, 2);
 }
 
-TEST(FeedbackBookTest, AnswersMatchTheirRequest) {
+TEST(FeedbackBookTest, AnswersMustMatchTheirRequest) {
   FeedbackBook book(1);
   book.AddRequest(0, Images(0, 0, 4, ImageUse::kBoth));
-  // NextRequest has not returned it yet.
+  // NextRequest has not returned this request yet.
   EXPECT_THAT(book.Answer(Feedback(kSchedule, 0, 0, 4)),
               StatusIs(kPrecondition));
   ASSERT_TRUE(book.NextRequest(0).has_value());
@@ -93,7 +93,7 @@ TEST(CriticSlotTest, ExactWaitsForTheSlowestRank) {
   EXPECT_TRUE(slot.MayPublish());
 }
 
-TEST(CriticSlotTest, BoundedReplacesWhatHasNotLeft) {
+TEST(CriticSlotTest, BoundedReplacesACriticThatWasNotSent) {
   CriticSlot slot(Consistency::kBounded, 1);
   ASSERT_OK(slot.Publish(Critic(0)));
   EXPECT_TRUE(slot.MayPublish());
@@ -102,7 +102,7 @@ TEST(CriticSlotTest, BoundedReplacesWhatHasNotLeft) {
   EXPECT_FALSE(slot.Next(0, 3).has_value());
 }
 
-TEST(CriticSlotTest, ARankThatHasFinishedHoldsNothingUp) {
+TEST(CriticSlotTest, AFinishedRankDelaysNothing) {
   CriticSlot slot(Consistency::kExact, 2);
   slot.Release(0);
   ASSERT_OK(slot.Publish(Critic(0)));
@@ -111,7 +111,7 @@ TEST(CriticSlotTest, ARankThatHasFinishedHoldsNothingUp) {
   EXPECT_TRUE(slot.MayPublish());
 }
 
-TEST(CriticSlotTest, ANewProcessGetsTheCriticAgain) {
+TEST(CriticSlotTest, ANewProcessReceivesTheCriticAgain) {
   CriticSlot slot(Consistency::kExact, 1);
   ASSERT_OK(slot.Publish(Critic(4)));
   slot.Acknowledge(0, 4);
@@ -136,12 +136,12 @@ TEST(CriticQueueTest, HoldsLagCriticsBesidesTheOneInUse) {
   EXPECT_TRUE(queue.Offer(Critic(3)));
 }
 
-TEST(CriticQueueTest, AnAwaitedCriticPassesOlderOnes) {
+TEST(CriticQueueTest, AnAwaitedCriticReplacesOlderOnes) {
   CriticQueue queue({.lag = 0});
   EXPECT_TRUE(queue.Offer(Critic(0)));
   EXPECT_FALSE(queue.Offer(Critic(2)));
   EXPECT_FALSE((*queue.Take(2)).has_value());
-  EXPECT_TRUE(queue.Offer(Critic(1)));  // not needed, so not in the way
+  EXPECT_TRUE(queue.Offer(Critic(1)));  // not needed, takes no space
   EXPECT_TRUE(queue.Offer(Critic(2)));
   EXPECT_EQ((*queue.Take(2))->version, 2);
 }
@@ -154,7 +154,7 @@ TEST(CriticQueueTest, MissingVersionsAreAnError) {
   EXPECT_THAT(queue.Take(1), StatusIs(kPrecondition));
 }
 
-TEST(CriticQueueTest, BoundedTakesTheNewest) {
+TEST(CriticQueueTest, BoundedTakesTheNewestCritic) {
   CriticQueue queue({.lag = 2, .consistency = Consistency::kBounded});
   for (int64_t version : {0, 1, 2, 3}) {
     EXPECT_TRUE(queue.Offer(Critic(version)));
@@ -164,13 +164,13 @@ TEST(CriticQueueTest, BoundedTakesTheNewest) {
   EXPECT_EQ((*queue.Take(0))->version, 3);
 }
 
-TEST(CriticQueueTest, DrainedQueueTakesAnything) {
+TEST(CriticQueueTest, ADrainedQueueAcceptsAnyCritic) {
   CriticQueue queue({.lag = 0});
   queue.Drain();
   for (int64_t version : {0, 1, 2}) EXPECT_TRUE(queue.Offer(Critic(version)));
 }
 
-TEST(OutboxTest, HoldsOneRound) {
+TEST(OutboxTest, TheOutboxHoldsOneRound) {
   Outbox outbox(kSchedule);
   EXPECT_TRUE(outbox.HasRoom(Images(0, 0, 8)));
   outbox.Add(Images(0, 0, 4));
@@ -193,7 +193,7 @@ TEST(OutboxTest, ANewConnectionSendsEverythingAgain) {
   EXPECT_TRUE(outbox.empty());
 }
 
-TEST(OutboxTest, StrangeAcknowledgementsAreRefused) {
+TEST(OutboxTest, InvalidAcknowledgementsAreRefused) {
   Outbox outbox(kSchedule);
   outbox.Add(Images(0, 0, 2));
   // The batch was not sent yet.

@@ -24,8 +24,8 @@ using ::testing::Pair;
 
 constexpr absl::Time kNow = absl::InfinitePast();  // a single attempt
 
-// One generator, three discriminators, which own images 0-2, 3-4 and 5-6 of a
-// round.
+// Tests with one generator and three discriminators, which own images 0-2, 3-4
+// and 5-6 of a round.
 class FleetExchangeTest : public ::testing::Test {
  protected:
   void Open(const Schedule& schedule) {
@@ -58,7 +58,6 @@ TEST_F(FleetExchangeTest, EachImageGoesToTheRankThatTrainsOnIt) {
   ASSERT_OK_AND_ASSIGN(const auto first, ends_[0]->TakeImages(0, 0, 3, kNow));
   EXPECT_THAT(Places(first.pieces),
               ElementsAre(Pair(0, 0), Pair(0, 1), Pair(0, 2)));
-  // Two pieces, from two micro-batches.
   ASSERT_OK_AND_ASSIGN(const auto second, ends_[1]->TakeImages(0, 3, 2, kNow));
   EXPECT_THAT(Places(second.pieces), ElementsAre(Pair(0, 3), Pair(0, 4)));
   EXPECT_EQ(second.pieces.size(), 2u);
@@ -66,11 +65,11 @@ TEST_F(FleetExchangeTest, EachImageGoesToTheRankThatTrainsOnIt) {
   EXPECT_THAT(Places(third.pieces), ElementsAre(Pair(0, 5), Pair(0, 6)));
 }
 
-TEST_F(FleetExchangeTest, APutThatFailedHalfwayGoesOnWhereItWas) {
+TEST_F(FleetExchangeTest, APartiallyFailedPutContinuesWhereItStopped) {
   Open({.lag = 1, .generator_batch = 7, .discriminator_batch = 7});
   ends_[0]->FinishRound(0);
   ends_[0]->FinishRound(1);
-  // Round 3 is acceptable for rank 0 and too new for the others.
+  // Rank 0 accepts round 3, which is too new for the others.
   EXPECT_THAT(fleet_->PutImages(Images(3, 0, 7), kNow),
               StatusIs(absl::StatusCode::kFailedPrecondition));
   ends_[1]->FinishRound(1);
@@ -83,7 +82,7 @@ TEST_F(FleetExchangeTest, APutThatFailedHalfwayGoesOnWhereItWas) {
   EXPECT_THAT(Places(third.pieces), ElementsAre(Pair(3, 5), Pair(3, 6)));
 }
 
-TEST_F(FleetExchangeTest, FeedbackIsPutTogetherAgain) {
+TEST_F(FleetExchangeTest, FeedbackOfAllRanksIsCombined) {
   Open({.feedback = FeedbackMode::kImageGradient,
         .generator_batch = 7,
         .discriminator_batch = 7});
@@ -106,7 +105,7 @@ TEST_F(FleetExchangeTest, FeedbackIsPutTogetherAgain) {
   EXPECT_EQ(whole.first_index, 1);
   EXPECT_EQ(whole.count, 6);
   EXPECT_EQ(whole.critic_version, expected.critic_version);
-  EXPECT_EQ(whole.loss, 1.5);  // of three answers
+  EXPECT_EQ(whole.loss, 1.5);  // sum of three answers
   EXPECT_EQ(std::vector<std::byte>(whole.gradient.span().begin(),
                                    whole.gradient.span().end()),
             std::vector<std::byte>(expected.gradient.span().begin(),
@@ -131,7 +130,7 @@ TEST_F(FleetExchangeTest, CriticsComeFromOneRankAndTheOthersDoNotWait) {
   }
 }
 
-TEST_F(FleetExchangeTest, FinishReachesAll) {
+TEST_F(FleetExchangeTest, FinishReachesAllRanks) {
   Open({.generator_batch = 7, .discriminator_batch = 7});
   for (const auto& end : ends_) {
     EXPECT_THAT(end->WaitForGenerators(kNow),
@@ -142,7 +141,7 @@ TEST_F(FleetExchangeTest, FinishReachesAll) {
 }
 
 // Equal fleets have equal slices, so each generator has one discriminator.
-TEST(PartnersTest, EqualFleetsArePairs) {
+TEST(PartnersTest, FleetsOfEqualSizeArePairs) {
   const Schedule schedule = {.generator_batch = 128,
                              .discriminator_batch = 128};
   for (const int rank : {0, 17, 63}) {
@@ -152,19 +151,18 @@ TEST(PartnersTest, EqualFleetsArePairs) {
   }
 }
 
-// The partners cover everything that a round sends or takes.
-TEST(PartnersTest, AreAllThatARoundExchangesWith) {
+TEST(PartnersTest, PartnersAreAllRanksThatARoundExchangesWith) {
   const auto partners = [](const Schedule& schedule, int rank) {
     return PartnersOf(schedule, rank, /*size=*/2, /*num_discriminators=*/3);
   };
   Schedule schedule = {.generator_batch = 6, .discriminator_batch = 6};
-  // Images 0 to 2 and 3 to 5, which go to ranks 0, 1 and 1, 2; critics of
+  // Images 0 to 2 and 3 to 5 go to ranks 0, 1 and 1, 2; the critics come from
   // ranks 0 and 1.
   EXPECT_THAT(partners(schedule, 0), ElementsAre(true, true, false));
   EXPECT_THAT(partners(schedule, 1), ElementsAre(false, true, true));
   schedule.feedback = FeedbackMode::kImageGradient;
   EXPECT_THAT(partners(schedule, 0), ElementsAre(true, true, false));
-  // Fresh images of a batch, and those of the step.
+  // With FRESH, the images of a batch and those of the step.
   schedule.image_source = ImageSource::kFresh;
   schedule.discriminator_batch = 3;
   schedule.generator_batch = 12;

@@ -21,7 +21,7 @@ ImageCache ExactCache(int64_t max_images) {
   return ImageCache({.max_images = max_images, .max_bytes = 1000});
 }
 
-TEST(ImageCacheTest, TakesPiecesAsTheGeneratorCutThem) {
+TEST(ImageCacheTest, PiecesKeepTheGeneratorsCut) {
   ImageCache cache = ExactCache(8);
   cache.Add(Images(0, 3, 2));
   cache.Add(Images(0, 0, 3));
@@ -35,19 +35,18 @@ TEST(ImageCacheTest, TakesPiecesAsTheGeneratorCutThem) {
   EXPECT_EQ(cache.stats().bytes, 0);
 }
 
-TEST(ImageCacheTest, CutsPiecesToTheWantedRange) {
+TEST(ImageCacheTest, PiecesAreCutToTheRequestedRange) {
   ImageCache cache = ExactCache(8);
   cache.Add(Images(0, 0, 8));
   ASSERT_OK_AND_ASSIGN(const auto first, cache.Take(0, 0, 3));
   EXPECT_THAT(Places(first), ElementsAre(Pair(0, 0), Pair(0, 1), Pair(0, 2)));
   EXPECT_EQ(cache.stats().images, 5);
-  // Another rank's part of the round stays.
   ASSERT_OK_AND_ASSIGN(const auto second, cache.Take(0, 5, 2));
   EXPECT_THAT(Places(second), ElementsAre(Pair(0, 5), Pair(0, 6)));
   EXPECT_EQ(cache.stats().images, 3);
 }
 
-TEST(ImageCacheTest, TakesNothingWhenAPieceIsMissing) {
+TEST(ImageCacheTest, NothingIsTakenIfAPieceIsMissing) {
   ImageCache cache = ExactCache(8);
   cache.Add(Images(0, 0, 3));
   cache.Add(Images(0, 5, 3));
@@ -66,7 +65,7 @@ TEST(ImageCacheTest, RoundsAreSeparate) {
   EXPECT_EQ(Places(*cache.Take(1, 2, 2)).size(), 2u);
 }
 
-TEST(ImageCacheTest, SlicesLeaveInAscendingOrder) {
+TEST(ImageCacheTest, SlicesAreTakenInAscendingOrder) {
   ImageCache cache = ExactCache(8);
   cache.Add(Images(1, 0, 8));
   ASSERT_OK(cache.Take(1, 4, 2));
@@ -76,7 +75,7 @@ TEST(ImageCacheTest, SlicesLeaveInAscendingOrder) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-TEST(ImageCacheTest, FullCacheHasNoRoom) {
+TEST(ImageCacheTest, AFullCacheHasNoSpace) {
   ImageCache cache = ExactCache(4);
   cache.Add(Images(0, 0, 3));
   EXPECT_TRUE(cache.HasRoom(Images(0, 3, 1)));
@@ -85,14 +84,14 @@ TEST(ImageCacheTest, FullCacheHasNoRoom) {
   EXPECT_TRUE(cache.HasRoom(Images(0, 3, 2)));
 }
 
-TEST(ImageCacheTest, BytesAreABudgetToo) {
+TEST(ImageCacheTest, BytesAreLimitedToo) {
   ImageCache cache({.max_images = 100, .max_bytes = 4});
   cache.Add(Images(0, 0, 3));
   EXPECT_TRUE(cache.HasRoom(Images(0, 3, 1)));
   EXPECT_FALSE(cache.HasRoom(Images(0, 3, 2)));
 }
 
-TEST(ImageCacheTest, WantedSliceNeedsNoRoom) {
+TEST(ImageCacheTest, ARequestedSliceNeedsNoSpace) {
   ImageCache cache = ExactCache(4);
   cache.Add(Images(1, 0, 4));  // a fast rank
   EXPECT_FALSE(cache.HasRoom(Images(0, 4, 4)));
@@ -105,11 +104,11 @@ TEST(ImageCacheTest, WantedSliceNeedsNoRoom) {
   EXPECT_FALSE(cache.HasRoom(Images(0, 4, 4)));  // no longer
 }
 
-TEST(ImageCacheTest, ExactEvictsNothing) {
+TEST(ImageCacheTest, ExactRemovesNothing) {
   ImageCache cache = ExactCache(4);
   cache.Add(Images(0, 0, 4));
   EXPECT_THAT(*cache.Take(0, 4, 4), IsEmpty());
-  cache.Add(Images(0, 4, 4));  // wanted, beyond the budget
+  cache.Add(Images(0, 4, 4));  // requested, beyond the limit
   EXPECT_EQ(cache.stats().images, 8);
   EXPECT_EQ(cache.stats().dropped, 0);
   EXPECT_EQ(Places(*cache.Take(0, 0, 8)).size(), 8u);
@@ -123,7 +122,7 @@ ImageCache BoundedCache(int64_t max_samples, int64_t max_age,
                      .max_age = max_age});
 }
 
-TEST(BoundedCacheTest, TakesUnusedImagesInOrder) {
+TEST(BoundedCacheTest, UnusedImagesAreTakenInOrder) {
   ImageCache cache = BoundedCache(1, 2);
   cache.Add(Images(1, 0, 2));
   cache.Add(Images(0, 2, 2));
@@ -136,14 +135,14 @@ TEST(BoundedCacheTest, TakesUnusedImagesInOrder) {
   EXPECT_EQ(cache.stats().images, 0);
 }
 
-TEST(BoundedCacheTest, WaitsForAllOfThem) {
+TEST(BoundedCacheTest, BoundedWaitsForAllUnusedImages) {
   ImageCache cache = BoundedCache(1, 2);
   cache.Add(Images(0, 0, 2));
   EXPECT_THAT(cache.TakeNext(0, 3), IsEmpty());
   EXPECT_EQ(cache.stats().images, 2);
 }
 
-TEST(BoundedCacheTest, ReplaysUpToTheLimit) {
+TEST(BoundedCacheTest, ImagesAreReplayedUpToTheLimit) {
   ImageCache cache = BoundedCache(3, 2);
   cache.Add(Images(0, 0, 2));
   for (int use = 0; use < 3; ++use) {
@@ -169,7 +168,7 @@ TEST(BoundedCacheTest, UnusedImagesComeBeforeReplays) {
   EXPECT_THAT(cache.TakeNext(0, 1), IsEmpty());
 }
 
-TEST(BoundedCacheTest, NoImageComesTwiceInOneBatch) {
+TEST(BoundedCacheTest, NoImageAppearsTwiceInOneBatch) {
   ImageCache cache = BoundedCache(5, 2);
   cache.Add(Images(0, 0, 3));
   (void)cache.TakeNext(0, 1);
@@ -183,7 +182,6 @@ TEST(BoundedCacheTest, OldImagesAreDroppedAndCounted) {
   cache.Add(Images(0, 0, 2));
   (void)cache.TakeNext(0, 1);
   cache.Add(Images(1, 0, 2));
-  // Age 2 is too old; only the never used image counts.
   EXPECT_THAT(Places(cache.TakeNext(2, 2)),
               ElementsAre(Pair(1, 0), Pair(1, 1)));
   EXPECT_EQ(cache.stats().dropped, 1);
@@ -199,13 +197,13 @@ TEST(BoundedCacheTest, ImagesThatArriveTooOldAreDroppedAndCounted) {
   EXPECT_EQ(cache.stats().images, 2);
 }
 
-TEST(BoundedCacheTest, FullOfUnusedImagesHasNoRoom) {
+TEST(BoundedCacheTest, ACacheFullOfUnusedImagesHasNoSpace) {
   ImageCache cache = BoundedCache(2, 2, /*max_images=*/4);
   cache.Add(Images(0, 0, 4));
   EXPECT_FALSE(cache.HasRoom(Images(1, 0, 1)));
 }
 
-TEST(BoundedCacheTest, UsedImagesMakeWayOldestFirst) {
+TEST(BoundedCacheTest, UsedImagesAreReplacedOldestFirst) {
   ImageCache cache = BoundedCache(9, 9, /*max_images=*/4);
   cache.Add(Images(0, 0, 4));
   (void)cache.TakeNext(0, 3);
@@ -219,7 +217,7 @@ TEST(BoundedCacheTest, UsedImagesMakeWayOldestFirst) {
               ElementsAre(Pair(1, 0), Pair(1, 1), Pair(0, 3)));
 }
 
-TEST(BoundedCacheTest, StarvedConsumerNeedsNoRoom) {
+TEST(BoundedCacheTest, AStarvedConsumerNeedsNoSpace) {
   ImageCache cache = BoundedCache(1, 2, /*max_images=*/4);
   cache.Add(Images(0, 0, 2));
   EXPECT_FALSE(cache.HasRoom(Images(1, 0, 3)));

@@ -18,7 +18,7 @@ Schedule WithLag(int64_t lag) {
   return {.lag = lag, .generator_batch = 8, .discriminator_batch = 8};
 }
 
-TEST(IndexSetTest, JoinsAndAnswers) {
+TEST(IndexSetTest, RangesAreJoinedAndQueried) {
   IndexSet set;
   EXPECT_FALSE(set.Contains({.first = 0, .count = 1}));
   set.Add({.first = 4, .count = 2});
@@ -32,7 +32,7 @@ TEST(IndexSetTest, JoinsAndAnswers) {
   EXPECT_TRUE(set.Contains({.first = 0, .count = 6}));
 }
 
-TEST(ImageLedgerTest, AcceptsLagPlusOneRounds) {
+TEST(ImageLedgerTest, LagPlusOneRoundsAreAccepted) {
   ImageLedger ledger(WithLag(2), /*first_round=*/0);
   EXPECT_EQ(*ledger.Check(Images(0, 0, 8)), Verdict::kNew);
   EXPECT_EQ(*ledger.Check(Images(2, 0, 8)), Verdict::kNew);
@@ -42,14 +42,14 @@ TEST(ImageLedgerTest, AcceptsLagPlusOneRounds) {
   EXPECT_THAT(ledger.Check(Images(4, 0, 8)), StatusIs(kPrecondition));
 }
 
-TEST(ImageLedgerTest, WindowNeverGoesBack) {
+TEST(ImageLedgerTest, TheWindowNeverMovesBack) {
   ImageLedger ledger(WithLag(1), /*first_round=*/0);
   ledger.Advance(5);
   ledger.Advance(2);
   EXPECT_EQ(ledger.oldest_unfinished(), 5);
 }
 
-TEST(ImageLedgerTest, RepeatStaysARepeatAfterItsRound) {
+TEST(ImageLedgerTest, ARepeatIsStillARepeatAfterItsRound) {
   ImageLedger ledger(WithLag(0), /*first_round=*/0);
   const ImageBatch batch = Images(0, 2, 3);
   ledger.Record(batch);
@@ -67,7 +67,7 @@ TEST(ImageLedgerTest, NewImagesOfACompletedRoundAreRefused) {
   EXPECT_THAT(ledger.Check(Images(0, 4, 4)), StatusIs(kPrecondition));
 }
 
-TEST(ImageLedgerTest, OtherCutIsRefused) {
+TEST(ImageLedgerTest, AnotherCutIsRefused) {
   ImageLedger ledger(WithLag(1), /*first_round=*/0);
   ledger.Record(Images(0, 0, 4));
   EXPECT_THAT(ledger.Check(Images(0, 2, 4)), StatusIs(kInvalid));
@@ -80,10 +80,10 @@ TEST(ImageLedgerTest, IndexSpacesAreSeparate) {
   EXPECT_EQ(*ledger.Check(Images(0, 0, 4, ImageUse::kFeedback)), Verdict::kNew);
 }
 
-TEST(ImageLedgerTest, ResumedRunKnowsNothingOlder) {
+TEST(ImageLedgerTest, AResumedRunHasNoOlderRounds) {
   ImageLedger ledger(WithLag(3), /*first_round=*/10);
   EXPECT_THAT(ledger.Check(Images(9, 0, 4)), StatusIs(kPrecondition));
-  // The critic of round 10 is an older one, from the checkpoint.
+  // Round 10 uses an older critic, from the checkpoint.
   EXPECT_EQ(*ledger.Check(Images(10, 0, 4, ImageUse::kFeedback)),
             Verdict::kNew);
   ledger.Advance(11);
@@ -93,9 +93,9 @@ TEST(ImageLedgerTest, ResumedRunKnowsNothingOlder) {
             Verdict::kNew);
 }
 
-TEST(ImageLedgerTest, FeedbackAtLagZeroFollowsTheTraining) {
+TEST(ImageLedgerTest, AtLagZeroFeedbackFollowsTraining) {
   ImageLedger ledger(WithLag(0), /*first_round=*/0);
-  ledger.Advance(1);  // trained on round 0, not judged it
+  ledger.Advance(1);  // trained on round 0, but not judged
   EXPECT_EQ(*ledger.Check(Images(0, 0, 4, ImageUse::kFeedback)), Verdict::kNew);
   EXPECT_THAT(ledger.Check(Images(0, 0, 4, ImageUse::kTrain)),
               StatusIs(kPrecondition));

@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(InProcess, ExchangeContract,
                                  }}),
                          gandem::testing::KindName);
 
-TEST(InProcessExchangeTest, SharesTheBytes) {
+TEST(InProcessExchangeTest, BothEndsShareTheBytes) {
   const Schedule schedule = {.generator_batch = 4, .discriminator_batch = 4};
   InProcessPair pair(gandem::testing::OptionsFor(schedule));
   const ImageBatch batch = gandem::testing::Images(0, 0, 4);
@@ -49,7 +49,7 @@ TEST(InProcessExchangeTest, SharesTheBytes) {
   EXPECT_EQ(taken.pieces[0].pixels.data(), batch.pixels.data() + 2);
 }
 
-// Runs a role until it has to wait; returns whether it did anything.
+// Runs a role until it must wait; returns whether it made progress.
 template <typename Driver>
 bool TakeTurn(Driver& driver, absl::StatusOr<bool>& more) {
   bool moved = false;
@@ -82,7 +82,7 @@ void RunInTurns(const ExchangeOptions& options, uint64_t seed) {
     ASSERT_OK(generator_more);
     ASSERT_OK(discriminator_more);
     idle_turns = generator_moved || discriminator_moved ? 0 : idle_turns + 1;
-    // Refusals alone do not make this many turns idle.
+    // Refusals alone do not cause this many idle turns.
     ASSERT_LE(idle_turns, 100) << "deadlock at rounds " << generator.round()
                                << " and " << discriminator.round();
   }
@@ -111,7 +111,6 @@ TEST(InProcessExchangeTest, OneThreadCanRunBothRoles) {
   }
 }
 
-// Requests cover one slice, two slices, and parts of both.
 TEST(InProcessExchangeTest, OneThreadCanRunBothRolesOfFused) {
   uint64_t seed = 0;
   for (int64_t micro_batch = 1; micro_batch <= 4; ++micro_batch) {
@@ -125,7 +124,7 @@ TEST(InProcessExchangeTest, OneThreadCanRunBothRolesOfFused) {
   }
 }
 
-TEST(InProcessExchangeTest, TheDiscriminatorsEndReachesTheGenerator) {
+TEST(InProcessExchangeTest, ClosingTheDiscriminatorReachesTheGenerator) {
   const Schedule schedule = {.generator_batch = 4, .discriminator_batch = 4};
   InProcessPair pair(gandem::testing::OptionsFor(schedule));
   pair.discriminator().Close(absl::AbortedError("first"));

@@ -188,7 +188,7 @@ absl::StatusOr<bool> DiscriminatorDriver::ServeBoundary(absl::Time deadline) {
     GANDEM_RETURN_IF_ERROR(JudgeWhatIsThere());
     return true;
   }
-  // FUSED: the rest of the round that has ended.
+  // With FUSED, judges the rest of the ended round.
   const int64_t due =
       schedule.JudgesInTraining()
           ? round_ - 1

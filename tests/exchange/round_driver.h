@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Both roles of a run without networks. They execute GeneratorRound and
-// DiscriminatorRound, exchange bytes that identify their origin, and check what
-// arrives. Each call of Advance makes at most one waiting call, so one thread
-// can drive both roles alternately, or one thread each.
+// DiscriminatorRound, exchange bytes that identify their origin, and check all
+// received data. Each call of Advance makes at most one waiting call, so one
+// thread can drive both roles alternately, or one thread each.
 //
 // Owner: the test; the exchange outlives it. Thread safety: one thread each.
 // Errors: those of the exchange; DATA_LOSS for wrong content.
@@ -22,7 +22,7 @@ namespace gandem::testing {
 
 class GeneratorDriver {
  public:
-  // Rounds [first_round, last_round] of `options`, then Finish().
+  // Runs rounds [first_round, last_round] of `options`, then Finish().
   GeneratorDriver(const ExchangeOptions& options, int64_t last_round,
                   GeneratorExchange* exchange);
 
@@ -52,14 +52,14 @@ class DiscriminatorDriver {
   int64_t images_trained() const { return images_trained_; }
 
  private:
-  // Serves one request due at a boundary; returns true when none is left.
+  // Serves one request due at a boundary; returns true if none is left.
   absl::StatusOr<bool> ServeBoundary(absl::Time deadline);
   absl::Status Judge(const ImageBatch& images);
   absl::Status JudgeWhatIsThere();
-  // FUSED: answers requests whose images up to `end` were trained on.
+  // With FUSED, answers requests whose images up to `end` were trained on.
   absl::Status JudgeTrained(int64_t end);
   absl::Status Take(const DiscriminatorOp& op, absl::Time deadline);
-  // BOUNDED: a discriminator without images answers feedback.
+  // With BOUNDED, a discriminator without images answers feedback.
   absl::Status TakeOrJudge(const DiscriminatorOp& op, absl::Time deadline);
 
   const ExchangeOptions options_;
@@ -71,11 +71,11 @@ class DiscriminatorDriver {
   int64_t next_boundary_;             // to publish
   int64_t images_to_judge_ = 0;       // of rounds <= judged_until_
   int64_t judged_until_;              // rounds whose feedback is accounted for
-  std::vector<ImageBatch> requests_;  // FUSED: not answered
+  std::vector<ImageBatch> requests_;  // FUSED: unanswered
   int64_t images_trained_ = 0;
 };
 
-// Runs both to the end, each in its thread; one wait lasts at most `poll`.
+// Runs both to the end, each in a thread; one wait lasts at most `poll`.
 absl::Status RunBoth(GeneratorDriver& generator,
                      DiscriminatorDriver& discriminator, absl::Duration poll);
 

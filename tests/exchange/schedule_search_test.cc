@@ -4,8 +4,8 @@
 // operations of schedule.h on the real policies of both ends (ledger, cache,
 // feedback book, critic slot and queue, outbox). Images, critics,
 // acknowledgements and answers are delivered one by one. The search visits
-// every interleaving. A state in which nothing can happen before both roles are
-// done is a deadlock.
+// every interleaving. A state in which no action is possible before both roles
+// have finished is a deadlock.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,10 +37,10 @@ struct Setting {
   Schedule schedule;
   int64_t first_round = 0;
   int64_t last_round = 0;
-  // A real outbox holds a round of images; without one the generator waits
-  // until its images are in the cache, as in colocated mode.
+  // Whether there is an outbox, which holds a round of images; without one the
+  // generator waits until its images are in the cache, as in colocated mode.
   bool has_outbox = true;
-  // Mistakes that the search must find.
+  // Planted mistakes that the search must find.
   bool waits_before_sending = false;
   bool answers_a_round_late = false;
 
@@ -72,7 +72,7 @@ ImageUse StepUse(const Setting& setting) {
 }
 
 // The whole state at one moment. Each action returns whether it was possible
-// and changed something.
+// and changed the state.
 class State {
  public:
   explicit State(const Setting& setting)
@@ -120,7 +120,7 @@ class State {
     }
   }
 
-  // False: the action is impossible. Cheaper to check than copying a state.
+  // Returns false if the action is impossible. Cheaper than copying a state.
   bool MayAct(int action) const {
     switch (action) {
       case 2:
@@ -173,9 +173,9 @@ class State {
   bool Publish();
   bool Answer(int64_t last_round);
   void CountAnswer(int64_t images);
-  // FUSED: answers all requests whose images up to `end` were trained on.
+  // With FUSED, answers all requests whose images up to `end` were trained on.
   void AnswerTrained(int64_t end);
-  // Feedback and critics that are due at a boundary between rounds.
+  // Return the feedback and critics due at a boundary between rounds.
   int64_t LastRoundDue() const;
   int64_t LastBoundaryDue() const;
   bool OwesFeedbackOrCritic() const;
@@ -202,10 +202,10 @@ class State {
   size_t discriminator_op_ = 0;
   bool discriminator_waits_ = false;
   int64_t next_boundary_;        // to publish
-  int64_t answered_until_;       // EXACT: these rounds' images were all judged
+  int64_t answered_until_;       // EXACT: first round with images not judged
   int64_t answered_images_ = 0;  // of the next round
   int64_t wanted_feedback_round_ = -1;
-  std::vector<ImageBatch> requests_;  // FUSED: of this round, not answered
+  std::vector<ImageBatch> requests_;  // FUSED: unanswered
 
   ImageLedger ledger_;
   ImageCache cache_;
@@ -214,10 +214,10 @@ class State {
   CriticQueue queue_;
   Outbox outbox_;
 
-  std::vector<ImageBatch> sent_;      // the link up
-  int64_t critic_sent_ = -1;          // last on the link down
-  std::vector<CriticState> critics_;  // on the link down
-  std::vector<int64_t> critic_acks_;  // on the link up
+  std::vector<ImageBatch> sent_;      // the link to the discriminator
+  int64_t critic_sent_ = -1;          // last on the link to the generator
+  std::vector<CriticState> critics_;  // on the link to the generator
+  std::vector<int64_t> critic_acks_;  // on the link to the discriminator
   int64_t feedback_number_ = 0;       // last delivered
   std::set<std::pair<int64_t, int64_t>> feedback_here_;
 };
@@ -245,7 +245,7 @@ bool State::StepGenerator() {
       break;
   }
   if (!done) {
-    // A failed attempt is a separate state: what it lacks gets room.
+    // A failed attempt counts as a change: it reserves space.
     return !std::exchange(generator_waits_, true);
   }
   generator_waits_ = false;
@@ -274,7 +274,7 @@ bool State::DeliverImages() {
   return true;
 }
 
-// Same as DiscriminatorEnd::OfferImages.
+// Matches DiscriminatorEnd::OfferImages.
 bool State::Accept(const ImageBatch& batch) {
   const auto verdict = ledger_.Check(batch);
   EXPECT_TRUE(verdict.ok()) << verdict.status();
@@ -331,7 +331,7 @@ bool State::DeliverFeedback() {
 
 bool State::StepDiscriminator() {
   const bool at_boundary = discriminator_op_ == 0;
-  // BOUNDED also answers while it waits for images: it is at a version then.
+  // With BOUNDED also answers between updates, while it waits for images.
   if ((at_boundary && ServeBoundary()) ||
       (!setting_->exact() && setting_->gradient() && Answer(LastRoundDue()))) {
     discriminator_waits_ = false;
@@ -365,7 +365,6 @@ int64_t State::LastRoundDue() const {
 }
 
 int64_t State::LastBoundaryDue() const {
-  // Only critics that the generator will take.
   return std::min(discriminator_round_,
                   setting_->schedule.CriticBoundary(setting_->last_round));
 }
@@ -546,7 +545,6 @@ std::string Describe(const Setting& setting) {
 TEST(ScheduleSearchTest, ExactNeverDeadlocks) {
   for (Setting setting : AllSettings(Consistency::kExact)) {
     for (bool has_outbox : {true, false}) {
-      // From the start, and from a checkpoint with its older critics.
       for (int64_t first_round : {0, 5}) {
         setting.has_outbox = has_outbox;
         setting.first_round = first_round;
@@ -555,7 +553,6 @@ TEST(ScheduleSearchTest, ExactNeverDeadlocks) {
         ASSERT_FALSE(result.deadlock.has_value())
             << Describe(setting) << ": " << *result.deadlock;
         ASSERT_FALSE(HasFailure()) << Describe(setting);
-        // Each round of each role has at least one state.
         EXPECT_GT(result.states, 2 * (setting.schedule.lag + 3));
       }
     }
@@ -564,7 +561,7 @@ TEST(ScheduleSearchTest, ExactNeverDeadlocks) {
 
 TEST(ScheduleSearchTest, BoundedNeverDeadlocks) {
   for (const Setting& setting : AllSettings(Consistency::kBounded)) {
-    // The choice of reused images multiplies the states.
+    // The choice of replayed images multiplies the states.
     const Schedule& schedule = setting.schedule;
     if (schedule.lag > 2 || schedule.discriminator_steps_per_round > 2 ||
         schedule.discriminator_micro_batch < schedule.discriminator_batch) {
@@ -577,7 +574,7 @@ TEST(ScheduleSearchTest, BoundedNeverDeadlocks) {
   }
 }
 
-// The search finds planted mistakes.
+// Checks that the search finds planted mistakes.
 TEST(ScheduleSearchTest, WaitingBeforeSendingDeadlocks) {
   for (Setting setting : AllSettings(Consistency::kExact)) {
     setting.waits_before_sending = true;

@@ -22,7 +22,7 @@ std::string Ranges(const std::vector<IndexRange>& ranges) {
   });
 }
 
-// "forward 0+2", "take_critic v3": one word per operation.
+// Returns one word per operation: "forward 0+2", "take_critic v3".
 std::vector<std::string> Words(const std::vector<GeneratorOp>& ops) {
   const char* const names[] = {"make",      "send",        "forward",
                                "send_step", "take_critic", "take_feedback",
@@ -52,23 +52,23 @@ std::vector<std::string> Words(const std::vector<DiscriminatorOp>& ops) {
   return words;
 }
 
-TEST(ScheduleTest, LagZeroAlternates) {
+TEST(ScheduleTest, WithLagZeroTheRolesAlternate) {
   constexpr Schedule schedule{.lag = 0, .discriminator_steps_per_round = 2};
   for (int64_t t = 0; t < 4; ++t) {
-    // Judged after the round's own discriminator steps.
+    // Images are judged after the round's own discriminator steps.
     EXPECT_EQ(schedule.CriticVersion(t), 2 * t + 2);
     EXPECT_EQ(schedule.LastRoundJudgedBy(t + 1), t);
   }
 }
 
-TEST(ScheduleTest, LagOneLetsBothFleetsWork) {
+TEST(ScheduleTest, WithLagOneBothFleetsWork) {
   constexpr Schedule schedule{.lag = 1, .discriminator_steps_per_round = 2};
   EXPECT_EQ(schedule.CriticVersion(0), 0);
   EXPECT_EQ(schedule.CriticVersion(5), 10);
   EXPECT_EQ(schedule.LastRoundJudgedBy(5), 5);
 }
 
-TEST(ScheduleTest, FirstRoundsOfALagShareTheFirstCritic) {
+TEST(ScheduleTest, TheFirstRoundsOfALagShareTheFirstCritic) {
   constexpr Schedule schedule{.lag = 3};
   for (int64_t t = 0; t < 3; ++t) EXPECT_EQ(schedule.CriticBoundary(t), 0);
   EXPECT_EQ(schedule.CriticBoundary(3), 1);
@@ -116,14 +116,14 @@ constexpr Schedule kReused{.lag = 1,
                            .generator_micro_batch = 2,
                            .discriminator_micro_batch = 3};
 
-TEST(ScheduleTest, SnapshotRound) {
+TEST(ScheduleTest, SnapshotRoundsHaveTheDocumentedOperations) {
   EXPECT_THAT(Words(GeneratorRound(kReused, 3, 0, 1)),
               ElementsAre("forward 0+2", "send_step 0+2", "forward 2+2",
                           "send_step 2+2", "take_critic v3", "backward 0+2",
                           "backward 2+2", "update"));
 }
 
-TEST(ScheduleTest, ImageGradientRound) {
+TEST(ScheduleTest, ImageGradientRoundsHaveTheDocumentedOperations) {
   Schedule schedule = kReused;
   schedule.feedback = FeedbackMode::kImageGradient;
   EXPECT_THAT(
@@ -133,15 +133,15 @@ TEST(ScheduleTest, ImageGradientRound) {
                   "take_feedback 2+2 v3", "backward 2+2", "update"));
 }
 
-TEST(ScheduleTest, FusedJudgesByTheVersionThatTrains) {
+TEST(ScheduleTest, FusedJudgesWithTheVersionThatTrains) {
   Schedule schedule = kReused;
   schedule.feedback = FeedbackMode::kFused;
   schedule.generator_batch = 8;
   schedule.discriminator_steps_per_round = 2;
   schedule.generator_micro_batch = 3;
   EXPECT_EQ(schedule.StepImageUse(), ImageUse::kBoth);
-  // Images 0 to 3 are trained on by phi_6, the others by phi_7. One request
-  // contains both kinds and has the version of its first image.
+  // Version 6 trains on images 0 to 3, version 7 on the others. One request
+  // contains both and has the version of its first image.
   EXPECT_EQ(schedule.CriticVersion(3, 3), 6);
   EXPECT_EQ(schedule.CriticVersion(3, 4), 7);
   EXPECT_THAT(Words(GeneratorRound(schedule, 3, 0, 1)),
@@ -152,7 +152,7 @@ TEST(ScheduleTest, FusedJudgesByTheVersionThatTrains) {
                           "take_feedback 6+2 v7", "backward 6+2", "update"));
 }
 
-// Waiting generators get their answers before the training on real images.
+// Waiting generators receive their answers before the training on real images.
 TEST(ScheduleTest, GeneratedImagesMayComeFirst) {
   Schedule schedule = kReused;
   schedule.feedback = FeedbackMode::kFused;
@@ -173,7 +173,7 @@ TEST(ScheduleTest, FreshImagesComeBeforeTheStep) {
                   "take_critic", "backward 0+4", "update"));
 }
 
-TEST(ScheduleTest, DiscriminatorRound) {
+TEST(ScheduleTest, DiscriminatorRoundsHaveTheDocumentedOperations) {
   Schedule schedule = kReused;
   schedule.discriminator_steps_per_round = 2;
   EXPECT_THAT(Words(DiscriminatorRound(schedule, 0, 1)),
@@ -181,7 +181,7 @@ TEST(ScheduleTest, DiscriminatorRound) {
                           "take 3+1", "generated 3+1", "update",  //
                           "real 0+3", "real 3+1", "take 4+3", "generated 4+3",
                           "take 7+1", "generated 7+1", "update"));
-  // BOUNDED is at a version while it waits.
+  // With BOUNDED a version is complete while the discriminator waits.
   schedule.consistency = Consistency::kBounded;
   schedule.discriminator_steps_per_round = 1;
   EXPECT_THAT(Words(DiscriminatorRound(schedule, 0, 1)),
@@ -197,7 +197,7 @@ TEST(ScheduleTest, RanksTakeTheirSliceOfEachStep) {
                           "real 2+2", "take 6+2", "generated 6+2", "update"));
 }
 
-// Two batches of 7 images in a step, of which three ranks have 3, 2 and 2 each.
+// A step has two batches of 7 images; three ranks have 3, 2 and 2 of each.
 TEST(ScheduleTest, ARankHasItsSliceOfEachBatchOfAStep) {
   Schedule schedule = {.lag = 1,
                        .feedback = FeedbackMode::kImageGradient,
@@ -229,8 +229,8 @@ TEST(ScheduleTest, ARankHasItsSliceOfEachBatchOfAStep) {
   EXPECT_EQ(SplitByJudge(schedule, {.first = 2, .count = 7}, 3), parts);
   EXPECT_EQ(ImagesJudgedBy(schedule, 0, 3), 6);
   EXPECT_EQ(ImagesJudgedBy(schedule, 2, 3), 4);
-  // FRESH images are made in the trainer's slices, and judged in slices of the
-  // generator's batches.
+  // FRESH images are generated in the trainer's slices and judged in slices of
+  // the generator's batches.
   schedule.image_source = ImageSource::kFresh;
   schedule.generator_batch = 4;
   EXPECT_EQ(SplitByJudge(schedule, {.first = 1, .count = 3}, 2),
@@ -249,20 +249,20 @@ TEST(ScheduleTest, ImagesGoToTheRankThatUsesThem) {
             (Parts{{0, {2, 1}}, {1, {3, 2}}, {2, {5, 2}}, {0, {7, 2}}}));
   EXPECT_EQ(SplitByTrainer(schedule, {.first = 12, .count = 2}, 3),
             (Parts{{2, {12, 2}}}));
-  // REUSED images are judged by the rank that trains on them ...
+  // REUSED images are judged by the rank that trains on them.
   EXPECT_EQ(SplitByJudge(schedule, {.first = 2, .count = 7}, 3),
             SplitByTrainer(schedule, {.first = 2, .count = 7}, 3));
   EXPECT_EQ(ImagesJudgedBy(schedule, 0, 3), 6);
   EXPECT_EQ(ImagesJudgedBy(schedule, 2, 3), 4);
-  // ... FRESH ones in slices of the generator's batch: 5, 5 and 4.
+  // FRESH images are judged in slices of the generator's batch: 5, 5 and 4.
   schedule.image_source = ImageSource::kFresh;
   EXPECT_EQ(SplitByJudge(schedule, {.first = 2, .count = 9}, 3),
             (Parts{{0, {2, 3}}, {1, {5, 5}}, {2, {10, 1}}}));
   EXPECT_EQ(ImagesJudgedBy(schedule, 2, 3), 4);
 }
 
-// Agrees with the generators' operations, for steps of one and two batches.
-TEST(ScheduleTest, EachImageHasAMaker) {
+// Compares with the generators' operations, for one and two batches.
+TEST(ScheduleTest, EachImageHasOneGenerator) {
   for (const auto& [source, batches] :
        {std::pair(ImageSource::kReused, 1), std::pair(ImageSource::kFresh, 1),
         std::pair(ImageSource::kReused, 2),

@@ -46,7 +46,7 @@ absl::StatusOr<Frame> Decode(const std::string& message,
   return DecodeFrame(pieces, max_bytes);
 }
 
-// A message whose header was changed.
+// Returns an encoded message with a changed header.
 std::string Forged(const Frame& frame,
                    const std::function<void(TensorHeader&)>& change) {
   const std::string head = EncodeFrameHead(frame);
@@ -73,7 +73,7 @@ Frame SomeImages() {
           .body = batch};
 }
 
-TEST(WireCodecTest, ImagesComeBackHoweverTheyAreCut) {
+TEST(WireCodecTest, ImagesAreDecodedHoweverTheMessageIsCut) {
   const Frame frame = SomeImages();
   for (size_t piece_bytes : {1, 3, 64, 500, 100000}) {
     ASSERT_OK_AND_ASSIGN(const Frame out, Decode(Message(frame), piece_bytes));
@@ -93,7 +93,7 @@ TEST(WireCodecTest, ImagesComeBackHoweverTheyAreCut) {
   }
 }
 
-TEST(WireCodecTest, FeedbackComesBack) {
+TEST(WireCodecTest, FeedbackIsDecoded) {
   const FeedbackBatch batch = gandem::testing::Feedback(
       {.generator_batch = 8, .discriminator_batch = 8}, 3, 4, 2);
   ASSERT_OK_AND_ASSIGN(const Frame out, Decode(Message({.body = batch})));
@@ -108,7 +108,7 @@ TEST(WireCodecTest, FeedbackComesBack) {
   EXPECT_EQ(Text(back.gradient.span()), Text(batch.gradient.span()));
 }
 
-TEST(WireCodecTest, CriticComesBack) {
+TEST(WireCodecTest, CriticsAreDecoded) {
   ASSERT_OK_AND_ASSIGN(
       const Frame out,
       Decode(Message({.body = gandem::testing::Critic(12, 77)})));
@@ -118,7 +118,7 @@ TEST(WireCodecTest, CriticComesBack) {
   EXPECT_EQ(critic.bytes.size(), 77u);
 }
 
-TEST(WireCodecTest, FramesWithoutPayloadComeBack) {
+TEST(WireCodecTest, FramesWithoutPayloadAreDecoded) {
   ASSERT_OK_AND_ASSIGN(const Frame open,
                        Decode(Message({.body = OpenFrame{.version = -1}})));
   ASSERT_TRUE(std::holds_alternative<OpenFrame>(open.body));
@@ -147,8 +147,8 @@ TEST(WireCodecTest, EveryTruncationIsRefused) {
               StatusIs(kInvalid, HasSubstr("payload_bytes 720, but 721")));
 }
 
-// Includes the header with its numbers of rounds and images.
-TEST(WireCodecTest, EveryChangedBitIsNoticed) {
+// Covers the header with its numbers of rounds and images.
+TEST(WireCodecTest, EveryChangedBitIsDetected) {
   const std::string message = Message(SomeImages());
   for (size_t at = 0; at < message.size(); ++at) {
     for (int bit = 0; bit < 8; ++bit) {
@@ -208,7 +208,7 @@ TEST(WireCodecTest, ForgedHeadersAreRefused) {
          h.set_shape(0, -6);
          h.set_shape(1, -3);
        }},
-      // Products that would overflow to the right size.
+      // These products overflow to the right size.
       {"shape",
        [](TensorHeader& h) {
          h.set_shape(1, int64_t{1} << 32);

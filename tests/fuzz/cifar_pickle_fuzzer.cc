@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The reader of CIFAR's pickles on any bytes.
+// Fuzzes the reader of CIFAR's pickles.
 #include <cstddef>
 #include <cstdint>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls to a coordinator from any process that reaches its socket. An input is
-// a list of calls: a byte for the kind of call, a byte for the request's size,
-// and the request as protobuf bytes. Between calls time passes and workers die.
-// A registration without a release gets this release, and a worker that joins
-// without a proof sees the run folder. Incarnations are random, so n stands for
-// the n-th incarnation that was assigned.
+// Fuzzes the coordinator's calls. An input is a list of calls: a byte for the
+// kind of call, a byte for the request's size, and the request as protobuf
+// bytes. Between calls time passes and workers die. A registration without a
+// release gets this release, and a worker that joins without a proof sees the
+// run folder. Incarnations are random, so n stands for the n-th incarnation
+// that was assigned.
 #include <stdlib.h>
 
 #include <algorithm>
@@ -46,14 +46,14 @@ Coordinator::Options SomeRun(const std::string& run_dir, Clock* clock) {
 template <typename Request>
 Request Parse(absl::string_view bytes) {
   Request request;
-  // A request that cannot be parsed never reaches a handler; the fields before
-  // the error are kept.
+  // gRPC never passes a request that cannot be parsed to a handler; here the
+  // fields before the error are kept.
   (void)request.ParsePartialFromArray(bytes.data(),
                                       static_cast<int>(bytes.size()));
   return request;
 }
 
-// The codes of proto/control.proto.
+// Checks that the code is documented in proto/control.proto.
 void CheckCode(const absl::Status& status) {
   GANDEM_CHECK(status.ok() || absl::IsNotFound(status) ||
                absl::IsFailedPrecondition(status) ||
@@ -117,7 +117,7 @@ class Caller {
     }
     const auto reply = coordinator_->Register(request);
     CheckCode(reply.status());
-    // No number is given out twice.
+    // Every incarnation is unique.
     if (!reply.ok()) return;
     GANDEM_CHECK(reply->incarnation() > 0);
     GANDEM_CHECK(std::ranges::count(given_, reply->incarnation()) == 0);
@@ -142,7 +142,7 @@ class Caller {
 }  // namespace
 }  // namespace gandem
 
-// Run folders in memory: a coordinator syncs each of its files.
+// Run folders are in memory because a coordinator syncs each of its files.
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   if (gandem::PathExists("/dev/shm")) setenv("TMPDIR", "/dev/shm", 1);
   return 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages to a discriminator's exchange from any process. An input is a list
-// of messages: a byte for the kind, a byte for the size, and the bytes. Kind 0
-// is a Hello as protobuf bytes; other kinds are the header of a frame, followed
-// by as many zeros as the header claims. Messages take the path of
+// Fuzzes the messages to a discriminator's exchange. An input is a list of
+// messages: a byte for the kind, a byte for the size, and the bytes. Kind 0 is
+// a Hello as protobuf bytes; other kinds are the header of a frame, followed by
+// as many zeros as the header claims. Messages take the path of
 // exchange/rpc/server_streams.cc without sockets.
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +30,7 @@ namespace {
 constexpr int64_t kMaxBytes = 1 << 16;
 constexpr uint64_t kConfigHash = 7;
 
-// The codes of peer_table.h and discriminator_end.h.
+// Checks that the code is documented in peer_table.h or discriminator_end.h.
 void CheckCode(const absl::Status& status) {
   GANDEM_CHECK(status.ok() || absl::IsInvalidArgument(status) ||
                absl::IsFailedPrecondition(status) ||
@@ -50,7 +50,6 @@ class Server {
     const absl::Status greeted = peers_.Greet(peer, request.config_hash());
     CheckCode(greeted);
     GANDEM_CHECK(!greeted.ok() || request.config_hash() == kConfigHash);
-    // A peer that was greeted may send.
     if (greeted.ok()) GANDEM_CHECK_OK(peers_.Check(peer));
     has_greeted_ |= greeted.ok();
   }

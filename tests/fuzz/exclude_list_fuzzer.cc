@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The reader of lists of images to leave out on any bytes: what was read is
-// written and read again.
+// Fuzzes the reader and writer of exclude lists.
 #include <cstddef>
 #include <cstdint>
 

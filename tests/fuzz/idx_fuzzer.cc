@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The IDX reader on any bytes, plain or compressed. Byte 0 is the number of
-// dimensions that the caller wants.
+// Fuzzes the IDX reader, plain or compressed. Byte 0 is the number of
+// dimensions that the caller expects.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -13,7 +13,7 @@
 namespace gandem {
 namespace {
 
-constexpr int64_t kMostDeflated = 1032;  // times the compressed bytes
+constexpr int64_t kMostDeflated = 1032;  // maximum ratio
 
 std::string FileOf(const IdxArray& array) {
   std::string file = {0, 0, 8, static_cast<char>(array.shape.size())};
@@ -50,7 +50,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto shape = ReadIdxShape(input.path(), num_dimensions);
   GANDEM_CHECK_OK(shape.status());
   GANDEM_CHECK(*shape == array->shape);
-  // An array that is written and read again stays the same.
   const InputFile output(FileOf(*array));
   const auto again = ReadIdx(output.path(), num_dimensions);
   GANDEM_CHECK_OK(again.status());

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The reader of image files on any bytes: PNG, JPEG and WebP by their first
-// ones, and Exif data.
+// Fuzzes the reader of PNG, JPEG and WebP files with Exif data.
 #include <cstddef>
 #include <cstdint>
 
@@ -13,10 +12,10 @@
 namespace gandem {
 namespace {
 
-// So that an input of some bytes takes no seconds.
+// Keeps the time per input below a second.
 constexpr int64_t kMaxPixels = 1 << 20;
 
-// Checks that the decoded image has the shape of its header.
+// Checks that the decoded image has the shape in its header.
 void CheckPlainReading(absl::string_view bytes) {
   const auto shape = ShapeOfImage(bytes);
   const auto image = DecodeImage(bytes, kMaxPixels, ImageReading::kPlain);
@@ -45,7 +44,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   GANDEM_CHECK(static_cast<int64_t>(pixels.pixels.size()) ==
                pixels.channels * pixels.height * pixels.width);
   GANDEM_CHECK(!KindText(image->kind).empty());
-  // An image that is written and read again stays the same.
   const auto written = EncodePng(pixels);
   GANDEM_CHECK_OK(written.status());
   const auto again = DecodeImage(*written, kMaxPixels);

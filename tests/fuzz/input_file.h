@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bytes in memory that have a path, for readers that want a file, and a
-// message as text, to compare what was read with; and lists of calls.
+// Helpers of the fuzz targets: bytes in memory that have a path, messages as
+// comparable text, and lists of calls.
 //
 // Owner: the fuzz target. Thread safety: one thread per object.
 #pragma once
@@ -51,7 +51,7 @@ inline absl::string_view TextOf(const uint8_t* data, size_t size) {
 }
 
 // Calls `call` for each call of a list: a byte for the kind, a byte for the
-// size, and that many bytes, or the bytes that are left.
+// size, and that many bytes, or the remaining bytes.
 template <typename Call>
 void ForEachCall(absl::string_view calls, const Call& call) {
   while (calls.size() >= 2) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The readers of files with labels on any bytes.
+// Fuzzes the readers of label files.
 #include <cstddef>
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The reader of a checkpoint's manifest on any text.
+// Fuzzes the reader of checkpoint manifests.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -32,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     GANDEM_CHECK(absl::IsDataLoss(manifest.status()));
     return 0;
   }
-  // Nothing that the manifest names is outside of the folder.
+  // The manifest names only files inside the folder.
   GANDEM_CHECK(!manifest->files().empty());
   for (const CheckpointFile& file : manifest->files()) {
     GANDEM_CHECK(!file.name().empty() && file.name() != "." &&
@@ -41,7 +41,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   const auto names = ShardNames(*manifest, "generator");
   GANDEM_CHECK(names.ok() || absl::IsDataLoss(names.status()));
-  // A manifest that is written and read again stays the same.
   const std::string text = TextOf(*manifest);
   const auto again = ReadAsManifest(text);
   GANDEM_CHECK_OK(again.status());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The reader of metric cards on any text.
+// Fuzzes the reader of metric cards.
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -21,7 +21,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   GANDEM_CHECK(!MetricCardText(*card).empty());
   GANDEM_CHECK(nlohmann::json::accept(ProtoJson(*card, 2)));
-  // A card that is written and read again stays the same.
   const std::string text = TextOf(*card);
   const InputFile output(text);
   const auto again = ReadMetricCard(output.path());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The reader of a run's metrics.jsonl on any lines.
+// Fuzzes the reader of metrics.jsonl.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -23,7 +23,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto metrics = ParseRoundMetrics(line);
     if (!metrics.has_value()) continue;
     ++readable;
-    // Metrics that are written and read again stay the same.
     const std::string json = ProtoJson(*metrics);
     const auto again = ParseRoundMetrics(json);
     GANDEM_CHECK(again.has_value());

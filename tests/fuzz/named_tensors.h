@@ -10,7 +10,7 @@
 
 namespace gandem {
 
-// The bytes are those of shape and type, and aligned to the elements.
+// Checks that the bytes match shape and type, and are aligned to the elements.
 inline void CheckTensor(const NamedTensor& tensor) {
   int64_t bytes = BytesPerElement(tensor.dtype);
   for (const int64_t size : tensor.shape) {

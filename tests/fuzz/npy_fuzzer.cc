@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The .npy reader, and that of shards of tensors and their labels, on any
-// bytes. For shards in safetensors the bytes up to the first zero byte are the
-// JSON header, too, whose size is put before it.
+// Fuzzes the .npy reader and the reader of shards of tensors and labels. For
+// shards in safetensors, the bytes up to the first zero byte are also the JSON
+// header, whose size is prepended.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -27,7 +27,6 @@ void CheckArray(absl::string_view input) {
   if (!array.ok()) return CheckRefusal(array.status());
   CheckTensor(*array);
   GANDEM_CHECK(array->bytes.size() <= input.size());
-  // An array that is written and read again stays the same.
   const auto header = MakeNpyHeader(array->dtype, array->shape);
   GANDEM_CHECK_OK(header.status());
   GANDEM_CHECK(header->data_bytes == array->bytes.size());
@@ -46,7 +45,6 @@ void CheckShard(std::string bytes) {
   GANDEM_CHECK(shard->size >= 1 && shard->offset >= 0);
   const int64_t sample = shard->format.sample_bytes();
   GANDEM_CHECK(sample >= 2 && sample <= file->size());
-  // The last one can be read.
   const auto last =
       file->Read(shard->offset + (shard->size - 1) * sample, sample);
   GANDEM_CHECK_OK(last.status());

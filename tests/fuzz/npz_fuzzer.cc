@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The .npz reader on any bytes; npy_fuzzer.cc has the arrays inside, which the
+// Fuzzes the .npz reader. npy_fuzzer.cc covers the arrays inside, which the
 // archive's checksums protect from most mutations.
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@
 namespace gandem {
 namespace {
 
-constexpr size_t kMostDeflated = 1032;  // times the compressed bytes
+constexpr size_t kMostDeflated = 1032;  // maximum ratio
 constexpr int64_t kMaxArrayBytes = 1 << 20;
 
 bool IsRefusal(const absl::Status& status) {
@@ -48,7 +48,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     GANDEM_CHECK(IsRefusal(reader.status()));
     return 0;
   }
-  // Arrays that are written and read again stay the same.
   const InputFile output;
   auto writer = NpzWriter::Create(output.path());
   GANDEM_CHECK_OK(writer.status());
@@ -58,7 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (added.ok()) {
       written.push_back(std::move(array));
     } else {
-      GANDEM_CHECK(absl::IsInvalidArgument(added));  // its name
+      GANDEM_CHECK(absl::IsInvalidArgument(added));  // invalid name
     }
   }
   GANDEM_CHECK_OK(writer->Finish());

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The reader of pack.json on any bytes: what was read is written and read
-// again.
+// Fuzzes the reader and writer of pack.json.
 #include <cstddef>
 #include <cstdint>
 

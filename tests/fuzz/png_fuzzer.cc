@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The PNG reader on any bytes.
+// Fuzzes the PNG reader.
 #include <cstddef>
 #include <cstdint>
 
@@ -19,7 +19,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   GANDEM_CHECK(static_cast<int64_t>(image->pixels.size()) ==
                image->channels * image->height * image->width);
   GANDEM_CHECK(image->pixels.size() <= size_t{kMaxPngExpansion} * size);
-  // An image that is written and read again stays the same.
   const auto written = EncodePng(*image);
   GANDEM_CHECK_OK(written.status());
   const auto again = DecodePng(*written);

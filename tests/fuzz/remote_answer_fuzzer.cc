@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Answers of file servers, with any bytes: the range of an answer, S3's lists
-// and errors, and URLs from redirects. Byte 0 makes the status.
+// Fuzzes the parsers of answers from file servers: ranges, S3's lists and
+// errors, and URLs in redirects. Byte 0 selects the HTTP status.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -38,7 +38,7 @@ void TryList(absl::string_view text) {
     GANDEM_CHECK(!object.key.empty() && object.bytes >= 0);
     bytes += object.key.size() + object.etag.size();
   }
-  // An element may be inside of another one: of a key, its ETag.
+  // Elements may be nested, such as the ETag of a key.
   GANDEM_CHECK(bytes <= 3 * text.size());
 }
 
@@ -48,7 +48,6 @@ void TryUrl(absl::string_view text) {
     GANDEM_CHECK(absl::IsInvalidArgument(url.status()));
     return;
   }
-  // A URL that is written for a request and parsed again stays the same.
   const std::string requested = UrlText(*url);
   const auto again = ParseUrl(requested);
   GANDEM_CHECK_OK(again.status());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages of the ring of any bytes, and what decodes as the stream of a peer:
-// a rank may refuse it or go on, but not crash. Byte 0 says into pieces of
-// which size the message is cut, byte 1 is the size of its header.
+// Fuzzes the decoder of ring messages, and a rank that receives them from a
+// peer: the rank may refuse or accept, but not crash. Byte 0 is the size of the
+// pieces, byte 1 the size of the header.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -54,7 +54,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto frame = gandem::Decode(message, piece_bytes);
   if (!frame.ok()) return 0;
   gandem::Handle(*frame);
-  // A frame that was decoded can be encoded, and decoded again.
   if (frame->kind != gandem::RingFrameKind::kChunk) {
     GANDEM_CHECK_OK(
         gandem::Decode(gandem::EncodeRingHead(*frame), piece_bytes).status());

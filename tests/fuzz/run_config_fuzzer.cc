@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The config loader on any bytes: the text up to the first zero byte is the
-// file, what follows are the arguments of --set, each up to the next one.
+// Fuzzes the config loader: the text up to the first zero byte is the file, the
+// following texts are the arguments of --set, separated by zero bytes.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     GANDEM_CHECK(!config.status().message().empty());
     return 0;
   }
-  // A valid config survives the way to a worker and back.
+  // A valid config is sent to a worker and parsed without a change.
   const std::string effective = gandem::EffectiveConfigText(*config);
   const auto again = gandem::ParseRunConfig(effective, "effective", {});
   GANDEM_CHECK_OK(again.status());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The safetensors reader on any bytes. From byte 0 up to the first zero byte is
-// the JSON header, whose size is put before it; what follows are the tensors.
-// Without a zero byte the input is the file, size and all.
+// Fuzzes the safetensors reader. The bytes up to the first zero byte are the
+// JSON header, whose size is prepended; the rest are the tensors. Without a
+// zero byte the input is the whole file.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -50,7 +50,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     bytes += tensor.bytes.size();
   }
   GANDEM_CHECK(bytes <= file.size());
-  // Tensors that are written and read again stay the same.
   const auto written = SerializeSafetensors(*tensors);
   GANDEM_CHECK_OK(written.status());
   const auto again = ParseSafetensors(*written);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The run whose discriminator the fuzz targets of the exchange talk to: both
-// kinds of messages, images of a few bytes.
+// The run that the fuzz targets of the exchange use: both kinds of messages,
+// images of a few bytes.
 //
 // Thread safety: pure functions.
 #pragma once

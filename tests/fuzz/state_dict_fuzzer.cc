@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The reader of pickles on any bytes: what follows the three pickles that begin
-// a file of torch.save() from before PyTorch 1.6. (The zip archive of later
-// versions is read by LibTorch; its pickle is one of the same kind.)
+// Fuzzes the reader of pickles, after the three pickles that begin a file of
+// torch.save() before PyTorch 1.6. (LibTorch reads the zip archive of later
+// versions; its pickle is of the same kind.)
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tar reader on any bytes. The checksum of each block that says "ustar" is
-// repaired first: without that, no mutation would ever get past it.
+// Fuzzes the tar reader. The checksum of each block with "ustar" is repaired
+// first, because nearly every mutation would be refused otherwise.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -17,7 +17,7 @@ namespace gandem {
 namespace {
 
 constexpr size_t kTarBlock = 512;
-constexpr size_t kChecksum = 148;  // where it stands in a block
+constexpr size_t kChecksum = 148;  // offset in a block
 constexpr size_t kUstar = 257;
 
 std::string Repair(absl::string_view input) {
@@ -34,7 +34,7 @@ std::string Repair(absl::string_view input) {
   return file;
 }
 
-// The contents of all members, each of which lies inside the archive.
+// Returns the contents of all members; each must be inside the archive.
 std::vector<std::string> ReadMembers(const RandomAccessFile& file,
                                      const std::vector<TarMember>& members) {
   std::vector<std::string> contents;
@@ -63,13 +63,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   const std::vector<TarMember>& members = listing->members;
   const auto contents = ReadMembers(*input, members);
-  // Members that are written and read again stay the same.
   const InputFile output;
   auto writer = TarWriter::Create(output.path());
   GANDEM_CHECK_OK(writer.status());
   std::vector<std::string> names;
   for (size_t i = 0; i < contents.size(); ++i) {
-    // A name that is written has at most 100 bytes.
     const auto name = NormalMemberName(members[i].name.substr(0, 100));
     names.push_back(name.ok() && !name->empty() ? *name : "-");
     GANDEM_CHECK_OK(writer->Add(names.back(), contents[i]));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The reader of a tar's index on any text, and on any archive. The input is the
-// text; what is accepted is written into an archive and read again.
+// Fuzzes the reader of tar indexes. The input is an index, which is written to
+// an archive and read again if valid; it is also read as an archive.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -34,7 +34,7 @@ void CheckArchive(absl::string_view bytes) {
   }
 }
 
-// An archive that ends in an index of the text `index` was read from.
+// Checks an archive that ends with `index`.
 void CheckWritten(const TarIndex& index) {
   const InputFile output;
   auto tar = TarWriter::Create(output.path());
@@ -58,7 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace gandem;
   const absl::string_view text = TextOf(data, size);
   CheckArchive(text);
-  // The archive's own end, which no mutation of a short text would keep.
+  // Adds the end of the archive, which mutations rarely keep.
   CheckArchive(absl::StrCat(text, std::string(1024, '\0')));
   const std::optional<TarIndex> index = ParseTarIndex(text, kArchiveBytes);
   if (!index.has_value()) return 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The wire codec on any bytes, and what decodes on the discriminator's end.
-// Byte 0 says into pieces of which size the message is cut, and whether size,
-// checksum and length of the payload are repaired first: without that, no
-// mutation would ever get past the checksum.
+// Fuzzes the wire codec and the discriminator's end. Byte 0 is the size of the
+// pieces, and selects whether size, checksum and length of the payload are
+// repaired first: without the repair the checksum would refuse nearly every
+// mutation.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -40,7 +40,7 @@ absl::StatusOr<Frame> Decode(absl::string_view message, size_t piece_bytes) {
   return DecodeFrame(pieces, kMaxBytes);
 }
 
-// Byte 0 is the size of a header, which is made to fit what follows it.
+// Repairs a message whose byte 0 is the header's size.
 std::string Repair(absl::string_view input) {
   if (input.empty()) return "";
   const size_t size = static_cast<uint8_t>(input[0]);
@@ -53,8 +53,6 @@ std::string Repair(absl::string_view input) {
   return WirePrefix(bytes) + bytes + std::string(input);
 }
 
-// Checks the guarantees of a decoded frame, and that the frame survives another
-// encoding and decoding.
 void CheckFrame(const Frame& frame) {
   const SharedBytes payload = PayloadOf(frame.body);
   const auto fits = [&](const auto* batch) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The zip reader on any bytes.
+// Fuzzes the zip reader.
 #include <cstddef>
 #include <cstdint>
 

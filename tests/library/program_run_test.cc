@@ -33,15 +33,15 @@ class ProgramRunTest : public ::testing::Test {
   TempDir folder_;
 };
 
-TEST_F(ProgramRunTest, TellsTheExitCodeAndWhatWasSaid) {
+TEST_F(ProgramRunTest, ReturnsTheExitCodeAndTheOutput) {
   ASSERT_OK_AND_ASSIGN(const ProgramOutcome outcome,
                        Shell("echo $GANDEM_TEST_WORD $HOME; exit 3"));
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_FALSE(outcome.reached_limit);
-  EXPECT_THAT(outcome.said, HasSubstr("told /"));  // ours is there still
+  EXPECT_THAT(outcome.said, HasSubstr("told /"));  // unchanged here
 }
 
-TEST_F(ProgramRunTest, AtItsLimitAProgramIsAskedToStop) {
+TEST_F(ProgramRunTest, AtItsTimeLimitAProgramIsAskedToStop) {
   ASSERT_OK_AND_ASSIGN(
       const ProgramOutcome outcome,
       Shell("trap 'exit 75' TERM; while true; do sleep 0.05; done",
@@ -50,14 +50,14 @@ TEST_F(ProgramRunTest, AtItsLimitAProgramIsAskedToStop) {
   EXPECT_EQ(outcome.exit_code, 75);
 }
 
-TEST_F(ProgramRunTest, AProgramThatIsNotThereIsNamed) {
+TEST_F(ProgramRunTest, AMissingProgramIsNamed) {
   EXPECT_THAT(
       RunProgram({.arguments = {folder_ / "none"}, .log_path = folder_ / "log"})
           .status(),
       StatusIs(absl::StatusCode::kNotFound, HasSubstr("/none")));
 }
 
-TEST_F(ProgramRunTest, RefusesToWaitWhereTheKernelForgets) {
+TEST_F(ProgramRunTest, RefusesToWaitIfTheKernelDiscardsExitCodes) {
   signal(SIGCHLD, SIG_IGN);
   const auto outcome = Shell("exit 0");
   signal(SIGCHLD, SIG_DFL);
@@ -65,8 +65,8 @@ TEST_F(ProgramRunTest, RefusesToWaitWhereTheKernelForgets) {
                                          HasSubstr("ignores SIGCHLD")));
 }
 
-// Whoever waits for any child takes ours sooner or later; nothing hangs then.
-TEST_F(ProgramRunTest, SaysThatSomebodyElseHasWaited) {
+// Another thread may take the exit code; the run must not hang.
+TEST_F(ProgramRunTest, ReportsThatAnotherThreadHasTakenTheExitCode) {
   absl::Status status;
   for (int i = 0; i < 200 && status.ok(); ++i) {
     std::atomic<bool> done = false;

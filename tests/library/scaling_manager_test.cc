@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// With a `gandem` that is a script: what is asked of it, and what becomes of
-// its answers. tests/integration/networks/library_test.py has the real one.
+// Tests with a shell script as `gandem`: its arguments and the use of its
+// answers. tests/integration/networks/library_test.py uses the real `gandem`.
 #include "gandem/scaling_manager.h"
 
 #include <gmock/gmock.h>
@@ -52,7 +52,7 @@ constexpr char kText[] = R"(
   discriminator { network { mlp { hidden: 4 } } optimizer { adam {} } }
 )";
 
-// The message of the gandem::Error that `act` throws; empty: it throws none.
+// Returns the message of the gandem::Error thrown by `act`, or "".
 template <typename Act>
 std::string ErrorOf(Act act) {
   try {
@@ -280,7 +280,7 @@ TEST_F(ScalingManagerTest, AScoreHasItsInterval) {
                                   "\n--metric\nfid\n--num\n300\n"));
 }
 
-TEST_F(ScalingManagerTest, AnEvaluationFailsInWords) {
+TEST_F(ScalingManagerTest, AFailedEvaluationHasAMessage) {
   ScalingManager manager = Manager(Recipe::FromText(kText));
   EXPECT_THAT(ErrorOf([&] { manager.Evaluate("fid"); }),
               HasSubstr("holds no run: Train first"));
@@ -288,7 +288,7 @@ TEST_F(ScalingManagerTest, AnEvaluationFailsInWords) {
   PlayGandem("echo \"there is no metric 'fd'\"; exit 2");
   EXPECT_THAT(ErrorOf([&] { manager.Evaluate("fd"); }),
               HasSubstr("there is no metric 'fd'"));
-  PlayGandem("exit 0");  // and says nothing
+  PlayGandem("exit 0");  // prints nothing
   EXPECT_NE(ErrorOf([&] { manager.Evaluate("fid"); }), "");
 }
 

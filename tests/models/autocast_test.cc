@@ -29,7 +29,7 @@ double ErrorOfRounding(const at::Tensor& a, const at::Tensor& b) {
   return ((a - b).norm() / b.norm()).item<double>();
 }
 
-// The parameter is the type that products are cast to.
+// The test parameter is the type that products are cast to.
 class AutocastTest : public ::testing::TestWithParam<at::ScalarType> {
  protected:
   void SetUp() override {
@@ -62,7 +62,7 @@ void ExpectSameState(const torch::nn::Module& a, const torch::nn::Module& b) {
   ASSERT_EQ(a.named_buffers().keys(), b.named_buffers().keys());
 }
 
-TEST_P(AutocastTest, SharesNamesAndTensors) {
+TEST_P(AutocastTest, TheCopySharesNamesAndTensors) {
   const auto generator = MakeGeneratorTwin();
   ExpectSameState(*WithAutocast(generator, GetParam()), *generator);
   EXPECT_EQ(WithAutocast(generator, GetParam())->noise_dim(), 6);
@@ -70,7 +70,7 @@ TEST_P(AutocastTest, SharesNamesAndTensors) {
   ExpectSameState(*WithAutocast(discriminator, GetParam()), *discriminator);
 }
 
-TEST_P(AutocastTest, TakesAndGivesFloatAndRoundsInside) {
+TEST_P(AutocastTest, InputsAndOutputsAreFloatAndProductsAreRounded) {
   const auto generator = MakeGeneratorTwin();
   const at::Tensor noise_NZ = Waves({5, 6}, 0.37);
   const at::Tensor exact =
@@ -79,8 +79,8 @@ TEST_P(AutocastTest, TakesAndGivesFloatAndRoundsInside) {
                                  ->forward(noise_NZ, {}, ForwardMode::kFrozen);
   EXPECT_EQ(rounded.scalar_type(), at::kFloat);
   const double error = ErrorOfRounding(rounded, exact);
-  // A type of 8 or 11 bits; anything near 1e-7 would mean that nothing was
-  // cast.
+  // A type of 8 or 11 bits has larger errors than 1e-7, which would mean that
+  // nothing was cast.
   EXPECT_GT(error, GetParam() == at::kHalf ? 1e-5 : 1e-4);
   EXPECT_LT(error, GetParam() == at::kHalf ? 1e-2 : 6e-2);
   EXPECT_FALSE(at::autocast::is_autocast_enabled(at::kCPU));
@@ -100,7 +100,6 @@ TEST_P(AutocastTest, GradientsOfParametersAreFloat) {
   }
 }
 
-// The backward pass multiplies the same values as the forward pass.
 TEST_P(AutocastTest, ParameterWeightsOfOneChangeNoBit) {
   const auto gradients = [&](const at::Tensor& weights_N) {
     const auto discriminator = MakeDiscriminatorTwin();
@@ -126,7 +125,7 @@ TEST_P(AutocastTest, ParameterWeightsOfOneChangeNoBit) {
 
 // Without the scope, CPUs with AMX can be wrong by more than the norm of the
 // result (autocast.h).
-TEST_P(AutocastTest, SecondDerivativesOnACpuAreThoseOfFloat) {
+TEST_P(AutocastTest, SecondDerivativesOnACpuEqualThoseInFloat) {
   const auto gradients = [](const auto& network) {
     const at::Tensor leaf = Waves({4, 1, 32, 32}, 0.37).set_requires_grad(true);
     const SecondOrderScope scope;
@@ -153,8 +152,8 @@ TEST_P(AutocastTest, SecondDerivativesOnACpuAreThoseOfFloat) {
   }
 }
 
-// The vectors depend on the weights alone: float32 arithmetic gives the same
-// bits with autocast and without.
+// The vectors depend on the weights only: float32 arithmetic gives the same
+// bits with and without autocast.
 TEST_P(AutocastTest, SpectralNormIteratesInFloat) {
   const auto plain = MakeDiscriminatorTwin();
   const auto network = MakeDiscriminatorTwin();
@@ -170,10 +169,10 @@ TEST_P(AutocastTest, SpectralNormIteratesInFloat) {
   }
 }
 
-TEST_P(AutocastTest, BatchNormTakesStatisticsInFloat) {
+TEST_P(AutocastTest, BatchNormComputesStatisticsInFloat) {
   BatchNorm layer({.num_features = 3});
-  // Rounded to GetParam(), the mean of 3.0 and the variance of 0.01 would be
-  // off by some parts in a hundred.
+  // In GetParam(), the mean of 3.0 and the variance of 0.01 would be wrong by
+  // several percent.
   const at::Tensor input =
       (3 + 0.1 * Waves({64, 3, 8, 8}, 0.37)).to(GetParam());
   {
@@ -196,7 +195,7 @@ INSTANTIATE_TEST_SUITE_P(Types, AutocastTest,
                            return std::string(c10::toString(info.param));
                          });
 
-TEST(AutocastScopeTest, EndsWhatItBegan) {
+TEST(AutocastScopeTest, TheScopeRestoresTheState) {
   const auto enabled = [] {
     return at::autocast::is_autocast_enabled(at::kCPU);
   };

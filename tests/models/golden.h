@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors of tests/goldens, which the scripts of tests/oracles have written.
+// Tensors of tests/goldens, written by the scripts in tests/oracles.
 //
 // Owner: the test. Thread safety: one thread.
 #pragma once
@@ -16,15 +16,15 @@ namespace gandem::testing {
 
 class Golden {
  public:
-  // `file` in tests/goldens. A file that cannot be read fails the test.
+  // Reads `file` in tests/goldens. A file that cannot be read fails the test.
   explicit Golden(const std::string& file);
 
-  // A missing name fails the test and gives an undefined tensor.
+  // Returns a tensor; fails the test if the name is missing.
   at::Tensor Get(const std::string& name) const;
 
   bool Has(const std::string& name) const { return tensors_.contains(name); }
 
-  // All names that begin with `prefix`.
+  // Returns all names that begin with `prefix`.
   std::set<std::string> NamesWithPrefix(const std::string& prefix) const;
 
   // Sets parameters and buffers to prefix + name, converting their type.
@@ -34,7 +34,7 @@ class Golden {
   std::map<std::string, at::Tensor> tensors_;
 };
 
-// ||actual - expected|| / ||expected||; infinity when shapes differ.
+// Returns ||actual - expected|| / ||expected||; infinity if shapes differ.
 double RelativeError(const at::Tensor& actual, const at::Tensor& expected);
 
 }  // namespace gandem::testing

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Helpers for tests of networks: configs, shapes, inputs, and counts.
+// Helpers for tests of networks: configs, shapes, inputs and counts.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -28,20 +28,20 @@ inline DataShape SquareImages(int64_t channels, int64_t size) {
   return {.image = {.channels = channels, .height = size, .width = size}};
 }
 
-// Numbers that differ: sines of multiples of `step`, in float32 if `type` is an
-// integer's.
+// Returns different numbers: sines of multiples of `step`, in float32 if `type`
+// is an integer type.
 inline at::Tensor Waves(at::IntArrayRef shape, double step,
                         at::ScalarType type = at::kLong) {
   int64_t count = 1;
   for (const int64_t size : shape) count *= size;
   return (torch::arange(count, type) * step).sin().view(shape);
 }
-// The same in float64.
+// Returns Waves in float64.
 inline at::Tensor Ramp(at::IntArrayRef shape, double step = 0.7) {
   return Waves(shape, step, at::kDouble);
 }
 
-// Numbers in all parameters, which must all be trained.
+// Returns the number of values in all parameters, which must be trainable.
 inline int64_t CountParameters(const torch::nn::Module& module) {
   int64_t count = 0;
   for (const at::Tensor& parameter : module.parameters()) {
@@ -51,7 +51,7 @@ inline int64_t CountParameters(const torch::nn::Module& module) {
   return count;
 }
 
-// Numbers in the buffers whose name ends in `suffix`.
+// Returns the number of values in buffers whose name ends in `suffix`.
 inline int64_t CountBuffers(const torch::nn::Module& module,
                             const std::string& suffix = "") {
   int64_t count = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files of CIFAR for tests.
+// CIFAR files for tests.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace gandem::testing {
 
-// Red, then green, then blue.
+// Returns the red, green and blue planes.
 inline std::string CifarPlanes(const PixelImage& image) {
   std::string planes;
   for (int64_t c = 0; c < 3; ++c) {
@@ -26,7 +26,7 @@ inline std::string CifarPlanes(const PixelImage& image) {
   return planes;
 }
 
-// A pickle of protocol 2 as Python 2 wrote CIFAR-10's batches.
+// Returns a pickle of protocol 2, like CIFAR-10's batches from Python 2.
 inline std::string CifarPickle(const std::string& pixels,
                                const std::vector<int64_t>& labels,
                                absl::string_view labels_key = "labels") {

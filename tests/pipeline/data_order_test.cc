@@ -72,7 +72,7 @@ TEST(DataOrderTest, NothingIsDroppedAcrossBatches) {
   }
 }
 
-TEST(DataOrderTest, SampleIsPlaceInEpoch) {
+TEST(DataOrderTest, ASampleIsAPlaceInAnEpoch) {
   const DataOrder order(3, 10);
   for (int64_t n = 0; n < 35; ++n) {
     EXPECT_EQ(order.ImageOfSample(n), order.Permute(n / 10, n % 10));
@@ -86,9 +86,9 @@ TEST(DataOrderTest, SeedAndEpochChangeTheOrder) {
   EXPECT_EQ(base, Epoch(DataOrder(1, 1000), 1000, 0));
 }
 
-// Part of every run's numbers: a change here breaks resuming old runs. The
-// values come from a Python script written from the header's description.
-TEST(DataOrderTest, FrozenValues) {
+// Values from a Python script written from the header's description. A change
+// of these values breaks resuming old runs.
+TEST(DataOrderTest, ValuesAreFrozen) {
   EXPECT_THAT(Epoch(DataOrder(1, 10), 10, 0),
               ElementsAre(5, 1, 7, 8, 0, 2, 4, 6, 3, 9));
   const DataOrder order(1, 60000);
@@ -109,7 +109,7 @@ TEST(DataOrderTest, AllOrdersOfFewImagesOccurAboutEquallyOften) {
   }
 }
 
-TEST(DataOrderTest, EveryImageComesEverywhere) {
+TEST(DataOrderTest, EveryImageOccursAtEveryPlace) {
   // 13 x 13 cells, 13000 epochs; 5 standard deviations around 1000.
   std::vector<std::vector<int>> count(13, std::vector<int>(13));
   const DataOrder order(5, 13);
@@ -123,8 +123,8 @@ TEST(DataOrderTest, EveryImageComesEverywhere) {
   }
 }
 
-TEST(DataOrderTest, NeighborsArePulledApart) {
-  // Places p and p + 1 keep their distance 1 only by chance: 2 of 60000.
+TEST(DataOrderTest, NeighborsAreSeparated) {
+  // By chance places p and p + 1 keep their distance of 1 in 2 of 60000 cases.
   const DataOrder order(1, 60000);
   int kept = 0;
   for (int64_t place = 0; place + 1 < 60000; ++place) {
@@ -134,9 +134,9 @@ TEST(DataOrderTest, NeighborsArePulledApart) {
   EXPECT_LE(kept, 12);
 }
 
-// --- SHARDS ---
+// Tests of the order SHARDS.
 
-// Unit k begins at firsts[k].
+// Returns units; unit k begins at firsts[k].
 std::vector<int64_t> FirstsOf(const std::vector<int64_t>& sizes) {
   std::vector<int64_t> firsts;
   int64_t first = 0;
@@ -153,7 +153,7 @@ ImageUnits UnitsOf(const std::vector<int64_t>& sizes, int64_t window) {
           .window = window};
 }
 
-// The header's description, with lists.
+// Computes the order with lists, as described in the header.
 std::vector<int64_t> ShardsByLists(uint64_t seed, const ImageUnits& units,
                                    int64_t epoch) {
   const int64_t num_units = std::ssize(units.firsts);
@@ -178,8 +178,8 @@ std::vector<int64_t> ShardsByLists(uint64_t seed, const ImageUnits& units,
   return images;
 }
 
-// The test has all ways to cut up to 7 images into units, and all windows.
-TEST(ShardOrderTest, IsWhatTheHeaderSays) {
+// Covers all ways to split up to 7 images into units, and all windows.
+TEST(ShardOrderTest, TheOrderMatchesTheHeadersDescription) {
   for (int64_t size = 1; size <= 7; ++size) {
     for (int64_t cuts = 0; cuts < 1 << (size - 1); ++cuts) {
       std::vector<int64_t> sizes = {1};
@@ -218,9 +218,9 @@ TEST(ShardOrderTest, EveryEpochIsAPermutation) {
   }
 }
 
-// The values are from tests/oracles/data_order.py; as with GLOBAL a change
-// breaks old runs.
-TEST(ShardOrderTest, FrozenValues) {
+// Values from tests/oracles/data_order.py. A change of these values breaks
+// resuming old runs.
+TEST(ShardOrderTest, ValuesAreFrozen) {
   const DataOrder order(1, UnitsOf({4, 1, 7, 3}, 6));
   EXPECT_THAT(Epoch(order, 15, 0),
               ElementsAre(1, 2, 0, 4, 5, 3, 11, 10, 6, 9, 8, 7, 13, 12, 14));
@@ -228,8 +228,7 @@ TEST(ShardOrderTest, FrozenValues) {
               ElementsAre(13, 12, 5, 6, 14, 7, 1, 11, 8, 0, 9, 10, 3, 2, 4));
 }
 
-// The images of a window are in few units.
-TEST(ShardOrderTest, AWindowHasFewUnits) {
+TEST(ShardOrderTest, AWindowHasImagesOfFewUnits) {
   const ImageUnits units = UnitsOf(std::vector<int64_t>(50, 100), 200);
   const DataOrder order(1, units);
   const std::vector<int64_t> images = Epoch(order, units.size, 3);
@@ -243,9 +242,9 @@ TEST(ShardOrderTest, AWindowHasFewUnits) {
   EXPECT_NE(images, Epoch(order, units.size, 4));
 }
 
-// If a window has all images, each image comes everywhere: 8 x 8 cells, 8000
-// epochs; 5 standard deviations around 1000.
-TEST(ShardOrderTest, EveryImageComesEverywhere) {
+// With a window of all images, each image occurs at every place: 8 x 8 cells,
+// 8000 epochs; 5 standard deviations around 1000.
+TEST(ShardOrderTest, EveryImageOccursAtEveryPlace) {
   std::vector<std::vector<int>> count(8, std::vector<int>(8));
   const DataOrder order(5, UnitsOf({3, 1, 4}, 8));
   for (int64_t epoch = 0; epoch < 8000; ++epoch) {
@@ -258,7 +257,7 @@ TEST(ShardOrderTest, EveryImageComesEverywhere) {
   }
 }
 
-// All orders of four units, all equally often: 24000 epochs.
+// Four units have 24 orders; 24000 epochs.
 TEST(ShardOrderTest, AllOrdersOfUnitsOccurAboutEquallyOften) {
   std::map<std::vector<int64_t>, int> count;
   const DataOrder order(1, UnitsOf({1, 1, 1, 1}, 1));
@@ -271,8 +270,8 @@ TEST(ShardOrderTest, AllOrdersOfUnitsOccurAboutEquallyOften) {
   }
 }
 
-// Copies share what they know of an epoch; so do threads.
-TEST(ShardOrderTest, IsTheSameForAnyNumberOfThreads) {
+// Copies and threads share a cache of the epoch.
+TEST(ShardOrderTest, TheOrderIsTheSameForAnyNumberOfThreads) {
   const ImageUnits units = UnitsOf({30, 1, 40, 29}, 16);
   const DataOrder order(2, units);
   std::vector<std::vector<int64_t>> seen(4);

@@ -37,7 +37,7 @@ std::unique_ptr<Dataset> Fitted(std::vector<PixelImage> images,
 
 std::vector<float> Values(const Dataset& data, int64_t index = 0) {
   std::vector<float> values(data.shape().NumValues());
-  EXPECT_EQ(*data.Read(index, values), index);  // its label
+  EXPECT_EQ(*data.Read(index, values), index);  // label
   return values;
 }
 
@@ -53,8 +53,8 @@ std::vector<int> SampleBytes(const Dataset& data, int64_t number) {
   return Bytes(values);
 }
 
-// Area average and bilinear interpolation straight from their definitions:
-// every output pixel is an integral over, or an interpolation in, the source,
+// Computes area average and bilinear interpolation from their definitions:
+// every output pixel is an integral over the source, or an interpolation in it,
 // computed in double on one axis after the other.
 double AreaReference(const PixelImage& image, int64_t size, int64_t c,
                      int64_t y, int64_t x) {
@@ -81,7 +81,7 @@ double AreaReference(const PixelImage& image, int64_t size, int64_t c,
   return sum;
 }
 
-TEST(FittedImagesTest, PadCentersOnBlack) {
+TEST(FittedImagesTest, PaddingCentersTheImageOnBlack) {
   const auto padded = Fitted(
       {{.channels = 3, .height = 1, .width = 2, .pixels = {1, 2, 3, 4, 5, 6}}},
       {.size = 3, .channels = 3, .pad = true});
@@ -93,7 +93,7 @@ TEST(FittedImagesTest, PadCentersOnBlack) {
   EXPECT_EQ(*padded->ContentHash(), "fake");
 }
 
-TEST(FittedImagesTest, EveryByteHasItsValue) {
+TEST(FittedImagesTest, EveryByteIsConvertedToItsValue) {
   for (const int64_t channels : {1, 3}) {
     PixelImage image = {.channels = channels, .height = 16, .width = 16};
     for (int64_t i = 0; i < 256 * channels; ++i) {
@@ -109,7 +109,7 @@ TEST(FittedImagesTest, EveryByteHasItsValue) {
   }
 }
 
-TEST(FittedImagesTest, MnistGetsTwoPixelsOnEachSide) {
+TEST(FittedImagesTest, MnistIsPaddedByTwoPixelsOnEachSide) {
   const PixelImage image = NoiseImage(1, 28, 28, 1);
   const auto padded = Fitted({image}, {.size = 32, .pad = true});
   const std::vector<float> pixels = Values(*padded);
@@ -123,7 +123,7 @@ TEST(FittedImagesTest, MnistGetsTwoPixelsOnEachSide) {
   }
 }
 
-TEST(FittedImagesTest, TooLargeToPadNamesFieldAndImage) {
+TEST(FittedImagesTest, AnImageTooLargeToPadIsReportedWithItsField) {
   const auto padded = Fitted({NoiseImage(1, 2, 2, 0), NoiseImage(1, 3, 2, 0)},
                              {.size = 2, .pad = true});
   std::vector<float> values(4);
@@ -163,7 +163,7 @@ TEST(FittedImagesTest, AreaMatchesItsDefinition) {
   }
 }
 
-TEST(FittedImagesTest, KernelsWorkOnBytes) {
+TEST(FittedImagesTest, KernelsComputeOnBytes) {
   const PixelImage image = NoiseImage(3, 10, 10, 2);
   const auto resized = Fitted({image}, {.size = 4,
                                         .channels = 3,
@@ -179,7 +179,7 @@ TEST(FittedImagesTest, KernelsWorkOnBytes) {
   }
 }
 
-TEST(FittedImagesTest, CropIsTheSquareInTheMiddle) {
+TEST(FittedImagesTest, CenterCropTakesTheSquareInTheMiddle) {
   const PixelImage wide = {.height = 1, .width = 4, .pixels = {10, 20, 30, 40}};
   const PixelImage high = {.height = 4, .width = 1, .pixels = {10, 20, 30, 40}};
   for (const CropPlace crop : {CropPlace::kCenter, CropPlace::kRandom}) {
@@ -200,7 +200,6 @@ TEST(FittedImagesTest, RandomCropsAndMirrorsAreKeyedBySample) {
     const std::vector<int> bytes = SampleBytes(*data, number);
     EXPECT_EQ(bytes, SampleBytes(*data, number)) << "a function of the number";
     seen.insert(bytes);
-    // The same place is drawn without mirrors.
     std::vector<int> sorted = bytes;
     std::ranges::sort(sorted);
     EXPECT_EQ(sorted, SampleBytes(*crops, number));
@@ -212,8 +211,8 @@ TEST(FittedImagesTest, RandomCropsAndMirrorsAreKeyedBySample) {
   EXPECT_THAT(Bytes(Values(*data)), ElementsAre(2, 3, 12, 13)) << "not drawn";
 }
 
-// The draws of seed 3 are frozen: resumed runs depend on them.
-TEST(FittedImagesTest, TheDrawsNeverChange) {
+// Resumed runs depend on the draws of seed 3.
+TEST(FittedImagesTest, TheDrawsAreFrozen) {
   const PixelImage two = {.height = 1, .width = 2, .pixels = {0, 255}};
   const auto data = Fitted({two}, {.size = 1, .crop = CropPlace::kRandom});
   std::string places;
@@ -223,7 +222,7 @@ TEST(FittedImagesTest, TheDrawsNeverChange) {
   EXPECT_EQ(places, "1000001010100001");
 }
 
-TEST(FittedImagesTest, ColorsAndGray) {
+TEST(FittedImagesTest, ColorAndGrayAreConverted) {
   const PixelImage rgb = {
       .channels = 3, .height = 1, .width = 1, .pixels = {200, 100, 50}};
   EXPECT_THAT(Bytes(Values(*Fitted({rgb}, {.size = 1}))),
@@ -233,7 +232,7 @@ TEST(FittedImagesTest, ColorsAndGray) {
               ElementsAre(9, 9, 9));
 }
 
-TEST(FittedImagesTest, MaxImagesAndFailures) {
+TEST(FittedImagesTest, MaxImagesLimitsAndFailuresAreReturned) {
   const auto data = Fitted({NoiseImage(1, 1, 1, 0), PixelImage()},
                            {.size = 1, .max_images = 5});
   EXPECT_EQ(data->size(), 2);
@@ -246,7 +245,7 @@ TEST(FittedImagesTest, MaxImagesAndFailures) {
             1);
 }
 
-// Stored as something that has to be decoded.
+// A store of images that must be decoded.
 class EncodedFakes : public FakeStore {
  public:
   using FakeStore::FakeStore;
@@ -255,7 +254,7 @@ class EncodedFakes : public FakeStore {
   }
 };
 
-TEST(FittedImagesTest, TimesAreCounted) {
+TEST(FittedImagesTest, ReadAndDecodeTimesAreCounted) {
   const IoCounters& counters = ProcessIoCounters();
   const int64_t decode_before = counters.decode_ns;
   const int64_t transform_before = counters.transform_ns;
@@ -268,7 +267,7 @@ TEST(FittedImagesTest, TimesAreCounted) {
   EXPECT_GT(counters.transform_ns, transform_before);
 }
 
-TEST(FittedImagesTest, SizesMayChangeFromImageToImage) {
+TEST(FittedImagesTest, ImagesMayHaveDifferentSizes) {
   std::vector<PixelImage> images;
   for (const int64_t side : {20, 30, 20}) {
     images.push_back(NoiseImage(1, side, side, static_cast<uint32_t>(side)));

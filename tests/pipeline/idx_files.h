@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes IDX files for tests.
+// IDX files for tests.
 #pragma once
 
 #include <zlib.h>
@@ -14,7 +14,7 @@
 
 namespace gandem::testing {
 
-// The bytes of an IDX file; `values` need not fit `shape`.
+// Returns the bytes of an IDX file; `values` need not fit `shape`.
 inline std::string IdxBytes(const std::vector<uint32_t>& shape,
                             const std::vector<uint8_t>& values,
                             char type = 0x08) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Images, and archives of them, for tests of sources.
+// Images and archives of images for tests of sources.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@
 
 namespace gandem::testing {
 
-// A function of `seed`, without structure.
+// Returns random pixels that depend on `seed` only.
 inline PixelImage NoiseImage(int64_t channels, int64_t height, int64_t width,
                              uint32_t seed) {
   PixelImage image = {.channels = channels, .height = height, .width = width};
@@ -42,7 +42,7 @@ inline std::string PngBytes(const PixelImage& image) {
   return *std::move(bytes);
 }
 
-// Description of a source as `gandem` shows it, for the path "P".
+// Returns the description of a source as shown by `gandem`, for the path "P".
 inline std::string DescribeAsP(const ImageStore& source) {
   const auto look = LookAtImages(source);
   return look.ok() ? DescribeSource(source, *look, "P")
@@ -68,7 +68,7 @@ inline void WriteTar(const std::string& path, const NamedBytes& files) {
   GANDEM_CHECK_OK(tar->Finish());
 }
 
-// `bytes` compressed with deflate, without a header.
+// Returns `bytes` compressed with deflate, without a header.
 inline std::string Deflated(const std::string& bytes) {
   z_stream stream = {};
   GANDEM_CHECK(deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, -MAX_WBITS, 8,
@@ -84,7 +84,7 @@ inline std::string Deflated(const std::string& bytes) {
   return out;
 }
 
-// Stored, as StyleGAN's dataset_tool writes them, or deflated.
+// Returns a zip archive, stored as by StyleGAN's dataset_tool, or deflated.
 inline std::string ZipBytes(const NamedBytes& files, bool deflate = false) {
   constexpr uint16_t kDeflateMethod = 8;
   std::string archive;
@@ -118,8 +118,8 @@ inline void WriteZip(const std::string& path, const NamedBytes& files,
   GANDEM_CHECK_OK(WriteFile(path, ZipBytes(files, deflate)));
 }
 
-// The tensors of tests/goldens/images.safetensors, which
-// tests/oracles/image_goldens.py wrote.
+// Returns the tensors of tests/goldens/images.safetensors, written by
+// tests/oracles/image_goldens.py.
 inline std::map<std::string, NamedTensor> ImageGoldens() {
   const char* const source = std::getenv("GANDEM_SOURCE_DIR");
   auto tensors = ReadSafetensors(absl::StrCat(

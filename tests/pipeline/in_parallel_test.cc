@@ -29,8 +29,8 @@ TEST(MakeInParallelTest, ResultsAreInOrder) {
   EXPECT_THAT(*MakeInParallel<int64_t>(0, 16, square), IsEmpty());
 }
 
-TEST(MakeInParallelTest, SeveralAtATime) {
-  absl::Barrier barrier(3);  // none passes before the others are there
+TEST(MakeInParallelTest, SeveralRunAtTheSameTime) {
+  absl::Barrier barrier(3);  // none passes before the others arrive
   const auto made = MakeInParallel<int>(3, 3, [&](int64_t) {
     barrier.Block();
     return absl::StatusOr<int>(1);
@@ -38,7 +38,7 @@ TEST(MakeInParallelTest, SeveralAtATime) {
   EXPECT_THAT(*made, ElementsAre(1, 1, 1));
 }
 
-TEST(MakeInParallelTest, TheFirstFailureEndsIt) {
+TEST(MakeInParallelTest, TheFirstFailureEndsTheWork) {
   std::atomic<int> calls = 0;
   const auto made =
       MakeInParallel<int>(100, 1, [&](int64_t i) -> absl::StatusOr<int> {

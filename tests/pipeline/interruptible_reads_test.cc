@@ -8,7 +8,7 @@
 namespace gandem {
 namespace {
 
-// Threads of other tests have the signals.
+// Uses child processes, because other tests' threads take the signals.
 class InterruptibleReadsDeathTest : public ::testing::Test {
  protected:
   InterruptibleReadsDeathTest() {
@@ -16,7 +16,7 @@ class InterruptibleReadsDeathTest : public ::testing::Test {
   }
 };
 
-TEST_F(InterruptibleReadsDeathTest, ASignalEndsWhatDoesNotHearIt) {
+TEST_F(InterruptibleReadsDeathTest, ASignalEndsReadsThatIgnoreIt) {
   EXPECT_EXIT(
       {
         BlockSignals({SIGINT, SIGTERM});
@@ -27,7 +27,7 @@ TEST_F(InterruptibleReadsDeathTest, ASignalEndsWhatDoesNotHearIt) {
       ::testing::ExitedWithCode(75), "interrupted while it waited");
 }
 
-TEST_F(InterruptibleReadsDeathTest, ACommandThatHearsItEndsAsItLikes) {
+TEST_F(InterruptibleReadsDeathTest, ACommandThatHandlesTheSignalDecides) {
   EXPECT_EXIT(
       {
         BlockSignals({SIGINT, SIGTERM});

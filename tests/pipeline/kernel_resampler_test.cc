@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Against Pillow's Image.resize (tests/oracles/image_goldens.py), bit for bit.
+// Equality with Pillow's Image.resize (tests/oracles/image_goldens.py).
 #include "pipeline/kernel_resampler.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ const std::pair<const char*, ResizeKernel> kKernels[] = {
     {"bicubic", ResizeKernel::kBicubic},
     {"lanczos", ResizeKernel::kLanczos}};
 
-TEST(KernelResamplerTest, EqualsPillow) {
+TEST(KernelResamplerTest, ResizedImagesEqualPillows) {
   const auto goldens = ImageGoldens();
   for (const char* const name : {"down", "up", "gray", "mixed"}) {
     const PixelImage from =
@@ -38,7 +38,7 @@ TEST(KernelResamplerTest, EqualsPillow) {
   }
 }
 
-TEST(KernelResamplerTest, ConstantsStayAndEqualSizesChangeNothing) {
+TEST(KernelResamplerTest, ConstantImagesStayConstantAndEqualSizesAreCopied) {
   for (const auto& [name, kernel] : kKernels) {
     PixelImage white = {.channels = 3, .height = 11, .width = 5};
     white.pixels.assign(3 * 11 * 5, 255);
@@ -62,9 +62,9 @@ PixelImage Part(const PixelImage& image, int64_t top, int64_t height,
   return part;
 }
 
-// Strips are narrower than the blocks of bytes that are summed at once, and
-// those that equal Pillow's above are, too.
-TEST(KernelResamplerTest, LargeImagesAreResizedAsTheirStripsAre) {
+// The strips are narrower than the blocks of bytes that are summed at once,
+// like the images compared with Pillow's above.
+TEST(KernelResamplerTest, LargeImagesAreResizedLikeTheirStrips) {
   const PixelImage image = NoiseImage(3, 150, 139, 2);
   for (const auto& [name, kernel] : kKernels) {
     const PixelImage lower =

@@ -29,7 +29,7 @@ class RandomAccessFileTest : public ::testing::Test {
   const std::string path_ = dir_ / "file";
 };
 
-TEST_F(RandomAccessFileTest, AllKindsReadTheSame) {
+TEST_F(RandomAccessFileTest, AllKindsOfFilesReadTheSameBytes) {
   const std::vector<std::shared_ptr<const RandomAccessFile>> files = {
       *OpenLocalFile(path_), *OpenLocalFileOnDemand(path_),
       FileInMemory(path_, std::string("0123456789"))};
@@ -39,7 +39,7 @@ TEST_F(RandomAccessFileTest, AllKindsReadTheSame) {
     EXPECT_EQ(*file->Read(2, 3), "234");
     EXPECT_EQ(*file->Read(0, 10), "0123456789");
     EXPECT_EQ(*file->Read(10, 0), "");
-    // No memory is allocated for bytes that are not there.
+    // No memory is allocated for missing bytes.
     constexpr int64_t kFar = std::numeric_limits<int64_t>::max();
     for (const auto& [offset, size] : {std::pair<int64_t, int64_t>{9, 2},
                                        {11, 0},
@@ -52,7 +52,7 @@ TEST_F(RandomAccessFileTest, AllKindsReadTheSame) {
   }
 }
 
-TEST_F(RandomAccessFileTest, AFileThatGotShorter) {
+TEST_F(RandomAccessFileTest, ATruncatedFileIsReported) {
   const auto file = *OpenLocalFile(path_);
   const auto on_demand = *OpenLocalFileOnDemand(path_);
   ASSERT_OK(WriteFile(path_, "0123"));
@@ -62,7 +62,7 @@ TEST_F(RandomAccessFileTest, AFileThatGotShorter) {
                        HasSubstr("had 10 bytes and has 4 now")));
 }
 
-TEST_F(RandomAccessFileTest, PathsThatAreNoFilesAreRejected) {
+TEST_F(RandomAccessFileTest, PathsThatAreNotFilesAreRejected) {
   EXPECT_THAT(OpenLocalFile(dir_ / "none"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
   EXPECT_THAT(

@@ -30,7 +30,7 @@ using BlockCache = SharedCache<std::pair<std::string, int64_t>, PagedString>;
 
 class SharedCacheTest : public ::testing::Test {
  protected:
-  // Gets block `number`; its bytes are its number's digit.
+  // Returns block `number`, whose bytes are the number's digit.
   std::string Get(BlockCache& cache, int64_t number) {
     const auto block = cache.Get(
         {"file", number}, kBlockOfTen, absl::InfiniteFuture(),
@@ -44,13 +44,13 @@ class SharedCacheTest : public ::testing::Test {
   std::atomic<int> fetches_ = 0;
 };
 
-TEST_F(SharedCacheTest, KeepsWhatWasUsedLast) {
+TEST_F(SharedCacheTest, RecentlyUsedBlocksAreKept) {
   BlockCache cache(2 * kBlockOfTen);
   EXPECT_EQ(Get(cache, 1), "1111111111");
   EXPECT_EQ(Get(cache, 2), "2222222222");
   EXPECT_EQ(Get(cache, 1), "1111111111");
   EXPECT_EQ(fetches_, 2);
-  Get(cache, 3);  // in the place of 2
+  Get(cache, 3);  // replaces 2
   Get(cache, 1);
   EXPECT_EQ(fetches_, 3);
   Get(cache, 2);
@@ -58,13 +58,13 @@ TEST_F(SharedCacheTest, KeepsWhatWasUsedLast) {
   EXPECT_EQ(cache.held_bytes(), 2 * kBlockOfTen);
 }
 
-TEST_F(SharedCacheTest, ABlockThatIsTooLargeIsGivenAndNotKept) {
+TEST_F(SharedCacheTest, ATooLargeBlockIsReturnedAndNotKept) {
   BlockCache cache(kBlockOfTen - 1);
   EXPECT_EQ(Get(cache, 1), "1111111111");
   EXPECT_EQ(cache.held_bytes(), 0);
 }
 
-TEST_F(SharedCacheTest, RoomForOthers) {
+TEST_F(SharedCacheTest, SpaceMayBeReservedForOthers) {
   BlockCache cache(2 * kBlockOfTen);
   Get(cache, 1);
   Get(cache, 2);
@@ -80,7 +80,7 @@ TEST_F(SharedCacheTest, RoomForOthers) {
   EXPECT_EQ(cache.held_bytes(), 0);
 }
 
-TEST_F(SharedCacheTest, ABlockInUseTakesRoom) {
+TEST_F(SharedCacheTest, ABlockInUseTakesSpace) {
   BlockCache cache(2 * kBlockOfTen);
   const auto get = [&](int64_t number, absl::Time deadline) {
     return cache.Get({"file", number}, kBlockOfTen, deadline,
@@ -91,13 +91,13 @@ TEST_F(SharedCacheTest, ABlockInUseTakesRoom) {
   };
   auto first = get(1, absl::InfiniteFuture());
   Get(cache, 2);
-  Get(cache, 3);  // replaces 2, which has no user
+  Get(cache, 3);  // replaces the unused block 2
   EXPECT_EQ(fetches_, 3);
   auto again = get(1, absl::InfiniteFuture());
   EXPECT_EQ(fetches_, 3);
   auto third = get(3, absl::InfiniteFuture());
   EXPECT_EQ(cache.held_bytes(), 2 * kBlockOfTen);
-  // A thread that fetches alone is never stuck.
+  // A thread that fetches alone never blocks.
   EXPECT_OK(get(4, absl::InfinitePast()).status());
   {
     absl::Notification go;
@@ -147,7 +147,7 @@ TEST_F(SharedCacheTest, ManyThreadsFetchABlockOnce) {
   EXPECT_EQ(fetches_, 1);
 }
 
-TEST_F(SharedCacheTest, AReadHearsWhetherItBroughtThePiece) {
+TEST_F(SharedCacheTest, AReadReportsWhetherItFetchedTheBlock) {
   BlockCache cache(100 * kBlockOfTen);
   {
     const ScopedPiecesRead pieces;
@@ -160,7 +160,7 @@ TEST_F(SharedCacheTest, AReadHearsWhetherItBroughtThePiece) {
   EXPECT_TRUE(pieces.were_at_hand());
 }
 
-TEST_F(SharedCacheTest, AFailureIsNotKept) {
+TEST_F(SharedCacheTest, AFailureIsNotCached) {
   BlockCache cache(kBlockOfTen);
   const auto fail = []() -> absl::StatusOr<PagedString> {
     return absl::NotFoundError("gone");
@@ -191,7 +191,7 @@ TEST_F(SharedCacheTest, AStoppedReaderLeavesTheBlockToTheOthers) {
   EXPECT_EQ(fetches_, 1);
 }
 
-TEST_F(SharedCacheTest, WaitingEnds) {
+TEST_F(SharedCacheTest, WaitingEndsAtTheDeadlineAndWhenTheReadIsStopped) {
   BlockCache cache(kBlockOfTen);
   absl::Notification go;
   std::atomic<bool> started = false;
@@ -211,7 +211,7 @@ TEST_F(SharedCacheTest, WaitingEnds) {
     ADD_FAILURE();
     return "";
   };
-  // The same block, and one for which there is no room.
+  // Requests the same block, and one that does not fit.
   for (const int64_t number : {1, 2}) {
     EXPECT_THAT(
         cache.Get({"file", number}, kBlockOfTen, absl::InfinitePast(), never),

@@ -16,7 +16,7 @@
 
 namespace gandem::testing {
 
-// Path of a file that tests/oracles/tensor_goldens.py wrote.
+// Returns the path of a file written by tests/oracles/tensor_goldens.py.
 inline std::string TensorGolden(const std::string& name) {
   const char* const source = std::getenv("GANDEM_SOURCE_DIR");
   return absl::StrCat(source == nullptr ? "." : source,

@@ -38,8 +38,8 @@ absl::string_view TextOfTensor(const NamedTensor& tensor) {
                            tensor.bytes.size());
 }
 
-// Every exponent, both signs, subnormal numbers.
-TEST(ReadTensorTest, HalvesAreNumpys) {
+// Covers every exponent, both signs and subnormal numbers.
+TEST(ReadTensorTest, HalvesEqualNumpys) {
   ASSERT_OK_AND_ASSIGN(const auto tensors,
                        ReadSafetensors(TensorGolden("halves.safetensors")));
   std::vector<float> expected;
@@ -56,14 +56,14 @@ TEST(ReadTensorTest, HalvesAreNumpys) {
   ASSERT_EQ(halves.size(), 2 * values.size());
   EXPECT_EQ(ReadTensor(halves, DType::kF16, /*scale=*/1, values), 65504.0f);
   for (size_t i = 0; i < values.size(); ++i) {
-    // Bits: zeros have signs.
+    // Compares bits because zeros have signs.
     ASSERT_EQ(std::bit_cast<uint32_t>(values[i]),
               std::bit_cast<uint32_t>(expected[i]))
         << i;
   }
 }
 
-TEST(ReadTensorTest, NumbersThatAreNotFiniteAreSeen) {
+TEST(ReadTensorTest, NonFiniteNumbersAreReported) {
   std::vector<float> out(1);
   for (const uint16_t half : {0x7c00, 0xfc00, 0x7e00, 0xfe01}) {
     const absl::string_view bytes(reinterpret_cast<const char*>(&half), 2);
@@ -101,7 +101,7 @@ class TensorSamplesTest : public ::testing::Test {
   DataConfig config_;
 };
 
-TEST_F(TensorSamplesTest, AreTheStoredNumbersTimesAScale) {
+TEST_F(TensorSamplesTest, SamplesAreTheStoredNumbersTimesAScale) {
   config_.set_num_classes(2);
   ASSERT_OK_AND_ASSIGN(const auto data, OpenDataset(config_));
   EXPECT_EQ(data->size(), 3);
@@ -116,8 +116,7 @@ TEST_F(TensorSamplesTest, AreTheStoredNumbersTimesAScale) {
   EXPECT_EQ((*OpenDataset(config_))->size(), 2);
 }
 
-// Tensors get the same draws as images.
-TEST_F(TensorSamplesTest, AreMirroredAsImagesAre) {
+TEST_F(TensorSamplesTest, TensorsAreMirroredLikeImages) {
   config_.set_horizontal_flip(true);
   ASSERT_OK_AND_ASSIGN(const auto data, OpenDataset(config_));
   std::vector<float> values(8);
@@ -167,7 +166,7 @@ TEST_F(TensorSamplesTest, MismatchesWithTheNetworksAreReported) {
                              HasSubstr("store squares"))));
 }
 
-TEST_F(TensorSamplesTest, WaveformsAreSeenAsRows) {
+TEST_F(TensorSamplesTest, WaveformsBecomeRows) {
   WriteTree(
       dir_ / "w",
       {{"a.npy", NpyBytes(DType::kF32, {1, 9},
@@ -213,7 +212,7 @@ TEST_F(TensorSamplesTest, LargeNumbersNeedAScale) {
       StatusIs(absl::StatusCode::kInvalidArgument,
                AllOf(HasSubstr("reach 2.88"), HasSubstr("data.tensor_scale"),
                      HasSubstr("to 0.348 or less"))));
-  config_.set_tensor_scale(1);  // the user may set any scale
+  config_.set_tensor_scale(1);  // any scale is allowed
   ASSERT_OK_AND_ASSIGN(const std::string text,
                        ResolveAndDescribe(*source, config_));
   EXPECT_THAT(text, HasSubstr("3 tensors, 2 x 2 x 2, F32, up to 2.88, 2 "
@@ -223,7 +222,7 @@ TEST_F(TensorSamplesTest, LargeNumbersNeedAScale) {
   EXPECT_EQ(config_.crop(), DataConfig::NONE);
 }
 
-TEST_F(TensorSamplesTest, NumbersThatAreNoneEndTheRead) {
+TEST_F(TensorSamplesTest, NonFiniteNumbersEndTheRead) {
   WriteTree(
       dir_ / "n",
       {{"a.npy",
@@ -248,8 +247,7 @@ TEST_F(TensorSamplesTest, ImagesHaveOneOrThreeChannels) {
                        HasSubstr("data.channels 4 is for tensors")));
 }
 
-// Tensors in shards work in any order that pictures may have.
-TEST_F(TensorSamplesTest, UnitsAndThoseLeftOut) {
+TEST_F(TensorSamplesTest, UnitsAndExcludedSamplesAreSupported) {
   const std::vector<float> numbers(8);
   WriteTree(dir_ / "s", {{"a.npy", NpyBytes(DType::kF32, {2, 2, 2}, numbers)},
                          {"b.npy", NpyBytes(DType::kF32, {2, 2, 2}, numbers)},

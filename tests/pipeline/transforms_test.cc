@@ -15,7 +15,7 @@ namespace {
 using ::gandem::testing::StatusIs;
 using ::testing::ElementsAre;
 
-// One image of given values, label 5.
+// A dataset of one image with given values and the label 5.
 class OneImage : public Dataset {
  public:
   OneImage(ImageShape shape, std::vector<float> pixels)
@@ -49,7 +49,7 @@ std::unique_ptr<Dataset> Image(ImageShape shape, std::vector<float> pixels) {
   return std::make_unique<OneImage>(shape, std::move(pixels));
 }
 
-TEST(JoinPairsTest, ChannelsOfBothAndLabelsOfTheFirst) {
+TEST(JoinPairsTest, AJoinedPairHasTheChannelsOfBothAndTheLabelOfTheFirst) {
   const auto pairs =
       *JoinPairs(Image({.channels = 2, .height = 1, .width = 1}, {1, 2}),
                  Image({.channels = 1, .height = 1, .width = 1}, {3}));
@@ -59,11 +59,10 @@ TEST(JoinPairsTest, ChannelsOfBothAndLabelsOfTheFirst) {
   std::vector<float> out(3);
   EXPECT_EQ(*pairs->Read(0, out), 5);
   EXPECT_THAT(out, ElementsAre(1, 2, 3));
-  // The hash is of both, not of the first alone.
   EXPECT_EQ(pairs->ContentHash()->size(), 64u);
 }
 
-TEST(JoinPairsTest, FailureOfEitherTravels) {
+TEST(JoinPairsTest, AFailureOfEitherIsReturned) {
   const ImageShape shape = {.channels = 1, .height = 1, .width = 1};
   const std::vector<float> pixel = {0};
   std::vector<float> out(2);
@@ -77,8 +76,7 @@ TEST(JoinPairsTest, FailureOfEitherTravels) {
               StatusIs(absl::StatusCode::kDataLoss));
 }
 
-// Both images of a pair get the same draws.
-TEST(JoinPairsTest, BothAreReadAsTheSameSample) {
+TEST(JoinPairsTest, BothAreReadWithTheSameSampleNumber) {
   class Drawn : public OneImage {
    public:
     using OneImage::OneImage;

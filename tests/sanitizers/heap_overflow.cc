@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A planted mistake: reads one past the end of an allocation.
+// A planted bug: reads one element past the end of an allocation.
 #include <vector>
 
 int main(int argc, char**) {

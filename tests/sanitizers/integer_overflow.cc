@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A planted mistake: overflows a signed integer.
+// A planted bug: overflows a signed integer.
 #include <limits>
 
 int main(int argc, char**) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A planted mistake: `late` is read beside the mutex that orders `guarded`.
+// A planted bug: `late` is read without the mutex that protects `guarded`.
 #include <thread>
 
 #include "absl/synchronization/mutex.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A planted mistake: reads a guarded field without its mutex. Must not compile.
+// A planted bug: reads a guarded field without its mutex. Must not compile.
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 

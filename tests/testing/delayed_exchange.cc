@@ -15,7 +15,7 @@ class Delays {
  public:
   explicit Delays(const DelayOptions& options) : options_(options) {}
 
-  // DEADLINE_EXCEEDED: the call is refused this time.
+  // Returns DEADLINE_EXCEEDED if the call is refused this time.
   absl::Status Pass(absl::Time deadline) {
     if (refusals_left_ < 0) {
       refusals_left_ = Draw() % (options_.max_refusals + 1);
@@ -29,7 +29,7 @@ class Delays {
   }
 
   void Wait(absl::Time deadline) {
-    // Every second call, so that both orders happen.
+    // Half of the calls wait, so that both orders occur.
     if (options_.max_wait <= absl::ZeroDuration() || Draw() % 2 == 0) return;
     const absl::Time until =
         absl::Now() + options_.max_wait * ((Draw() % 1000) / 1000.0);
@@ -37,7 +37,7 @@ class Delays {
   }
 
  private:
-  // SplitMix64 (Steele et al. 2014) of seed and number of the draw.
+  // Returns SplitMix64 (Steele et al. 2014) of seed and draw number.
   int64_t Draw() {
     uint64_t z = options_.seed + ++draws_ * 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Both ends of an exchange with adversarial timing: each call first fails a
-// drawn number of times with DEADLINE_EXCEEDED, or waits for a drawn time, and
-// only then reaches the exchange below. The draws are a pure function of seed
-// and call, so a failure can be repeated. What arrives is never changed: a run
+// random number of times with DEADLINE_EXCEEDED, or waits for a random time,
+// and only then reaches the wrapped exchange. The draws are a pure function of
+// seed and call, so a failure can be reproduced. Data is never changed: a run
 // in EXACT must not notice.
 //
-// Owner: the test; the exchange below outlives it.
-// Thread safety: as the exchange below.
+// Owner: the test; the wrapped exchange outlives it. Thread safety: as the
+// wrapped exchange.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ namespace gandem::testing {
 
 struct DelayOptions {
   uint64_t seed = 1;
-  // Each call is refused 0 to this many times.
+  // Maximum number of refusals per call.
   int64_t max_refusals = 3;
-  // A call that is let through waits up to this long before, within its own
-  // deadline; zero: never, for roles that share one thread.
+  // Maximum wait of a call that is passed on, within its deadline; zero: no
+  // wait, for roles that share one thread.
   absl::Duration max_wait = absl::ZeroDuration();
 };
 

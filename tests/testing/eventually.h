@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one place where a test waits for what another process or thread does
-// without telling.
+// Polling for events of other processes or threads that send no notification.
 #pragma once
 
 #include <chrono>
@@ -12,8 +11,8 @@
 
 namespace gandem::testing {
 
-// Polls until `condition` is true; false after a time that only a broken build
-// takes.
+// Polls until `condition` is true; returns false after a timeout that only a
+// broken build reaches.
 inline bool Eventually(absl::FunctionRef<bool()> condition) {
   using SteadyClock = std::chrono::steady_clock;
   const SteadyClock::time_point deadline =

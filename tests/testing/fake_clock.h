@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A clock that moves when the test says so.
-// Thread safety: any thread.
+// A clock that the test advances. Thread safety: any thread.
 #pragma once
 
 #include "absl/base/thread_annotations.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// While it lives, files take no further byte: a limit of their size stands for
-// a full disk.
-// Owner: the test. Thread safety: the limit is the whole process's.
+// Simulates a full disk during its lifetime by a file-size limit. Owner: the
+// test. Thread safety: the limit applies to the whole process.
 #pragma once
 
 #include <gtest/gtest.h>

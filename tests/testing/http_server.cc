@@ -21,7 +21,7 @@
 namespace gandem::testing {
 namespace {
 
-// Up to the empty line; nothing: the connection ended.
+// Reads up to the empty line; returns nullopt if the connection ended.
 std::optional<std::string> ReadHead(int connection) {
   std::string head;
   char byte = 0;
@@ -113,7 +113,7 @@ void HttpServer::Accept() {
   }
 }
 
-// Sockets are closed at the end only: no number is used twice.
+// Sockets are closed in the destructor only, so that no descriptor is reused.
 void HttpServer::Serve(int connection) {
   while (const auto head = ReadHead(connection)) {
     HttpCall call = ParseHead(*head);

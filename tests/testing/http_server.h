@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A server of HTTP/1.1 on 127.0.0.1 that answers what the test says, byte for
-// byte: also what no honest server would.
+// An HTTP/1.1 server on 127.0.0.1 that sends the test's answers unchanged,
+// including invalid ones.
 //
 // Owner: the test. Thread safety: the handler is called by many threads.
 #pragma once
@@ -21,7 +21,7 @@ namespace gandem::testing {
 struct HttpCall {
   std::string target = {};                          // "/path?query"
   std::map<std::string, std::string> headers = {};  // lower-case names
-  int number = 0;  // of all calls of this server, from 0 on
+  int number = 0;  // number of the call at this server, from 0
 
   std::string Header(const std::string& name) const {
     const auto found = headers.find(name);
@@ -31,17 +31,17 @@ struct HttpCall {
 
 class HttpServer {
  public:
-  // Returns the whole answer. The connection is closed after one that says
-  // "Connection: close", and in place of one that is empty.
+  // Returns the whole answer. An answer with "Connection: close" closes the
+  // connection afterwards; an empty answer closes it immediately.
   using Handler = std::function<std::string(const HttpCall& call)>;
 
   explicit HttpServer(Handler handler);
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
-  // Handlers must not wait for anything any more.
+  // No handler may be blocked.
   ~HttpServer();
 
-  // "http://127.0.0.1:PORT" and `path`.
+  // Returns "http://127.0.0.1:PORT" and `path`.
   std::string Url(absl::string_view path) const;
   std::vector<HttpCall> calls() const;
 
@@ -60,11 +60,11 @@ class HttpServer {
   Thread accepter_;
 };
 
-// "HTTP/1.1 STATUS", `headers` (each with "\r\n"), the length and the body.
+// Returns "HTTP/1.1 STATUS", `headers` (with "\r\n"), length and body.
 std::string HttpAnswerText(int status, absl::string_view headers,
                            absl::string_view body);
 
-// The answer of a server that has `file` to a call with a Range, or without.
+// Returns the answer of a server with `file` to a call, with or without Range.
 std::string RangeAnswer(const HttpCall& call, absl::string_view file,
                         absl::string_view headers = "ETag: \"1\"\r\n");
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All ranks of a fleet in one process, for tests: the real algorithms over
-// queues instead of sockets. Timing can be made adversarial, and chunks can be
-// tampered with on their way.
+// All ranks of a fleet in one process: the real algorithms over queues instead
+// of sockets. Timing can be adversarial, and chunks can be tampered with.
 //
-// Owner: the test. Each Collective may be used by a thread of its own, and
-// destroyed in any order.
-// Thread safety: collective.h.
+// Owner: the test. Each Collective may be used by its own thread, and destroyed
+// in any order. Thread safety: collective.h.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +22,12 @@ namespace gandem::testing {
 
 struct FleetOptions {
   RunnerOptions runner = {};
-  // A chunk waits up to this long before it is sent and before it is taken;
-  // drawn from the seed, rank and number.
+  // Maximum delay of a chunk before it is sent and before it is received; drawn
+  // from the seed, rank and number.
   absl::Duration max_delay = absl::ZeroDuration();
   uint64_t seed = 1;
-  // Replaces a chunk: with nothing (lost), with itself, or with two chunks
-  // (sent twice). Called under a lock.
+  // Replaces a chunk by no chunk (lost), itself, or two chunks (repeated).
+  // Called under a lock.
   std::function<std::vector<Chunk>(int from, int to, Chunk chunk)> tamper = {};
 };
 
@@ -37,8 +35,8 @@ struct FleetOptions {
 std::vector<std::unique_ptr<Collective>> MakeInProcessFleet(
     int size, const FleetOptions& options);
 
-// Calls `act` for every rank on a thread of its own and returns what they
-// returned. A rank that fails closes its collective with that.
+// Calls `act` for every rank on its own thread and returns the results. A rank
+// that fails closes its collective with its error.
 std::vector<absl::Status> OnEveryRank(
     const std::vector<std::unique_ptr<Collective>>& fleet,
     const std::function<absl::Status(Collective&)>& act);

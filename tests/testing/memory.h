@@ -45,7 +45,7 @@ inline int64_t GrowthWhile(absl::FunctionRef<void()> work) {
   return std::max(most, ResidentBytes()) - before;
 }
 
-// Sanitizers keep pages of their own.
+// Sanitizers keep additional pages.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool kMeasuresMemory = false;
 #elif defined(__has_feature)

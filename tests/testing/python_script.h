@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a script of tests/ with the interpreter that has its packages
-// (GANDEM_TEST_PYTHON): another reader or writer of our formats.
+// Runs a script of tests/ with the interpreter in GANDEM_TEST_PYTHON, to read
+// or write gandem's formats with other libraries.
 //
 // Thread safety: any thread.
 #pragma once
@@ -16,8 +16,8 @@
 
 namespace gandem::testing {
 
-// `script` is named from the root. Returns its exit status: its assertions
-// decide.
+// Runs `script`, a path relative to the repository root, and returns its exit
+// status, which is 0 if its assertions hold.
 inline int RunPython(absl::string_view script, absl::string_view arguments) {
   const char* const python = std::getenv("GANDEM_TEST_PYTHON");
   const char* const source = std::getenv("GANDEM_SOURCE_DIR");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A collective that passes on and writes down what is submitted.
+// A collective that records the submitted operations and forwards them.
 //
-// Owner: the test. Thread safety: that of its rank's thread.
+// Owner: the test. Thread safety: as the forwarded collective.
 #pragma once
 
 #include <cstddef>
@@ -27,10 +27,10 @@ class RecordingCollective : public Collective {
   }
   void Close(absl::Status reason) override { inner_->Close(std::move(reason)); }
 
-  // Bytes of the sums, in order.
+  // Returns the bytes of the sums, in order.
   const std::vector<size_t>& sums() const { return sums_; }
   const std::set<OperationKind>& kinds() const { return kinds_; }
-  // "kind type bytes" of everything, in order.
+  // Returns "kind type bytes" of all operations, in order.
   const std::vector<std::string>& operations() const { return operations_; }
 
  private:

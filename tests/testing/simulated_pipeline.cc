@@ -41,7 +41,7 @@ class Simulation {
     double bytes_left = 0;
   };
 
-  // The part of a link or a trainer that holds now.
+  // Returns the part of a link or a trainer at the current time.
   template <typename Part>
   const Part& Now(const std::vector<Part>& parts) const {
     return *std::prev(
@@ -152,8 +152,8 @@ class Simulation {
   std::vector<Fetch> fetches_;
   std::set<int64_t> fetched_;
   std::set<int64_t> decoded_;
-  double worked_ = 0;  // on the first of fetched_
-  int64_t next_ = 0;   // the first sample that was not fetched
+  double worked_ = 0;  // time spent on the first of fetched_
+  int64_t next_ = 0;   // the next sample to fetch
   int64_t taken_ = 0;  // samples
   double compute_left_ = 0;
   double held_ = 0;  // bytes

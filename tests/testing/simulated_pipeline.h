@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plays a rule for reading ahead against a link, a decoder and a trainer, in
-// steps of a millisecond:
+// Simulates a read-ahead policy with a link, a decoder and a trainer, in steps
+// of
+// a millisecond:
 //
 // - A fetch waits for its latency and then shares the link evenly with the
 //   others.
-// - Threads decode the sample that is needed first. Where they and the trainer
-//   want more cores than there are, all get the same share.
-// - The trainer takes batches in order, each as soon as all of it is decoded,
-//   and then computes on it.
+// - Threads decode the sample that is needed first. If they and the trainer
+//   need more cores than there are, all get the same share.
+// - The trainer takes batches in order, as soon as each is decoded.
 // - A sample counts with its stored bytes until it is decoded.
 //
 // Thread safety: pure functions. Times are in seconds.
@@ -22,44 +22,44 @@
 
 namespace gandem::testing {
 
-// 100 Mbit/s and 20 ms, from `at` on.
+// Link properties from `at` on; the defaults are 100 Mbit/s and 20 ms.
 struct LinkPart {
   double at = 0;
-  double latency = 0.02;  // from the request to the first byte: evenly between
-  double spread = 0.005;  // latency - spread and latency + spread
+  double latency = 0.02;             // to the first byte: uniform from
+  double spread = 0.005;             // latency - spread to latency + spread
   double bytes_per_second = 12.5e6;  // of all connections; 0: an outage
 };
 
-// A trainer that takes 640 samples a second, from `at` on.
+// Demand of the trainer from `at` on; the default is 640 samples per second.
 struct DemandPart {
   double at = 0;
-  double batch_seconds = 0.1;  // of computing; 0: it takes no batch
+  double batch_seconds = 0.1;  // compute time; 0: takes no batch
 };
 
 struct SimulatedPipeline {
   int64_t batch = 64;
   int64_t sample_bytes = 49152;
-  int64_t stored_bytes = 10000;  // mean of 0.5 to 1.5 times as many
-  double work_seconds = 0.001;   // of a core, to decode a sample
+  int64_t stored_bytes = 10000;  // mean; uniform from 0.5 to 1.5 times
+  double work_seconds = 0.001;   // core time to decode a sample
   double cores = 4;
   double trainer_cores = 2;
-  // Parts in the order of `at`; the first is at 0.
+  // Parts ordered by `at`; the first one starts at 0.
   std::vector<LinkPart> link = {LinkPart()};
   std::vector<DemandPart> demand = {DemandPart()};
   double seconds = 60;
 };
 
 struct SimulatedRun {
-  double stalled_seconds = 0;  // in which the trainer waited
-  double stolen_seconds = 0;   // by which it computed for longer than alone
-  double peak_bytes = 0;       // of all samples that wait
-  int64_t samples = 0;         // that the trainer took
+  double stalled_seconds = 0;  // time that the trainer waited
+  double stolen_seconds = 0;   // additional compute time by contention
+  double peak_bytes = 0;       // of all waiting samples
+  int64_t samples = 0;         // taken by the trainer
 };
 
-// Gets what was seen in each tenth of a second, and says what holds next.
+// Returns the next setting from the measurements of the last 0.1 s.
 using PipelineRule = std::function<PipelineSetting(const PipelineSeen&)>;
 
-// Counts what the trainer loses from its first batch on.
+// Counts the trainer's losses from its first batch on.
 SimulatedRun Simulate(const SimulatedPipeline& pipeline, PipelineSetting first,
                       const PipelineRule& rule);
 

@@ -174,7 +174,7 @@ void SocketProxy::Record(const char* bytes, size_t size) {
 }
 
 void SocketProxy::Wake() {
-  // A full pipe wakes the thread as well.
+  // A full pipe also wakes the thread.
   if (write(wake_writer_, "x", 1) < 0) return;
 }
 

@@ -2,10 +2,10 @@
 //
 // A bad network between two processes or objects: listens on a unix socket and
 // forwards bytes to another socket, or to a port of this host. On request it
-// cuts the connections, or damages a byte. It can record the traffic.
+// cuts the connections or damages a byte. It can record the traffic.
 //
-// Owner: the test; ends all connections in its destructor.
-// Thread safety: any thread.
+// Owner: the test; the destructor ends all connections. Thread safety: any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace gandem::testing {
 
 class SocketProxy {
  public:
-  // Paths, not addresses. Listens when it returns.
+  // Starts listening before it returns. The arguments are paths, not addresses.
   static absl::StatusOr<std::unique_ptr<SocketProxy>> Start(
       const std::string& listen_path, const std::string& target_path);
   static absl::StatusOr<std::unique_ptr<SocketProxy>> StartToPort(
@@ -32,20 +32,19 @@ class SocketProxy {
 
   // Ends all connections; new ones are accepted.
   void Cut();
-  // Does the same once `bytes` more bytes have passed, both ways together.
+  // Cuts all connections after `bytes` more bytes in both directions.
   void CutAfter(int64_t bytes);
   // Flips one bit in the contents of HTTP/2's DATA frames, after the next
   // `bytes` bytes of them, both ways together. Other frames stay as they are:
   // gRPC 1.51 aborts on some damaged ones.
   void DamageAfter(int64_t bytes);
   int64_t num_cuts() const;
-  // Number of connections accepted so far.
   int64_t num_connections() const;
-  // Bytes that the connecting clients have sent so far, one after the other.
+  // Returns the bytes sent so far by the connecting clients, concatenated.
   std::string recorded() const;
 
  private:
-  // Bytes on their way from one socket to the other.
+  // Buffered bytes in one direction.
   struct Way {
     int from = -1;
     int to = -1;
@@ -77,25 +76,25 @@ class SocketProxy {
 
   void Run();
   void Accept();
-  // Moves what can be moved; returns how many bytes arrived.
+  // Forwards available bytes; returns the number of bytes received.
   int64_t Move(Connection& connection);
   void Record(const char* bytes, size_t size);
   // Damages bytes that have just arrived.
   void Damage(Way& way, char* bytes, size_t size);
   void Wake();
 
-  const int listener_;  // these never change after construction
+  const int listener_;  // constant after construction
   const int wake_reader_;
   const int wake_writer_;
   const std::string listen_path_;
   const Target target_;
 
-  std::vector<Connection> connections_;  // the thread's
+  std::vector<Connection> connections_;  // used by the thread only
 
   mutable absl::Mutex mu_;
   bool stop_ ABSL_GUARDED_BY(mu_) = false;
   int64_t bytes_until_cut_ ABSL_GUARDED_BY(mu_) = -1;     // -1: none
-  int64_t bytes_until_damage_ ABSL_GUARDED_BY(mu_) = -1;  // -1: none
+  int64_t bytes_until_damage_ ABSL_GUARDED_BY(mu_) = -1;  // -1: no damage
   int64_t num_cuts_ ABSL_GUARDED_BY(mu_) = 0;
   int64_t num_connections_ ABSL_GUARDED_BY(mu_) = 0;
   std::string recorded_ ABSL_GUARDED_BY(mu_);  // the first kMaxRecorded bytes

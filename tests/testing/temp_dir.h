@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An empty folder for one test, removed at its end.
+// An empty folder for one test, removed by the destructor.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ class TempDir {
   ~TempDir();
 
   const std::string& path() const { return path_; }
-  // path()/name
+  // Returns path()/name.
   std::string operator/(absl::string_view name) const;
 
  private:

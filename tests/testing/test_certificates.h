@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Certificates as their users have them: a folder with ca.crt and ca.key, and
+// Certificates in a user's layout: a folder with ca.crt and ca.key, and
 // NAME.crt and NAME.key for each host.
 //
 // Thread safety: one thread.
@@ -16,8 +16,8 @@
 
 namespace gandem::testing {
 
-// A name of this host that nothing takes for one, so that its connections are
-// encrypted; whoever resolves names ignores the case.
+// A name of this host that is not recognized as local, so that connections are
+// encrypted; resolvers ignore case.
 inline constexpr char kHostOfOthers[] = "LOCALHOST";
 
 inline Validity AroundNow() {
@@ -26,7 +26,7 @@ inline Validity AroundNow() {
 
 void MakeAuthority(const std::string& folder, Validity validity = AroundNow());
 
-// The files are named after the first of `hosts`. The folder's authority signs.
+// Writes a certificate signed by the folder, named after hosts[0].
 void IssueCertificate(const std::string& folder,
                       const std::vector<std::string>& hosts,
                       Validity validity = AroundNow());
@@ -34,7 +34,7 @@ void IssueCertificate(const std::string& folder,
 std::shared_ptr<const Certificates> LoadedCertificates(
     const std::string& folder, const std::string& name);
 
-// New ones of a run, whose file is `path`.
+// Returns new certificates of a run with the file `path`.
 std::shared_ptr<const Certificates> NewCertificatesOfRun(
     const std::string& path);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The credentials of all processes of a test, as of one run.
+// Sets the same run credentials in all processes of a test.
 //
 // Thread safety: as SetProcessCredentials.
 #pragma once

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The main() of our test programs. --tests_of=PATH runs only the tests that the
-// source file PATH defines: one program can hold many files (gandem_tests in
-// cmake/GandemTarget.cmake), and each stays a test of its own in ctest. The
-// process has the credentials of a run.
+// The main() of the test programs. --tests_of=PATH runs only the tests in the
+// source file PATH: one program can contain many files (gandem_tests in
+// cmake/GandemTarget.cmake), each of which is a test in ctest. The process has
+// the credentials of a run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,14 +18,14 @@ namespace {
 
 constexpr std::string_view kFlag = "--tests_of=";
 
-// Whether the path `full` ends in the whole components of `path`.
+// Returns whether the path `full` ends in the whole components of `path`.
 bool IsFile(std::string_view full, std::string_view path) {
   if (!full.ends_with(path)) return false;
   full.remove_suffix(path.size());
   return full.empty() || full.back() == '/';
 }
 
-// A filter for exactly the tests of `path`; empty if there are none.
+// Returns a filter for exactly the tests of `path`; empty if there are none.
 std::string FilterFor(std::string_view path) {
   std::string filter;
   const ::testing::UnitTest& all = *::testing::UnitTest::GetInstance();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The headers of libraries that most tests without Torch include, for the build
-// to precompile. Every source still includes what it uses.
+// Library headers that most tests without Torch include, for precompilation.
+// Every source still includes what it uses.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Programs that the tests start.
+// Paths of programs that tests start.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace gandem::testing {
 
-// The path of `name` beside this program of tests; dies where that is unknown.
+// Returns the path of `name` beside this program; dies if it is unknown.
 inline std::string TestProgram(absl::string_view name) {
   return BinaryFolder().value() + "/" + std::string(name);
 }

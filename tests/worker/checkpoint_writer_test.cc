@@ -50,7 +50,7 @@ class CheckpointWriterTest : public ::testing::Test {
           reports_.push_back(std::move(report));
         });
   }
-  // Whatever is written to the file fails as on a full disk.
+  // Makes all writes to the file fail as on a full disk.
   void FillDisk(const std::string& name) { Divert(name, "/dev/full"); }
   void Divert(const std::string& name, const char* target) {
     const std::string folder =
@@ -60,7 +60,7 @@ class CheckpointWriterTest : public ::testing::Test {
     ASSERT_EQ(symlink(target, full_.c_str()), 0);
   }
   void FreeSpace() { EXPECT_EQ(unlink(full_.c_str()), 0); }
-  // The checkpoint after kRounds is written or given up.
+  // Saves the checkpoint after kRounds and waits until it is settled.
   ShardReport Save(const std::string& file = kShard,
                    TensorChecksums checksums = {}) {
     std::vector<NamedTensor> tensors = {
@@ -84,10 +84,10 @@ class CheckpointWriterTest : public ::testing::Test {
   CheckpointWriter::Options options_;
   absl::Mutex mu_;
   std::vector<ShardReport> reports_ ABSL_GUARDED_BY(mu_);
-  std::unique_ptr<CheckpointWriter> writer_;  // last: it reports to the above
+  std::unique_ptr<CheckpointWriter> writer_;  // destroyed first
 };
 
-TEST_F(CheckpointWriterTest, OneThatOthersFollowIsGivenUp) {
+TEST_F(CheckpointWriterTest, ACheckpointThatOthersFollowIsAbandoned) {
   options_.is_last = [](int64_t rounds) {
     EXPECT_EQ(rounds, kRounds);
     return false;
@@ -100,7 +100,7 @@ TEST_F(CheckpointWriterTest, OneThatOthersFollowIsGivenUp) {
   EXPECT_THAT(report.files(), IsEmpty());
 }
 
-TEST_F(CheckpointWriterTest, TheLastOneIsWrittenOnceThereIsSpace) {
+TEST_F(CheckpointWriterTest, TheLastCheckpointIsWrittenOnceThereIsSpace) {
   int failures = 0;
   options_.is_last = [&](int64_t) {
     if (++failures == 3) FreeSpace();
@@ -117,24 +117,24 @@ TEST_F(CheckpointWriterTest, TheLastOneIsWrittenOnceThereIsSpace) {
   EXPECT_EQ(report.files(0).size(), static_cast<int64_t>(bytes.size()));
 }
 
-TEST_F(CheckpointWriterTest, TheLastOneIsWrittenOnceTheDiskIsWritable) {
+TEST_F(CheckpointWriterTest, TheLastCheckpointIsWrittenOnceTheDiskIsWritable) {
   int failures = 0;
   options_.is_last = [&](int64_t) {
     if (++failures == 3) FreeSpace();
     return true;
   };
   Start();
-  Divert(kShard, "/sys/gandem-none");  // no user may create files here
+  Divert(kShard, "/sys/gandem-none");  // nobody may create files here
   EXPECT_EQ(Save().error(), "");
   EXPECT_EQ(failures, 3);
 }
 
-// The shard is there by then, and the file after it is not.
+// The shard exists at that time, but the next file does not.
 TEST_F(CheckpointWriterTest, AFileThatIsWrittenAgainIsReportedOnce) {
   options_.config_text = "rounds: 40\n";
   options_.is_last = [](int64_t) { return true; };
   Start();
-  // It is removed with the first failure, and then there is space.
+  // The first failure removes the file, which frees the space.
   FillDisk("config.textproto.tmp");
   const ShardReport report = Save();
   EXPECT_EQ(report.error(), "");
@@ -146,7 +146,7 @@ TEST_F(CheckpointWriterTest, AFileThatIsWrittenAgainIsReportedOnce) {
 TEST_F(CheckpointWriterTest, ChecksumsOfTheStateAreReportedAndKept) {
   Start();
   const TensorChecksums checksums = {
-      {"bias", "0123abcd"},  // of another worker's share
+      {"bias", "0123abcd"},  // in another worker's share
       {"weight", ChecksumText(Crc32c(std::vector<std::byte>(3)))}};
   const ShardReport report = Save(kShard, checksums);
   ASSERT_THAT(report.files(), SizeIs(1));
@@ -158,8 +158,8 @@ TEST_F(CheckpointWriterTest, ChecksumsOfTheStateAreReportedAndKept) {
   EXPECT_EQ(kept, checksums);
 }
 
-// The memory of one state of a role is used again for its next one.
-TEST_F(CheckpointWriterTest, ThereIsNoRoomForAFileThatIsBeingWritten) {
+// A role reuses the memory of its last state for the next one.
+TEST_F(CheckpointWriterTest, MemoryOfAFileBeingWrittenIsNotReused) {
   absl::Notification writes;
   absl::Notification may_go_on;
   options_.files_per_checkpoint = 2;
@@ -188,20 +188,20 @@ TEST_F(CheckpointWriterTest, ThereIsNoRoomForAFileThatIsBeingWritten) {
   EXPECT_EQ(reports, 1u);
 }
 
-TEST_F(CheckpointWriterTest, BytesThatChangedSinceAreNotSaved) {
+TEST_F(CheckpointWriterTest, BytesThatDoNotMatchTheirChecksumAreNotSaved) {
   Start();
   EXPECT_THAT(Save(kShard, {{"weight", "00000001"}}).error(),
               HasSubstr("'weight' has changed while it was saved"));
 }
 
-TEST_F(CheckpointWriterTest, TheOnlyWorkerHasNobodyToCompareWith) {
+TEST_F(CheckpointWriterTest, TheOnlyWorkerComparesWithNobody) {
   Start();
   const ShardReport report = Save();
   ASSERT_THAT(report.files(), SizeIs(1));
   EXPECT_FALSE(report.files(0).has_state_crc32c());
 }
 
-TEST_F(CheckpointWriterTest, PatienceEnds) {
+TEST_F(CheckpointWriterTest, RetriesEndAfterTheGrace) {
   options_.is_last = [](int64_t) { return true; };
   options_.patience = absl::Milliseconds(5);
   Start();
@@ -209,14 +209,14 @@ TEST_F(CheckpointWriterTest, PatienceEnds) {
   EXPECT_THAT(Save().error(), HasSubstr("free some space"));
 }
 
-TEST_F(CheckpointWriterTest, ARunFolderThatIsAwayIsNotMadeAnew) {
+TEST_F(CheckpointWriterTest, AMissingRunFolderIsNotCreated) {
   options_.run_dir = dir_ / "mounted";
   Start();
   EXPECT_THAT(Save().error(), HasSubstr("mounted?"));
   EXPECT_FALSE(PathExists(options_.run_dir));
 }
 
-TEST_F(CheckpointWriterTest, TheLastOneIsWrittenOnceTheMountIsBack) {
+TEST_F(CheckpointWriterTest, TheLastCheckpointIsWrittenOnceTheMountIsBack) {
   options_.run_dir = dir_ / "mounted";
   int failures = 0;
   options_.is_last = [&](int64_t) {
@@ -230,7 +230,7 @@ TEST_F(CheckpointWriterTest, TheLastOneIsWrittenOnceTheMountIsBack) {
   EXPECT_EQ(failures, 3);
 }
 
-TEST_F(CheckpointWriterTest, OtherFailuresAreFinal) {
+TEST_F(CheckpointWriterTest, OtherFailuresAreNotRetried) {
   options_.is_last = [](int64_t) {
     ADD_FAILURE() << "that does not pass";
     return true;

@@ -12,7 +12,7 @@ namespace {
 using ::gandem::testing::StatusIs;
 using ::testing::HasSubstr;
 
-TEST(EpochFailureTest, AFileThatIsGoneMayComeBack) {
+TEST(EpochFailureTest, AMissingFileIsRetried) {
   for (const absl::Status& gone : {absl::NotFoundError("no images"),
                                    absl::PermissionDeniedError("no images")}) {
     for (const EpochPast& past :
@@ -25,20 +25,20 @@ TEST(EpochFailureTest, AFileThatIsGoneMayComeBack) {
   }
 }
 
-TEST(EpochFailureTest, AFileThatIsDamagedAtTheStartStaysDamaged) {
+TEST(EpochFailureTest, AFileDamagedAtTheStartIsNotRetried) {
   const absl::Status damaged = absl::DataLossError("truncated");
   EXPECT_THAT(
       JudgeFailure(damaged, {}),
       StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("truncated")));
 }
 
-TEST(EpochFailureTest, AFileThatWasWholeBeforeMayBeWholeAgain) {
+TEST(EpochFailureTest, AFileThatWasIntactBeforeIsRetried) {
   const absl::Status damaged = absl::DataLossError("truncated");
   EXPECT_EQ(JudgeFailure(damaged, {.has_begun = true}), damaged);
   EXPECT_EQ(JudgeFailure(damaged, {.is_first = false}), damaged);
 }
 
-TEST(EpochFailureTest, OtherFailuresAreToldAsTheyAre) {
+TEST(EpochFailureTest, OtherResultsAreUnchanged) {
   for (const bool has_begun : {false, true}) {
     EXPECT_OK(JudgeFailure(absl::OkStatus(), {.has_begun = has_begun}));
     EXPECT_THAT(
@@ -47,7 +47,7 @@ TEST(EpochFailureTest, OtherFailuresAreToldAsTheyAre) {
   }
 }
 
-TEST(EpochFailureTest, OthersCutOffAndFallSilent) {
+TEST(EpochFailureTest, LostConnectionsMayBeTheFaultOfOthers) {
   EXPECT_TRUE(MayBeTheirs(absl::UnavailableError("")));
   EXPECT_TRUE(MayBeTheirs(absl::CancelledError("")));
   EXPECT_TRUE(MayBeTheirs(absl::AbortedError("")));

@@ -41,15 +41,15 @@ class ExchangeEndsTest : public ::testing::Test {
   const std::string address_ = folder_->AddressOf("exchange");
 };
 
-TEST_F(ExchangeEndsTest, ASocketThatIsThereIsConnectedTo) {
+TEST_F(ExchangeEndsTest, AnExistingSocketIsUsed) {
   const auto discriminator = Ends(DISCRIMINATOR);
   const auto generator = Ends(GENERATOR);
   EXPECT_OK(generator->Connect({discriminator->address()}, kNoTime));
   EXPECT_NE(generator->generator(), nullptr);
 }
 
-// Another mount namespace looks like this from inside.
-TEST_F(ExchangeEndsTest, ASocketOutOfSightIsNamedWithTheFlagThatHelps) {
+// A socket in another mount namespace looks like this.
+TEST_F(ExchangeEndsTest, AnInvisibleSocketIsNamedWithTheFlagToUse) {
   const auto generator = Ends(GENERATOR);
   EXPECT_THAT(
       generator->Connect({address_}, kNoTime),
@@ -59,7 +59,7 @@ TEST_F(ExchangeEndsTest, ASocketOutOfSightIsNamedWithTheFlagThatHelps) {
   EXPECT_EQ(generator->generator(), nullptr);
 }
 
-TEST_F(ExchangeEndsTest, ASocketMayComeLater) {
+TEST_F(ExchangeEndsTest, ASocketMayAppearLater) {
   const auto generator = Ends(GENERATOR);
   absl::Status connected;
   Thread connecting(
@@ -69,15 +69,15 @@ TEST_F(ExchangeEndsTest, ASocketMayComeLater) {
   EXPECT_OK(connected);
 }
 
-// A killed process leaves such a socket; the coordinator decides what comes
-// next.
-TEST_F(ExchangeEndsTest, ASocketThatNobodyAnswersAtIsLeftToTheExchange) {
+// A killed process leaves such a socket; the coordinator decides how to
+// proceed.
+TEST_F(ExchangeEndsTest, ASocketWithoutAServerIsLeftToTheExchange) {
   ASSERT_OK(WriteFile(folder_->path() + "/exchange", ""));
   const auto generator = Ends(GENERATOR);
   EXPECT_OK(generator->Connect({address_}, kNoTime));
 }
 
-TEST_F(ExchangeEndsTest, WhoeverLooksForASocketIsToldOfTheEnd) {
+TEST_F(ExchangeEndsTest, WaitingForASocketEndsWithTheRun) {
   const auto generator = Ends(GENERATOR);
   absl::Status connected;
   Thread connecting("connect", [&] {
@@ -89,15 +89,15 @@ TEST_F(ExchangeEndsTest, WhoeverLooksForASocketIsToldOfTheEnd) {
                                   HasSubstr("the run epoch is over")));
 }
 
-TEST_F(ExchangeEndsTest, ADiscriminatorOnTheNetworkHasToAnswer) {
+TEST_F(ExchangeEndsTest, ADiscriminatorOnTheNetworkMustAnswer) {
   const auto discriminator = Ends(DISCRIMINATOR, "127.0.0.1:0");
   const auto generator = Ends(GENERATOR);
   ASSERT_OK(generator->Connect({discriminator->address()}, kNoTime));
   EXPECT_OK(generator->AwaitPeers(Soon()));
 }
 
-// A closed port stands for a firewall that refuses connections.
-TEST_F(ExchangeEndsTest, ADirectionThatIsClosedIsNamed) {
+// A closed port simulates a firewall that refuses connections.
+TEST_F(ExchangeEndsTest, AClosedDirectionIsNamed) {
   const auto generator = Ends(GENERATOR);
   ASSERT_OK(generator->Connect({"127.0.0.1:1"}, kNoTime));
   EXPECT_THAT(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether the ranks of two hosts find out that one does not reach the other.
+// Tests whether ranks on two hosts detect that one cannot reach the other.
 #include "worker/fleet_link.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ class FleetLinkTest : public ::testing::Test {
   void Connect(int rank, const JoinReply& joined) {
     ASSERT_OK(links_[rank]->Connect(rank, joined, /*membership_epoch=*/1, {}));
   }
-  // Until `rank` waits for nothing but what it says.
+  // Waits until `rank` reports `message`.
   bool ComesToSay(int rank, const std::string& message) {
     return gandem::testing::Eventually(
         [&] { return links_[rank]->AwaitPeers(kPast).message() == message; });
@@ -45,7 +45,7 @@ class FleetLinkTest : public ::testing::Test {
   std::unique_ptr<FleetLink> links_[2];
 };
 
-TEST_F(FleetLinkTest, RanksOfTwoHostsMeet) {
+TEST_F(FleetLinkTest, RanksOnTwoHostsConnect) {
   Connect(0, joined_);
   Connect(1, joined_);
   absl::Status met;
@@ -55,8 +55,8 @@ TEST_F(FleetLinkTest, RanksOfTwoHostsMeet) {
   EXPECT_OK(met);
 }
 
-// A firewall of beta: it can connect to alpha, and alpha cannot connect to it.
-TEST_F(FleetLinkTest, BothRanksNameADirectionThatIsClosed) {
+// The firewall of beta lets beta connect to alpha, but not alpha to beta.
+TEST_F(FleetLinkTest, BothRanksNameAClosedDirection) {
   Connect(1, joined_);
   JoinReply closed = joined_;
   closed.mutable_fleet(1)->set_network_address("127.0.0.1:1");
@@ -70,7 +70,7 @@ TEST_F(FleetLinkTest, BothRanksNameADirectionThatIsClosed) {
                       joined_.fleet(1).network_address())));
 }
 
-TEST_F(FleetLinkTest, WhoeverWaitsIsToldOfTheEnd) {
+TEST_F(FleetLinkTest, WaitingForAPeerEndsWithTheRun) {
   Connect(0, joined_);
   links_[0]->Close(absl::CancelledError("the run epoch is over"));
   EXPECT_THAT(links_[0]->AwaitPeers(absl::InfiniteFuture()),

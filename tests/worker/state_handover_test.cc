@@ -19,7 +19,7 @@ namespace {
 using gandem::testing::StatusIs;
 using Result = absl::StatusOr<std::vector<NamedTensor>>;
 
-// A state that has `updates` updates of `run_epoch`; `mark` identifies it.
+// Returns a state after `updates` updates of `run_epoch`; `mark` identifies it.
 HeldState Held(int64_t run_epoch, int64_t updates, char mark) {
   return {.run_epoch = run_epoch,
           .updates = updates,
@@ -34,7 +34,7 @@ HeldState Held(int64_t run_epoch, int64_t updates, char mark) {
                        .bytes = SharedBytes(std::vector<std::byte>(8))}}};
 }
 
-// Returns the state that each rank ends with.
+// Returns each rank's final state.
 std::vector<Result> TakeAll(const std::vector<std::optional<HeldState>>& held) {
   const int size = static_cast<int>(held.size());
   const auto fleet = gandem::testing::MakeInProcessFleet(
@@ -56,7 +56,7 @@ void ExpectAll(const std::vector<Result>& results, char mark) {
   for (const Result& result : results) {
     ASSERT_OK(result);
     ASSERT_EQ(result->size(), 2u);
-    // The wider elements come first, as in a file.
+    // Wider elements come first, as in a file.
     EXPECT_EQ((*result)[0].name, "optimizer.step");
     EXPECT_EQ((*result)[1].name, "model.weight");
     ASSERT_EQ((*result)[1].bytes.size(), 300'000u);
@@ -64,38 +64,38 @@ void ExpectAll(const std::vector<Result>& results, char mark) {
   }
 }
 
-TEST(StateHandoverTest, TheNewestWins) {
+TEST(StateHandoverTest, TheNewestStateIsChosen) {
   ExpectAll(TakeAll({Held(3, 40, 'a'), Held(3, 41, 'b'), Held(3, 40, 'c')}),
             'b');
 }
 
-TEST(StateHandoverTest, TheLowestRankWinsAmongEqualStates) {
+TEST(StateHandoverTest, TheLowestRankIsChosenAmongEqualStates) {
   ExpectAll(TakeAll({Held(3, 39, 'a'), Held(3, 40, 'b'), Held(3, 40, 'c')}),
             'b');
 }
 
-// A later epoch counts from an earlier round, with a state that is as new.
-TEST(StateHandoverTest, TheLaterOfTwoEpochsWins) {
+// The later epoch counts from an earlier round, and its state is as new.
+TEST(StateHandoverTest, TheStateOfTheLaterEpochIsChosen) {
   ExpectAll(TakeAll({Held(3, 40, 'a'), Held(4, 38, 'b')}), 'b');
 }
 
-TEST(StateHandoverTest, ANewcomerReceives) {
+TEST(StateHandoverTest, ANewRankReceivesTheState) {
   ExpectAll(TakeAll({std::nullopt, Held(3, 0, 'b')}), 'b');
   ExpectAll(TakeAll({Held(3, 7, 'a'), std::nullopt, std::nullopt}), 'a');
 }
 
-TEST(StateHandoverTest, TheOnlyRankKeepsItsOwn) {
+TEST(StateHandoverTest, TheOnlyRankKeepsItsState) {
   ExpectAll({TakeNewestState(Held(3, 7, 'a'), nullptr, {})}, 'a');
 }
 
-TEST(StateHandoverTest, WithoutAnyStateAllFail) {
+TEST(StateHandoverTest, WithoutAnyStateAllRanksFail) {
   for (const Result& result : TakeAll({std::nullopt, std::nullopt})) {
     EXPECT_THAT(result.status(),
                 StatusIs(absl::StatusCode::kFailedPrecondition));
   }
 }
 
-TEST(StateHandoverTest, AWaitEndsWithTheRun) {
+TEST(StateHandoverTest, WaitingForAStateEndsWithTheRun) {
   const auto fleet = gandem::testing::MakeInProcessFleet(2, {});
   int asked = 0;
   const Result result = TakeNewestState(

@@ -69,7 +69,7 @@ TEST(CheckpointFilesTest, PathsAreFrozen) {
             "/r/checkpoints/step-12345678901");
 }
 
-TEST(CheckpointFilesTest, CommittedIsFoundAndTheNewestWins) {
+TEST(CheckpointFilesTest, TheNewestCommittedCheckpointIsFound) {
   const TempDir dir;
   EXPECT_THAT(FindNewestCheckpoint(dir.path()),
               StatusIs(absl::StatusCode::kNotFound));
@@ -83,7 +83,7 @@ TEST(CheckpointFilesTest, CommittedIsFoundAndTheNewestWins) {
   EXPECT_THAT(found.skipped_with_reason, IsEmpty());
 }
 
-TEST(CheckpointFilesTest, TheLastGoodOneIsALink) {
+TEST(CheckpointFilesTest, TheLastGoodCheckpointIsALink) {
   const TempDir dir;
   EXPECT_THAT(MarkLastGood(dir.path(), 100),
               StatusIs(absl::StatusCode::kNotFound));
@@ -94,13 +94,13 @@ TEST(CheckpointFilesTest, TheLastGoodOneIsALink) {
     EXPECT_EQ(step, most == 29 ? 20 : 30);
     EXPECT_EQ(ReadManifest(link)->step(), step);
   }
-  // It is no checkpoint of its own.
+  // The link is not listed as a checkpoint.
   EXPECT_THAT(*ListCheckpoints(dir.path()), ElementsAre(30, 20, 10));
   EXPECT_THAT(MarkLastGood(dir.path(), 9),
               StatusIs(absl::StatusCode::kNotFound));
   EXPECT_FALSE(PathExists(link));
 
-  // It goes with the checkpoint that it names, and with no other one.
+  // The link is removed with its checkpoint, and with no other one.
   ASSERT_OK(MarkLastGood(dir.path(), 20));
   ASSERT_OK(RemoveCheckpoint(dir.path(), 10));
   EXPECT_TRUE(PathExists(link));
@@ -108,7 +108,7 @@ TEST(CheckpointFilesTest, TheLastGoodOneIsALink) {
   EXPECT_THAT(*ListDirectory(dir / "checkpoints"), Not(Contains("last-good")));
 }
 
-TEST(CheckpointFilesTest, UnrenamedCheckpointsDoNotExist) {
+TEST(CheckpointFilesTest, CheckpointsThatWereNotRenamedDoNotExist) {
   const TempDir dir;
   WriteShard(dir.path(), 5, 1, "state");
   EXPECT_THAT(FindNewestCheckpoint(dir.path()),
@@ -127,7 +127,7 @@ TEST(CheckpointFilesTest, RemovePendingKeepsCheckpoints) {
   EXPECT_THAT(Names(dir.path()), ElementsAre("step-000000001"));
 }
 
-TEST(CheckpointFilesTest, DamagedOnesAreSkippedWithTheReason) {
+TEST(CheckpointFilesTest, DamagedCheckpointsAreSkippedWithTheReason) {
   const TempDir dir;
   for (int64_t step = 1; step <= 7; ++step) Commit(dir.path(), step);
   const auto file = [&dir](int64_t step, absl::string_view name) {
@@ -160,7 +160,7 @@ TEST(CheckpointFilesTest, DamagedOnesAreSkippedWithTheReason) {
                 HasSubstr("manifest.textproto' is missing"))));
 }
 
-TEST(CheckpointFilesTest, NoneCompleteIsNotTheSameAsNone) {
+TEST(CheckpointFilesTest, NoCompleteCheckpointDiffersFromNoCheckpoint) {
   const TempDir dir;
   Commit(dir.path(), 3);
   ASSERT_OK(WriteFile(CheckpointPath(dir.path(), 3) + "/shard", "damage"));
@@ -170,7 +170,7 @@ TEST(CheckpointFilesTest, NoneCompleteIsNotTheSameAsNone) {
                              HasSubstr("step-000000003"))));
 }
 
-TEST(CheckpointFilesTest, StrangeNamesAreNoCheckpoints) {
+TEST(CheckpointFilesTest, FoldersWithOtherNamesAreNotCheckpoints) {
   const TempDir dir;
   for (const char* name : {"step-1", "step-0000000010", "step--00000001",
                            "step-00000000x", "step-000000001.old", "other"}) {
@@ -180,7 +180,7 @@ TEST(CheckpointFilesTest, StrangeNamesAreNoCheckpoints) {
               StatusIs(absl::StatusCode::kNotFound));
 }
 
-TEST(CheckpointFilesTest, CommitChecksItsManifest) {
+TEST(CheckpointFilesTest, CommitChecksTheManifest) {
   const TempDir dir;
   CheckpointManifest good = WriteShard(dir.path(), 1, 1, "state");
   CheckpointManifest manifest = good;
@@ -212,7 +212,7 @@ TEST(CheckpointFilesTest, CommitChecksItsManifest) {
   EXPECT_THAT(Names(dir.path()), IsEmpty());
 }
 
-TEST(CheckpointFilesTest, AFullDiskLeavesTheOlderOnesAlone) {
+TEST(CheckpointFilesTest, AFullDiskKeepsOlderCheckpoints) {
   const TempDir dir;
   Commit(dir.path(), 1);
   const CheckpointManifest manifest = WriteShard(dir.path(), 2, 1, "state");
@@ -226,7 +226,7 @@ TEST(CheckpointFilesTest, AFullDiskLeavesTheOlderOnesAlone) {
               StatusIs(absl::StatusCode::kResourceExhausted,
                        HasSubstr("free some space")));
   EXPECT_EQ(FindNewestCheckpoint(dir.path())->step, 1);
-  // There is space again: the failure took the link away.
+  // Space is available again because the failure removed the link.
   ASSERT_OK(CommitCheckpoint(dir.path(), manifest));
   EXPECT_EQ(FindNewestCheckpoint(dir.path())->step, 2);
   EXPECT_THAT(Names(dir.path()),
@@ -241,7 +241,7 @@ TEST(CheckpointFilesTest, ACommitMayBeRepeated) {
   EXPECT_THAT(Names(dir.path()), ElementsAre("step-000000002"));
 }
 
-TEST(CheckpointFilesTest, TheSameStepAgainKeepsTheCompleteOne) {
+TEST(CheckpointFilesTest, CommittingAStepAgainKeepsTheCompleteCheckpoint) {
   const TempDir dir;
   Commit(dir.path(), 4);
   ASSERT_OK(
@@ -250,7 +250,7 @@ TEST(CheckpointFilesTest, TheSameStepAgainKeepsTheCompleteOne) {
   EXPECT_THAT(Names(dir.path()), ElementsAre("step-000000004"));
 }
 
-TEST(CheckpointFilesTest, TheSameStepAgainReplacesADamagedOrForeignOne) {
+TEST(CheckpointFilesTest, CommittingAgainReplacesADamagedOrForeignCheckpoint) {
   const TempDir dir;
   Commit(dir.path(), 4);
   ASSERT_OK(WriteFile(CheckpointPath(dir.path(), 4) + "/shard", "damage"));
@@ -265,8 +265,7 @@ TEST(CheckpointFilesTest, TheSameStepAgainReplacesADamagedOrForeignOne) {
   EXPECT_THAT(Names(dir.path()), ElementsAre("step-000000004"));
 }
 
-// Kills a process at every failpoint of a commit and a prune, and then looks.
-TEST(CheckpointFilesDeathTest, SurvivesAKillAtEveryPoint) {
+TEST(CheckpointFilesDeathTest, ACheckpointSurvivesAKillAtEveryFailpoint) {
   for (const absl::string_view name :
        {"checkpoint.before_manifest", "checkpoint.before_rename",
         "checkpoint.after_rename", "checkpoint.prune"}) {
@@ -290,7 +289,6 @@ TEST(CheckpointFilesDeathTest, SurvivesAKillAtEveryPoint) {
                          FindNewestCheckpoint(dir.path()));
     EXPECT_EQ(found.step, renamed ? 3 : 2);
     EXPECT_THAT(found.skipped_with_reason, IsEmpty());
-    // The next start cleans up, and goes on.
     ASSERT_OK(RemovePending(dir.path()));
     ASSERT_OK(
         CommitCheckpoint(dir.path(), WriteShard(dir.path(), 3, 2, "state 3")));
@@ -323,7 +321,7 @@ TEST(CheckpointFilesTest, SizesAreCheckedWithoutReading) {
   EXPECT_THAT(CheckSizes(dir / "none"), StatusIs(absl::StatusCode::kDataLoss));
 }
 
-TEST(CheckpointFilesTest, AKeptCheckpointSurvivesItsRemoval) {
+TEST(CheckpointFilesTest, AKeptCheckpointSurvivesTheRemovalOfTheOriginal) {
   const TempDir dir;
   for (const int64_t step : {1, 2}) Commit(dir.path(), step);
   const std::string folder = dir / "kept/here";
@@ -335,7 +333,7 @@ TEST(CheckpointFilesTest, AKeptCheckpointSurvivesItsRemoval) {
   ASSERT_OK_AND_ASSIGN(const CheckpointManifest manifest,
                        VerifyCheckpoint(kept));
   EXPECT_EQ(manifest.step(), 1);
-  // The run's own is gone: what is kept stays as it is.
+  // The original is removed; the kept copy is unchanged.
   EXPECT_OK(KeepCheckpoint(CheckpointPath(dir.path(), 1), folder));
   EXPECT_OK(VerifyCheckpoint(kept));
   EXPECT_THAT(*ListDirectory(folder), ElementsAre("step-000000001"));

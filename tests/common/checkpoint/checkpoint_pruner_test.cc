@@ -47,13 +47,13 @@ class CheckpointPrunerTest : public ::testing::Test {
   std::string Shard(int64_t step) {
     return CheckpointPath(dir_.path(), step) + "/shard";
   }
-  // Its size stays.
+  // Damages a shard without changing its size.
   void Damage(int64_t step) {
     std::string text = *ReadFile(Shard(step));
     text[0] ^= 1;
     ASSERT_OK(WriteFile(Shard(step), text));
   }
-  // Newest first.
+  // Returns the remaining checkpoints, newest first.
   std::vector<int64_t> Left() { return *ListCheckpoints(dir_.path()); }
   CheckpointPruner Pruner(int64_t keep_last, int64_t keep_every = 0) {
     return CheckpointPruner({.run_dir = dir_.path(),
@@ -74,11 +74,11 @@ TEST_F(CheckpointPrunerTest, KeepsTheNewestAndTheMultiples) {
   EXPECT_THAT(Left(), ElementsAre(350));
 }
 
-TEST_F(CheckpointPrunerTest, AnEmptyRunIsPruned) {
+TEST_F(CheckpointPrunerTest, PruningAnEmptyRunSucceeds) {
   EXPECT_OK(Pruner(1).Prune(1));
 }
 
-TEST_F(CheckpointPrunerTest, DamagedOnesDoNotCount) {
+TEST_F(CheckpointPrunerTest, DamagedCheckpointsAreNotCounted) {
   Commit({1, 2, 3, 4, 5, 6});
   Damage(6);
   ASSERT_OK(RemoveAll(Shard(4)));
@@ -92,9 +92,9 @@ TEST_F(CheckpointPrunerTest, DamagedOnesDoNotCount) {
   EXPECT_THAT(Left(), ElementsAre(6, 5, 4, 3));
 }
 
-// The newest is damaged, so the run went on from an older one and was stopped
-// before it came to that step again.
-TEST_F(CheckpointPrunerTest, ADamagedNewerOneCostsNoGoodOne) {
+// The newest checkpoint is damaged, so the run resumed from an older one and
+// stopped before it reached that step again.
+TEST_F(CheckpointPrunerTest, ADamagedNewerCheckpointCostsNoGoodOne) {
   Commit({600, 800, 664});
   Damage(800);
   CheckpointPruner pruner = Pruner(1);
@@ -107,13 +107,13 @@ TEST_F(CheckpointPrunerTest, ADamagedNewerOneCostsNoGoodOne) {
   EXPECT_THAT(Left(), ElementsAre(800, 700));
 }
 
-TEST_F(CheckpointPrunerTest, NewestCheckpointStays) {
+TEST_F(CheckpointPrunerTest, TheNewestCheckpointIsKept) {
   Commit({800, 664, 600});
   ASSERT_OK(Pruner(1).Prune(664));
   EXPECT_THAT(Left(), ElementsAre(800, 664));
 }
 
-TEST_F(CheckpointPrunerTest, ReplacementOfADamagedCheckpointCounts) {
+TEST_F(CheckpointPrunerTest, AReplacedDamagedCheckpointIsCounted) {
   Commit({1, 2, 3});
   Damage(3);
   CheckpointPruner pruner = Pruner(1);
@@ -124,25 +124,24 @@ TEST_F(CheckpointPrunerTest, ReplacementOfADamagedCheckpointCounts) {
   EXPECT_THAT(Left(), ElementsAre(3));
 }
 
-TEST_F(CheckpointPrunerTest, ReadsEachOnce) {
+TEST_F(CheckpointPrunerTest, ReadsEachCheckpointOnce) {
   Commit({1, 2, 3});
   CheckpointPruner pruner = Pruner(2);
   ASSERT_OK(pruner.Prune(3));
   EXPECT_THAT(Left(), ElementsAre(3, 2));
-  // It was read, and the next time its size says enough.
+  // The checkpoint was read before, so only its size is compared.
   Damage(3);
   Commit(4);
   ASSERT_OK_AND_ASSIGN(std::vector<std::string> damaged, pruner.Prune(4));
   EXPECT_THAT(damaged, IsEmpty());
   EXPECT_THAT(Left(), ElementsAre(4, 3));
-  // One that has lost a file is no good any more.
+  // A checkpoint with a missing file is damaged.
   ASSERT_OK(RemoveAll(Shard(4)));
   Commit(5);
   ASSERT_OK(pruner.Prune(5));
   EXPECT_THAT(Left(), ElementsAre(5, 4, 3));
 }
 
-// A checkpoint that another process adds later is not noticed.
 TEST_F(CheckpointPrunerTest, ListsTheFolderOnce) {
   Commit({10, 20});
   CheckpointPruner pruner = Pruner(1);
@@ -152,19 +151,19 @@ TEST_F(CheckpointPrunerTest, ListsTheFolderOnce) {
   EXPECT_THAT(Left(), ElementsAre(30, 15));
 }
 
-TEST_F(CheckpointPrunerTest, LooksAtTheNewestOnesAgain) {
+TEST_F(CheckpointPrunerTest, ChecksTheNewestCheckpointsAgain) {
   for (int64_t step = 1; step <= 13; ++step) Commit(step);
   CheckpointPruner pruner = Pruner(12);
   ASSERT_OK(pruner.Prune(13));
   EXPECT_THAT(Left(), SizeIs(12));
   ASSERT_OK(RemoveAll(Shard(10)));  // the fourth
-  ASSERT_OK(RemoveAll(Shard(3)));   // too old to be looked at
+  ASSERT_OK(RemoveAll(Shard(3)));   // too old to be checked
   Commit(14);
   ASSERT_OK(pruner.Prune(14));
   EXPECT_THAT(Left(), SizeIs(13));
 }
 
-TEST_F(CheckpointPrunerTest, ACheckpointThatIsGoneNeedNotBeRemoved) {
+TEST_F(CheckpointPrunerTest, RemovingAMissingCheckpointSucceeds) {
   Commit({10, 20, 30});
   CheckpointPruner pruner = Pruner(2);
   ASSERT_OK(pruner.Prune(30));
@@ -176,7 +175,7 @@ TEST_F(CheckpointPrunerTest, ACheckpointThatIsGoneNeedNotBeRemoved) {
   EXPECT_THAT(Left(), ElementsAre(50, 40));
 }
 
-TEST_F(CheckpointPrunerTest, ReadsNothingIfNothingWouldGo) {
+TEST_F(CheckpointPrunerTest, ReadsNothingIfNothingIsToBeRemoved) {
   Commit({10, 20, 25});
   Damage(25);
   for (CheckpointPruner pruner : {Pruner(3), Pruner(1, 5)}) {

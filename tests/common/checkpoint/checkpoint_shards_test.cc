@@ -25,7 +25,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TEST(SplitStateTest, TheLargestGoesToTheEmptiestRank) {
+TEST(SplitStateTest, TheLargestPartGoesToTheRankWithTheFewestBytes) {
   const std::vector<StatePart> parts = {
       {"small", 1}, {"large", 9}, {"b", 5}, {"a", 5}};
   // large -> 0, a -> 1, b -> 1 (5 bytes against 9), small -> 0.
@@ -35,7 +35,7 @@ TEST(SplitStateTest, TheLargestGoesToTheEmptiestRank) {
   EXPECT_THAT(SplitState({}, 3), ElementsAre());
 }
 
-TEST(SplitStateTest, NoRankHasMoreThanItsShareAndTheLargestPart) {
+TEST(SplitStateTest, NoRankExceedsItsShareByMoreThanTheLargestPart) {
   std::vector<std::string> names;
   std::vector<int64_t> sizes;
   for (int i = 0; i < 200; ++i) {
@@ -93,7 +93,7 @@ class ReadShardsTest : public ::testing::Test {
     }
     ASSERT_OK(WriteFile(folder_ / kManifestName, manifest.DebugString()));
   }
-  // "name=value" of each.
+  // Returns "name=value" for each tensor.
   std::vector<std::string> Read(const std::string& role) {
     auto tensors = ReadShards(folder_.path(), role);
     EXPECT_OK(tensors.status());
@@ -112,7 +112,7 @@ class ReadShardsTest : public ::testing::Test {
   TempDir folder_;
 };
 
-TEST_F(ReadShardsTest, OneFileAsRunsOfOneWorkerHaveIt) {
+TEST_F(ReadShardsTest, ReadsTheSingleFileOfARunWithOneWorker) {
   Write({{"generator-0.safetensors",
           {CheckpointShardsTensor("w", 1), CheckpointShardsTensor("b", 2)}},
          {"discriminator-0.safetensors", {CheckpointShardsTensor("w", 3)}}});
@@ -120,13 +120,12 @@ TEST_F(ReadShardsTest, OneFileAsRunsOfOneWorkerHaveIt) {
   EXPECT_THAT(Read("discriminator"), ElementsAre("w=3"));
 }
 
-TEST_F(ReadShardsTest, FilesOfAllRanksInTheirOrder) {
+TEST_F(ReadShardsTest, ReadsTheFilesOfAllRanksInRankOrder) {
   std::map<std::string, std::vector<NamedTensor>> files;
   for (int rank = 0; rank < 11; ++rank) {
     files[ShardName("generator", rank)] = {CheckpointShardsTensor(
         absl::StrCat("w", rank), static_cast<uint8_t>(rank))};
   }
-  // More ranks than tensors.
   files[ShardName("generator", 11)] = {};
   Write(files);
   const std::vector<std::string> read = Read("generator");
@@ -136,7 +135,7 @@ TEST_F(ReadShardsTest, FilesOfAllRanksInTheirOrder) {
   EXPECT_EQ(read[10], "w10=10");
 }
 
-TEST_F(ReadShardsTest, TensorsOfDifferentChecksumsAreNamed) {
+TEST_F(ReadShardsTest, TensorsWithDifferentChecksumsAreNamed) {
   const std::vector<std::string> shards = {"a-0", "a-1", "a-2"};
   const TensorChecksums equal = {{"b", "1"}, {"w", "2"}, {"z", "3"}};
   for (const std::string& shard : shards) {
@@ -163,7 +162,7 @@ TEST_F(ReadShardsTest, ATensorInTwoFilesIsNamed) {
                                "in generator-1.safetensors"))));
 }
 
-TEST_F(ReadShardsTest, ARankThatTheManifestLacksIsNamed) {
+TEST_F(ReadShardsTest, ARankMissingFromTheManifestIsNamed) {
   Write({{"generator-0.safetensors", {CheckpointShardsTensor("a", 1)}},
          {"generator-2.safetensors", {CheckpointShardsTensor("w", 2)}}});
   EXPECT_THAT(Fault("generator"),
@@ -175,7 +174,7 @@ TEST_F(ReadShardsTest, ARankThatTheManifestLacksIsNamed) {
                        HasSubstr("does not list discriminator-0.safetensors")));
 }
 
-TEST_F(ReadShardsTest, AFileThatIsNotThereIsNamed) {
+TEST_F(ReadShardsTest, AMissingFileIsNamed) {
   Write({{"generator-0.safetensors", {CheckpointShardsTensor("a", 1)}},
          {"generator-1.safetensors", {CheckpointShardsTensor("w", 2)}}});
   ASSERT_OK(RemoveAll(folder_ / "generator-1.safetensors"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files in torch.save()'s layout from before PyTorch 1.6, written by hand.
-// Thread safety: pure functions.
+// Files in torch.save()'s layout before PyTorch 1.6, written by hand. Thread
+// safety: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace gandem::testing {
 
-// The pickles before the object: magic number, version, facts.
+// Returns the pickles before the object: magic number, version, system info.
 inline std::string PickleStream(const std::string& object) {
   const std::string magic = std::string("\x80\x02\x8a\x0a", 4) +
                             "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
@@ -30,8 +30,8 @@ inline std::string PickledTuple(const std::vector<int32_t>& values) {
   return text + "t";
 }
 
-// Pickle of a float tensor in the storage `key`, followed by `place`: offset,
-// shape and strides.
+// Returns the pickle of a float tensor in the storage `key`, followed by
+// `place`: offset, shape and strides.
 inline std::string PickledTensorAt(const std::string& place,
                                    const std::string& key = "0") {
   return "ctorch._utils\n_rebuild_tensor_v2\n((U\x07storagectorch\n"

@@ -25,7 +25,7 @@ class InitialStateTest : public ::testing::Test {
     EXPECT_OK(WriteFile(a_, "a state dict"));
     EXPECT_OK(WriteFile(b_, "another state dict"));
   }
-  // Initial state that the run has for the generator; empty: none.
+  // Returns the generator's initial state kept by the run; empty: none.
   std::string Kept() {
     const auto path = FindInitialState(run_, "generator");
     EXPECT_OK(path.status());
@@ -41,26 +41,26 @@ class InitialStateTest : public ::testing::Test {
   const std::string b_ = dir_ / "b.pt";
 };
 
-TEST_F(InitialStateTest, NothingIsGivenAndNothingKept) {
+TEST_F(InitialStateTest, WithoutAnInitialStateNothingIsKept) {
   EXPECT_THAT(*TakeInitialStates(run_, {}, /*begins=*/true), IsEmpty());
   EXPECT_EQ(Kept(), "");
   EXPECT_FALSE(PathExists(run_ + "/init"));
 }
 
-TEST_F(InitialStateTest, TheRunNeedsTheUsersFileNoMore) {
+TEST_F(InitialStateTest, TheRunDoesNotNeedTheUsersFileAgain) {
   EXPECT_THAT(*TakeInitialStates(run_, {.generator = a_}, /*begins=*/true),
               IsEmpty());
   ASSERT_OK(RemoveAll(a_));
   EXPECT_EQ(Kept(), "a state dict");
   EXPECT_EQ(*FindInitialState(run_, "discriminator"), "");
-  // With a checkpoint there is nothing to say; without one there is.
+  // A missing initial state is reported only without a checkpoint.
   EXPECT_THAT(*TakeInitialStates(run_, {}, /*begins=*/false), IsEmpty());
   EXPECT_THAT(*TakeInitialStates(run_, {}, /*begins=*/true),
               ElementsAre(AllOf(HasSubstr("the generator begins with"),
                                 HasSubstr("/init/generator-"))));
 }
 
-TEST_F(InitialStateTest, BeforeTheFirstCheckpointAnotherFileTakesItsPlace) {
+TEST_F(InitialStateTest, BeforeTheFirstCheckpointAnotherFileIsTaken) {
   ASSERT_OK(TakeInitialStates(run_, {.generator = a_}, true));
   ASSERT_OK(TakeInitialStates(run_, {.generator = b_, .discriminator = a_},
                               /*begins=*/true));
@@ -70,13 +70,13 @@ TEST_F(InitialStateTest, BeforeTheFirstCheckpointAnotherFileTakesItsPlace) {
       ElementsAre(StartsWith("discriminator-"), StartsWith("generator-")));
 }
 
-TEST_F(InitialStateTest, ARunThatHasBegunKeepsWhatItBeganWith) {
+TEST_F(InitialStateTest, ARunThatHasBegunKeepsItsInitialState) {
   EXPECT_THAT(TakeInitialStates(run_, {.generator = a_}, /*begins=*/false),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        AllOf(HasSubstr("--init_generator"),
                              HasSubstr("began without one"))));
   ASSERT_OK(TakeInitialStates(run_, {.generator = a_}, true));
-  // The same command again.
+  // Passing the first file again is accepted.
   EXPECT_OK(TakeInitialStates(run_, {.generator = a_}, /*begins=*/false));
   EXPECT_THAT(TakeInitialStates(run_, {.generator = b_}, /*begins=*/false),
               StatusIs(absl::StatusCode::kFailedPrecondition,
@@ -84,14 +84,14 @@ TEST_F(InitialStateTest, ARunThatHasBegunKeepsWhatItBeganWith) {
   EXPECT_EQ(Kept(), "a state dict");
 }
 
-TEST_F(InitialStateTest, AFileThatIsNotThereIsNamed) {
+TEST_F(InitialStateTest, AMissingFileIsNamed) {
   EXPECT_THAT(
       TakeInitialStates(run_, {.generator = dir_ / "none.pt"}, true),
       StatusIs(absl::StatusCode::kNotFound,
                AllOf(HasSubstr("--init_generator"), HasSubstr("none.pt"))));
 }
 
-TEST_F(InitialStateTest, ACheckpointIsRefusedWithTheCommandThatHelps) {
+TEST_F(InitialStateTest, ACheckpointIsRefusedWithTheCommandToUseInstead) {
   const std::string checkpoint = dir_ / "step-000000040";
   ASSERT_OK(CreateDirectories(checkpoint));
   ASSERT_OK(WriteFile(checkpoint + "/manifest.textproto", ""));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Order of the system calls of KeepCheckpoint. This program's own fsync() and
-// rename() replace those of the C library and record calls.
+// Order of the system calls of KeepCheckpoint. This program defines fsync() and
+// rename() in place of the C library's and records the calls.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsSubsetOf;
 
-// "fsync PATH" and "rename TO", in their order.
+// Records "fsync PATH" and "rename TO" in order.
 class DiskNotes {
  public:
   static DiskNotes& Get() {
@@ -75,7 +75,7 @@ extern "C" int rename(const char* from, const char* to) noexcept {
 namespace gandem {
 namespace {
 
-TEST(KeptCheckpointSyncTest, IsOnDiskBeforeTheOriginalMayGo) {
+TEST(KeptCheckpointSyncTest, TheCopyIsOnDiskBeforeTheOriginalMayBeRemoved) {
   const TempDir dir;
   const std::string run = std::filesystem::canonical(dir.path());
   const std::string pending = PendingCheckpointPath(run, 1, 1);
@@ -97,13 +97,13 @@ TEST(KeptCheckpointSyncTest, IsOnDiskBeforeTheOriginalMayGo) {
   ASSERT_OK_AND_ASSIGN(const std::string kept,
                        KeepCheckpoint(CheckpointPath(run, 1), folder));
   const std::vector<std::string> made = DiskNotes::Get().Take();
-  // The links, then their folder's name, then those of the folders above it.
+  // First the links, then the folder's name, then the names of its parents.
   EXPECT_THAT(made,
               ElementsAre(AllOf(HasSubstr("fsync " + kept), HasSubstr(".tmp")),
                           "rename " + kept, "fsync " + folder,
                           "fsync " + evaluation, "fsync " + run));
 
-  // Another process may have made it a moment ago.
+  // Another process may have made the copy a moment ago.
   ASSERT_OK(KeepCheckpoint(CheckpointPath(run, 1), folder));
   EXPECT_THAT(std::vector<std::string>{"fsync " + folder},
               IsSubsetOf(DiskNotes::Get().Take()));

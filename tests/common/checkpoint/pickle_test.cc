@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pickles that cost far more than they have bytes. state_dict_tensors_test.cc,
-// state_dict_file_test.cc and cifar_pickle_test.cc check what is read.
+// Pickles whose result is far larger than their bytes.
+// state_dict_tensors_test.cc, state_dict_file_test.cc and cifar_pickle_test.cc
+// check values.
 #include "common/checkpoint/pickle.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +36,7 @@ std::string Repeat(const std::string& text, int times) {
   return all;
 }
 
-TEST(PickleTest, AsManyValuesAsFilesNeed) {
+TEST(PickleTest, TheNumberOfValuesThatFilesNeedIsAccepted) {
   EXPECT_OK(ReadPickle(Repeat("N", 100'000) + "."));
 }
 
@@ -66,7 +67,7 @@ TEST(PickleTest, TheMemoIsBounded) {
                        HasSubstr("more than 2097152 values")));
 }
 
-TEST(PickleTest, NamesAreCopiedAndSoShort) {
+TEST(PickleTest, NamesAreCopiedAndThereforeShort) {
   const std::string module = "cmodule\n";
   EXPECT_OK(ReadPickle(module + std::string(250, 'n') + "\n."));
   EXPECT_THAT(
@@ -74,11 +75,11 @@ TEST(PickleTest, NamesAreCopiedAndSoShort) {
       StatusIs(absl::StatusCode::kDataLoss, HasSubstr("a name is too long")));
 }
 
-// Copied for each call, these arguments are 400 GB.
+// Copies for each call would take 400 GB.
 TEST(PickleTest, ATupleIsNotCopiedForEachCall) {
   const std::string tuple =
       "(" + Repeat("N", 500'000) + "tq\x01" + "cmodule\nfunction\nq\x02";
-  const std::clock_t begin = std::clock();  // a busy machine does not count
+  const std::clock_t begin = std::clock();  // CPU time ignores a busy machine
   EXPECT_OK(ReadPickle(tuple + Repeat("h\x02h\x01R", 100'000) + "."));
   EXPECT_LT((std::clock() - begin) / CLOCKS_PER_SEC, 10);
 }

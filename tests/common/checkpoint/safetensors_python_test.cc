@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files go both ways between gandem and Python's safetensors package. The
-// interpreter that has it comes in GANDEM_TEST_PYTHON.
+// Files are exchanged between gandem and Python's safetensors package.
+// GANDEM_TEST_PYTHON names an interpreter that has the package.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ using ::gandem::testing::TempDir;
 
 constexpr char kPeer[] = "tests/common/checkpoint/safetensors_peer.py";
 
-TEST(SafetensorsPythonTest, PythonReadsOurFile) {
+TEST(SafetensorsPythonTest, PythonReadsGandemsFile) {
   const TempDir dir;
   const std::vector<NamedTensor> tensors = {
       {"flags", DType::kBool, {3}, BytesOf<uint8_t>({1, 0, 1})},
@@ -44,7 +44,7 @@ TEST(SafetensorsPythonTest, PythonReadsOurFile) {
   EXPECT_EQ(RunPython(kPeer, "read " + (dir / "f")), 0);
 }
 
-TEST(SafetensorsPythonTest, WeReadPythonsFile) {
+TEST(SafetensorsPythonTest, GandemReadsPythonsFile) {
   const TempDir dir;
   ASSERT_EQ(RunPython(kPeer, "write " + (dir / "f")), 0);
   ASSERT_OK_AND_ASSIGN(const std::vector<NamedTensor> tensors,

@@ -102,7 +102,7 @@ TEST(SafetensorsTest, ReadsTheMetadata) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("/f: ")));
 }
 
-TEST(SafetensorsTest, LayoutIsThatOfTheFormat) {
+TEST(SafetensorsTest, TheLayoutFollowsTheFormat) {
   const TempDir dir;
   const std::vector<NamedTensor> tensors = {
       {"b", DType::kU8, {1}, BytesOf<uint8_t>({9})},
@@ -121,7 +121,7 @@ TEST(SafetensorsTest, LayoutIsThatOfTheFormat) {
                 std::string("\0\0\x80\x3f\x09", 5));
 }
 
-TEST(SafetensorsTest, NoTensorsIsAFileToo) {
+TEST(SafetensorsTest, AFileMayHaveNoTensors) {
   const TempDir dir;
   ASSERT_OK(WriteSafetensors(dir / "f", {}, {}));
   ASSERT_OK_AND_ASSIGN(const auto tensors, ReadSafetensors(dir / "f"));
@@ -181,7 +181,7 @@ std::string SafetensorsTensor(absl::string_view fields) {
   return absl::StrCat("{\"w\":{", fields, "}}");
 }
 
-TEST(SafetensorsTest, RefusesEverythingThatIsNotTheFormat) {
+TEST(SafetensorsTest, FilesThatViolateTheFormatAreRefused) {
   const std::string two =
       R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},)"
       R"("b":{"dtype":"U8","shape":[2],"data_offsets":[%s]}})";
@@ -274,9 +274,9 @@ TEST(SafetensorsTest, RefusesEverythingThatIsNotTheFormat) {
   }
 }
 
-// With keys that are looked for one after the other it took minutes, and hours
-// at the limit of the header's size.
-TEST(SafetensorsTest, ManyTensorsAreReadAtOnce) {
+// A linear search of the keys took minutes, and hours at the limit of the
+// header's size.
+TEST(SafetensorsTest, ManyTensorsAreReadFast) {
   std::vector<NamedTensor> tensors(1 << 16, {.name = {},
                                              .dtype = DType::kU8,
                                              .shape = {1},
@@ -301,7 +301,7 @@ TEST(SafetensorsTest, ManyTensorsAreReadAtOnce) {
                                  "65536")));
 }
 
-TEST(SafetensorsTest, HeadersOfTooManyNamesAreRefusedAtOnce) {
+TEST(SafetensorsTest, HeadersWithTooManyNamesAreRefusedFast) {
   std::vector<std::string> entries;
   for (int i = 0; i < 200'000; ++i) {
     entries.push_back(absl::StrCat("\"", i, "\":{}"));
@@ -335,7 +335,7 @@ TEST(SafetensorsTest, RefusesHeaderSizesThatDoNotFit) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("8 bytes")));
 }
 
-TEST(SafetensorsTest, EveryTruncationIsNoticed) {
+TEST(SafetensorsTest, EveryTruncationIsDetected) {
   const TempDir dir;
   const std::vector<NamedTensor> tensors = {
       {"a", DType::kF32, {2}, BytesOf<float>({1, 2})}};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors that lie in their storages in all ways, and files that ask for more
-// memory than they have bytes.
+// Tensors with all kinds of strides in their storages, and files that ask for
+// more memory than they have bytes.
 #include "common/checkpoint/state_dict_tensors.h"
 
 #include <gmock/gmock.h>
@@ -31,13 +31,13 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// A name has one letter.
+// Entry of a pickled dict; its name has one letter.
 struct PickledEntry {
   std::string name;
   std::string tensor;
 };
 
-// A file of a dict of tensors in one storage of the floats 0, 1, 2 ...
+// Returns a file: a dict of tensors in one storage of the floats 0, 1, 2 ...
 std::string FileWith(const std::vector<PickledEntry>& entries, int num_floats) {
   std::string object = "\x80\x02}";
   for (const auto& [name, tensor] : entries) {
@@ -59,7 +59,7 @@ absl::StatusOr<std::vector<NamedTensor>> Parse(const std::string& file) {
   return ParsePickleStream(std::as_bytes(std::span(file)));
 }
 
-// Values, row by row, of the tensor at `offset` in a storage of six floats.
+// Returns the rows of the tensor at `offset` in a storage of six floats.
 absl::StatusOr<std::vector<float>> FloatsOf(
     int32_t offset, const std::vector<int32_t>& shape,
     const std::vector<int32_t>& strides) {
@@ -72,26 +72,26 @@ absl::StatusOr<std::vector<float>> FloatsOf(
   return floats;
 }
 
-TEST(StateDictTensorsTest, RowByRow) {
+TEST(StateDictTensorsTest, ContiguousTensorsAreReadRowByRow) {
   EXPECT_THAT(*FloatsOf(0, {2, 3}, {3, 1}), ElementsAre(0, 1, 2, 3, 4, 5));
   EXPECT_THAT(*FloatsOf(2, {2, 1}, {1, 7}), ElementsAre(2, 3));
   EXPECT_THAT(*FloatsOf(5, {}, {}), ElementsAre(5));
   EXPECT_THAT(*FloatsOf(0, {0, 3}, {3, 1}), IsEmpty());
 }
 
-TEST(StateDictTensorsTest, InAnotherOrder) {
+TEST(StateDictTensorsTest, TransposedTensorsAreReadRowByRow) {
   EXPECT_THAT(*FloatsOf(0, {2, 3}, {1, 2}), ElementsAre(0, 2, 4, 1, 3, 5));
   EXPECT_THAT(*FloatsOf(0, {3, 1, 2}, {1, 0, 3}),
               ElementsAre(0, 3, 1, 4, 2, 5));
 }
 
-TEST(StateDictTensorsTest, Slices) {
+TEST(StateDictTensorsTest, SlicesAreRead) {
   EXPECT_THAT(*FloatsOf(1, {3}, {2}), ElementsAre(1, 3, 5));
   EXPECT_THAT(*FloatsOf(0, {2, 2}, {3, 1}), ElementsAre(0, 1, 3, 4));
   EXPECT_THAT(*FloatsOf(1, {2, 2}, {1, 3}), ElementsAre(1, 4, 2, 5));
 }
 
-// The first asks for 8 PB.
+// The first tensor asks for 8 PB.
 TEST(StateDictTensorsTest, RepeatedElementsAreRefused) {
   const int32_t huge = INT32_MAX;
   const std::vector<std::pair<std::vector<int32_t>, std::vector<int32_t>>>
@@ -108,7 +108,7 @@ TEST(StateDictTensorsTest, RepeatedElementsAreRefused) {
   }
 }
 
-TEST(StateDictTensorsTest, NumbersAtTheirLimits) {
+TEST(StateDictTensorsTest, NumbersAtTheirLimitsAreReadOrRefused) {
   const std::string largest = "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f";
   const std::string one = PickledTuple({1});
   for (const std::string& place :
@@ -120,7 +120,7 @@ TEST(StateDictTensorsTest, NumbersAtTheirLimits) {
   }
 }
 
-TEST(StateDictTensorsTest, TiedWeightsButNotAnyNumber) {
+TEST(StateDictTensorsTest, TiedWeightsAreReadButOnlyALimitedNumber) {
   const std::string whole = PickledTensor(0, {1000}, {1});
   std::vector<PickledEntry> entries = {
       {"a", whole}, {"b", whole}, {"c", whole}, {"d", whole}};
@@ -143,7 +143,7 @@ TEST(StateDictTensorsTest, TensorsCopyOnlyTheirRows) {
     const std::string tuple = PickledTuple(std::vector<int32_t>(rank, 0));
     return PickledInt(0) + tuple + tuple;
   };
-  // The file has no such storage, which is looked for later.
+  // The file lacks the storage, which is checked later.
   EXPECT_THAT(parse(place_of(64), 64),
               StatusIs(absl::StatusCode::kDataLoss,
                        HasSubstr("a storage of no tensor")));
@@ -155,7 +155,7 @@ TEST(StateDictTensorsTest, TensorsCopyOnlyTheirRows) {
                        HasSubstr("a storage has another form")));
 }
 
-TEST(StateDictTensorsTest, ANameTwice) {
+TEST(StateDictTensorsTest, ARepeatedNameIsRefused) {
   const std::string one = PickledTensor(0, {1}, {1});
   EXPECT_THAT(
       Parse(FileWith({{"a", one}, {"a", one}}, 1)),
@@ -163,7 +163,7 @@ TEST(StateDictTensorsTest, ANameTwice) {
 }
 
 TEST(StateDictTensorsTest, OneTensorInVeryManyEntriesIsRefused) {
-  // The pickle remembers the tensor of the first entry; the others refer to it.
+  // The pickle memoizes the first entry's tensor; the others refer to it.
   std::vector<PickledEntry> entries = {
       {"a", PickledTensor(0, {1}, {1}) + "q\x7f"}};
   entries.resize((1 << 18) + 1, {"a", "h\x7f"});

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-TEST(ExplainTest, AFieldHasTypeDefaultAndComment) {
+TEST(ExplainTest, AFieldIsShownWithTypeDefaultAndComment) {
   EXPECT_EQ(
       *ExplainField("schedule.lag"),
       "schedule.lag (int64 in [0, 64]; default 1)\n"
@@ -67,7 +67,7 @@ TEST(ExplainTest, TheReferenceHasEveryFieldInOneSentence) {
             Not(HasSubstr("\n    .\n"))));
 }
 
-TEST(ExplainTest, TheEndOfAPathIsEnough) {
+TEST(ExplainTest, ThePathOfAFieldMayBeAbbreviatedToItsEnd) {
   EXPECT_EQ(*ExplainField("lag"), *ExplainField("schedule.lag"));
   EXPECT_THAT(
       *ExplainField("beta1"),
@@ -76,7 +76,7 @@ TEST(ExplainTest, TheEndOfAPathIsEnough) {
             HasSubstr("\n\ndiscriminator.optimizer.adam.beta1 (double")));
 }
 
-TEST(ExplainTest, UnknownFieldsComeWithTheNearest) {
+TEST(ExplainTest, UnknownFieldsAreReportedWithTheNearestName) {
   EXPECT_THAT(ExplainField("schedule.lagg"),
               StatusIs(absl::StatusCode::kNotFound,
                        "no field 'schedule.lagg': ScheduleConfig has no "
@@ -91,8 +91,8 @@ TEST(ExplainTest, UnknownFieldsComeWithTheNearest) {
   EXPECT_THAT(ExplainField(""), StatusIs(absl::StatusCode::kNotFound));
 }
 
-// A field that no comment explains, its own or that of its type or values,
-// would be a line without meaning in `gandem explain`.
+// `gandem explain` would show an empty line for a field that neither its own
+// comment nor one of its type or values explains.
 TEST(ExplainTest, EveryFieldIsExplained) {
   EXPECT_THAT(AllFields(), Contains("generator.network.mlp.hidden"));
   for (const std::string& field : AllFields()) {

@@ -34,7 +34,7 @@ bool IsNumber(const FieldDescriptor& field) {
          field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE;
 }
 
-// Calls visit(path, field) with all fields below `type`.
+// Calls visit(path, field) for all fields below `type`.
 template <typename Visit>
 void ForEachField(const Descriptor& type, const std::string& prefix,
                   Visit visit) {
@@ -55,7 +55,7 @@ TEST(FieldRangesTest, EveryNumberHasARangeWithItsDefault) {
                  ASSERT_EQ(RangeOf(field).has_value(), IsNumber(field)) << path;
                  if (!IsNumber(field)) return;
                  ++ranges;
-                 if (!field.has_default_value()) return;  // required, or a list
+                 if (!field.has_default_value()) return;
                  EXPECT_TRUE(RangeOf(field)->Has(DefaultOf(field))) << path;
                });
   EXPECT_GT(ranges, 200);
@@ -76,7 +76,7 @@ TEST(FieldRangesTest, EndsBelongToARangeWithSquareBrackets) {
   EXPECT_FALSE(RangeOf<DataConfig>("max_images").Has(INFINITY));
 }
 
-TEST(FieldRangesTest, ARangeMayHaveMoreValues) {
+TEST(FieldRangesTest, ARangeMayHaveExtraValues) {
   const FieldRange timeout = RangeOf<ControlConfig>("progress_timeout_seconds");
   EXPECT_TRUE(timeout.Has(-1) && timeout.Has(0) && timeout.Has(1));
   EXPECT_FALSE(timeout.Has(-0.5) || timeout.Has(0.5) || timeout.Has(86401));
@@ -105,7 +105,7 @@ TEST(FieldRangesTest, ListsEveryFaultWithItsPath) {
                   "c.generator.threads 0 is not in [1, 1024]"));
 }
 
-TEST(FieldRangesTest, ListsAreNotTooLong) {
+TEST(FieldRangesTest, LongListsAreRefused) {
   MlpConfig config;
   for (int i = 0; i < 64; ++i) config.add_hidden(1);
   Faults faults("config");

@@ -52,7 +52,7 @@ TEST(FusedFeedbackTest, OtherSchedulesAreRefusedWithTheReason) {
                    "them: set schedule.consistency=EXACT");
 }
 
-TEST(FusedFeedbackTest, LossesThatCompareABatchNeedOneStepARound) {
+TEST(FusedFeedbackTest, LossesThatCompareABatchNeedOneStepPerRound) {
   const std::string relativistic = "loss=RELATIVISTIC_PAIRED";
   EXPECT_OK(WithFused({relativistic}));
   ExpectFusedFault(
@@ -72,12 +72,12 @@ TEST(FusedFeedbackTest, LossesThatCompareABatchNeedOneStepARound) {
   twice.push_back("schedule.discriminator_steps_per_round=2");
   twice.push_back("generator.batch_size=128");
   ExpectFusedFault(twice, "class_loss.family D2D_CE compares");
-  // Others may have as many steps as they like.
+  // Other losses may have any number of steps.
   EXPECT_OK(WithFused({"schedule.discriminator_steps_per_round=2",
                        "generator.batch_size=128"}));
 }
 
-TEST(FusedFeedbackTest, OnePassWhereItIsExact) {
+TEST(FusedFeedbackTest, OnePassIsTakenWhereItIsExact) {
   const auto passes = [](std::vector<std::string> sets) {
     const auto config = WithFused(std::move(sets));
     EXPECT_OK(config.status());
@@ -89,7 +89,7 @@ TEST(FusedFeedbackTest, OnePassWhereItIsExact) {
     EXPECT_EQ(passes({"loss=" + loss, "schedule.fused_backward=TWO_PASSES"}),
               ScheduleConfig::TWO_PASSES);
   }
-  // These look at real images, or have passes of their own.
+  // These penalties use real images or have their own passes.
   EXPECT_EQ(passes({"penalties={r1: 1 gradient_penalty: 1 consistency_real: 1}",
                     "augmentation.color=true"}),
             ScheduleConfig::ONE_PASS);
@@ -117,7 +117,7 @@ TEST(FusedFeedbackTest, OnePassWhereItIsExact) {
   }
 }
 
-// A worker finds out what it is: one pass is asked for by name.
+// Only a worker can inspect a Python network: one pass must be requested.
 TEST(FusedFeedbackTest, ANetworkInPythonMayTakeOnePass) {
   const std::string python =
       "discriminator.network.python={module: 'a.py' name: 'A'}";
@@ -134,7 +134,7 @@ TEST(FusedFeedbackTest, ANetworkInPythonMayTakeOnePass) {
       "ONE_PASS is not exact with penalties.r2 1");
 }
 
-TEST(FusedFeedbackTest, PassesAreOfFusedOnly) {
+TEST(FusedFeedbackTest, PassesBelongToFusedOnly) {
   ExpectFusedFault(
       {"schedule.feedback=SNAPSHOT", "schedule.fused_backward=ONE_PASS"},
       "schedule.fused_backward ONE_PASS goes with schedule.feedback FUSED, and "
@@ -146,7 +146,7 @@ TEST(FusedFeedbackTest, PassesAreOfFusedOnly) {
             ScheduleConfig::AUTO);
 }
 
-TEST(FusedFeedbackTest, RealImagesComeFirstWhereTheLossNeedsThem) {
+TEST(FusedFeedbackTest, RealImagesComeFirstIfTheLossNeedsThem) {
   const auto real_first = [](std::vector<std::string> sets) {
     const auto config = WithFused(std::move(sets));
     EXPECT_OK(config.status());
@@ -161,8 +161,8 @@ TEST(FusedFeedbackTest, RealImagesComeFirstWhereTheLossNeedsThem) {
   EXPECT_TRUE(real_first({"schedule.feedback=IMAGE_GRADIENT"}));
 }
 
-// The passes are those of training, in which all workers take part.
-TEST(FusedFeedbackTest, SyncBatchNormNeedsAsManyPassesOfEveryWorker) {
+// The passes belong to training, in which all workers take part.
+TEST(FusedFeedbackTest, SyncBatchNormNeedsTheSameNumberOfPassesOnEveryWorker) {
   const auto with = [](std::vector<std::string> sets) {
     sets.push_back("discriminator.network.dcgan={}");
     sets.push_back("discriminator.sync.batch_norm=true");

@@ -32,7 +32,7 @@ constexpr absl::string_view kText =
     "  optimizer { group: [{}, {parameters: ''}] }\n"
     "}\n";
 
-// Prefix of a fault of `path`.
+// Returns the prefix of a fault of `path`.
 std::string Before(const std::string& path,
                    const std::vector<std::string>& sets = {},
                    absl::string_view text = kText) {
@@ -47,7 +47,7 @@ std::string Before(const std::string& path,
   return message.substr(0, end);
 }
 
-TEST(LocateFaultsTest, SaysWhereTheNameOfAFieldStands) {
+TEST(LocateFaultsTest, TheLineOfAFieldsNameIsReported) {
   EXPECT_EQ(Before("rounds 5"), "f:1:1");
   EXPECT_EQ(Before("generator.network.mlp.hidden[1]:"), "f:3:28");
   EXPECT_EQ(Before("generator.network.mlp.hidden"), "f:3:18");
@@ -57,7 +57,7 @@ TEST(LocateFaultsTest, SaysWhereTheNameOfAFieldStands) {
   EXPECT_EQ(Before("discriminator.optimizer.group[1].parameters"), "f:12:28");
 }
 
-TEST(LocateFaultsTest, SaysAsMuchOfAPathAsStandsThere) {
+TEST(LocateFaultsTest, TheLongestPartOfAPathThatTheTextContainsIsLocated) {
   EXPECT_EQ(Before("generator.optimizer.adam.beta1 2"), "f:5:3");
   EXPECT_EQ(Before("generator.freeze[-1]"), "f:2:1");
   EXPECT_EQ(Before("generator.freeze[x"), "f:2:1");
@@ -68,8 +68,7 @@ TEST(LocateFaultsTest, SaysAsMuchOfAPathAsStandsThere) {
   EXPECT_EQ(Before("generator", {}, "rounds: {"), "f");
 }
 
-// A list in [] is one statement of several elements, or of none.
-TEST(LocateFaultsTest, AListAmongStatementsLeavesTheFirstPlace) {
+TEST(LocateFaultsTest, AListAmongStatementsPointsAtTheFirstStatement) {
   constexpr absl::string_view kMixed =
       "generator {\n"
       "  freeze: []\n"
@@ -91,7 +90,7 @@ TEST(LocateFaultsTest, AListAmongStatementsLeavesTheFirstPlace) {
   EXPECT_EQ(Before("discriminator.freeze[3]", {}, kMixed), "f:9:17");
 }
 
-TEST(LocateFaultsTest, NoMoreThanOneCanRead) {
+TEST(LocateFaultsTest, TheNumberOfReportedFaultsIsLimited) {
   Faults faults("ignored");
   for (int i = 0; i < 1000; ++i) faults.Add("rounds 5 are few");
   const std::string message(
@@ -109,7 +108,7 @@ TEST(LocateFaultsTest, FieldsSetElsewhereHaveNoLine) {
             "f:4:15");
 }
 
-TEST(LocateFaultsTest, EachHasALine) {
+TEST(LocateFaultsTest, EachFaultHasALine) {
   Faults faults("ignored");
   const auto located = [&] {
     return LocateFaults(faults, kText, "f", {}, RunConfig());

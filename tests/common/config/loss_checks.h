@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The checks of losses and augmentations, for recipes as text.
+// Checks of losses and augmentations in recipes that are given as text.
 //
 // Thread safety: pure functions.
 #pragma once

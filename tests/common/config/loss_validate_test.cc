@@ -18,9 +18,9 @@ using gandem::testing::ExpectFault;
 using gandem::testing::StatusIs;
 using ::testing::HasSubstr;
 
-TEST(LossValidateTest, DefaultsAreLegal) { EXPECT_OK(CheckLoss("")); }
+TEST(LossValidateTest, DefaultsAreValid) { EXPECT_OK(CheckLoss("")); }
 
-TEST(LossValidateTest, NoNumberMayBeNegativeHugeOrNan) {
+TEST(LossValidateTest, NegativeHugeOrNanNumbersAreRefused) {
   int numbers = 0;
   for (const char* part :
        {"class_loss", "penalties", "augmentation", "paired_loss"}) {
@@ -45,15 +45,15 @@ TEST(LossValidateTest, NoNumberMayBeNegativeHugeOrNan) {
   ExpectFault("class_loss { weight: 0 }", "class_loss.weight 0 is not in");
 }
 
-TEST(LossValidateTest, EdgesOfRanges) {
+TEST(LossValidateTest, EdgesOfRangesAreAccepted) {
   EXPECT_OK(
       CheckLoss("augmentation { color: true translation: 0.5 cutout: 1 }"));
   EXPECT_OK(CheckLoss("penalties { lecam: 1e6 lecam_decay: 0 }"));
   EXPECT_OK(CheckLoss("class_loss { margin: -1 temperature: 1e-3 }"));
 }
 
-// Trap T7: batch norm couples the images of a batch, so there is no slope of
-// one image that a penalty could look at.
+// Trap T7: batch norm couples the images of a batch, so a penalty cannot use
+// the slope of one image.
 TEST(LossValidateTest, GradientPenaltiesRefuseBatchNorm) {
   for (const std::string field : {"gradient_penalty", "dragan", "r1", "r2"}) {
     const std::string penalty = absl::StrCat("penalties { ", field, ": 10 } ");
@@ -66,7 +66,7 @@ TEST(LossValidateTest, GradientPenaltiesRefuseBatchNorm) {
         "batch norm in discriminator.network");
     EXPECT_OK(CheckLoss(penalty + "discriminator { network { sndcgan {} } }"));
     EXPECT_OK(CheckLoss(penalty + "discriminator { network { sngan {} } }"));
-    // The generator's does no harm.
+    // Batch norm in the generator is harmless.
     EXPECT_OK(CheckLoss(penalty + "discriminator { network { mlp {} } } "
                                   "generator { network { dcgan {} } }"));
   }
@@ -75,12 +75,12 @@ TEST(LossValidateTest, GradientPenaltiesRefuseBatchNorm) {
                 "discriminator { network { dcgan {} } }"));
 }
 
-TEST(LossValidateTest, OneUnitSlopePenalty) {
+TEST(LossValidateTest, OnlyOneUnitSlopePenaltyIsAllowed) {
   ExpectFault("penalties { gradient_penalty: 10 dragan: 10 }",
               "set one of them to 0");
 }
 
-TEST(LossValidateTest, SecondUpdatesAreOfR1AndPathLengths) {
+TEST(LossValidateTest, OnlyR1AndPathLengthPenaltiesMayHaveSecondUpdates) {
   EXPECT_OK(CheckLoss("penalties { r1: 1 lazy_update: SEPARATE }"));
   EXPECT_OK(CheckLoss("penalties { r2: 1 lazy_update: JOINED }"));
   ExpectFault("penalties { lazy_update: SEPARATE }",
@@ -94,7 +94,7 @@ TEST(LossValidateTest, SecondUpdatesAreOfR1AndPathLengths) {
   }
 }
 
-TEST(LossValidateTest, LecamMovesFirstInStepsOfOnePass) {
+TEST(LossValidateTest, LecamMovesFirstNeedsStepsOfOnePass) {
   const std::string lecam = "penalties { lecam: 1 lecam_moves_first: true } ";
   EXPECT_OK(CheckLoss(lecam));
   EXPECT_OK(
@@ -106,13 +106,13 @@ TEST(LossValidateTest, LecamMovesFirstInStepsOfOnePass) {
   }
 }
 
-TEST(LossValidateTest, AWeightBesideNothing) {
+TEST(LossValidateTest, AWeightWithoutItsTermIsRefused) {
   ExpectFault("paired_loss { adversarial: 2 }",
               "paired_loss.adversarial 2 is the weight of the adversarial loss "
               "beside paired_loss.l1, which is 0");
 }
 
-TEST(LossValidateTest, PathLengthsAreOfStyles) {
+TEST(LossValidateTest, PathLengthPenaltiesNeedStyles) {
   ExpectFault("penalties { path_length: 2 }",
               "penalties.path_length 2 is about styles, which stylegan2 alone "
               "has");
@@ -136,7 +136,7 @@ TEST(ConfigExtraTest, AMissingExtraIsNamedWithTheRemedy) {
                         "extra `ada`; run scripts/build.sh"));
 }
 
-TEST(LossValidateTest, PairsOfImagesStayPairs) {
+TEST(LossValidateTest, PairsOfImagesAreNotSplit) {
   const std::string pairs = "discriminator { network { pix2pix {} } } ";
   EXPECT_OK(CheckLoss(pairs));
   for (const std::string part :
@@ -149,7 +149,7 @@ TEST(LossValidateTest, PairsOfImagesStayPairs) {
   }
 }
 
-TEST(LossValidateTest, RelativisticLossesNeedWhoHasRealImages) {
+TEST(LossValidateTest, RelativisticLossesNeedAWorkerWithRealImages) {
   for (const std::string loss :
        {"loss: RELATIVISTIC_PAIRED ", "loss: RELATIVISTIC_AVERAGE "}) {
     const std::string legal = loss + "schedule { feedback: IMAGE_GRADIENT } ";
@@ -165,7 +165,7 @@ TEST(LossValidateTest, RelativisticLossesNeedWhoHasRealImages) {
   }
 }
 
-TEST(LossValidateTest, PairsAreOfOneClass) {
+TEST(LossValidateTest, PairsHaveOneClass) {
   const std::string paired = "loss: RELATIVISTIC_PAIRED ";
   const std::string judged = "schedule { feedback: IMAGE_GRADIENT } ";
   const std::string classes =

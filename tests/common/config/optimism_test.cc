@@ -26,7 +26,7 @@ absl::StatusOr<RunConfig> WithOptimism(std::vector<std::string> sets) {
   return ParseRunConfig(kOptimismConfig, "optimism", sets);
 }
 
-// Optimism of the generator and the discriminator in the effective config.
+// Returns the optimism of both roles in the effective config.
 std::pair<double, double> OptimismWith(std::vector<std::string> sets) {
   const auto config = WithOptimism(std::move(sets));
   EXPECT_OK(config.status());
@@ -41,7 +41,7 @@ std::pair<double, double> OptimismWith(std::vector<std::string> sets) {
           effective.discriminator().optimizer().optimism()};
 }
 
-TEST(OptimismTest, TheEffectiveConfigHasTheNumbers) {
+TEST(OptimismTest, TheEffectiveConfigHasTheOptimism) {
   using Pair = std::pair<double, double>;
   EXPECT_EQ(OptimismWith({"schedule.lag=0"}), Pair(0, 0));
   EXPECT_EQ(OptimismWith({"schedule.lag=1"}), Pair(0.5, 0.5));
@@ -50,12 +50,12 @@ TEST(OptimismTest, TheEffectiveConfigHasTheNumbers) {
       "schedule.lag=3", "schedule.discriminator_steps_per_round=5",
       "generator.batch_size=320"};
   EXPECT_EQ(OptimismWith(steps), Pair(3, 0));
-  // The number of a recipe gives way.
+  // The recipe's number is replaced.
   EXPECT_EQ(OptimismWith({"schedule.lag=2", "generator.optimizer.optimism=7"}),
             Pair(1, 1));
 }
 
-TEST(OptimismTest, ARoleMakesUpForWhatTheOtherLeaves) {
+TEST(OptimismTest, ARoleCompensatesForTheOtherRole) {
   using Pair = std::pair<double, double>;
   const std::string fixed = "discriminator.optimizer.optimism_rule=FIXED";
   EXPECT_EQ(OptimismWith({"schedule.lag=3", fixed}), Pair(3, 0));
@@ -83,8 +83,7 @@ TEST(OptimismTest, ALagThatCannotBeMatchedIsRefused) {
                          "at most 10 can be had: set a smaller schedule.lag")));
 }
 
-// control.noise_scale_every_rounds.
-TEST(NoiseScaleConfigTest, ARoleHasToHaveParts) {
+TEST(NoiseScaleConfigTest, NoiseScaleNeedsMicroBatchesOrWorkers) {
   const std::string every = "control.noise_scale_every_rounds=4";
   EXPECT_THAT(WithOptimism({every}),
               StatusIs(absl::StatusCode::kInvalidArgument,

@@ -29,7 +29,7 @@ absl::Status CheckOptimizer(const std::string& text) {
   return faults.ToStatus();
 }
 
-TEST(OptimizerValidateTest, DefaultsAreLegal) {
+TEST(OptimizerValidateTest, DefaultsAreValid) {
   EXPECT_OK(CheckOptimizer(""));
   const auto& families =
       *OptimizerConfig::descriptor()->FindOneofByName("family");
@@ -39,7 +39,7 @@ TEST(OptimizerValidateTest, DefaultsAreLegal) {
   }
 }
 
-TEST(OptimizerValidateTest, NoNumberMayBeNegativeHugeOrNan) {
+TEST(OptimizerValidateTest, NegativeHugeOrNanNumbersAreRefused) {
   const auto& families =
       *OptimizerConfig::descriptor()->FindOneofByName("family");
   int numbers = 0;
@@ -62,7 +62,7 @@ TEST(OptimizerValidateTest, NoNumberMayBeNegativeHugeOrNan) {
   EXPECT_GE(numbers, 40);
 }
 
-TEST(OptimizerValidateTest, EdgesOfRanges) {
+TEST(OptimizerValidateTest, EdgesOfRangesAreAccepted) {
   EXPECT_OK(CheckOptimizer("adam { beta1: 0.999999 weight_decay: 1 }"));
   EXPECT_OK(CheckOptimizer("rmsprop { eps: 0 eps_root: 1e-10 }"));
   EXPECT_OK(CheckOptimizer("adabelief { eps: 1e-8 eps_root: 0 }"));

@@ -36,7 +36,7 @@ absl::Status CheckPatterns(const std::vector<std::string>& freeze,
   return CheckPatterns("generator", freeze, GroupsOf(groups), PatternNames());
 }
 
-TEST(ParameterPatternsTest, StarsAreAnyTextAndQuestionMarksOneCharacter) {
+TEST(ParameterPatternsTest, AStarMatchesAnyTextAndAQuestionMarkOneCharacter) {
   EXPECT_TRUE(MatchesPattern("blocks.0.bias", "blocks.0.bias"));
   EXPECT_FALSE(MatchesPattern("blocks.0.bias", "blocks.0.bia"));
   EXPECT_FALSE(MatchesPattern("blocks.0.bia", "blocks.0.bias"));
@@ -51,14 +51,13 @@ TEST(ParameterPatternsTest, StarsAreAnyTextAndQuestionMarksOneCharacter) {
   EXPECT_FALSE(MatchesPattern("", "x"));
   EXPECT_TRUE(MatchesPattern("blocks.?.bias", "blocks.7.bias"));
   EXPECT_FALSE(MatchesPattern("blocks.?.bias", "blocks.17.bias"));
-  // The first place where the text behind a star could begin is not the right
-  // one.
+  // The text after a star does not match at its first candidate position.
   EXPECT_TRUE(MatchesPattern("*aab", "aaaab"));
   EXPECT_TRUE(MatchesPattern("a*b*ab?", "aabbabab!"));
   EXPECT_FALSE(MatchesPattern("a*b*c", "abbbbd"));
 }
 
-TEST(ParameterPatternsTest, TheFirstGroupThatMatchesHasAParameter) {
+TEST(ParameterPatternsTest, TheFirstMatchingGroupOwnsAParameter) {
   const OptimizerConfig config = GroupsOf(
       "group { parameters: 'blocks.0.*' learning_rate_factor: 0.1 } "
       "group { parameters: 'blocks.*' learning_rate_factor: 3 }");
@@ -67,7 +66,7 @@ TEST(ParameterPatternsTest, TheFirstGroupThatMatchesHasAParameter) {
   EXPECT_EQ(RateFactorOf(config, "linear.bias"), 1);
 }
 
-TEST(ParameterPatternsTest, AnyPatternFreezes) {
+TEST(ParameterPatternsTest, AnyMatchingPatternFreezesAParameter) {
   const std::vector<std::string> freeze = {"linear.*", "*.weight"};
   EXPECT_TRUE(IsFrozen(freeze, "blocks.0.weight"));
   EXPECT_TRUE(IsFrozen(freeze, "linear.bias"));
@@ -75,13 +74,14 @@ TEST(ParameterPatternsTest, AnyPatternFreezes) {
   EXPECT_FALSE(IsFrozen({}, "blocks.0.bias"));
 }
 
-TEST(ParameterPatternsTest, PatternsThatFitPass) {
+TEST(ParameterPatternsTest, MatchingPatternsAreAccepted) {
   EXPECT_OK(CheckPatterns({}, ""));
   EXPECT_OK(CheckPatterns({"blocks.*", "*.weight"},
                           "group { parameters: 'linear.*' }"));
 }
 
-TEST(ParameterPatternsTest, EveryPatternWithoutAMatchIsNamedWithTheNearest) {
+TEST(ParameterPatternsTest,
+     PatternsWithoutAMatchAreReportedWithTheNearestName) {
   EXPECT_THAT(
       CheckPatterns({"linear.*", "block.0.*", "*.biass"},
                     "group { parameters: 'lineer.bias' }"),
@@ -99,7 +99,7 @@ TEST(ParameterPatternsTest, EveryPatternWithoutAMatchIsNamedWithTheNearest) {
                           "parameters; the nearest are linear.bias, "))));
 }
 
-TEST(ParameterPatternsTest, AGroupOfWhichNothingIsLeftIsAMistake) {
+TEST(ParameterPatternsTest, AGroupWithoutRemainingParametersIsRefused) {
   EXPECT_THAT(
       CheckPatterns({"linear.*"}, "group { parameters: 'linear.bias' }"),
       StatusIs(absl::StatusCode::kInvalidArgument,
@@ -113,7 +113,7 @@ TEST(ParameterPatternsTest, AGroupOfWhichNothingIsLeftIsAMistake) {
                              HasSubstr("group[1].parameters \"linear.*\""))));
 }
 
-TEST(ParameterPatternsTest, SomethingHasToBeTrained) {
+TEST(ParameterPatternsTest, AtLeastOneParameterMustBeTrained) {
   EXPECT_THAT(CheckPatterns({"*.bias", "*.weight"}, ""),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("generator.freeze leaves none of the "

@@ -60,7 +60,7 @@ TEST(RunConfigTest, LoadsAFileAndAppliesSetsInOrder) {
               StatusIs(absl::StatusCode::kNotFound));
 }
 
-TEST(RunConfigTest, ErrorsSayWhere) {
+TEST(RunConfigTest, ErrorsNameFileAndLine) {
   EXPECT_THAT(ParseRunConfig("ruonds: 1", "f.textproto", {}),
               Fault("f.textproto:1:1: RunConfig has no field 'ruonds' (did you "
                     "mean 'rounds'?)"));
@@ -71,8 +71,8 @@ TEST(RunConfigTest, ErrorsSayWhere) {
               Fault("small: rounds 0 is not in [1, 1000000000]"));
 }
 
-// Also of what is known only when all is read; not of what --set has said.
-TEST(RunConfigTest, FaultsSayWhere) {
+// Covers faults of the whole config, but no values from --set.
+TEST(RunConfigTest, FaultsNameTheirPlace) {
   static constexpr char kText[] =
       "rounds: 0\n"
       "generator { network { mlp { hidden: 8 } } batch_size: 32 }\n"
@@ -104,8 +104,8 @@ TEST(RunConfigTest, FaultsSayWhere) {
 
 TEST(RunConfigTest, TheSmallestConfigIsValid) { EXPECT_OK(With({})); }
 
-// Only the networks show whether the patterns match.
-TEST(RunConfigTest, PatternsOfParametersArePartOfTheRun) {
+// Whether the patterns match is known only with the networks.
+TEST(RunConfigTest, ParameterPatternsArePartOfTheHash) {
   EXPECT_THAT(With({"generator.freeze=['main.0.*', '']"}),
               Fault("generator.freeze[1] is empty"));
   ASSERT_OK_AND_ASSIGN(const RunConfig plain, With({}));
@@ -137,7 +137,7 @@ TEST(RunConfigTest, ListsEveryFaultAtOnce) {
                              HasSubstr("ema.decay 1 is not in [0, 1)"))));
 }
 
-// Each text alone breaks the config, and the message says this.
+// Each text alone makes the config invalid, and the message names its range.
 TEST(RunConfigTest, EveryRangeIsChecked) {
   const struct {
     const char* set;
@@ -339,7 +339,7 @@ TEST(RunConfigTest, EveryRangeIsChecked) {
   }
 }
 
-TEST(RunConfigTest, LimitsThemselvesAreLegal) {
+TEST(RunConfigTest, LimitsThemselvesAreValid) {
   for (const std::vector<std::string>& sets :
        std::vector<std::vector<std::string>>{
            {"exchange.cache_bytes=262144"},
@@ -396,7 +396,7 @@ TEST(RunConfigTest, GradientPenaltiesRefuseFloat16) {
   }
 }
 
-TEST(RunConfigTest, FleetsAreToldWhatTheyCannotDo) {
+TEST(RunConfigTest, OptionsThatFleetsDoNotSupportAreRefused) {
   const auto refused = [](std::vector<std::string> sets,
                           const std::string& fault) {
     EXPECT_THAT(With(std::move(sets)), Fault(fault));
@@ -454,7 +454,6 @@ TEST(RunConfigTest, SyncBatchNormNeedsAllWorkersInEveryPass) {
                     "generator.micro_batch"));
   EXPECT_OK(with({"generator.micro_batch=7", "generator.batch_size=63",
                   "discriminator.batch_size=63"}));
-  // Passes are of one batch of an update.
   EXPECT_OK(with({"generator.batch_size=6", "generator.sync.interval=2",
                   "discriminator.batch_size=12"}));
   EXPECT_THAT(with({"generator.batch_size=4", "generator.micro_batch=1",
@@ -471,12 +470,12 @@ TEST(RunConfigTest, SyncBatchNormNeedsAllWorkersInEveryPass) {
                     "generator.sync.batch_norm=false"));
   EXPECT_THAT(with({"schedule.consistency=BOUNDED"}),
               Fault("needs all generator workers in every pass"));
-  // One worker has the whole batch anyway.
+  // One worker computes the whole batch.
   EXPECT_OK(With({"generator.sync.batch_norm=true", "generator.micro_batch=7",
                   "schedule.consistency=BOUNDED"}));
 }
 
-TEST(RunConfigTest, SyncBatchNormOfTheDiscriminatorIsThatOfCriticsToo) {
+TEST(RunConfigTest, SyncBatchNormOfTheDiscriminatorIncludesTheCritics) {
   const auto with = [](std::vector<std::string> sets) {
     sets.push_back("discriminator.sync.batch_norm=true");
     return With(std::move(sets));
@@ -502,12 +501,11 @@ TEST(RunConfigTest, SyncBatchNormOfTheDiscriminatorIsThatOfCriticsToo) {
         Fault("set schedule.feedback=SNAPSHOT"));
   }
   EXPECT_OK(with({"schedule.feedback=IMAGE_GRADIENT"}));
-  // Nothing to do without batch norm.
   EXPECT_OK(with({fleet, "schedule.feedback=IMAGE_GRADIENT",
                   "discriminator.network.sndcgan={}"}));
 }
 
-TEST(RunConfigTest, AnUpdateTakesTheBatchesOfItsInterval) {
+TEST(RunConfigTest, AnUpdateUsesTheBatchesOfItsInterval) {
   ASSERT_OK_AND_ASSIGN(
       RunConfig config,
       With({"generator.sync.interval=3", "discriminator.sync.interval=3",
@@ -539,7 +537,6 @@ TEST(RunConfigTest, TheCacheMustHoldTheLag) {
                   "exchange.image_encoding=BFLOAT16"}));
 }
 
-// The largest legal values of every field must not overflow the arithmetic.
 TEST(RunConfigTest, LargestSizesDoNotOverflow) {
   EXPECT_THAT(
       With({"schedule.lag=64", "data.image_size=4096",
@@ -554,13 +551,13 @@ TEST(RunConfigTest, LargestSizesDoNotOverflow) {
             Fault("8796093087744 bytes with its header")));
 }
 
-// ---- Walks over all fields ----
+// Tests that visit all fields.
 
 void SetNan(Message& message, const FieldDescriptor& field, double value) {
   message.GetReflection()->SetDouble(&message, &field, value);
 }
 
-// Calls visit(path, message, field) for each plain field that is set.
+// Calls visit(path, message, field) for each scalar field that is set.
 template <typename Visit>
 void ForEachPlainField(Message& message, const std::string& prefix,
                        Visit visit) {
@@ -607,7 +604,7 @@ TEST(RunConfigTest, NanAndInfinityAreRefusedEverywhere) {
   EXPECT_GT(tried, 3 * 15);
 }
 
-TEST(RunConfigTest, EffectiveConfigSwitchesNothingOn) {
+TEST(RunConfigTest, TheEffectiveConfigEnablesNothing) {
   RunConfig config;
   EXPECT_FALSE(EffectiveConfig(config).augmentation().has_ada());
   config.mutable_augmentation()->mutable_ada();
@@ -616,7 +613,7 @@ TEST(RunConfigTest, EffectiveConfigSwitchesNothingOn) {
   EXPECT_TRUE(effective.augmentation().ada().has_interval());
 }
 
-TEST(RunConfigTest, EffectiveConfigWritesEveryDefault) {
+TEST(RunConfigTest, TheEffectiveConfigHasEveryDefault) {
   ASSERT_OK_AND_ASSIGN(const RunConfig small, With({}));
   RunConfig effective = EffectiveConfig(small);
   int fields = 0;
@@ -636,7 +633,7 @@ TEST(RunConfigTest, EffectiveConfigWritesEveryDefault) {
   EXPECT_OK(ValidateRunConfig(effective));
 }
 
-TEST(RunConfigTest, AnEffectiveRunConfigIsReadBackAsItWas) {
+TEST(RunConfigTest, AnEffectiveRunConfigIsReadBackUnchanged) {
   ASSERT_OK_AND_ASSIGN(const RunConfig small, With({}));
   const EffectiveRunConfig made = EffectiveRunConfig::OfValid(small);
   EXPECT_TRUE(MessageDifferencer::Equals(*made, EffectiveConfig(small)));
@@ -653,7 +650,7 @@ TEST(RunConfigTest, AnEffectiveRunConfigIsReadBackAsItWas) {
   EXPECT_NE(fewer.Hash(), made.Hash());
 }
 
-TEST(RunConfigTest, EffectiveConfigNamesImagesOnce) {
+TEST(RunConfigTest, TheEffectiveConfigNamesImagesOnce) {
   ASSERT_OK_AND_ASSIGN(const RunConfig source, With({"data.source=photos"}));
   const RunConfig effective = EffectiveConfig(source);
   EXPECT_EQ(effective.data().source(), "photos");
@@ -670,7 +667,7 @@ TEST(RunConfigTest, EffectiveConfigNamesImagesOnce) {
   EXPECT_FALSE(HasPairs(idx.data()));
 }
 
-TEST(RunConfigTest, EffectiveConfigSaysWhatAGeneratorGets) {
+TEST(RunConfigTest, TheEffectiveConfigHasTheGeneratorsInputs) {
   const auto of = [](const std::string& network, const std::string& data) {
     auto config = With({"generator.network=" + network, data});
     EXPECT_OK(config.status());
@@ -695,7 +692,7 @@ TEST(RunConfigTest, EffectiveConfigSaysWhatAGeneratorGets) {
                          "data.idx_inputs and no noise")));
 }
 
-TEST(RunConfigTest, EffectiveConfigFixesTheEndOfADecay) {
+TEST(RunConfigTest, TheEffectiveConfigFixesTheEndOfADecay) {
   ASSERT_OK_AND_ASSIGN(
       const RunConfig config,
       With({"rounds=400", "generator.optimizer.rate_schedule={shape: COSINE}",
@@ -724,19 +721,18 @@ TEST(RunConfigTest, EffectiveTextParsesBackToTheSameConfig) {
             EffectiveConfig(config).SerializeAsString());
   EXPECT_EQ(EffectiveConfigText(again), text);
   EXPECT_EQ(ConfigHash(again), ConfigHash(config));
-  // Fields stand in the order of their numbers.
   EXPECT_LT(text.find("seed:"), text.find("rounds:"));
   EXPECT_LT(text.find("rounds:"), text.find("schedule {"));
 }
 
-TEST(RunConfigTest, HashIgnoresHowAConfigIsWritten) {
+TEST(RunConfigTest, TheHashIgnoresFormatting) {
   ASSERT_OK_AND_ASSIGN(const RunConfig small, With({}));
   ASSERT_OK_AND_ASSIGN(const RunConfig explicit_default,
                        With({"seed=1", "schedule.lag=1", "samples={}"}));
   EXPECT_EQ(ConfigHash(small), ConfigHash(explicit_default));
 }
 
-// Gives the field another value of its type.
+// Sets the field to another value of its type.
 void Change(Message& message, const FieldDescriptor& field) {
   const google::protobuf::Reflection& reflection = *message.GetReflection();
   switch (field.cpp_type()) {
@@ -777,7 +773,7 @@ void Change(Message& message, const FieldDescriptor& field) {
   }
 }
 
-TEST(RunConfigTest, HashCoversEveryField) {
+TEST(RunConfigTest, TheHashCoversEveryField) {
   ASSERT_OK_AND_ASSIGN(const RunConfig small, With({}));
   RunConfig effective = EffectiveConfig(small);
   std::vector<std::string> paths;

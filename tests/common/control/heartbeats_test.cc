@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Heartbeats with a coordinator that misbehaves; the other tests are in
+// Heartbeats to a misbehaving coordinator; the other tests are in
 // tests/control_plane/coordinator/control_service_test.cc.
 #include "common/control/heartbeats.h"
 
@@ -24,7 +24,7 @@ namespace {
 
 using ::gandem::testing::Eventually;
 
-// Takes whatever comes.
+// Control service that accepts all calls.
 class AnyControl : public Control::Service {
  public:
   explicit AnyControl(std::function<void()> on_report)
@@ -70,8 +70,8 @@ class AnyControl : public Control::Service {
   int64_t settled_step_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
-// Its reports are taken, and nothing comes of them.
-TEST(HeartbeatsTest, TellsThatCheckpointsLag) {
+// The coordinator accepts the reports but never commits.
+TEST(HeartbeatsTest, CheckpointLagIsReported) {
   WaitBoard waits(/*first_round=*/0);
   AnyControl service([] {});
   ASSERT_OK_AND_ASSIGN(const auto folder, SocketFolder::Create());
@@ -106,8 +106,8 @@ TEST(HeartbeatsTest, TellsThatCheckpointsLag) {
       Eventually([&heartbeats] { return !heartbeats.checkpoints_lag(); }));
 }
 
-// A worker that has the next checkpoint before the last one is reported.
-TEST(HeartbeatsTest, ComeHoweverFastCheckpointsAreReported) {
+// The worker has the next checkpoint before the last one is reported.
+TEST(HeartbeatsTest, HeartbeatsContinueWhileCheckpointsAreReportedFast) {
   WaitBoard waits(/*first_round=*/0);
   absl::Mutex mu;
   std::optional<Heartbeats> heartbeats;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls are answered by the thread that computes, one after the other, and
-// nobody waits for one that will not.
+// The computing thread answers calls one after the other, and no caller waits
+// beyond its deadline.
 #include "common/control/measure_service.h"
 
 #include <gmock/gmock.h>
@@ -96,13 +96,12 @@ TEST_F(MeasureServiceTest, TheServingThreadAnswers) {
 }
 
 TEST_F(MeasureServiceTest, CallsWithoutAnswerMeetTheirDeadline) {
-  // No server runs.
   EXPECT_THAT(CallPrepare("x", absl::Milliseconds(50)),
               StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("")));
   service_.Stop();
 }
 
-TEST_F(MeasureServiceTest, WaitingCallsLearnOfTheEnd) {
+TEST_F(MeasureServiceTest, WaitingCallsFailWhenTheServiceEnds) {
   Thread server("serve", [&] { service_.Serve(); });
   absl::Status measured;
   Thread first("first", [&] { measured = CallMeasure(); });

@@ -16,7 +16,7 @@ using ::testing::Key;
 using ::testing::Not;
 using ::testing::Pair;
 
-TEST(NumericsTest, VariablesOfTheLibrariesAreInThem) {
+TEST(NumericsTest, TheNumericsContainTheVariablesOfTheLibraries) {
   setenv("MKL_CBWR", "COMPATIBLE\n", 1);
   setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 1);
   setenv("MKLROOT", "/opt", 1);
@@ -55,7 +55,7 @@ TEST(NumericsTest, DifferencesNameValuesAndOwners) {
             "not set (a, b)");
 }
 
-TEST(NumericsTest, MessagesNameAFewOfManyOwners) {
+TEST(NumericsTest, MessagesNameSomeOfManyOwners) {
   std::vector<OwnedNumerics> all(10, {"same", {}});
   all[9] = {"other", {{"MKL_A", "1"}}};
   EXPECT_EQ(NumericsDifferences(all),

@@ -16,7 +16,7 @@ using ::testing::IsEmpty;
 class WaitBoardTest : public ::testing::Test {
  protected:
   void LetPass(double seconds) { clock_.Advance(absl::Seconds(seconds)); }
-  // A round of `seconds`, all of which it computes.
+  // Completes a round of `seconds` without waits.
   void DoRound(double seconds, int64_t next_round) {
     LetPass(seconds);
     board_.EndRound(next_round);
@@ -30,7 +30,7 @@ class WaitBoardTest : public ::testing::Test {
   WaitBoard board_{/*first_round=*/3, &clock_};
 };
 
-TEST_F(WaitBoardTest, SaysWhatIsGoingOnAndSinceWhen) {
+TEST_F(WaitBoardTest, ShowsTheCurrentActivityAndItsStart) {
   LetPass(2);
   WorkerPosition position = board_.Position();
   EXPECT_EQ(position.wait(), WorkerPosition::NOTHING);
@@ -54,8 +54,7 @@ TEST_F(WaitBoardTest, SaysWhatIsGoingOnAndSinceWhen) {
   EXPECT_EQ(board_.Position().round(), 4);
 }
 
-// A wait has deadlines, after which it begins again.
-TEST_F(WaitBoardTest, AWaitThatGoesOnIsOneWait) {
+TEST_F(WaitBoardTest, RepeatedWaitsForOneThingAreOneWait) {
   for (int i = 0; i < 4; ++i) {
     WaitForFeedback();
     LetPass(1);
@@ -83,7 +82,7 @@ TEST_F(WaitBoardTest, LongWaitsAreNamedAtGrowingIntervals) {
   EXPECT_THAT(board_.Notice(), HasSubstr("since 20 s"));
 }
 
-TEST_F(WaitBoardTest, TheEndOfANamedWaitIsSaidOnce) {
+TEST_F(WaitBoardTest, TheEndOfANamedWaitIsLoggedOnce) {
   WaitForFeedback();
   LetPass(7);
   EXPECT_THAT(board_.Notice(), HasSubstr("since 7 s"));
@@ -99,8 +98,8 @@ TEST_F(WaitBoardTest, TheEndOfANamedWaitIsSaidOnce) {
   EXPECT_THAT(board_.Notice(), IsEmpty());
 }
 
-// Sync batch norm waits where only the fleet knows it.
-TEST_F(WaitBoardTest, AWaitThatIsOnlyObservedIsNamedWithItsRank) {
+// Only the fleet knows of waits in sync batch norm.
+TEST_F(WaitBoardTest, AnObservedWaitIsNamedWithItsRank) {
   LetPass(30);
   board_.Observe(GENERATOR, -1);
   EXPECT_EQ(board_.Position().wait(), WorkerPosition::NOTHING);
@@ -124,7 +123,7 @@ TEST_F(WaitBoardTest, AWaitThatIsOnlyObservedIsNamedWithItsRank) {
   EXPECT_EQ(board_.Position().wait(), WorkerPosition::NOTHING);
 }
 
-// Reports of the compute thread are exact and last.
+// Reports of the compute thread are exact and take precedence.
 TEST_F(WaitBoardTest, ObservationsDoNotReplaceRecordedWaits) {
   WaitForFeedback();
   LetPass(3);
@@ -142,8 +141,8 @@ TEST_F(WaitBoardTest, ObservationsDoNotReplaceRecordedWaits) {
   EXPECT_EQ(board_.Position().seconds(), 2);
 }
 
-// Waits of every round are not worth a line each time.
-TEST_F(WaitBoardTest, SlowRoundsAreWaitedForInSilence) {
+// A wait that occurs in every round would be logged each time.
+TEST_F(WaitBoardTest, AWaitIsReportedAfterTwiceTheTimeOfARound) {
   DoRound(10, 4);
   WaitForFeedback();
   LetPass(19);

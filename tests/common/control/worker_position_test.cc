@@ -25,7 +25,7 @@ WorkerPosition At(WorkerPosition::Wait wait, Role whom = ROLE_UNKNOWN,
   return position;
 }
 
-TEST(WorkerPositionTest, SaysWhatAndOfWhom) {
+TEST(WorkerPositionTest, TextNamesTheWaitAndThePeer) {
   EXPECT_EQ(PositionText(At(WorkerPosition::FEEDBACK, DISCRIMINATOR, 1)),
             "waits for feedback of discriminator 1 since 58 s");
   EXPECT_EQ(PositionText(At(WorkerPosition::IMAGES, GENERATOR)),

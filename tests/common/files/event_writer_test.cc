@@ -35,7 +35,7 @@ Integer TakeInteger(absl::string_view& bytes) {
   return value;
 }
 
-// All records of a file; every CRC must fit.
+// Returns all records of a file after checking every CRC.
 std::vector<tensorboard::Event> ReadEvents(const std::string& path) {
   const std::string file = *ReadFile(path);
   absl::string_view rest = file;
@@ -100,7 +100,7 @@ TEST(EventWriterTest, EveryRecordIsVisibleAtOnce) {
   EXPECT_EQ(image.encoded_image_string(), png);
 }
 
-TEST(EventWriterTest, RefusesWhatIsNoPng) {
+TEST(EventWriterTest, BytesThatAreNotPngAreRefused) {
   gandem::testing::TempDir dir;
   ASSERT_OK_AND_ASSIGN(const auto writer,
                        EventWriter::Open(dir.path(), 0, kTime));
@@ -109,8 +109,8 @@ TEST(EventWriterTest, RefusesWhatIsNoPng) {
   EXPECT_EQ(ReadEvents(writer->path()).size(), 2u);
 }
 
-// TensorBoard would read it first, and drop the newer rounds.
-TEST(EventWriterTest, AClockThatWasSetBackMakesNoOlderFile) {
+// TensorBoard would read such a file first and drop the newer rounds.
+TEST(EventWriterTest, AClockSetBackDoesNotMakeAnOlderFile) {
   gandem::testing::TempDir dir;
   ASSERT_OK_AND_ASSIGN(const auto first,
                        EventWriter::Open(dir.path(), 0, kTime));
@@ -131,15 +131,15 @@ TEST(EventWriterTest, EveryOpenMakesANewFile) {
   EXPECT_THAT(first->path(), HasSubstr("tfevents.1700000000."));
 }
 
-TEST(EventWriterTest, UnwritableFolder) {
+TEST(EventWriterTest, AnUnwritableFolderIsAnError) {
   const absl::Status status =
       EventWriter::Open("/dev/null/x", 0, kTime).status();
   EXPECT_FALSE(status.ok());
   EXPECT_THAT(std::string(status.message()), HasSubstr("/dev/null"));
 }
 
-// A file-size limit stands for a full disk.
-TEST(EventWriterTest, TakesBackHalfARecord) {
+// A file-size limit simulates a full disk.
+TEST(EventWriterTest, APartialRecordIsRemoved) {
   std::signal(SIGXFSZ, SIG_IGN);
   gandem::testing::TempDir dir;
   ASSERT_OK_AND_ASSIGN(const auto writer,

@@ -64,7 +64,7 @@ TEST(FileTest, ReadPrefixReadsNoMore) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
 }
 
-TEST(FileTest, ReadPiecesReadsAllInSmallOnes) {
+TEST(FileTest, ReadPiecesReadsTheWholeFileInPieces) {
   const TempDir dir;
   std::string text;
   while (text.size() < 200'000) absl::StrAppend(&text, text.size(), ",");
@@ -79,7 +79,7 @@ TEST(FileTest, ReadPiecesReadsAllInSmallOnes) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
 }
 
-TEST(FileTest, ReadFileKeepsItsLimit) {
+TEST(FileTest, ReadFileEnforcesItsLimit) {
   const TempDir dir;
   ASSERT_OK(WriteFile(dir / "f", "12345"));
   EXPECT_EQ(*ReadFile(dir / "f", 5), "12345");
@@ -103,7 +103,7 @@ TEST(FileTest, ErrorsCarryCodeAndPath) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr(missing)));
 }
 
-TEST(FileTest, APipeWithANameIsNotWaitedFor) {
+TEST(FileTest, OpeningANamedPipeDoesNotBlock) {
   const TempDir dir;
   const std::string pipe = dir / "pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
@@ -117,8 +117,8 @@ TEST(FileTest, APipeWithANameIsNotWaitedFor) {
   EXPECT_THAT(WriteFile(pipe, "text"), refused);
 }
 
-// As `<(command)` of a shell is.
-TEST(FileTest, APipeWithoutANameIsRead) {
+// A shell's `<(command)` is such a pipe.
+TEST(FileTest, AnUnnamedPipeIsRead) {
   std::array<int, 2> fds = {-1, -1};
   ASSERT_EQ(pipe(fds.data()), 0);
   const std::string path = absl::StrCat("/dev/fd/", fds[0]);
@@ -134,7 +134,7 @@ TEST(FileTest, APipeWithoutANameIsRead) {
   close(fds[0]);
 }
 
-TEST(FileTest, LinksInACircleAreTheUsers) {
+TEST(FileTest, ALoopOfLinksIsAnErrorOfTheUser) {
   const TempDir dir;
   std::filesystem::create_symlink("b", std::string(dir / "a"));
   std::filesystem::create_symlink("a", std::string(dir / "b"));
@@ -143,7 +143,7 @@ TEST(FileTest, LinksInACircleAreTheUsers) {
                        AllOf(HasSubstr(dir / "a"), HasSubstr("circle"))));
 }
 
-TEST(FileTest, FullDiskSaysWhatToDo) {
+TEST(FileTest, AFullDiskErrorHasAnAdvice) {
   EXPECT_THAT(WriteFile("/dev/full", "text"),
               StatusIs(absl::StatusCode::kResourceExhausted,
                        AllOf(HasSubstr("/dev/full"), HasSubstr("free some"))));
@@ -154,7 +154,7 @@ TEST(FileTest, FullDiskSaysWhatToDo) {
       StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("ulimit -f")));
 }
 
-TEST(FileTest, AMountThatDoesNotAnswerMayComeBack) {
+TEST(FileTest, AMountThatDoesNotAnswerIsRetried) {
   for (const int error : {ENOTCONN, ETIMEDOUT, ESTALE}) {
     EXPECT_THAT(FileError(error, "cannot read", "/mnt/f"),
                 StatusIs(absl::StatusCode::kUnavailable,
@@ -162,10 +162,10 @@ TEST(FileTest, AMountThatDoesNotAnswerMayComeBack) {
   }
 }
 
-TEST(FileTest, AFailedDurableWriteLeavesTheOldContentsAlone) {
+TEST(FileTest, AFailedDurableWriteKeepsTheOldContents) {
   const TempDir dir;
   ASSERT_OK(WriteFileDurably(dir / "f", "old"));
-  // The temporary name is taken by a folder, so the write cannot begin.
+  // A folder has the temporary name, so the write fails at its start.
   ASSERT_OK(CreateDirectories(dir / "f.tmp"));
   EXPECT_FALSE(WriteFileDurably(dir / "f", "new").ok());
   EXPECT_EQ(*ReadFile(dir / "f"), "old");
@@ -187,13 +187,12 @@ TEST(FileTest, FoldersAreMadeListedAndRemoved) {
   EXPECT_OK(RemoveAll(dir / "a"));
 }
 
-TEST(FileTest, RemoveAllTakesAwayWhatIsBeingWritten) {
+TEST(FileTest, RemoveAllRemovesFilesThatAreBeingWritten) {
   const TempDir dir;
   for (int turn = 0; turn < 50; ++turn) {
     ASSERT_OK(CreateDirectories(dir / "a"));
     std::atomic<bool> writes = false;
     const Thread writer("writer", [&] {
-      // Until the folder is gone.
       while (WriteFileDurably(dir / "a/z", "1").ok()) writes = true;
       writes = true;
     });

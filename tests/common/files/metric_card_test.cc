@@ -39,7 +39,7 @@ MetricCard SmallCard() {
   return card;
 }
 
-TEST(MetricCardTest, TextAndJson) {
+TEST(MetricCardTest, CardsAreReadAsTextAndJson) {
   const gandem::testing::TempDir dir;
   const MetricCard card = SmallCard();
   ASSERT_OK(WriteMetricCard(dir / "card", card));
@@ -64,8 +64,7 @@ TEST(MetricCardTest, InvalidCardsAreRefused) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("bad.text")));
 }
 
-// Fields that are no more are skipped.
-TEST(MetricCardTest, ACardOfAnEarlierVersion) {
+TEST(MetricCardTest, ACardOfAnEarlierVersionIsRead) {
   const gandem::testing::TempDir dir;
   ASSERT_OK(WriteFile(dir / "old.textproto",
                       "features { network: \"net\" trial { speed: 2 } rank: 7 "
@@ -75,7 +74,7 @@ TEST(MetricCardTest, ACardOfAnEarlierVersion) {
   EXPECT_EQ(card.features().network(), "net");
 }
 
-TEST(MetricCardTest, TextForPeople) {
+TEST(MetricCardTest, TheTextIsReadable) {
   const MetricCard card = SmallCard();
   EXPECT_EQ(MetricValueText(card.metrics(0)), "41.27 +- 0.31");
   EXPECT_EQ(MetricValueText(card.metrics(1)), "0.5");
@@ -86,8 +85,8 @@ TEST(MetricCardTest, TextForPeople) {
   EXPECT_THAT(text, Not(HasSubstr("reference")));
 }
 
-// As pytorch-fid's statistics are.
-TEST(MetricCardTest, TextOfWhatDoesNotSayWhatItIs) {
+// Statistics of pytorch-fid lack these facts.
+TEST(MetricCardTest, TheTextOmitsUnknownFacts) {
   MetricCard card = SmallCard();
   card.mutable_images()->set_num_images(0);
   card.mutable_features()->clear_sha256();
@@ -96,7 +95,7 @@ TEST(MetricCardTest, TextOfWhatDoesNotSayWhatItIs) {
   EXPECT_THAT(text, Not(HasSubstr("sha256")));
 }
 
-TEST(MetricCardTest, ScalarsForTensorBoard) {
+TEST(MetricCardTest, ScalarsAreNamedForTensorBoard) {
   const gandem::testing::TempDir dir;
   ASSERT_OK(AddCardScalars(dir / "tensorboard", SmallCard()));
   ASSERT_OK_AND_ASSIGN(const auto names, ListDirectory(dir / "tensorboard"));

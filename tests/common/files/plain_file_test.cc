@@ -19,7 +19,7 @@ using ::gandem::testing::TempDir;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-TEST(OpenFileTest, NamedPipesAreRefusedHoweverTheyAreOpened) {
+TEST(OpenFileTest, NamedPipesAreRefusedForEveryKindOfOpen) {
   const TempDir dir;
   const std::string pipe = dir / "pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
@@ -38,7 +38,7 @@ TEST(OpenFileTest, NamedPipesAreRefusedHoweverTheyAreOpened) {
   EXPECT_OK(CheckIsNoPipe(dir / "none"));
 }
 
-TEST(OpenFileTest, OtherErrorsSayWhatWasTried) {
+TEST(OpenFileTest, OtherErrorsNameTheAction) {
   const TempDir dir;
   EXPECT_THAT(OpenPlainFile(dir / "none", "cannot open", O_RDONLY),
               StatusIs(absl::StatusCode::kNotFound,
@@ -57,7 +57,7 @@ TEST(OpenFileTest, ADeviceIsNeitherAFileNorAFolder) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
 }
 
-TEST(OpenFileTest, TellsWhetherTheNameIsStillItsOwn) {
+TEST(OpenFileTest, DetectsThatItsNameRefersToAnotherFile) {
   const TempDir dir;
   ASSERT_OK(WriteFile(dir / "a", ""));
   ASSERT_OK_AND_ASSIGN(const int fd,

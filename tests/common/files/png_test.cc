@@ -28,7 +28,7 @@ PixelImage Noise(int64_t channels, int64_t height, int64_t width) {
   return image;
 }
 
-TEST(QuantizePixelTest, KnownValues) {
+TEST(QuantizePixelTest, KnownValuesAreQuantized) {
   EXPECT_EQ(QuantizePixel(-1.0f), 0);
   EXPECT_EQ(QuantizePixel(0.0f), 128);
   EXPECT_EQ(QuantizePixel(1.0f), 255);
@@ -38,13 +38,13 @@ TEST(QuantizePixelTest, KnownValues) {
   EXPECT_EQ(QuantizePixel(std::nanf("")), 0);
 }
 
-TEST(QuantizePixelTest, InvertsTheReader) {
+TEST(QuantizePixelTest, QuantizingInvertsTheReadersConversion) {
   for (int b = 0; b < 256; ++b) {
     EXPECT_EQ(QuantizePixel(static_cast<float>(b / 127.5 - 1.0)), b);
   }
 }
 
-TEST(PngTest, RoundTrip) {
+TEST(PngTest, WrittenImagesAreReadBack) {
   for (const PixelImage& image :
        {Noise(1, 1, 1), Noise(1, 13, 7), Noise(3, 1, 5), Noise(3, 64, 31)}) {
     ASSERT_OK_AND_ASSIGN(const std::string bytes, EncodePng(image));
@@ -53,7 +53,7 @@ TEST(PngTest, RoundTrip) {
   }
 }
 
-TEST(PngTest, WriteReplaces) {
+TEST(PngTest, WritingReplacesTheFile) {
   gandem::testing::TempDir dir;
   const std::string path = dir / "a.png";
   ASSERT_OK(WritePng(path, Noise(1, 50, 50)));
@@ -64,13 +64,13 @@ TEST(PngTest, WriteReplaces) {
   EXPECT_THAT(ListDirectory(dir.path()).value(), ElementsAre("a.png"));
 }
 
-TEST(PngTest, WriteSaysWhereItCannot) {
+TEST(PngTest, AFailedWriteNamesThePath) {
   EXPECT_THAT(WritePng("/no/such/folder/a.png", Noise(1, 1, 1)),
               StatusIs(absl::StatusCode::kNotFound,
                        ::testing::HasSubstr("/no/such/folder/a.png")));
 }
 
-TEST(PngTest, DamageIsNoticed) {
+TEST(PngTest, DamageIsDetected) {
   ASSERT_OK_AND_ASSIGN(std::string bytes, EncodePng(Noise(1, 40, 40)));
   EXPECT_THAT(DecodePng("GIF89a"), StatusIs(absl::StatusCode::kDataLoss));
   EXPECT_THAT(DecodePng(bytes.substr(0, bytes.size() / 2)),
@@ -79,10 +79,10 @@ TEST(PngTest, DamageIsNoticed) {
   EXPECT_THAT(DecodePng(bytes), StatusIs(absl::StatusCode::kDataLoss));
 }
 
-// A chunk in front of the pixels claims 2 GB.
-TEST(PngTest, AFalseChunkLengthCostsNothing) {
+// A chunk before the pixels claims 2 GB.
+TEST(PngTest, AFalseChunkLengthAllocatesNothing) {
   ASSERT_OK_AND_ASSIGN(std::string bytes, EncodePng(Noise(3, 2, 2)));
-  constexpr size_t kHeaderEnd = 33;  // of the signature and IHDR
+  constexpr size_t kHeaderEnd = 33;  // end of signature and IHDR
   for (const char* const type :
        {"tEXt", "iTXt", "zTXt", "iCCP", "eXIf", "sPLT", "abCd"}) {
     std::string damaged = bytes;
@@ -99,7 +99,7 @@ TEST(PngTest, AFalseChunkLengthCostsNothing) {
   }
 }
 
-// As Pillow reads it: all pixels come before the chunk IEND.
+// Pillow also reads such a file: all pixels come before the chunk IEND.
 TEST(PngTest, TheEndMayBeMissing) {
   const PixelImage image = Noise(3, 4, 4);
   ASSERT_OK_AND_ASSIGN(const std::string bytes, EncodePng(image));
@@ -112,10 +112,9 @@ TEST(PngTest, TheEndMayBeMissing) {
               StatusIs(absl::StatusCode::kDataLoss));
 }
 
-// 3.6 GB, on the word of a header.
-TEST(PngTest, MorePixelsThanItsBytesCanHold) {
+TEST(PngTest, MorePixelsThanTheBytesCanHoldAreRefused) {
   ASSERT_OK_AND_ASSIGN(std::string bytes, EncodePng(Noise(1, 1, 1)));
-  // Signature and size of the first chunk, then its type, width and height.
+  // Offset of the first chunk's type, followed by width and height.
   constexpr size_t kType = 12;
   constexpr size_t kHeaderBytes = 4 + 13;
   const std::string side = {0, 0, '\xea', '\x60'};  // 60000
@@ -130,8 +129,8 @@ TEST(PngTest, MorePixelsThanItsBytesCanHold) {
                        HasSubstr("cannot hold 60000 x 60000 pixels")));
 }
 
-TEST(TileImagesTest, GrayWithGapsAndAnEmptyCell) {
-  // Three images of 1 x 2 make a grid of 2 x 2 cells.
+TEST(TileImagesTest, GrayImagesHaveGapsAndAnEmptyCell) {
+  // Three images of 1 x 2 pixels make a grid of 2 x 2 cells.
   const PixelImage grid = TileImages(std::vector<float>{-1, 1, 1, -1, -1, -1},
                                      {.channels = 1, .height = 1, .width = 2});
   EXPECT_EQ(grid.height, 4);
@@ -149,7 +148,7 @@ TEST(TileImagesTest, ChannelsComeLast) {
   EXPECT_THAT(image.pixels, ElementsAre(0, 128, 255, 0, 128, 255));
 }
 
-TEST(TileImagesTest, ImagesWithOtherChannelsShowSomeOfThem) {
+TEST(TileImagesTest, ImagesWithOtherChannelCountsShowSomeChannels) {
   const PixelImage latents =
       TileImages(std::vector<float>{-1, 0, 1, 0.5, -1},
                  {.channels = 5, .height = 1, .width = 1});
@@ -162,7 +161,7 @@ TEST(TileImagesTest, ImagesWithOtherChannelsShowSomeOfThem) {
   EXPECT_EQ(two, (PixelImage{.height = 1, .width = 1, .pixels = {255}}));
 }
 
-TEST(TileImagesTest, NearSquare) {
+TEST(TileImagesTest, TheGridIsNearlySquare) {
   const auto size = [](int64_t num_images) {
     const PixelImage grid =
         TileImages(std::vector<float>(num_images),

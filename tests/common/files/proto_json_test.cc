@@ -20,7 +20,6 @@ TEST(ProtoJsonTest, EveryFieldIsWritten) {
   metrics.set_round(7);
   metrics.set_loss(0.5);
   metrics.set_sample_grid("samples/7.png");
-  // Written where they are there.
   metrics.mutable_data();
   metrics.set_ada_p(0.5);
   metrics.set_ada_r_t(0);
@@ -34,7 +33,7 @@ TEST(ProtoJsonTest, EveryFieldIsWritten) {
   EXPECT_EQ(json.at("sample_grid"), "samples/7.png");
 }
 
-TEST(ProtoJsonTest, WrittenMessagesAreReadAgain) {
+TEST(ProtoJsonTest, WrittenMessagesAreReadBack) {
   RoundMetrics metrics;
   metrics.set_role(DISCRIMINATOR);
   metrics.set_round(int64_t{1} << 60);
@@ -62,7 +61,7 @@ TEST(ProtoJsonTest, ValuesOfOtherTypesAreRefused) {
   EXPECT_TRUE(ParseProtoJson(R"({"of another version":[1]})", metrics));
 }
 
-TEST(ProtoJsonTest, MessagesInMessages) {
+TEST(ProtoJsonTest, NestedMessagesAreRead) {
   CheckpointManifest manifest;
   manifest.set_step(3);
   manifest.add_files()->set_name("a");
@@ -83,7 +82,7 @@ TEST(ProtoJsonTest, NumbersThatAreNotFiniteAreNull) {
   EXPECT_TRUE(json.at("gradient_norm").is_null());
 }
 
-TEST(ProtoJsonTest, TextThatIsNotUtf8DoesNotSpoilTheLine) {
+TEST(ProtoJsonTest, InvalidUtf8DoesNotBreakTheLine) {
   RoundMetrics metrics;
   metrics.set_sample_grid("\xff\n");
   const std::string line = ProtoJson(metrics);

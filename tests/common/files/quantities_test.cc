@@ -12,7 +12,7 @@ namespace {
 using ::gandem::testing::StatusIs;
 using ::testing::HasSubstr;
 
-TEST(QuantitiesTest, SizesCountsAndLinks) {
+TEST(QuantitiesTest, SizesCountsAndLinksAreFormatted) {
   EXPECT_EQ(*ParseBytes("m", "40GiB"), int64_t{40} << 30);
   EXPECT_EQ(*ParseBytes("m", "1.5 GB"), 1'500'000'000);
   EXPECT_EQ(*ParseBytes("m", "12B"), 12);

@@ -20,13 +20,13 @@ using ::gandem::testing::StatusIs;
 using ::gandem::testing::TempDir;
 using ::testing::ElementsAre;
 
-TEST(RotationTest, TheNumberStandsBeforeTheExtension) {
+TEST(RotationTest, TheNumberPrecedesTheExtension) {
   EXPECT_EQ(RotatedName("runs/a.b/metrics.jsonl", 1),
             "runs/a.b/metrics.1.jsonl");
   EXPECT_EQ(RotatedName("log", 12), "log.12");
 }
 
-TEST(RotationTest, OlderFilesMoveUpUntilTheOldestGoes) {
+TEST(RotationTest, OlderFilesMoveUpAndTheOldestIsRemoved) {
   const TempDir dir;
   const std::string path = dir / "a.log";
   for (const char* const text : {"first", "second", "third", "fourth"}) {
@@ -62,7 +62,7 @@ TEST(RotationTest, WritersWithTheFileOpenContinueInIt) {
   EXPECT_THAT(names, ElementsAre("a.1.log", "a.log"));
 }
 
-TEST(RotationTest, FilesThatCannotBeCopiedStay) {
+TEST(RotationTest, FilesThatCannotBeCopiedAreKept) {
   const TempDir dir;
   EXPECT_THAT(RotateOpenFile(dir / "none.log", 2),
               StatusIs(absl::StatusCode::kNotFound));
@@ -71,7 +71,7 @@ TEST(RotationTest, FilesThatCannotBeCopiedStay) {
   EXPECT_THAT(names, ElementsAre());
 }
 
-TEST(RotationTest, TheOldestGoUntilTheRestIsSmallEnough) {
+TEST(RotationTest, TheOldestFilesAreRemovedUntilTheRestFits) {
   const TempDir dir;
   for (const char* const name : {"events.1", "events.2", "events.3", "other"}) {
     ASSERT_OK(WriteFile(dir / name, std::string(100, 'x')));
@@ -85,7 +85,7 @@ TEST(RotationTest, TheOldestGoUntilTheRestIsSmallEnough) {
   EXPECT_THAT(names, ElementsAre("events.3", "other"));
 }
 
-TEST(RotationTest, TheSizeOfAFile) {
+TEST(RotationTest, TheSizeOfAFileIsReturned) {
   const TempDir dir;
   ASSERT_OK(WriteFile(dir / "a", "four"));
   EXPECT_EQ(FileSize(dir / "a"), 4);

@@ -20,7 +20,7 @@ std::string HashOf(absl::string_view text) {
   return hash.Finish();
 }
 
-// The examples of FIPS 180-4's "SHA-256 example" pages, and nothing.
+// The examples of FIPS 180-4's "SHA-256 example" pages, and the empty text.
 constexpr char kOfNothing[] =
     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 constexpr char kOfAbc[] =
@@ -28,13 +28,13 @@ constexpr char kOfAbc[] =
 constexpr char kOfMillion[] =
     "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0";
 
-TEST(Sha256Test, KnownDigests) {
+TEST(Sha256Test, KnownDigestsAreComputed) {
   EXPECT_EQ(HashOf(""), kOfNothing);
   EXPECT_EQ(HashOf("abc"), kOfAbc);
   EXPECT_EQ(HashOf(std::string(1'000'000, 'a')), kOfMillion);
 }
 
-TEST(Sha256Test, PiecesAreOneText) {
+TEST(Sha256Test, PiecesHashLikeTheWholeText) {
   Sha256 hash;
   hash.Update("a");
   hash.Update("");
@@ -44,7 +44,6 @@ TEST(Sha256Test, PiecesAreOneText) {
 
 TEST(Sha256Test, HashesFiles) {
   gandem::testing::TempDir dir;
-  // More than one buffer.
   const std::string contents(3 * (size_t{1} << 20) + 7, 'x');
   ASSERT_OK(WriteFile(dir / "long", contents));
   ASSERT_OK(WriteFile(dir / "empty", ""));

@@ -33,7 +33,7 @@ absl::Status Parse(absl::string_view text) {
   return ParseTextProto(text, "run.textproto", config);
 }
 
-TEST(TextProtoTest, ReplacesTheMessage) {
+TEST(TextProtoTest, ParsingReplacesTheMessage) {
   RunConfig config;
   config.set_name("before");
   ASSERT_OK(ParseTextProto("rounds: 7  # comment", "f", config));
@@ -41,7 +41,7 @@ TEST(TextProtoTest, ReplacesTheMessage) {
   EXPECT_FALSE(config.has_name());
 }
 
-TEST(TextProtoTest, UnknownFieldsComeWithTheNearestName) {
+TEST(TextProtoTest, UnknownFieldsAreReportedWithTheNearestName) {
   EXPECT_THAT(Parse("rounds: 1\n  ruonds: 2"),
               Fails("run.textproto:2:3: RunConfig has no field 'ruonds' (did "
                     "you mean 'rounds'?)"));
@@ -53,27 +53,27 @@ TEST(TextProtoTest, UnknownFieldsComeWithTheNearestName) {
                     "(did you mean 'lag'?)"));
 }
 
-TEST(TextProtoTest, UnknownFieldsWithoutANearNameGetTheList) {
+TEST(TextProtoTest, UnknownFieldsWithoutANearNameAreReportedWithTheList) {
   EXPECT_THAT(Parse("samples { zzzzzz: 2 }"),
               Fails("run.textproto:1:11: SampleConfig has no field 'zzzzzz' "
                     "(fields: every_rounds, num_images)"));
 }
 
-TEST(TextProtoTest, AFieldInTheWrongPlaceIsPointedAt) {
+TEST(TextProtoTest, AFieldInTheWrongMessageIsReportedWithTheRightOne) {
   EXPECT_THAT(Parse("optimism: 1"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("there is generator.optimizer.optimism and "
                                  "discriminator.optimizer.optimism")));
 }
 
-TEST(TextProtoTest, AMisspeltOptimizerComesWithTheNearest) {
+TEST(TextProtoTest, AMisspeltOptimizerIsReportedWithTheNearestName) {
   EXPECT_THAT(Parse("generator { optimizer { adabelive {} } }"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("OptimizerConfig has no field 'adabelive' "
                                  "(did you mean 'adabelief'?)")));
 }
 
-TEST(TextProtoTest, UnknownEnumValuesComeWithTheList) {
+TEST(TextProtoTest, UnknownEnumValuesAreReportedWithTheList) {
   EXPECT_THAT(Parse("loss: HINJE"),
               Fails("run.textproto:1:7: loss has no value 'HINJE' (did you "
                     "mean 'HINGE'? values: NON_SATURATING, HINGE, SATURATING, "
@@ -89,7 +89,7 @@ TEST(TextProtoTest, UnknownEnumValuesComeWithTheList) {
                                          HasSubstr("loss has no value '7'")));
 }
 
-TEST(TextProtoTest, CommentsBehindAWrongValueAreNotItsPlace) {
+TEST(TextProtoTest, CommentsAfterAWrongValueDoNotMoveItsPosition) {
   EXPECT_THAT(Parse("loss: WGAN  # WGAN-GP is another WGAN\n# WGAN\nseed: 1"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("run.textproto:1:7: loss has no value")));
@@ -99,14 +99,14 @@ TEST(TextProtoTest, CommentsBehindAWrongValueAreNotItsPlace) {
                HasSubstr("run.textproto:1:14: RunConfig has no field")));
 }
 
-TEST(TextProtoTest, NumbersHaveNoQuotes) {
+TEST(TextProtoTest, QuotedNumbersAreRefused) {
   EXPECT_THAT(
       Parse("rounds: \"5\""),
       Fails("run.textproto:1:9: rounds is a whole number without quotes, "
             "not \"5\""));
 }
 
-TEST(TextProtoTest, ValuesOfEnumsHaveNoQuotes) {
+TEST(TextProtoTest, QuotedEnumValuesAreRefused) {
   EXPECT_THAT(Parse("loss: \"HINGE\""),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("run.textproto:1:7: loss has no value "
@@ -119,7 +119,7 @@ TEST(TextProtoTest, ValuesOfEnumsHaveNoQuotes) {
                              HasSubstr("without quotes"))));
 }
 
-// As word processors and web pages make them.
+// Word processors and web pages insert such quotes.
 TEST(TextProtoTest, TypographicQuotesAreNamed) {
   EXPECT_THAT(Parse("seed: 1\nname: \u201cx\u201d"),
               Fails("run.textproto:2:7: a typographic quote (\u201c): write "
@@ -130,8 +130,8 @@ TEST(TextProtoTest, TypographicQuotesAreNamed) {
   EXPECT_OK(Parse("name: \"\u201cx\u201d\"  # \u2018a\u2019"));
 }
 
-// Two families have a form, and who means the other is told its values too.
-TEST(TextProtoTest, EnumFieldsOfOneNameListTheValuesOfEach) {
+// Two families have a field `form`; the message lists the values of both.
+TEST(TextProtoTest, EnumFieldsWithTheSameNameListTheValuesOfEach) {
   EXPECT_THAT(
       Parse("generator { network { biggan { form: DEPE } } }"),
       Fails("run.textproto:1:38: form has no value 'DEPE' (in BigganConfig did "
@@ -139,7 +139,7 @@ TEST(TextProtoTest, EnumFieldsOfOneNameListTheValuesOfEach) {
             "Dcgan5Config values: WGAN_GP, RADFORD)"));
 }
 
-TEST(TextProtoTest, WrongTypesAndSyntaxHaveLineAndColumn) {
+TEST(TextProtoTest, WrongTypesAndSyntaxErrorsHaveLineAndColumn) {
   for (const auto& [text, place] : std::map<std::string, std::string>{
            {"rounds: \"many\"", ":1:9: "},
            {"\nrounds: 1.5", ":2:9: "},
@@ -158,8 +158,8 @@ TEST(TextProtoTest, WrongTypesAndSyntaxHaveLineAndColumn) {
   }
 }
 
-// protobuf stops at the first; its message is about that one.
-TEST(TextProtoTest, TheFirstOfTwoFaultsIsTold) {
+// protobuf stops at the first fault.
+TEST(TextProtoTest, TheFirstOfTwoFaultsIsReported) {
   EXPECT_THAT(Parse("rounds: \"many\" ruonds: 2"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("run.textproto:1:9: "),
@@ -189,8 +189,7 @@ TEST(TextProtoTest, TheFirstOfTwoFaultsIsTold) {
                        HasSubstr("run.textproto:1:7: ")));
 }
 
-// Names stand where comments, strings and lists do not hide them.
-TEST(TextProtoTest, FaultsAreFoundBehindEveryKindOfValue) {
+TEST(TextProtoTest, FaultsAreLocatedAfterEveryKindOfValue) {
   for (const std::string before :
        {"# lagg: 1\n", "name: \"lagg: 1\" '}'\n", "seed: 0x1F,\n",
         "loss: HINGE;\n", "ema < decay: .5f >\n",
@@ -204,7 +203,7 @@ TEST(TextProtoTest, FaultsAreFoundBehindEveryKindOfValue) {
   }
 }
 
-TEST(TextProtoTest, AFieldStandsOnce) {
+TEST(TextProtoTest, ARepeatedFieldNameIsRefused) {
   EXPECT_THAT(Parse("rounds: 1 rounds: 1"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("run.textproto:1:11: "),
@@ -218,7 +217,7 @@ TEST(TextProtoTest, AFieldStandsOnce) {
   EXPECT_OK(Parse("generator { network { mlp { hidden: 1 hidden: 2 } } }"));
 }
 
-TEST(TextProtoTest, RefusesWhatIsNotUtf8) {
+TEST(TextProtoTest, InvalidUtf8IsRefused) {
   EXPECT_THAT(Parse("rounds: 1\nname: \"a\xff\""),
               Fails("run.textproto:2:9: a byte that is not UTF-8"));
   EXPECT_THAT(Parse("data { idx_images: \"\\377\" }"),
@@ -233,13 +232,13 @@ TEST(TextProtoTest, SkipsAByteOrderMark) {
               Fails("run.textproto:1:1: is UTF-16; save it as UTF-8"));
 }
 
-TEST(TextProtoTest, NegativeNumbersAreToldWhatIsAllowed) {
+TEST(TextProtoTest, NegativeNumbersAreReportedWithTheAllowedRange) {
   EXPECT_THAT(Parse("rounds: 1\nseed: -1"),
               Fails("run.textproto:2:7: seed has no value '-1' (it is a whole "
                     "number from 0 on)"));
 }
 
-TEST(TextProtoTest, RefusesMoreThanOneMebibyte) {
+TEST(TextProtoTest, MoreThanOneMebibyteIsRefused) {
   const std::string text = "rounds: 1 #";
   EXPECT_OK(Parse(text + std::string((1 << 20) - text.size(), 'x')));
   EXPECT_THAT(Parse(text + std::string((1 << 20) - text.size() + 1, 'x')),
@@ -295,7 +294,7 @@ TEST_F(SetFieldTest, ReplacesListsMessagesAndOneofMembers) {
   EXPECT_EQ(config_.generator().network().dcgan().noise_dim(), 6);
 }
 
-TEST_F(SetFieldTest, ErrorsNameTheTextAndWhatWouldBeRight) {
+TEST_F(SetFieldTest, ErrorsNameTheTextAndTheAllowedValues) {
   const std::map<std::string, std::string> cases = {
       {"rounds", "it is not path.to.field=value"},
       {"=1", "RunConfig has no field ''"},
@@ -345,7 +344,7 @@ TEST(NearestTest, CountsEdits) {
   EXPECT_EQ(EditDistance("kitten", "sitting"), 3);
 }
 
-TEST(NearestTest, TakesTheNearestThatIsNearEnough) {
+TEST(NearestTest, ReturnsTheNearestNameWithinTheLimit) {
   const std::vector<std::string> names = {"lag", "rounds", "rounds_"};
   EXPECT_THAT(Nearest("round", names), ElementsAre("rounds"));
   EXPECT_THAT(Nearest("ROUNDS", names), ElementsAre("rounds", "rounds_"));
@@ -357,7 +356,7 @@ TEST(NearestTest, TakesTheNearestThatIsNearEnough) {
   EXPECT_EQ(DidYouMean("zzz", names), "");
 }
 
-TEST(Utf8Test, FindsTheFirstBadByte) {
+TEST(Utf8Test, FindsTheFirstInvalidByte) {
   for (const char* valid : {"", "a", "\u00e9", "\u20ac", "\U0001f600",
                             "\xf4\x8f\xbf\xbf", "\xed\x9f\xbf"}) {
     EXPECT_TRUE(IsValidUtf8(valid)) << valid;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// write_events FOLDER FIRST_STEP LAST_STEP: writes scalars and one image, says
-// "written", and stays until its input ends. For tensorboard_test.py.
+// write_events FOLDER FIRST_STEP LAST_STEP: writes scalars and one image,
+// prints "written" and waits for the end of its input (tensorboard_test.py).
 #include <cstdlib>
 #include <iostream>
 #include <string>

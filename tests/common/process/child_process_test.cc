@@ -49,15 +49,15 @@ class ChildProcessTest : public ::testing::Test {
   const std::string log_ = folder_ / "child.log";
 };
 
-TEST_F(ChildProcessTest, TellsTheExitCode) {
+TEST_F(ChildProcessTest, ReturnsTheExitCode) {
   ASSERT_OK_AND_ASSIGN(ChildProcess child, Start({"exit=70"}));
   const ProcessEnd end = WaitForEnd(child);
   EXPECT_EQ(end.exit_code, 70);
   EXPECT_EQ(end.description, "exited with code 70");
-  EXPECT_EQ(child.Poll(), std::nullopt);  // told once
+  EXPECT_EQ(child.Poll(), std::nullopt);  // reported once
 }
 
-TEST_F(ChildProcessTest, ChildrenThatDoNotEndInTimeStillRun) {
+TEST_F(ChildProcessTest, ChildrenThatDoNotEndInTimeKeepRunning) {
   ASSERT_OK_AND_ASSIGN(ChildProcess child, Start({"wait"}));
   EXPECT_THAT(child.AwaitEnd(absl::InfinitePast()),
               StatusIs(absl::StatusCode::kDeadlineExceeded));
@@ -67,7 +67,7 @@ TEST_F(ChildProcessTest, ChildrenThatDoNotEndInTimeStillRun) {
   EXPECT_EQ(end.exit_code, 137);
 }
 
-TEST_F(ChildProcessTest, RunToEndHasWhatWasPrinted) {
+TEST_F(ChildProcessTest, RunToEndReturnsTheOutput) {
   ASSERT_OK_AND_ASSIGN(const ProcessOutput said,
                        RunToEnd({.arguments = {"/bin/sh", "-c",
                                                "echo out; echo err >&2; exit "
@@ -80,7 +80,7 @@ TEST_F(ChildProcessTest, RunToEndHasWhatWasPrinted) {
               StatusIs(absl::StatusCode::kDeadlineExceeded));
 }
 
-TEST_F(ChildProcessTest, TheEnvironmentIsOursWithChanges) {
+TEST_F(ChildProcessTest, TheEnvironmentIsInheritedWithChanges) {
   setenv("GANDEM_TEST_KEPT", "kept", 1);
   setenv("GANDEM_TEST_CHANGED", "before", 1);
   ASSERT_OK_AND_ASSIGN(
@@ -97,7 +97,7 @@ TEST_F(ChildProcessTest, TheEnvironmentIsOursWithChanges) {
   EXPECT_STREQ(getenv("GANDEM_TEST_CHANGED"), "before");
 }
 
-TEST_F(ChildProcessTest, TellsTheSignal) {
+TEST_F(ChildProcessTest, ReturnsTheSignal) {
   ASSERT_OK_AND_ASSIGN(ChildProcess child, Start({"signal=9"}));
   const ProcessEnd end = WaitForEnd(child);
   EXPECT_EQ(end.exit_code, 137);
@@ -115,7 +115,7 @@ TEST_F(ChildProcessTest, OutputGoesToTheLog) {
   EXPECT_EQ(child.LogTail(20), "one\ntwo\nthree\n");
 }
 
-TEST_F(ChildProcessTest, ALogThatIsTooLongBecomesAnOlderOne) {
+TEST_F(ChildProcessTest, ATooLongLogIsRotated) {
   ASSERT_OK(WriteFile(log_, "of an earlier process\n"));
   ASSERT_OK_AND_ASSIGN(ChildProcess child, Start({"print=one"}));
   EXPECT_EQ(child.log_start(), 22);
@@ -126,12 +126,12 @@ TEST_F(ChildProcessTest, ALogThatIsTooLongBecomesAnOlderOne) {
   EXPECT_EQ(FileSize(log_), 0);
   EXPECT_EQ(ReadFile(RotatedName(log_, 1)).value(),
             "of an earlier process\none\n");
-  // Output from here on is this child's.
+  // Output after this line comes from this child.
   ASSERT_OK(WriteFile(log_, "two\n"));
   EXPECT_EQ(child.LogTail(20), "two\n");
 }
 
-TEST_F(ChildProcessTest, ALogThatIsTooLongAtTheStartBecomesAnOlderOne) {
+TEST_F(ChildProcessTest, ATooLongLogIsRotatedAtTheStart) {
   ASSERT_OK(WriteFile(log_, std::string(kMaxLogBytes + 1, 'x')));
   ASSERT_OK_AND_ASSIGN(ChildProcess child, Start({"print=one"}));
   WaitForEnd(child);
@@ -139,7 +139,7 @@ TEST_F(ChildProcessTest, ALogThatIsTooLongAtTheStartBecomesAnOlderOne) {
   EXPECT_EQ(FileSize(RotatedName(log_, 1)), kMaxLogBytes + 1);
 }
 
-TEST_F(ChildProcessTest, ALongLogIsCutAtALine) {
+TEST_F(ChildProcessTest, ALongLogIsSplitAtALine) {
   std::vector<std::string> arguments;
   for (int i = 0; i < 300; ++i) {
     arguments.push_back("print=" + std::string(200, 'x'));
@@ -152,7 +152,7 @@ TEST_F(ChildProcessTest, ALongLogIsCutAtALine) {
   EXPECT_THAT(child.LogTail(1000), EndsWith("\nlast\n"));
 }
 
-TEST_F(ChildProcessTest, ReadsWhatItIsGivenAndWritesWhereWeDo) {
+TEST_F(ChildProcessTest, TheChildUsesTheGivenInputAndTheParentsOutput) {
   ASSERT_OK(WriteFile(folder_ / "input", "what it is given\n"));
   const int input = open((folder_ / "input").c_str(), O_RDONLY | O_CLOEXEC);
   ASSERT_GE(input, 0);
@@ -166,27 +166,27 @@ TEST_F(ChildProcessTest, ReadsWhatItIsGivenAndWritesWhereWeDo) {
   EXPECT_EQ(child->LogTail(3), "");
 }
 
-TEST_F(ChildProcessTest, NamesABinaryThatIsNotThere) {
+TEST_F(ChildProcessTest, AMissingBinaryIsNamed) {
   EXPECT_THAT(
       ChildProcess::Start(
           {.arguments = {folder_ / "no_such_worker"}, .log_path = log_}),
       StatusIs(absl::StatusCode::kNotFound, HasSubstr("no_such_worker")));
 }
 
-TEST_F(ChildProcessTest, NamesABinaryThatCannotBeExecuted) {
+TEST_F(ChildProcessTest, ABinaryThatCannotBeExecutedIsNamed) {
   ASSERT_OK(WriteFile(folder_ / "data", "not a program"));
   EXPECT_THAT(
       ChildProcess::Start({.arguments = {folder_ / "data"}, .log_path = log_}),
       StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("data")));
 }
 
-TEST_F(ChildProcessTest, NamesALogThatCannotBeWritten) {
+TEST_F(ChildProcessTest, ALogThatCannotBeWrittenIsNamed) {
   EXPECT_THAT(ChildProcess::Start({.arguments = {TestProgram("test_child")},
                                    .log_path = folder_ / "none/child.log"}),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("child.log")));
 }
 
-TEST_F(ChildProcessTest, InheritsNeitherSignalMaskNorDescriptors) {
+TEST_F(ChildProcessTest, ChildrenInheritNeitherSignalMaskNorDescriptors) {
   BlockSignals({SIGTERM});
   const int leaked = dup(STDERR_FILENO);  // without O_CLOEXEC
   ASSERT_GE(leaked, 0);
@@ -197,7 +197,7 @@ TEST_F(ChildProcessTest, InheritsNeitherSignalMaskNorDescriptors) {
   EXPECT_EQ(child.LogTail(2), "SIGTERM is open\n3 open files\n");
 }
 
-TEST_F(ChildProcessTest, RunsOnItsCoresWithItsNiceness) {
+TEST_F(ChildProcessTest, TheChildRunsOnItsCoresWithItsNiceness) {
   const std::vector<int> last = {AllowedCores().back()};
   ASSERT_OK_AND_ASSIGN(
       ChildProcess child,
@@ -210,8 +210,8 @@ TEST_F(ChildProcessTest, RunsOnItsCoresWithItsNiceness) {
                                            ", niceness ", nice(0) + 3, "\n"));
 }
 
-// On kernels that share a processor between sessions first.
-TEST_F(ChildProcessTest, ItsSessionHasItsNiceness) {
+// Some kernels divide processor time between sessions first (autogroup).
+TEST_F(ChildProcessTest, TheSessionHasTheNicenessOfTheChild) {
   ASSERT_OK_AND_ASSIGN(
       ChildProcess child,
       ChildProcess::Start({.arguments = {TestProgram("test_child"), "wait"},
@@ -219,7 +219,7 @@ TEST_F(ChildProcessTest, ItsSessionHasItsNiceness) {
                            .niceness = 3}));
   const std::string path = absl::StrCat("/proc/", child.pid(), "/autogroup");
   const auto text = [&path] { return ReadFile(path).value_or(""); };
-  // Nothing where the kernel has no such groups.
+  // Kernels without autogroup do not have this file.
   const std::string before = ReadFile("/proc/self/autogroup").value_or("");
   EXPECT_TRUE(Eventually([&] {
     child.Poll();
@@ -227,7 +227,7 @@ TEST_F(ChildProcessTest, ItsSessionHasItsNiceness) {
   })) << text();
 }
 
-TEST_F(ChildProcessTest, NamesABinaryThatHasNoCore) {
+TEST_F(ChildProcessTest, ABinaryWithoutAnAllowedCoreIsNamed) {
   EXPECT_THAT(
       ChildProcess::Start({.arguments = {TestProgram("test_child")},
                            .log_path = log_,
@@ -235,7 +235,7 @@ TEST_F(ChildProcessTest, NamesABinaryThatHasNoCore) {
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("test_child")));
 }
 
-TEST_F(ChildProcessTest, HasASessionOfItsOwn) {
+TEST_F(ChildProcessTest, TheChildHasItsOwnSession) {
   ASSERT_OK_AND_ASSIGN(ChildProcess child, Start({"wait"}));
   EXPECT_EQ(getsid(child.pid()), child.pid());
   EXPECT_NE(getsid(child.pid()), getsid(0));
@@ -263,8 +263,8 @@ TEST_F(ChildProcessTest, TheDestructorLeavesNoProcess) {
   EXPECT_EQ(errno, ESRCH);
 }
 
-TEST_F(ChildProcessTest, DiesWithAParentThatIsKilled) {
-  // Orphans become our children: we can wait for them.
+TEST_F(ChildProcessTest, TheChildDiesWhenItsParentIsKilled) {
+  // Orphans become children of this process, which can wait for them.
   ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
   int fds[2];
   ASSERT_EQ(pipe(fds), 0);

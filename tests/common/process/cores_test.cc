@@ -18,7 +18,7 @@ using ::testing::IsEmpty;
 
 const std::vector<int> kAllowed = {0, 1, 2, 3, 8};
 
-TEST(CoresTest, ListsAndRanges) {
+TEST(CoresTest, ListsAndRangesAreParsed) {
   ASSERT_OK_AND_ASSIGN(const std::vector<int> cores,
                        ParseCores("8,1-3,2", kAllowed));
   EXPECT_THAT(cores, ElementsAre(1, 2, 3, 8));
@@ -36,14 +36,14 @@ TEST(CoresTest, InvalidListsAreRefused) {
   }
 }
 
-TEST(CoresTest, ACoreThatIsNotAllowed) {
+TEST(CoresTest, ACoreThatIsNotAllowedIsRefused) {
   EXPECT_THAT(ParseCores("3-4", kAllowed),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("core 4 of '3-4' is not among those that this "
                                  "process may use: 0-3,8")));
 }
 
-TEST(CoresTest, Difference) {
+TEST(CoresTest, DifferenceRemovesTheSecondSet) {
   EXPECT_THAT(CoresWithout(kAllowed, std::vector<int>{1, 8}),
               ElementsAre(0, 2, 3));
   EXPECT_THAT(CoresWithout(kAllowed, kAllowed), IsEmpty());

@@ -19,7 +19,7 @@ namespace {
 
 using ::gandem::testing::TempDir;
 
-// Both ends of a connection, and the socket that listens for more of them.
+// Both ends of a connection, and its listening socket.
 class Pair {
  public:
   explicit Pair(const std::string& unix_path) {
@@ -29,7 +29,7 @@ class Pair {
                  sizeof(address.sun_path) - 1);
     Connect(reinterpret_cast<const sockaddr*>(&address), sizeof(address));
   }
-  // Over TCP.
+  // Connects over TCP.
   Pair() {
     sockaddr_in address = {};
     address.sin_family = AF_INET;
@@ -49,7 +49,7 @@ class Pair {
     }
     return true;
   }
-  // A listener that was shut down accepts nobody.
+  // Returns whether the listener still accepts connections.
   bool Listens() const {
     int value = 0;
     socklen_t size = sizeof(value);
@@ -79,7 +79,7 @@ class Pair {
   int server_ = -1;
 };
 
-TEST(CutConnectionsTest, CutsThoseOfAName) {
+TEST(CutConnectionsTest, CutsTheConnectionsOfThePeerName) {
   const TempDir dir;
   const Pair fleet(dir / "fleet");
   const Pair control(dir / "control");
@@ -94,7 +94,7 @@ TEST(CutConnectionsTest, CutsThoseOfAName) {
   EXPECT_FALSE(tcp.IsWhole());
 }
 
-TEST(CutConnectionsTest, NothingCutsAllButSocketsWithoutAName) {
+TEST(CutConnectionsTest, WithoutANameAllConnectionsExceptUnnamedSocketsAreCut) {
   const TempDir dir;
   const Pair fleet(dir / "fleet");
   const Pair tcp;

@@ -13,7 +13,7 @@ TEST(ExitCodeTest, NumbersAreFrozen) {
   EXPECT_EQ(kExitResumable, 75);
 }
 
-TEST(ExitCodeTest, FollowsTheCode) {
+TEST(ExitCodeTest, TheExitCodeFollowsTheStatusCode) {
   const struct {
     absl::StatusCode code;
     ExitCode exit_code;

@@ -40,7 +40,7 @@ TEST(FailpointTest, UnarmedPointsDoNothing) {
   ASSERT_OK(ArmFailpoint(""));
 }
 
-TEST(FailpointDeathTest, KillsAtTheNthPass) {
+TEST(FailpointDeathTest, KillsAtTheNthCall) {
   EXPECT_EXIT(
       {
         (void)ArmFailpoint("checkpoint.before_rename:3");
@@ -70,8 +70,7 @@ TEST(FailpointDeathTest, TheMarkerFileAllowsOneKill) {
   EXPECT_EXIT(run(), ::testing::ExitedWithCode(0), "");
 }
 
-// The thread is still there when the process is ended from outside.
-TEST(FailpointDeathTest, HangsForEver) {
+TEST(FailpointDeathTest, AHangLastsUntilTheProcessIsKilled) {
   const auto run = [] {
     (void)ArmFailpoint("hang checkpoint.before_rename:2");
     Pass(1);
@@ -84,7 +83,7 @@ TEST(FailpointDeathTest, HangsForEver) {
   EXPECT_EXIT(run(), KilledBySignal(SIGALRM), "");
 }
 
-TEST(FailpointDeathTest, HappensInTheNamedProcessOnly) {
+TEST(FailpointDeathTest, TheFaultOccursInTheNamedProcessOnly) {
   const auto run = [](const char* process) {
     (void)ArmFailpoint("kill checkpoint.before_rename@generator-1:1", process);
     Pass(1);
@@ -95,7 +94,7 @@ TEST(FailpointDeathTest, HappensInTheNamedProcessOnly) {
   EXPECT_EXIT(run(""), ::testing::ExitedWithCode(0), "");
 }
 
-TEST(FailpointTest, AStoppedProcessGoesOnWhenItIsContinued) {
+TEST(FailpointTest, AStoppedProcessContinuesAfterSigcont) {
   const TempDir dir;
   const std::string marker = dir / "stopped";
   const pid_t child = fork();
@@ -129,7 +128,7 @@ TEST(FailpointTest, CutsConnections) {
   char byte = 0;
   ASSERT_OK(ArmFailpoint("cut=fleet checkpoint.before_rename:1"));
   Pass(1);
-  EXPECT_EQ(recv(client, &byte, 1, MSG_DONTWAIT), -1);  // still whole
+  EXPECT_EQ(recv(client, &byte, 1, MSG_DONTWAIT), -1);  // still connected
   ASSERT_OK(ArmFailpoint("cut checkpoint.before_rename:1"));
   Pass(1);
   EXPECT_EQ(recv(client, &byte, 1, MSG_DONTWAIT), 0);
@@ -138,7 +137,7 @@ TEST(FailpointTest, CutsConnections) {
   close(listener);
 }
 
-TEST(FailpointTest, DamagesTheByteThatIsNamed) {
+TEST(FailpointTest, DamagesTheNamedByte) {
   const auto pass = [](size_t size) {
     return FailpointDamages("ring.encode_frame", size);
   };
@@ -164,7 +163,7 @@ TEST(FailpointTest, DamagesTheByteThatIsNamed) {
   ASSERT_OK(ArmFailpoint(""));
 }
 
-TEST(FailpointDeathTest, SeveralHaveCountsOfTheirOwn) {
+TEST(FailpointDeathTest, SeveralFailpointsHaveSeparateCounts) {
   const TempDir dir;
   const auto pass_after_rename = [] {
     GANDEM_FAILPOINT("checkpoint.after_rename");
@@ -188,7 +187,7 @@ TEST(FailpointDeathTest, SeveralHaveCountsOfTheirOwn) {
   EXPECT_EXIT(run(2, 3), ::testing::ExitedWithCode(0), "");
 }
 
-TEST(FailpointTest, SeveralWithAFaultAreRefusedAndDoNothing) {
+TEST(FailpointTest, AListWithAnInvalidFailpointIsRefusedAndArmsNothing) {
   EXPECT_THAT(ArmFailpoint("checkpoint.before_rename:1;checkpoint.prune:0"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("'checkpoint.prune:0'")));

@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::ExitedWithCode;
 
-TEST(HostIdentityTest, SaysMoreThanTheName) {
+TEST(HostIdentityTest, TheIdentityContainsMoreThanTheName) {
   char name[256] = {};
   ASSERT_EQ(gethostname(name, sizeof(name) - 1), 0);
   const HostIdentity host = ThisHost();
@@ -30,11 +30,11 @@ TEST(HostIdentityTest, SaysMoreThanTheName) {
   EXPECT_NE(parts[2], "0");
 }
 
-// With the same name on the same machine: a container, say.
-TEST(HostIdentityDeathTest, ANetworkNamespaceIsAHostOfItsOwn) {
+// For example a container: same machine, same name.
+TEST(HostIdentityDeathTest, ANetworkNamespaceIsASeparateHost) {
   const auto run = [] {
     const HostIdentity before = ThisHost();
-    // If namespaces are not allowed, no process is in another one either.
+    // If namespaces are forbidden, all processes share one.
     if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) std::_Exit(0);
     const HostIdentity after = ThisHost();
     std::_Exit(before.name == after.name && before.text != after.text ? 0 : 1);

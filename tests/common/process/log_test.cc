@@ -39,7 +39,7 @@ TEST(LogTest, LinesCarryTimeLevelRoleAndRank) {
                    "NOT_FOUND: why\n"));
 }
 
-TEST(LogTest, AnObjectALineForPrograms) {
+TEST(LogTest, AnObjectIsWrittenAsALineForPrograms) {
   const TempDir dir;
   ASSERT_OK(InitLogging({.role = "generator",
                          .rank = 1,
@@ -62,7 +62,7 @@ TEST(LogTest, AnObjectALineForPrograms) {
   ASSERT_OK(InitLogging({.role = "gandem", .to_stderr = false}));
 }
 
-TEST(LogTest, LevelsBelowTheChosenOneCostNothing) {
+TEST(LogTest, LevelsBelowTheChosenOneAreNotFormatted) {
   const TempDir dir;
   ASSERT_OK(InitLogging({.role = "100%d",
                          .level = "warn",
@@ -76,7 +76,7 @@ TEST(LogTest, LevelsBelowTheChosenOneCostNothing) {
   EXPECT_THAT(*ReadFile(dir / "log"), HasSubstr(" E 100%d: 1\n"));
 }
 
-TEST(LogTest, AFileThatIsLongBecomesAnOlderOne) {
+TEST(LogTest, ATooLongFileIsRotated) {
   const TempDir dir;
   const auto start = [&dir] {
     return InitLogging({.role = "gandem",
@@ -95,12 +95,12 @@ TEST(LogTest, AFileThatIsLongBecomesAnOlderOne) {
   }
   EXPECT_FALSE(PathExists(RotatedName(dir / "gandem.log", kOlderLogs + 1)));
   EXPECT_THAT(*ReadFile(dir / "gandem.log"), HasSubstr("line 99 of"));
-  // A restart goes on in the same file.
+  // A restart appends to the same file.
   ASSERT_OK(start());
   EXPECT_THAT(*ReadFile(dir / "gandem.log"), HasSubstr("line 99 of"));
 }
 
-TEST(LogTest, APipeIsNotWaitedFor) {
+TEST(LogTest, WritingToAPipeDoesNotBlock) {
   const TempDir dir;
   const std::string path = dir / "gandem.log";
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
@@ -109,7 +109,7 @@ TEST(LogTest, APipeIsNotWaitedFor) {
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("a named pipe")));
 }
 
-TEST(LogTest, APayloadIsNotForPeople) {
+TEST(LogTest, APayloadIsNotPrintedForPeople) {
   absl::Status status = absl::InternalError("torn");
   status.SetPayload("type.example/secret", absl::Cord("for programs"));
   EXPECT_EQ(fmt::format("{}", status), "INTERNAL: torn");

@@ -18,12 +18,12 @@
 namespace gandem {
 namespace {
 
-TEST(MachineTest, HasANameAndAKindThatStays) {
+TEST(MachineTest, NameAndKindDoNotChange) {
   EXPECT_FALSE(MachineName().empty());
   EXPECT_EQ(MachineKind(/*with_gpus=*/false), MachineKind(false));
 }
 
-TEST(MachineTest, ThePeakStaysWhenMemoryIsGivenBack) {
+TEST(MachineTest, ThePeakIsKeptWhenMemoryIsFreed) {
   if (!testing::kMeasuresMemory) return;
   constexpr size_t kBytes = size_t{96} << 20;
   const MemoryUse before = ResidentMemory();
@@ -39,18 +39,18 @@ TEST(MachineTest, ThePeakStaysWhenMemoryIsGivenBack) {
   EXPECT_LT(after.now_bytes, after.peak_bytes);
 }
 
-TEST(MachineTest, AnotherProcessIsNamedByItsNumber) {
+TEST(MachineTest, AnotherProcessIsSelectedByItsId) {
   EXPECT_GT(ResidentMemory(getpid()).now_bytes, 0);
-  // No process has such a number.
+  // No process has this number.
   EXPECT_EQ(ResidentMemory(1 << 30).now_bytes, 0);
 }
 
-TEST(MachineTest, FreeMemoryIsPartOfAll) {
+TEST(MachineTest, FreeMemoryIsAtMostTheTotal) {
   EXPECT_GT(FreeMemory(), 0);
   EXPECT_LE(FreeMemory(), TotalMemory());
 }
 
-// Both versions, the group's own quota and one above it.
+// Covers both cgroup versions, the group's own quota and a parent's.
 TEST(QuotaTest, TheSmallestQuotaCounts) {
   const testing::TempDir root;
   const auto write = [&root](const std::string& path, const std::string& text) {
@@ -74,7 +74,7 @@ TEST(QuotaTest, TheSmallestQuotaCounts) {
             std::numeric_limits<double>::infinity());
 }
 
-TEST(QuotaTest, UsableCoresAreNoMoreThanTheAllowedOnes) {
+TEST(QuotaTest, UsableCoresAreAtMostTheAllowedOnes) {
   EXPECT_GE(UsableCores(), 1);
   EXPECT_LE(UsableCores(), static_cast<int>(AllowedCores().size()));
 }

@@ -25,8 +25,8 @@ bool IsNull(int fd) {
          there.st_rdev == null.st_rdev && S_ISCHR(there.st_mode);
 }
 
-// The exit code of a child that was started without the streams `closed`, and
-// has opened what is missing: 0, or 10 + the first that is wrong.
+// Starts a child without the streams `closed`, which opens the missing ones.
+// Returns its exit code: 0, or 10 + the first wrong stream.
 int OpensIn(std::initializer_list<int> closed) {
   const pid_t pid = fork();
   if (pid == 0) {
@@ -46,13 +46,13 @@ int OpensIn(std::initializer_list<int> closed) {
   return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1;
 }
 
-TEST(ProcessStartTest, ClosedOnesBecomeDevNull) {
+TEST(ProcessStartTest, ClosedStreamsBecomeDevNull) {
   EXPECT_EQ(OpensIn({1}), 0);
   EXPECT_EQ(OpensIn({0, 2}), 0);
   EXPECT_EQ(OpensIn({0, 1, 2}), 0);
 }
 
-TEST(ProcessStartTest, OpenOnesStay) {
+TEST(ProcessStartTest, OpenStreamsAreUnchanged) {
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
   const pid_t pid = fork();

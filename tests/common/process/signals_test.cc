@@ -19,7 +19,7 @@
 namespace gandem {
 namespace {
 
-TEST(SignalsTest, CallsBackOnItsOwnThread) {
+TEST(SignalsTest, TheCallbackRunsOnTheWatchersThread) {
   BlockSignals({SIGTERM, SIGUSR1, SIGUSR2});
   BoundedQueue<int> seen(10);
   const pthread_t main_thread = pthread_self();
@@ -31,17 +31,17 @@ TEST(SignalsTest, CallsBackOnItsOwnThread) {
     kill(getpid(), SIGTERM);
     ASSERT_OK_AND_ASSIGN(const int first, seen.Pop(Soon()));
     EXPECT_EQ(first, SIGTERM);
-    kill(getpid(), SIGUSR2);  // blocked, and nobody's
+    kill(getpid(), SIGUSR2);  // blocked, and nobody waits for it
     kill(getpid(), SIGUSR1);
     ASSERT_OK_AND_ASSIGN(const int second, seen.Pop(Soon()));
     EXPECT_EQ(second, SIGUSR1);
   }
-  // After the destructor a signal stays pending: no callback.
+  // After the destructor a signal stays pending without a callback.
   kill(getpid(), SIGTERM);
   EXPECT_EQ(seen.size(), 0);
 }
 
-// Both wake up, and who comes second finds nothing: it must not wait for more.
+// Both threads wake up, and the second one finds no signal: it must not block.
 TEST(SignalsTest, EitherOfTwoThreadsReceivesASignal) {
   BlockSignals({SIGUSR1});
   for (int i = 0; i < 2000; ++i) {
@@ -74,7 +74,7 @@ TEST(SignalsDeathTest, TakesOnlyBlockedSignals) {
   EXPECT_DEATH(SignalThread({SIGWINCH}, [](int) {}), "sigismember");
 }
 
-TEST(SignalsTest, IgnoredSignalsAreNotHeard) {
+TEST(SignalsTest, IgnoredSignalsCauseNoCallback) {
   for (const int signal_number : {SIGUSR1, SIGUSR2}) {
     ASSERT_NE(signal(signal_number, SIG_DFL), SIG_ERR);
   }

@@ -10,11 +10,11 @@
 namespace gandem {
 namespace {
 
-TEST(StrandTest, NeverRunsTwiceAtOnceAndMissesNothing) {
+TEST(StrandTest, NeverRunsTwiceAtOnceAndMissesNoPoke) {
   constexpr int kThreads = 4;
   constexpr int kPokes = 2000;
   std::atomic<int> events = 0;
-  int seen = 0;  // in the strand only: a race would show
+  int seen = 0;  // used in the strand only: a race would show
   int inside = 0;
   Strand strand([&] {
     ASSERT_EQ(++inside, 1);
@@ -34,7 +34,7 @@ TEST(StrandTest, NeverRunsTwiceAtOnceAndMissesNothing) {
   EXPECT_EQ(seen, kThreads * kPokes);
 }
 
-TEST(StrandTest, APokeFromInsideRunsItAgain) {
+TEST(StrandTest, APokeFromInsideTheStrandRunsItAgain) {
   int runs = 0;
   Strand* self = nullptr;
   Strand strand([&] {

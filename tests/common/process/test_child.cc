@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A child process that does what its arguments say, one after the other:
+// A child process that executes its arguments in order:
 //   exit=N        exits with code N
-//   print=TEXT    a line on standard output
+//   print=TEXT    prints a line on standard output
 //   touch=FILE    creates the file
 //   pid=FILE      writes its process id
 //   ignore_term   ignores SIGTERM
 //   signal=N      sends itself signal N
 //   mask          prints whether SIGTERM is blocked
-//   cores         prints the cores that it may run on, and its niceness
+//   cores         prints the cores that it may use, and its niceness
 //   descriptors   prints the number of its open files
 //   wait          sleeps until a signal ends it
-// Other arguments (--control ...) are printed. Ends by itself after a minute.
+// Other arguments (--control ...) are printed. Exits after a minute.
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>

@@ -38,7 +38,7 @@ TEST(ThreadTest, NamesItselfForTheOperatingSystem) {
   EXPECT_EQ(name, "a name longer t");
 }
 
-TEST(ThreadTest, APriorityIsThatOfAThreadOnly) {
+TEST(ThreadTest, APriorityAppliesToItsThreadOnly) {
   const int before = getpriority(PRIO_PROCESS, 0);
   int lowered = before;
   Thread("low", [&lowered] {
@@ -61,7 +61,7 @@ TEST(ThreadTest, AssignmentJoinsTheThreadItReplaces) {
   thread = std::move(second);
   EXPECT_TRUE(done);
   thread.Join();
-  thread.Join();  // again: nothing
+  thread.Join();  // a second Join() does nothing
 }
 
 TEST(ThreadTest, TakesMoveOnlyWork) {

@@ -20,7 +20,7 @@ using ::gandem::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Hardware threads of core c: 2c and 2c + 1.
+// Core c has the hardware threads 2c and 2c + 1.
 constexpr char kTwoNodes[] = "numa:2 core:4 pu:2";
 constexpr char kCaches[] = "numa:1 l3:4 core:2 pu:1";
 constexpr char kFlat[] = "pu:4";
@@ -31,7 +31,7 @@ std::vector<int> UpTo(int count) {
   return all;
 }
 
-// Threads of one worker per number.
+// Returns one worker per number, with that many threads.
 std::map<WorkerKey, int> Threads(const std::vector<int>& numbers) {
   std::map<WorkerKey, int> threads;
   for (const int number : numbers) {
@@ -40,7 +40,7 @@ std::map<WorkerKey, int> Threads(const std::vector<int>& numbers) {
   return threads;
 }
 
-// "0-1 2-3": the cores of each worker.
+// Returns the cores of each worker as text: "0-1 2-3".
 std::string Plan(const CoreGroup& machine, const std::vector<int>& threads) {
   const auto plan = PlanCores(machine, Threads(threads));
   if (!plan.ok()) return std::string(plan.status().message());
@@ -51,7 +51,7 @@ std::string Plan(const CoreGroup& machine, const std::vector<int>& threads) {
   }
   return text;
 }
-// As where a container hides what a core belongs to.
+// Some containers hide the topology of a core.
 TEST(CorePlanTest, CpusUnknownToHwlocAreSeparateCores) {
   const CoreGroup machine = ReadMachine(std::vector<int>{0, 1, 9}, kFlat);
   ASSERT_EQ(machine.parts.size(), 2);
@@ -73,7 +73,7 @@ TEST_F(PlannedMachineTest, WorkersGetWholeCoresOfOneNode) {
 }
 
 TEST_F(PlannedMachineTest, LargerWorkersChooseFirst) {
-  // In order, 2 and 3 would leave 2 + 1 cores in two nodes to the last one.
+  // In order of rank, the last worker would get 2 + 1 cores in two nodes.
   EXPECT_EQ(Plan(two_nodes_, {1, 4, 3}), "14-15 0-7 8-13");
 }
 
@@ -85,9 +85,9 @@ TEST_F(PlannedMachineTest, ThreadsOfACoreAreSplitOnlyIfCoresAreShort) {
   EXPECT_EQ(Plan(one, {1, 1}), "0 1");
 }
 
-TEST_F(PlannedMachineTest, CoresThatShareACacheGoTogether) {
+TEST_F(PlannedMachineTest, CoresThatShareACacheAreAssignedTogether) {
   EXPECT_EQ(Plan(caches_, {2, 1, 1, 2, 2}), "0-1 6 7 2-3 4-5");
-  // Caches 0 and 1 for the large one, and none is broken for the small one.
+  // The large worker gets caches 0 and 1; the small one splits no cache.
   EXPECT_EQ(Plan(caches_, {1, 4, 3}), "7 0-3 4-6");
 }
 
@@ -97,27 +97,27 @@ TEST_F(PlannedMachineTest, RemainingCoresAreDistributed) {
   EXPECT_EQ(Plan(two_nodes_, {1, 1}), "0-7 8-15");
 }
 
-TEST_F(PlannedMachineTest, ButNotBeyondANode) {
-  // Three cores are left, one for each; but then the last one would have a core
-  // in both nodes.
+TEST_F(PlannedMachineTest, RemainingCoresStayWithinANode) {
+  // Three cores are left, one per worker; but the last worker would then have a
+  // core in both nodes.
   const CoreGroup machine = ReadMachine(UpTo(6), "numa:2 core:3 pu:1");
   EXPECT_EQ(Plan(machine, {1, 1, 1}), "0 1 2");
 }
 
-TEST_F(PlannedMachineTest, OnlyAllowedCoresAreGivenAway) {
+TEST_F(PlannedMachineTest, OnlyAllowedCoresAreAssigned) {
   const CoreGroup machine =
       ReadMachine(std::vector<int>{2, 3, 5, 8, 9, 11}, kTwoNodes);
   EXPECT_EQ(Plan(machine, {2, 2}), "2-3,5 8-9,11");
 }
 
-TEST_F(PlannedMachineTest, TooManyThreadsAreLeftToTheSystem) {
+TEST_F(PlannedMachineTest, TooManyThreadsAreAnError) {
   EXPECT_THAT(PlanCores(flat_, Threads({2, 2, 1})),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("3 workers have 5 compute threads, and 4 "
                                  "cores are there")));
 }
 
-TEST(WorkerCoresTest, EachWorkerHasItsThreads) {
+TEST(WorkerCoresTest, EachWorkerHasCoresForItsThreads) {
   const std::map<WorkerKey, int> threads = {{{GENERATOR, 0}, 1},
                                             {{DISCRIMINATOR, 0}, 3}};
   ASSERT_OK_AND_ASSIGN(const WorkerCores cores,
@@ -128,7 +128,7 @@ TEST(WorkerCoresTest, EachWorkerHasItsThreads) {
 TEST(WorkerCoresTest, ThisMachineHasTheAllowedCores) {
   const std::vector<int> allowed = AllowedCores();
   const CoreGroup machine = ReadMachine(allowed);
-  // As many workers as cores: each gets one, and all are given away.
+  // There are as many workers as cores: each gets one.
   const auto plan =
       PlanCores(machine, Threads(std::vector<int>(allowed.size(), 1)));
   ASSERT_OK(plan);

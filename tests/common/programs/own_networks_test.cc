@@ -28,7 +28,7 @@ PythonConfig& PythonOf(RunConfig& config) {
 
 class OwnNetworksTest : public ::testing::Test {
  protected:
-  // A config with the file `name` of `content`, as KnowOwnNetworks leaves it.
+  // Returns a config with the file `name` of `content` after KnowOwnNetworks.
   RunConfig Known(const std::string& name, const std::string& content) {
     EXPECT_OK(WriteFile(folder_ / name, content));
     RunConfig config;
@@ -40,14 +40,14 @@ class OwnNetworksTest : public ::testing::Test {
   TempDir folder_;
 };
 
-TEST_F(OwnNetworksTest, KeepsTheContentsSha256) {
+TEST_F(OwnNetworksTest, TheSha256OfTheContentIsRecorded) {
   RunConfig config = Known("a.py", "x = 1\n");
   EXPECT_EQ(PythonOf(config).sha256(), kSha256);
   EXPECT_EQ(PythonOf(config).module(), folder_ / "a.py");
-  EXPECT_OK(KnowOwnNetworks(config));  // it is what was given
+  EXPECT_OK(KnowOwnNetworks(config));  // content matches the recorded hash
 }
 
-TEST_F(OwnNetworksTest, RefusesAnotherContentThanGiven) {
+TEST_F(OwnNetworksTest, ContentThatDiffersFromTheHashIsRefused) {
   RunConfig config = Known("a.py", "x = 1\n");
   ASSERT_OK(WriteFile(folder_ / "a.py", "x = 2\n"));
   EXPECT_THAT(KnowOwnNetworks(config),
@@ -65,7 +65,7 @@ TEST_F(OwnNetworksTest, NamesAFileThatIsMissing) {
                              HasSubstr("absent.py"))));
 }
 
-TEST_F(OwnNetworksTest, AMovedFileIsTheSame) {
+TEST_F(OwnNetworksTest, AMovedFileIsTheSameNetwork) {
   RunConfig saved = Known("a.py", "x = 1\n");
   RunConfig now = Known("b.py", "x = 1\n");
   TakeMovedCode(now, /*accept_changed_code=*/false, saved);
@@ -84,7 +84,7 @@ TEST_F(OwnNetworksTest, AChangedFileIsTheSameOnceAccepted) {
   EXPECT_FALSE(CodeHasChanged(saved, now));
 }
 
-TEST_F(OwnNetworksTest, RunsWithoutOneStayWithoutOne) {
+TEST_F(OwnNetworksTest, RunsWithoutAnOwnNetworkAreUnchanged) {
   RunConfig saved;
   RunConfig now;
   ASSERT_OK(KnowOwnNetworks(now));

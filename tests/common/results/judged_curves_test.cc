@@ -37,7 +37,7 @@ class JudgedCurvesTest : public ::testing::Test {
   const TempDir dir_;
 };
 
-TEST_F(JudgedCurvesTest, PointsComeByStepAndTheFirstBestIsMarked) {
+TEST_F(JudgedCurvesTest, PointsAreSortedByStepAndTheFirstBestIsMarked) {
   Write("c", Card(30, 5));
   Write("b", Card(20, 4));
   Write("a", Card(10, 4));
@@ -52,7 +52,7 @@ TEST_F(JudgedCurvesTest, PointsComeByStepAndTheFirstBestIsMarked) {
   EXPECT_EQ(curve.points[1].card, "b.textproto");
 }
 
-TEST_F(JudgedCurvesTest, SeedAndPlaceDoNotPartFiguresButTheWayOfJudgingDoes) {
+TEST_F(JudgedCurvesTest, FiguresAreSplitByEvaluationMethodNotBySeedOrPlace) {
   Write("a", Card(10, 4));
   MetricCard seed = Card(20, 5);
   seed.mutable_images()->set_sha256("other weights");
@@ -72,10 +72,10 @@ TEST_F(JudgedCurvesTest, SeedAndPlaceDoNotPartFiguresButTheWayOfJudgingDoes) {
   ASSERT_OK_AND_ASSIGN(const JudgedCurves judged,
                        ReadJudgedCurves(dir_.path()));
   ASSERT_EQ(judged.curves.size(), 4);
-  EXPECT_EQ(judged.curves[0].points.size(), 2);  // the most points first
+  EXPECT_EQ(judged.curves[0].points.size(), 2);  // most points first
 }
 
-TEST_F(JudgedCurvesTest, NewestCardOfAStepCounts) {
+TEST_F(JudgedCurvesTest, TheNewestCardOfAStepCounts) {
   MetricCard older = Card(10, 4);
   older.set_unix_seconds(5);
   Write("z", older);
@@ -100,7 +100,7 @@ TEST_F(JudgedCurvesTest, InvalidCardsAreNamed) {
   EXPECT_TRUE(none.curves.empty());
 }
 
-TEST(LowerIsBetterTest, DistancesFallAndScoresGrow) {
+TEST(LowerIsBetterTest, DistancesAreBetterIfLowerAndScoresIfHigher) {
   EXPECT_TRUE(LowerIsBetter("FID"));
   EXPECT_TRUE(LowerIsBetter("KID(net)"));
   EXPECT_TRUE(LowerIsBetter("intra-FID class 3"));

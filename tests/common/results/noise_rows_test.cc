@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// |G|^2 = signal, tr(Sigma) = noise, by parts of 2 of 4 images.
+// Returns metrics of |G|^2 = signal, tr(Sigma) = noise, of 2 of 4 images.
 RoundMetrics NoiseMetrics(Role role, int rank, int64_t round, double signal,
                           double noise) {
   RoundMetrics metrics;
@@ -30,12 +30,12 @@ RoundMetrics NoiseMetrics(Role role, int rank, int64_t round, double signal,
   return metrics;
 }
 
-// Reports of workers pass through metrics.jsonl, and the measurements of a
-// round by several workers count as one.
+// Reports of workers are read from metrics.jsonl, and measurements of one round
+// by several workers count as one.
 TEST(NoiseRowsTest, MetricsLinesGiveAScale) {
   RoundHistory history;
   for (int64_t round = 0; round < 20; ++round) {
-    // Before the first round that counts: another scale.
+    // Rounds before the first one that counts have another scale.
     const double noise = round < 10 ? 1000 : 8 + 0.1 * (round % 3);
     history.AddLine(ProtoJson(NoiseMetrics(GENERATOR, 0, round, 2, noise)));
     history.AddLine(ProtoJson(NoiseMetrics(GENERATOR, 1, round, 2, noise)));
@@ -54,7 +54,7 @@ TEST(NoiseRowsTest, MetricsLinesGiveAScale) {
   EXPECT_THAT(text, HasSubstr("10 rounds\n"));
 }
 
-TEST(NoiseRowsTest, TooFewRoundsSaySo) {
+TEST(NoiseRowsTest, TooFewRoundsAreReported) {
   RoundHistory history;
   history.AddLine(ProtoJson(NoiseMetrics(DISCRIMINATOR, 0, 3, 2, 8)));
   const std::vector<NoiseRow> rows = NoiseRows(history, 0);
@@ -63,7 +63,7 @@ TEST(NoiseRowsTest, TooFewRoundsSaySo) {
   EXPECT_THAT(NoiseText(rows), HasSubstr("not known yet, 1 rounds"));
 }
 
-TEST(NoiseRowsTest, NothingMeasuredOrNonsenseIsNothing) {
+TEST(NoiseRowsTest, MissingOrInvalidMeasurementsGiveNoScale) {
   RoundHistory history;
   RoundMetrics metrics = NoiseMetrics(GENERATOR, 0, 1, 2, 8);
   metrics.mutable_gradient_noise(0)->set_large_images(2);

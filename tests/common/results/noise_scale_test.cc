@@ -42,9 +42,9 @@ class Quadratic {
   }
   double scale() const { return noise() / signal(); }
 
-  // A batch in equal parts for so many workers, each of which has `pieces`
-  // micro-batches; what each worker measures, over the fleet (one piece) or
-  // over its own micro-batches.
+  // Splits a batch equally among `workers`, each with `pieces` micro-batches.
+  // Returns what each worker measures: over the fleet (one piece) or over its
+  // own micro-batches.
   std::vector<GradientSquares> Measure(int batch, int workers, int pieces) {
     using Vector = std::array<double, kDim>;
     const int part = batch / (workers * pieces);
@@ -103,10 +103,9 @@ NoiseScale Estimate(Quadratic& problem, int rounds, int batch, int workers,
   return scale.value_or(NoiseScale());
 }
 
-// However a batch is split among workers and micro-batches.
 TEST(NoiseScaleTest, AgreesWithTheClosedFormForAnyNumberOfWorkers) {
   Quadratic problem(1);
-  EXPECT_NEAR(problem.scale(), 29, 1);  // images: of the size of a batch
+  EXPECT_NEAR(problem.scale(), 29, 1);  // images: about the size of a batch
   for (const auto& [workers, pieces] : std::vector<std::pair<int, int>>{
            {1, 2}, {1, 8}, {2, 1}, {4, 1}, {8, 1}, {2, 4}, {4, 2}}) {
     const NoiseScale scale = Estimate(problem, 1500, 64, workers, pieces);
@@ -118,9 +117,9 @@ TEST(NoiseScaleTest, AgreesWithTheClosedFormForAnyNumberOfWorkers) {
   }
 }
 
-// On average 10 of 200 intervals of 95 % miss; 20 would be too many by three
+// On average 10 of 200 intervals of 95 % miss; 20 are too many by three
 // standard deviations.
-TEST(NoiseScaleTest, TheIntervalHoldsTheTruthAsOftenAsItSays) {
+TEST(NoiseScaleTest, TheIntervalCoversTheTruthAtTheStatedRate) {
   Quadratic problem(2);
   int misses = 0;
   for (int run = 0; run < 200; ++run) {
@@ -146,7 +145,7 @@ TEST(NoiseScaleTest, EachMeasurementIsUnbiased) {
   EXPECT_NEAR(noise, problem.noise(), 0.02 * problem.noise());
 }
 
-TEST(NoiseScaleTest, ByHand) {
+TEST(NoiseScaleTest, ValuesMatchThoseComputedByHand) {
   // |G|^2 = 3 and tr(Sigma) = 8: 3 + 8 / 2 and 3 + 8 / 4.
   const GradientSquares squares = {.small_images = 2,
                                    .large_images = 4,
@@ -167,7 +166,7 @@ TEST(NoiseScaleTest, ByHand) {
   EXPECT_EQ(scale->rounds, 5);
 }
 
-// At a minimum nothing but noise is seen: no batch is too large.
+// At a minimum the gradient is only noise: no batch is too large.
 TEST(NoiseScaleTest, WithoutAGradientThereIsNoUpperBound) {
   NoiseScaleEstimator estimator;
   for (const double large : {4.9, 5.1, 5.0, 4.8, 5.2, 5.0}) {

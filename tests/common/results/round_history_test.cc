@@ -29,8 +29,7 @@ RoundMetrics Metrics(Role role, int rank, int64_t epoch, int64_t round) {
   return metrics;
 }
 
-// The history reads the coordinator's own format.
-TEST(RoundHistoryTest, ReadsWhatTheWorkersReport) {
+TEST(RoundHistoryTest, ReadsTheWorkersReportsInTheCoordinatorsFormat) {
   RoundMetrics metrics = Metrics(DISCRIMINATOR, 1, 2, 30);
   metrics.set_images(32);
   metrics.set_round_seconds(1.5);
@@ -70,7 +69,7 @@ TEST(RoundHistoryTest, ReadsWhatTheWorkersReport) {
   EXPECT_EQ(history.unreadable_lines(), 0);
 }
 
-TEST(RoundHistoryTest, HealthWarningsAreThereOnce) {
+TEST(RoundHistoryTest, HealthWarningsAreReportedOnce) {
   RoundHistory history;
   for (const int64_t epoch : {1, 2}) {
     RoundMetrics metrics = Metrics(GENERATOR, 0, epoch, 24);
@@ -86,7 +85,7 @@ TEST(RoundHistoryTest, HealthWarningsAreThereOnce) {
   EXPECT_EQ(history.unreadable_lines(), 1);
 }
 
-TEST(RoundHistoryTest, HighestEpochOfARepeatedRoundCounts) {
+TEST(RoundHistoryTest, TheHighestEpochOfARepeatedRoundCounts) {
   RoundHistory history;
   for (const int64_t epoch : {1, 3, 2}) {
     RoundMetrics metrics = Metrics(GENERATOR, 0, epoch, 5);
@@ -98,9 +97,7 @@ TEST(RoundHistoryTest, HighestEpochOfARepeatedRoundCounts) {
   EXPECT_EQ(history.rounds().at({GENERATOR, 0}).at(5).images, 30);
 }
 
-// A long run takes no more memory than a short one, and sums stay what they
-// are.
-TEST(RoundHistoryTest, ManyRoundsBecomeFewRecords) {
+TEST(RoundHistoryTest, ManyRoundsAreCompactedWithTheSameSums) {
   RoundHistory history(/*max_records=*/64);
   constexpr int64_t kRounds = 5000;
   for (int64_t round = 0; round < kRounds; ++round) {
@@ -139,8 +136,8 @@ TEST(RoundHistoryTest, ManyRoundsBecomeFewRecords) {
   EXPECT_EQ(TrainingClock(history).At(kRounds).seconds, 0.5 * kRounds);
 }
 
-// From the middle of a record on.
-TEST(RoundHistoryTest, RoundsDoneAgainCountOnceInFewRecords) {
+// The repetition starts in the middle of a record.
+TEST(RoundHistoryTest, RepeatedRoundsInCompactedRecordsCountOnce) {
   RoundHistory history(/*max_records=*/16);
   const auto add = [&history](int64_t epoch, int64_t first, int64_t end,
                               double seconds) {
@@ -152,7 +149,7 @@ TEST(RoundHistoryTest, RoundsDoneAgainCountOnceInFewRecords) {
   };
   add(1, 0, 100, 1);
   add(2, 70, 120, 2);
-  add(1, 90, 95, 9);  // comes late
+  add(1, 90, 95, 9);  // a late record
   double seconds = 0;
   int64_t rounds = 0;
   for (const auto& [last, record] : history.rounds().at({GENERATOR, 0})) {
@@ -192,8 +189,8 @@ TEST(RoundHistoryTest, ReadAheadFiguresAreRead) {
   }
 }
 
-// Converted to an integer, such numbers are undefined.
-TEST(RoundHistoryTest, NumbersThatAreNoIntegersAreNoRecord) {
+// Converting such numbers to integers is undefined behavior.
+TEST(RoundHistoryTest, NonIntegerRoundsAreInvalidRecords) {
   EXPECT_TRUE(
       ParseRoundMetrics(R"({"role":"generator","round":1})").has_value());
   for (const char* const number : {"1e300", "1.5", "true", "null"}) {
@@ -226,7 +223,7 @@ TEST(RoundHistoryTest, InvalidRecordsAreCounted) {
   EXPECT_EQ(history.unreadable_lines(), 5);
 }
 
-TEST(RoundHistoryTest, ReadsAllFilesOfMetrics) {
+TEST(RoundHistoryTest, AllMetricsFilesAreRead) {
   const gandem::testing::TempDir dir;
   ASSERT_OK(WriteFile(dir / "metrics.jsonl",
                       ProtoJson(Metrics(GENERATOR, 0, 1, 0)) + "\n"));
@@ -239,14 +236,14 @@ TEST(RoundHistoryTest, ReadsAllFilesOfMetrics) {
   EXPECT_EQ(history.unreadable_lines(), 0);
 }
 
-TEST(RoundHistoryTest, MetricsOfNothingButNoiseAreSaidToBe) {
+TEST(RoundHistoryTest, MetricsWithOnlyNoiseAreReported) {
   const gandem::testing::TempDir dir;
   ASSERT_OK(WriteFile(dir / "metrics.jsonl", "x\ny\nz\n"));
   EXPECT_THAT(RoundHistory::Read(dir.path()),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("3 lines")));
 }
 
-TEST(RoundHistoryTest, APipeIsNotWaitedFor) {
+TEST(RoundHistoryTest, APipeIsRefusedWithoutBlocking) {
   const gandem::testing::TempDir dir;
   ASSERT_EQ(mkfifo(std::string(dir / "metrics.jsonl").c_str(), 0600), 0);
   EXPECT_THAT(
@@ -254,7 +251,7 @@ TEST(RoundHistoryTest, APipeIsNotWaitedFor) {
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("a named pipe")));
 }
 
-TEST(RoundHistoryTest, ARunWithoutMetricsIsToldWhatToDo) {
+TEST(RoundHistoryTest, ARunWithoutMetricsIsReportedWithAnAdvice) {
   const gandem::testing::TempDir dir;
   EXPECT_THAT(
       RoundHistory::Read(dir.path()),

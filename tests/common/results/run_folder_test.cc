@@ -23,7 +23,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST(RunFolderLockTest, IsForOneHolder) {
+TEST(RunFolderLockTest, TheLockHasOneHolder) {
   const TempDir run_dir;
   EXPECT_FALSE(RunFolder(run_dir.path()).IsInTraining());
   {
@@ -38,7 +38,7 @@ TEST(RunFolderLockTest, IsForOneHolder) {
   EXPECT_OK(RunFolder(run_dir.path()).LockForTraining());
 }
 
-TEST(RunFolderLockTest, AWatcherDoesNotDisturbATraining) {
+TEST(RunFolderLockTest, AWatcherDoesNotDisturbARun) {
   const TempDir run_dir;
   ASSERT_OK_AND_ASSIGN(const RunLock watch,
                        RunFolder(run_dir.path()).LockForWatch());
@@ -49,16 +49,16 @@ TEST(RunFolderLockTest, AWatcherDoesNotDisturbATraining) {
                        HasSubstr("another `gandem watch-eval`")));
 }
 
-TEST(RunFolderLockTest, AskingDoesNotTakeIt) {
+TEST(RunFolderLockTest, QueryingDoesNotTakeTheLock) {
   const TempDir run_dir;
   { ASSERT_OK(RunFolder(run_dir.path()).LockForTraining()); }
   EXPECT_FALSE(RunFolder(run_dir.path()).IsInTraining());
   EXPECT_OK(RunFolder(run_dir.path()).LockForTraining());
 }
 
-// Whoever asks holds nothing at any moment: a lock for reading, which two may
-// have, would be refused if it did.
-TEST(RunFolderLockTest, AskingNeverDisturbsAStart) {
+// A query holds no lock at any moment; a read lock would make a concurrent
+// start fail.
+TEST(RunFolderLockTest, QueryingNeverDisturbsAStart) {
   const TempDir run_dir;
   { ASSERT_OK(RunFolder(run_dir.path()).LockForTraining()); }
   const std::string path = run_dir / "state/lock";
@@ -68,7 +68,7 @@ TEST(RunFolderLockTest, AskingNeverDisturbsAStart) {
   reading.l_type = F_RDLCK;
   ASSERT_EQ(fcntl(fd, F_OFD_SETLK, &reading), 0);
   EXPECT_TRUE(RunFolder(run_dir.path()).IsInTraining());
-  // Still ours alone.
+  // This process still holds the lock exclusively.
   struct flock writing = {};
   writing.l_type = F_WRLCK;
   EXPECT_EQ(fcntl(fd, F_OFD_SETLK, &writing), 0);
@@ -76,7 +76,7 @@ TEST(RunFolderLockTest, AskingNeverDisturbsAStart) {
   EXPECT_FALSE(RunFolder(run_dir.path()).IsInTraining());
 }
 
-TEST(RunFolderLockTest, ARemovedFileLetsNobodyIn) {
+TEST(RunFolderLockTest, ARemovedLockFileDoesNotReleaseTheLock) {
   const TempDir run_dir;
   ASSERT_OK_AND_ASSIGN(const RunLock lock,
                        RunFolder(run_dir.path()).LockForTraining());
@@ -86,20 +86,20 @@ TEST(RunFolderLockTest, ARemovedFileLetsNobodyIn) {
                        HasSubstr("state/lock was removed")));
 }
 
-// The lock belongs to the folder of the training state, whatever its name.
-TEST(RunFolderLockTest, AFolderThatIsMovedStaysLocked) {
+// The lock belongs to the folder of the training state, regardless of its name.
+TEST(RunFolderLockTest, AMovedFolderStaysLocked) {
   const TempDir dir;
   ASSERT_OK(CreateDirectories(dir / "run"));
   ASSERT_OK_AND_ASSIGN(const RunLock lock,
                        RunFolder(dir / "run").LockForTraining());
   ASSERT_OK(RenameDurably(dir / "run", dir / "moved"));
   EXPECT_TRUE(RunFolder(dir / "moved").IsInTraining());
-  ASSERT_OK(CreateDirectories(dir / "run"));  // as a worker does
+  ASSERT_OK(CreateDirectories(dir / "run"));  // like a worker
   EXPECT_TRUE(RunFolder(dir / "moved").IsInTraining());
   EXPECT_FALSE(RunFolder(dir / "run").IsInTraining());
 }
 
-TEST(RunFolderLockTest, NamesAFolderThatCannotBeWritten) {
+TEST(RunFolderLockTest, AFolderThatCannotBeWrittenIsNamed) {
   const TempDir folder;
   ASSERT_OK(WriteFile(folder / "file", ""));
   const absl::Status status =
@@ -108,7 +108,7 @@ TEST(RunFolderLockTest, NamesAFolderThatCannotBeWritten) {
   EXPECT_THAT(std::string(status.message()), HasSubstr(folder / "file"));
 }
 
-TEST(RunFolderProofTest, ReadersOfTheFolderCanProveIt) {
+TEST(RunFolderProofTest, ReadersOfTheFolderCanProveAccess) {
   const TempDir run_dir;
   ASSERT_OK_AND_ASSIGN(const FolderProof proof,
                        RunFolder(run_dir.path()).RenewProof());
@@ -118,7 +118,7 @@ TEST(RunFolderProofTest, ReadersOfTheFolderCanProveIt) {
   EXPECT_EQ(text, proof.text);
 }
 
-TEST(RunFolderProofTest, AnotherFolderOrACopyFromBeforeCannot) {
+TEST(RunFolderProofTest, AnotherFolderOrAnOlderCopyGivesNoValidProof) {
   const TempDir run_dir;
   ASSERT_OK_AND_ASSIGN(const FolderProof first,
                        RunFolder(run_dir.path()).RenewProof());
@@ -134,12 +134,11 @@ TEST(RunFolderProofTest, AnotherFolderOrACopyFromBeforeCannot) {
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          AllOf(HasSubstr(folder), HasSubstr("--run_dir"))));
   }
-  // Nothing piles up.
   EXPECT_THAT(*ListDirectory(run_dir / "state"),
               ElementsAre(second.file.substr(sizeof("state"))));
 }
 
-TEST(RunFolderProofTest, FoldersAreMadeInARunFolderThatIsThere) {
+TEST(RunFolderProofTest, FoldersAreCreatedOnlyInAnExistingRunFolder) {
   const TempDir dir;
   const std::string run_dir = dir / "mounted";
   const auto create = [&run_dir](const std::string& name) {
@@ -150,7 +149,7 @@ TEST(RunFolderProofTest, FoldersAreMadeInARunFolderThatIsThere) {
                AllOf(HasSubstr(run_dir), HasSubstr("mounted?")));
   EXPECT_THAT(create("a/b"), is_away);
   EXPECT_FALSE(PathExists(run_dir));
-  // A mount's place, in which somebody has left something.
+  // A mount point that contains a leftover folder.
   ASSERT_OK(CreateDirectories(run_dir + "/a"));
   EXPECT_THAT(create("a/b"), is_away);
   EXPECT_THAT(*ListDirectory(run_dir + "/a"), IsEmpty());

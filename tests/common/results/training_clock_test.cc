@@ -24,7 +24,7 @@ TEST(TrainingClockTest, AddsUpTheRoundsThatCount) {
   RoundHistory history;
   AddClockRound(history, DISCRIMINATOR, 0, 1);
   AddClockRound(history, DISCRIMINATOR, 1, 50);
-  AddClockRound(history, DISCRIMINATOR, 1, 2, /*epoch=*/2);  // done again
+  AddClockRound(history, DISCRIMINATOR, 1, 2, /*epoch=*/2);  // repeated round
   AddClockRound(history, DISCRIMINATOR, 2, 4, /*epoch=*/2);
   AddClockRound(history, GENERATOR, 0, 1000);
   const TrainingClock clock(history);
@@ -32,12 +32,11 @@ TEST(TrainingClockTest, AddsUpTheRoundsThatCount) {
   EXPECT_EQ(clock.At(1).seconds, 1);
   EXPECT_EQ(clock.At(2).seconds, 3);
   EXPECT_EQ(clock.At(3).seconds, 7);
-  EXPECT_EQ(clock.At(3).images, 60);  // both workers'
-  // After the last record: no guess.
+  EXPECT_EQ(clock.At(3).images, 60);  // of both workers
   EXPECT_EQ(clock.At(9).seconds, 7);
 }
 
-TEST(TrainingClockTest, RoundsWithoutARecordTakeAsLongAsTheNext) {
+TEST(TrainingClockTest, RoundsWithoutARecordTakeAsLongAsTheNextOne) {
   RoundHistory history;
   AddClockRound(history, DISCRIMINATOR, 3, 2);
   AddClockRound(history, DISCRIMINATOR, 7, 1);
@@ -48,7 +47,7 @@ TEST(TrainingClockTest, RoundsWithoutARecordTakeAsLongAsTheNext) {
   EXPECT_EQ(clock.At(2).images, 40);
 }
 
-TEST(TrainingClockTest, EmptyClockReadsZero) {
+TEST(TrainingClockTest, AnEmptyClockReadsZero) {
   RoundHistory history;
   AddClockRound(history, GENERATOR, 0, 1);
   EXPECT_EQ(TrainingClock(history).At(5).images, 0);

@@ -14,7 +14,7 @@ using ::gandem::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-TEST(AddressTest, ParsesAndPrints) {
+TEST(AddressTest, AddressesAreParsedAndPrinted) {
   const struct {
     const char* text;
     Address address;
@@ -31,7 +31,7 @@ TEST(AddressTest, ParsesAndPrints) {
   }
 }
 
-TEST(AddressTest, RefusesWhatIsNoAddress) {
+TEST(AddressTest, TextThatIsNotAnAddressIsRefused) {
   const struct {
     const char* text;
     const char* why;
@@ -58,7 +58,7 @@ TEST(AddressTest, RefusesWhatIsNoAddress) {
   }
 }
 
-TEST(AddressTest, UnixPathsHaveALimitAndAWayOut) {
+TEST(AddressTest, ALongUnixPathIsRefusedWithAdvice) {
   const std::string longest = "/" + std::string(kMaxUnixPath - 1, 'x');
   EXPECT_OK(ParseAddress("unix:" + longest));
   EXPECT_THAT(ParseAddress("unix:" + longest + "x"),
@@ -67,7 +67,7 @@ TEST(AddressTest, UnixPathsHaveALimitAndAWayOut) {
                                  "shorter folder")));
 }
 
-TEST(AddressTest, SomeAddressesStayOnThisHost) {
+TEST(AddressTest, LoopbackAndUnixAddressesAreLocal) {
   for (const char* text :
        {"unix:/s", "localhost:1", "127.0.0.1:1", "127.9.9.9:1", "[::1]:1"}) {
     EXPECT_TRUE(StaysOnThisHost(*ParseAddress(text))) << text;
@@ -78,7 +78,7 @@ TEST(AddressTest, SomeAddressesStayOnThisHost) {
   }
 }
 
-TEST(AddressTest, AnAddressThatOthersCannotConnectToIsRefused) {
+TEST(AddressTest, AnAddressThatOtherHostsCannotConnectToIsRefused) {
   for (const char* text : {"0.0.0.0:7000", "[::]:7000"}) {
     EXPECT_THAT(CheckNoWildcard(*ParseAddress(text)),
                 StatusIs(absl::StatusCode::kInvalidArgument,

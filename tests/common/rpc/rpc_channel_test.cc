@@ -33,7 +33,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// Status() answers what the test wants.
+// Control service whose Status() returns the configured answer.
 class FakeControl : public Control::Service {
  public:
   using Handler =
@@ -87,7 +87,7 @@ TEST(ChannelTest, ServesOverAUnixSocketAndTcp) {
   }
 }
 
-TEST(ChannelTest, ASocketsPathMayHaveAnyCharacter) {
+TEST(ChannelTest, TheSocketPathMayHaveAnyCharacter) {
   const TempDir dir;
   const std::string folder = dir / "a b%41?#\u00e9";
   ASSERT_OK(CreateDirectories(folder));
@@ -98,8 +98,8 @@ TEST(ChannelTest, ASocketsPathMayHaveAnyCharacter) {
   EXPECT_OK(Ask(server->address()));
 }
 
-TEST(ChannelTest, TheProxyOfTheEnvironmentIsNotUsed) {
-  // Nothing listens there: a call through it would never succeed.
+TEST(ChannelTest, TheProxyInTheEnvironmentIsNotUsed) {
+  // Nothing listens at the proxy's address.
   setenv("http_proxy", "http://127.0.0.1:1", 1);
   FakeControl service = Named("run");
   ASSERT_OK_AND_ASSIGN(const auto server, Serve(service, "127.0.0.1:0"));
@@ -149,7 +149,7 @@ TEST(ChannelTest, APortOrSocketInUseIsAnError) {
   }
 }
 
-TEST(ChannelTest, TheSocketOfAKilledServerIsTakenOver) {
+TEST(ChannelTest, TheSocketOfAKilledServerIsReplaced) {
   ASSERT_OK_AND_ASSIGN(const auto folder, SocketFolder::Create());
   const std::string path = folder->path() + "/control";
   const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -157,13 +157,13 @@ TEST(ChannelTest, TheSocketOfAKilledServerIsTakenOver) {
   name.sun_family = AF_UNIX;
   path.copy(name.sun_path, sizeof(name.sun_path) - 1);
   ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&name), sizeof(name)), 0);
-  close(fd);  // the name stays
+  close(fd);  // the name remains
   FakeControl service = Named("run");
   ASSERT_OK_AND_ASSIGN(const auto server, Serve(service, "unix:" + path));
   EXPECT_OK(Ask(server->address()));
 }
 
-TEST(ChannelTest, SaysWhyItCannotListen) {
+TEST(ChannelTest, AFailureToListenIsExplained) {
   FakeControl service = Named("run");
   EXPECT_THAT(Serve(service, "unix:/no/such/folder/socket"),
               StatusIs(absl::StatusCode::kNotFound,
@@ -174,7 +174,7 @@ TEST(ChannelTest, SaysWhyItCannotListen) {
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-TEST(ChannelTest, TellsBeforeWhetherItCouldListen) {
+TEST(ChannelTest, CheckCanListenPredictsWhetherListeningWorks) {
   FakeControl service = Named("run");
   ASSERT_OK_AND_ASSIGN(const auto folder, SocketFolder::Create());
   for (const std::string& address :
@@ -194,7 +194,7 @@ TEST(ChannelTest, TellsBeforeWhetherItCouldListen) {
               StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(CheckCanListen("nonsense", trusting),
               StatusIs(absl::StatusCode::kInvalidArgument));
-  // No address of this machine (RFC 5737).
+  // This machine does not have the address (RFC 5737).
   EXPECT_FALSE(CheckCanListen("192.0.2.1:0", trusting).ok());
 }
 
@@ -203,7 +203,7 @@ TEST(ChannelTest, ABadAddressIsRefused) {
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-TEST(ChannelTest, ConnectsAgainAfterTheServerWasAway) {
+TEST(ChannelTest, ReconnectsWhenTheServerIsBack) {
   ASSERT_OK_AND_ASSIGN(const auto folder, SocketFolder::Create());
   FakeControl service = Named("run");
   ASSERT_OK_AND_ASSIGN(auto server, Serve(service, folder->AddressOf("c")));
@@ -258,8 +258,8 @@ TEST(ChannelTest, APastDeadlineFailsAtOnce) {
   }
 }
 
-// Waits for a connection to nobody, until it is told to leave.
-TEST(UnaryCallsTest, AnotherThreadEndsAllForGood) {
+// Calls an address without a server until another thread cancels.
+TEST(UnaryCallsTest, AnotherThreadCancelsAllCallsPermanently) {
   ASSERT_OK_AND_ASSIGN(const auto folder, SocketFolder::Create());
   ASSERT_OK_AND_ASSIGN(const auto channel,
                        CreateChannel(folder->AddressOf("nobody"), {}));
@@ -302,7 +302,7 @@ TEST(UnaryCallsTest, CancelledClientsMayCallAgain) {
   EXPECT_OK(calls.Call(*stub, &Control::Stub::Status, StatusRequest(), soon));
 }
 
-TEST(UnaryCallsTest, ACallOfNobodySaysSo) {
+TEST(UnaryCallsTest, ACallToAnAddressWithoutServerSaysSo) {
   ASSERT_OK_AND_ASSIGN(const auto channel, CreateChannel("127.0.0.1:1", {}));
   EXPECT_THAT(
       CallOnce(*Control::NewStub(channel), &Control::Stub::Status,
@@ -311,7 +311,7 @@ TEST(UnaryCallsTest, ACallOfNobodySaysSo) {
       StatusIs(absl::StatusCode::kUnavailable, HasSubstr("nobody answers (")));
 }
 
-// Labels of host names have 63 letters at most, so nobody is asked.
+// A label of a host name has at most 63 letters, so no resolver is queried.
 TEST(ListenTest, ANameWithoutAnAddressIsNamed) {
   const std::string name(64, 'x');
   EXPECT_THAT(

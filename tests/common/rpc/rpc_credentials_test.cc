@@ -81,7 +81,7 @@ std::shared_ptr<const Credentials> With(Credentials credentials) {
   return std::make_shared<const Credentials>(std::move(credentials));
 }
 
-// A call that fails at once when there is no connection.
+// Makes a call that fails immediately if there is no connection.
 absl::Status Call(const std::shared_ptr<grpc::Channel>& channel,
                   const std::string& token = "", size_t bytes = 0) {
   grpc::ClientContext context;
@@ -99,7 +99,7 @@ absl::Status Call(const std::shared_ptr<grpc::Channel>& channel,
       Control::NewStub(channel)->Heartbeat(&context, request, &reply));
 }
 
-// Somebody who uses gRPC, but not our channels.
+// Returns a gRPC channel that is not made by gandem.
 std::shared_ptr<grpc::Channel> Stranger(
     const std::string& address,
     std::shared_ptr<grpc::ChannelCredentials> credentials =
@@ -111,7 +111,7 @@ std::shared_ptr<grpc::Channel> Stranger(
   return grpc::CreateCustomChannel(address, credentials, arguments);
 }
 
-// Sends `bytes` to a server of this host, and waits until it hangs up.
+// Sends `bytes` to a server on this host and waits for the disconnect.
 void SendRaw(int port, absl::string_view bytes) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in name = {};
@@ -122,7 +122,7 @@ void SendRaw(int port, absl::string_view bytes) {
             0);
   const timeval bound = {.tv_sec = absl::ToInt64Seconds(kBound), .tv_usec = 0};
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &bound, sizeof(bound));
-  // It may hang up before it has read everything.
+  // The server may close the connection before it has read everything.
   (void)!send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   char sink[4096];
   ssize_t got = 1;
@@ -131,7 +131,7 @@ void SendRaw(int port, absl::string_view bytes) {
   close(fd);
 }
 
-// Answer of a server to a health probe without a token; 1 is SERVING.
+// Returns the server's answer to a health probe without a token; 1 is SERVING.
 absl::StatusOr<std::string> AskHealth(const std::string& address,
                                       const std::string& method,
                                       const std::string& token = "") {
@@ -140,7 +140,7 @@ absl::StatusOr<std::string> AskHealth(const std::string& address,
   context.set_deadline(ToGrpcDeadline(MonotonicNow() + kBound));
   if (!token.empty()) context.AddMetadata("gandem-token", token);
   const grpc::Slice nothing;
-  const grpc::ByteBuffer request(&nothing, 1);  // of the server as a whole
+  const grpc::ByteBuffer request(&nothing, 1);  // health of the whole server
   grpc::ByteBuffer reply;
   grpc::Status status;
   absl::Notification done;
@@ -182,7 +182,7 @@ class CredentialsOfCallsTest : public ::testing::Test {
   const std::unique_ptr<SocketFolder> sockets_ = *SocketFolder::Create();
 };
 
-TEST_F(CredentialsOfCallsTest, OnlyTheTokenOfTheRunIsTaken) {
+TEST_F(CredentialsOfCallsTest, OnlyTheTokenOfTheRunIsAccepted) {
   for (const std::string& address :
        {sockets_->AddressOf("control"), std::string("127.0.0.1:0")}) {
     ASSERT_OK_AND_ASSIGN(const auto server, Serve(address));
@@ -206,7 +206,7 @@ TEST_F(CredentialsOfCallsTest, OnlyTheTokenOfTheRunIsTaken) {
   }
 }
 
-TEST_F(CredentialsOfCallsTest, HealthIsAskedWithoutAToken) {
+TEST_F(CredentialsOfCallsTest, HealthProbesNeedNoToken) {
   ASSERT_OK_AND_ASSIGN(const auto server, Serve("127.0.0.1:0", nullptr,
                                                 /*offers_health=*/true));
   const int64_t before = NumRefusals();
@@ -215,8 +215,8 @@ TEST_F(CredentialsOfCallsTest, HealthIsAskedWithoutAToken) {
   EXPECT_EQ(serving, "\x08\x01") << "field 1 is SERVING";
   EXPECT_OK(AskHealth(server->address(), "Check", TestToken()));
   EXPECT_EQ(NumRefusals(), before);
-  // A wrong token is never right, a stream never ends, and nothing else is
-  // open.
+  // Health probes with a wrong token fail, a stream never ends, and no other
+  // method is open.
   EXPECT_THAT(AskHealth(server->address(), "Check", std::string(64, 'b')),
               StatusIs(absl::StatusCode::kUnauthenticated));
   EXPECT_THAT(AskHealth(server->address(), "Watch"),
@@ -225,7 +225,7 @@ TEST_F(CredentialsOfCallsTest, HealthIsAskedWithoutAToken) {
               StatusIs(absl::StatusCode::kUnauthenticated));
 }
 
-TEST_F(CredentialsOfCallsTest, HealthIsOnlyWhereItIsOffered) {
+TEST_F(CredentialsOfCallsTest, HealthIsServedOnlyIfEnabled) {
   ASSERT_OK_AND_ASSIGN(const auto server, Serve("127.0.0.1:0"));
   EXPECT_THAT(AskHealth(server->address(), "Check"),
               StatusIs(absl::StatusCode::kUnauthenticated));
@@ -233,8 +233,8 @@ TEST_F(CredentialsOfCallsTest, HealthIsOnlyWhereItIsOffered) {
               StatusIs(absl::StatusCode::kUnimplemented));
 }
 
-// A message that is too long is an error of its own, once it is read.
-TEST_F(CredentialsOfCallsTest, NothingIsReadBeforeTheToken) {
+// A too long message causes a different error, once it is read.
+TEST_F(CredentialsOfCallsTest, NothingIsReadBeforeTheTokenIsChecked) {
   ASSERT_OK_AND_ASSIGN(const auto server, Serve("127.0.0.1:0"));
   const auto stranger = Stranger(server->address());
   EXPECT_THAT(Call(stranger, TestToken(), 1 << 20),
@@ -251,7 +251,7 @@ TEST_F(CredentialsOfCallsTest, AProcessWithoutATokenNeitherServesNorCalls) {
               StatusIs(absl::StatusCode::kInternal));
 }
 
-TEST_F(CredentialsOfCallsTest, TheTokenDoesNotLeaveTheHostUnencrypted) {
+TEST_F(CredentialsOfCallsTest, TheTokenNeverLeavesTheHostUnencrypted) {
   const auto plain = With({.token = TestToken()});
   EXPECT_THAT(CreateChannel("10.0.0.1:7000", {.credentials = plain}),
               StatusIs(absl::StatusCode::kFailedPrecondition,
@@ -267,7 +267,6 @@ TEST_F(CredentialsOfCallsTest, TheTokenDoesNotLeaveTheHostUnencrypted) {
   EXPECT_OK(CreateChannel("127.0.0.1:7000", {.credentials = plain}));
 }
 
-// Trusting the network spares the certificates, not the token.
 TEST_F(CredentialsOfCallsTest, AnInsecureNetworkStillNeedsTheToken) {
   const auto trusting = With({.token = TestToken(), .insecure_network = true});
   ASSERT_OK_AND_ASSIGN(const auto server,
@@ -277,10 +276,10 @@ TEST_F(CredentialsOfCallsTest, AnInsecureNetworkStillNeedsTheToken) {
               StatusIs(absl::StatusCode::kUnauthenticated));
 }
 
-// The certificates that a run makes for itself.
+// Tests with the certificates that a run creates.
 class TlsTest : public CredentialsOfCallsTest {
  protected:
-  // A process of the run, or of another one.
+  // Returns the credentials of a process of this run.
   std::shared_ptr<const Credentials> OfRun() { return With(run_); }
   std::shared_ptr<const Credentials> OfAnotherRun() {
     return With({.token = TestToken(),
@@ -294,8 +293,8 @@ class TlsTest : public CredentialsOfCallsTest {
     address_ = server_->address();
   }
   void StartServer() { StartServer(OfRun()); }
-  // Credentials of another program that trusts the server's authority; null: no
-  // certificate. The program even knows the token.
+  // Returns credentials of another program that trusts the server's authority
+  // and knows the token; null: no certificate.
   static grpc::SslCredentialsOptions ByHand(const Certificates& authority,
                                             const Certificates* shown) {
     return {.pem_root_certs = authority.authority_pem(),
@@ -309,7 +308,7 @@ class TlsTest : public CredentialsOfCallsTest {
                  kRunCertificateName),
         TestToken());
   }
-  // One more connection is refused and counted, and no call gets through.
+  // Expects one more refused connection and no successful call.
   void ExpectRefused(const Certificates* shown) {
     const int64_t before = NumRefusals();
     const int calls = service_.num_calls_;
@@ -326,7 +325,7 @@ class TlsTest : public CredentialsOfCallsTest {
   std::string address_;
 };
 
-TEST_F(TlsTest, ProcessesOfARunTalkWhateverTheirHostsAre) {
+TEST_F(TlsTest, ProcessesOfARunConnectWhateverTheirHostsAre) {
   StartServer();
   const int64_t before = NumRefusals();
   EXPECT_OK(Ask(address_, OfRun()));
@@ -340,7 +339,7 @@ TEST_F(TlsTest, ACertificateDoesNotReplaceTheToken) {
               StatusIs(absl::StatusCode::kUnauthenticated));
 }
 
-TEST_F(TlsTest, StrangersChangeNothing) {
+TEST_F(TlsTest, RefusedStrangersChangeNothing) {
   StartServer();
   ExpectRefused(nullptr);
   ExpectRefused(OfAnotherRun()->certificates.get());
@@ -356,7 +355,7 @@ TEST_F(TlsTest, AServerOfAnotherRunIsRefused) {
 }
 
 // An eavesdropper has the bytes of a valid certificate and of the token, but
-// not the keys of that connection.
+// not the connection's keys.
 TEST_F(TlsTest, ReplayedBytesAreRefused) {
   StartServer();
   ASSERT_OK_AND_ASSIGN(const Address server, ParseAddress(address_));
@@ -379,7 +378,6 @@ TEST_F(TlsTest, ReplayedBytesAreRefused) {
   EXPECT_OK(AskByHand(&own));
 }
 
-// Loopback and unix sockets cost nothing, with certificates, too.
 TEST_F(TlsTest, NothingIsEncryptedWithinTheHost) {
   for (const std::string& address :
        {sockets_->AddressOf("control"), std::string("127.0.0.1:0")}) {
@@ -389,7 +387,7 @@ TEST_F(TlsTest, NothingIsEncryptedWithinTheHost) {
   }
 }
 
-TEST_F(TlsTest, OneSideThatDoesNotEncryptIsToldSo) {
+TEST_F(TlsTest, OnlyOneEncryptingSideCausesAClearError) {
   StartServer();
   const auto plain = With({.token = TestToken(), .insecure_network = true});
   const absl::Time soon = MonotonicNow() + kBound;
@@ -411,7 +409,7 @@ TEST_F(TlsTest, OneSideThatDoesNotEncryptIsToldSo) {
               HasSubstr("nobody answers"));
 }
 
-TEST_F(TlsTest, ErrorNamesAnAddressWithoutServer) {
+TEST_F(TlsTest, TheErrorNamesAnAddressWithoutServer) {
   std::string address;
   {
     ASSERT_OK_AND_ASSIGN(const auto server, Serve("127.0.0.1:0"));
@@ -423,7 +421,7 @@ TEST_F(TlsTest, ErrorNamesAnAddressWithoutServer) {
               Not(HasSubstr("nobody answers")));
 }
 
-// Certificates that the user brings.
+// Tests with certificates provided by the user.
 class OwnCertificatesTest : public TlsTest {
  protected:
   OwnCertificatesTest() {
@@ -439,15 +437,15 @@ class OwnCertificatesTest : public TlsTest {
   const std::string folder_ = dir_ / "certs";
 };
 
-TEST_F(OwnCertificatesTest, ReplaceThoseOfTheRun) {
+TEST_F(OwnCertificatesTest, TheUsersCertificatesReplaceThoseOfTheRun) {
   StartServer(Of("server"));
   EXPECT_OK(Ask(address_, Of("client")));
   EXPECT_OK(Ask(address_, Of("server")));
   EXPECT_THAT(Ask(address_, OfRun()), StatusIs(absl::StatusCode::kUnavailable));
 }
 
-// Another host of the run in the place of the one that was asked for.
-TEST_F(OwnCertificatesTest, AServerMustBeTheHostThatWasAskedFor) {
+// Another host of the run answers at the requested address.
+TEST_F(OwnCertificatesTest, AServerMustBeTheRequestedHost) {
   IssueCertificate(folder_, {"beta"});
   const auto beta = Of("beta");
   EXPECT_THAT(Serve(absl::StrCat(kHostOfOthers, ":0"), beta),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All methods of all services, as the descriptors list them, at the servers
-// that offer them: no call without the run's token gets in. A method or service
-// that is added is in these lists by itself.
+// Calls all methods of all services, as listed by their descriptors, on the
+// servers that offer them: no call without the run's token succeeds. New
+// methods and services are included automatically.
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 #include <grpcpp/generic/generic_stub.h>
@@ -54,8 +54,8 @@ using ::testing::Not;
 
 constexpr absl::Duration kAnswerBound = absl::Seconds(60);
 
-// The files of proto/ that define services; EveryServiceIsHere compares them
-// with the sources.
+// Returns the services defined in proto/; EveryServiceIsListed compares the
+// list with the sources.
 std::vector<const ServiceDescriptor*> AllServices() {
   std::vector<const ServiceDescriptor*> services;
   for (const FileDescriptor* const file :
@@ -99,7 +99,7 @@ absl::Status CallMethod(const std::shared_ptr<grpc::Channel>& channel,
   return FromGrpcStatus(status);
 }
 
-// The servers of a run, as its processes start them.
+// Starts the servers of a run.
 class EveryMethodTest : public ::testing::Test {
  protected:
   EveryMethodTest() {
@@ -206,7 +206,7 @@ class EveryMethodTest : public ::testing::Test {
   Thread measuring_thread_;
 };
 
-TEST_F(EveryMethodTest, EveryServiceIsHere) {
+TEST_F(EveryMethodTest, EveryServiceIsListed) {
   const char* const root = std::getenv("GANDEM_SOURCE_DIR");
   ASSERT_NE(root, nullptr);
   const std::string folder = absl::StrCat(root, "/proto");
@@ -226,7 +226,7 @@ TEST_F(EveryMethodTest, EveryServiceIsHere) {
   }
 }
 
-TEST_F(EveryMethodTest, WithoutTheTokenNoneIsCalled) {
+TEST_F(EveryMethodTest, NoMethodCanBeCalledWithoutTheToken) {
   const std::string garbage(10'000, '\xff');
   for (const ServiceDescriptor* const service : AllServices()) {
     for (const std::string& address : addresses_[service->full_name()]) {
@@ -250,8 +250,8 @@ TEST_F(EveryMethodTest, WithoutTheTokenNoneIsCalled) {
   }
 }
 
-// The refusals above are due to the missing token only.
-TEST_F(EveryMethodTest, TokenOpensAllMethods) {
+// Shows that the refusals are due to the missing token only.
+TEST_F(EveryMethodTest, TheTokenOpensAllMethods) {
   for (const ServiceDescriptor* const service : AllServices()) {
     for (const std::string& address : addresses_[service->full_name()]) {
       ASSERT_OK_AND_ASSIGN(const auto channel, CreateChannel(address, {}));

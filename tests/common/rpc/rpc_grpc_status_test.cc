@@ -33,7 +33,7 @@ TEST(GrpcStatusTest, CodesMapOneToOne) {
             grpc::StatusCode::UNAUTHENTICATED);
 }
 
-TEST(GrpcStatusTest, DetailsTravel) {
+TEST(GrpcStatusTest, DetailsAreTransmitted) {
   const absl::Status status = FromGrpcStatus(ToGrpcStatus(
       WithErrorDetail(absl::AbortedError("newer incarnation"), Superseded())));
   EXPECT_THAT(status,
@@ -44,7 +44,7 @@ TEST(GrpcStatusTest, DetailsTravel) {
   EXPECT_TRUE(detail->retryable());
 }
 
-TEST(GrpcStatusTest, StrangeOrMissingDetailsAreNone) {
+TEST(GrpcStatusTest, InvalidOrMissingDetailsAreIgnored) {
   EXPECT_FALSE(GetErrorDetail(absl::AbortedError("a")).has_value());
   const absl::Status status = FromGrpcStatus(
       grpc::Status(grpc::StatusCode::ABORTED, "a", "\xff\xff\xff"));
@@ -52,7 +52,7 @@ TEST(GrpcStatusTest, StrangeOrMissingDetailsAreNone) {
   EXPECT_FALSE(GetErrorDetail(status).has_value());
 }
 
-TEST(GrpcStatusTest, LongMessagesAreCut) {
+TEST(GrpcStatusTest, LongMessagesAreTruncated) {
   const std::string text(10'000, 'x');
   EXPECT_EQ(ToGrpcStatus(absl::InternalError(text)).error_message(),
             std::string(2000, 'x') + "...");

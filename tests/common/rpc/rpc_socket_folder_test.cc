@@ -25,7 +25,7 @@ using ::gandem::testing::TempDir;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// With $TMPDIR in a folder of the test's own.
+// Tests with $TMPDIR in the test's own folder.
 class SocketFolderTest : public ::testing::Test {
  protected:
   SocketFolderTest() { SetTmpdir(dir_.path()); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages of the control plane that arrive damaged.
+// Damaged messages of the control plane.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ using ::testing::SizeIs;
 
 absl::Time InTime() { return MonotonicNow() + absl::Seconds(60); }
 
-// Hears registrations, and answers each in the same way.
+// Records registrations and gives each the same answer.
 class HearingControl : public Control::Service {
  public:
   grpc::Status Register(grpc::ServerContext* context,
@@ -58,7 +58,7 @@ class HearingControl : public Control::Service {
 
 class ChecksumsTest : public ::testing::Test {
  protected:
-  // Channels and servers look whether a failpoint is armed when they are made.
+  // Channels and servers check for an armed failpoint when they are created.
   void Start(const std::string& failpoint) {
     server_.reset();
     service_ = std::make_unique<HearingControl>();
@@ -97,7 +97,7 @@ class ChecksumsTest : public ::testing::Test {
   std::vector<std::string> damage_;
 };
 
-TEST_F(ChecksumsTest, AWholeMessageArrivesOnce) {
+TEST_F(ChecksumsTest, AnIntactMessageArrivesOnce) {
   Start("");
   ASSERT_OK_AND_ASSIGN(const RegisterReply reply, Call());
   EXPECT_EQ(reply.SerializeAsString(),
@@ -106,8 +106,8 @@ TEST_F(ChecksumsTest, AWholeMessageArrivesOnce) {
   EXPECT_THAT(damage_, SizeIs(0));
 }
 
-// Numbers, texts, tags and lengths: it may still be a message.
-TEST_F(ChecksumsTest, ADamagedRequestIsNotHeardAndComesAgain) {
+// Damages numbers, texts, tags and lengths: the result may still parse.
+TEST_F(ChecksumsTest, ADamagedRequestIsNotHandledAndIsSentAgain) {
   for (int place = 0; place < 1000; place += 37) {
     Start(absl::StrCat("corrupt=", place, " control.encode_request:1"));
     ASSERT_OK(Call());
@@ -117,7 +117,7 @@ TEST_F(ChecksumsTest, ADamagedRequestIsNotHeardAndComesAgain) {
   }
 }
 
-TEST_F(ChecksumsTest, ADamagedAnswerIsAskedForAgain) {
+TEST_F(ChecksumsTest, ADamagedAnswerIsRequestedAgain) {
   for (int place = 0; place < 1000; place += 37) {
     Start(absl::StrCat("corrupt=", place, " control.encode_reply:1"));
     ASSERT_OK_AND_ASSIGN(const RegisterReply reply, Call());
@@ -140,7 +140,7 @@ TEST_F(ChecksumsTest, ALinkThatDamagesEverythingIsAnError) {
   EXPECT_THAT(damage_, ElementsAre("answer", "answer"));
 }
 
-TEST_F(ChecksumsTest, ARefusalIsNoDamage) {
+TEST_F(ChecksumsTest, ARefusalIsNotTreatedAsDamage) {
   Start("");
   for (const absl::Status& refusal :
        {absl::DataLossError("all checkpoints are damaged"),
@@ -153,7 +153,6 @@ TEST_F(ChecksumsTest, ARefusalIsNoDamage) {
   EXPECT_THAT(damage_, SizeIs(0));
 }
 
-// For example a process of another release.
 TEST_F(ChecksumsTest, MessagesWithoutChecksumAreAccepted) {
   Start("");
   grpc::ClientContext context;

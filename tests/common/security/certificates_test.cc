@@ -45,7 +45,7 @@ class CertificatesTest : public ::testing::Test {
   const std::string folder_ = dir_ / "certs";
 };
 
-TEST_F(CertificatesTest, AreGoodForTheirHosts) {
+TEST_F(CertificatesTest, CertificatesAreValidForTheirHosts) {
   const auto own = LoadedCertificates(folder_, "alpha");
   EXPECT_EQ(own->path(), File("alpha"));
   for (const char* const host : {"alpha", "ALPHA", "alpha.example.org",
@@ -64,7 +64,7 @@ TEST_F(CertificatesTest, AreGoodForTheirHosts) {
   }
 }
 
-TEST_F(CertificatesTest, CountOnlyInTheirTime) {
+TEST_F(CertificatesTest, CertificatesAreValidOnlyInTheirPeriod) {
   const absl::Time now = absl::Now();
   IssueCertificate(folder_, {"old"},
                    {now - absl::Hours(48), now - absl::Hours(24)});
@@ -78,7 +78,7 @@ TEST_F(CertificatesTest, CountOnlyInTheirTime) {
                        AllOf(HasSubstr("new.crt"), HasSubstr("valid from"))));
 }
 
-TEST_F(CertificatesTest, BadFilesAreNamed) {
+TEST_F(CertificatesTest, InvalidFilesAreNamed) {
   const std::string copy = dir_ / "copy";
   const auto load = [&] {
     return Certificates::Load(copy + "/alpha").status();
@@ -117,8 +117,8 @@ TEST_F(CertificatesTest, BadFilesAreNamed) {
                                HasSubstr("another authority")));
 }
 
-// Whoever has a host's key cannot make certificates with it.
-TEST_F(CertificatesTest, AHostIsNoAuthority) {
+// A host's key must not be able to sign certificates.
+TEST_F(CertificatesTest, AHostCertificateIsNotAnAuthority) {
   const std::string other = dir_ / "other";
   ASSERT_OK(CreateDirectories(other));
   Copy(File("alpha.crt"), other + "/ca.crt");
@@ -134,7 +134,7 @@ class CertificatesOfRunTest : public ::testing::Test {
   const std::string path_ = dir_ / "certificates.pem";
 };
 
-TEST_F(CertificatesOfRunTest, AreForAllHostsAndForYears) {
+TEST_F(CertificatesOfRunTest, AreValidForAllHostsAndForYears) {
   const auto own = NewCertificatesOfRun(path_);
   EXPECT_EQ(own->path(), path_);
   EXPECT_TRUE(own->are_of_run());
@@ -147,7 +147,7 @@ TEST_F(CertificatesOfRunTest, AreForAllHostsAndForYears) {
   EXPECT_EQ(own->Text(), text);
 }
 
-TEST_F(CertificatesOfRunTest, BadFilesAreNamedWithTheRemedy) {
+TEST_F(CertificatesOfRunTest, InvalidFilesAreNamedWithTheRemedy) {
   const std::string good = NewCertificatesOfRun(path_)->Text();
   const auto load = [&] { return Certificates::LoadOfRun(path_).status(); };
   ASSERT_EQ(chmod(path_.c_str(), 0640), 0);

@@ -12,7 +12,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Optional;
 
-TEST(RefusalsTest, ALineASecondSaysHowManyWereLeftOut) {
+TEST(RefusalsTest, OneLinePerSecondCountsTheOmittedRefusals) {
   Refusals refusals;
   const absl::Time start = absl::UnixEpoch() + absl::Hours(1);
   EXPECT_THAT(refusals.Add("first", start), Optional(std::string("first")));

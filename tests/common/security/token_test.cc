@@ -41,7 +41,7 @@ class TokenTest : public ::testing::Test {
   const std::string path_ = dir_ / "token";
 };
 
-TEST_F(TokenTest, IsRandomAndForItsOwnerOnly) {
+TEST_F(TokenTest, TheTokenIsRandomAndReadableByItsOwnerOnly) {
   const mode_t before = umask(0);
   const auto token = ReadOrCreateToken(path_);
   umask(before);
@@ -50,12 +50,11 @@ TEST_F(TokenTest, IsRandomAndForItsOwnerOnly) {
   EXPECT_EQ(token->size(), 64u);
   EXPECT_EQ(ModeOf(path_), 0600u);
   EXPECT_NE(*token, NewToken());
-  // Nothing else is left in the folder.
   ASSERT_OK_AND_ASSIGN(const auto names, ListDirectory(dir_.path()));
   EXPECT_THAT(names, ElementsAre("token"));
 }
 
-TEST_F(TokenTest, IsKept) {
+TEST_F(TokenTest, AnExistingTokenIsKept) {
   ASSERT_OK_AND_ASSIGN(const std::string token, ReadOrCreateToken(path_));
   ASSERT_OK_AND_ASSIGN(const std::string again, ReadOrCreateToken(path_));
   EXPECT_EQ(token, again);
@@ -63,7 +62,7 @@ TEST_F(TokenTest, IsKept) {
   EXPECT_EQ(token, read);
 }
 
-TEST_F(TokenTest, IsRefusedWhenOthersGetAtIt) {
+TEST_F(TokenTest, ATokenThatOthersCanAccessIsRefused) {
   ASSERT_OK(ReadOrCreateToken(path_));
   for (const mode_t mode : {0640, 0604, 0620, 0602, 0610, 0644, 0777}) {
     ASSERT_EQ(chmod(path_.c_str(), mode), 0);
@@ -76,7 +75,7 @@ TEST_F(TokenTest, IsRefusedWhenOthersGetAtIt) {
   EXPECT_OK(ReadToken(path_));
 }
 
-TEST_F(TokenTest, ADamagedOneIsNamedAndNotReplaced) {
+TEST_F(TokenTest, ADamagedTokenIsNamedAndNotReplaced) {
   const std::string good(64, '7');
   for (const std::string& text :
        {std::string(), std::string("\n"), good.substr(1), good + "7",
@@ -107,7 +106,7 @@ TEST_F(TokenTest, MissingAndOversizedFilesAreRefused) {
   EXPECT_FALSE(ReadToken(dir_.path()).ok());
 }
 
-TEST_F(TokenTest, AllWhoMakeItAtOnceHaveTheSame) {
+TEST_F(TokenTest, ConcurrentCreatorsGetTheSameToken) {
   constexpr int kThreads = 8;
   for (int round = 0; round < 20; ++round) {
     ASSERT_OK(RemoveAll(path_));
@@ -132,7 +131,7 @@ TEST_F(TokenTest, AllWhoMakeItAtOnceHaveTheSame) {
   }
 }
 
-TEST_F(TokenTest, IsCompared) {
+TEST_F(TokenTest, TokensAreCompared) {
   const std::string token = NewToken();
   EXPECT_TRUE(IsToken(token, token));
   std::string other = token;
@@ -140,10 +139,10 @@ TEST_F(TokenTest, IsCompared) {
   EXPECT_FALSE(IsToken(token, other));
   EXPECT_FALSE(IsToken(token, token.substr(1)));
   EXPECT_FALSE(IsToken(token, ""));
-  EXPECT_FALSE(IsToken("", ""));  // a process without one lets nobody in
+  EXPECT_FALSE(IsToken("", ""));  // a process without a token accepts no client
 }
 
-TEST(CredentialsTest, FindsTheTokenWhereItCanBe) {
+TEST(CredentialsTest, TheTokenIsFoundInEveryAllowedPlace) {
   EXPECT_EQ(FindTokenFile("f", "/run", "unix:/r/state/control.sock"), "f");
   EXPECT_EQ(FindTokenFile("", "/run", "unix:/r/state/control.sock"),
             "/run/state/token");
@@ -153,7 +152,7 @@ TEST(CredentialsTest, FindsTheTokenWhereItCanBe) {
   EXPECT_EQ(FindTokenFile("", "", "10.0.0.1:7000"), "");
 }
 
-TEST(CredentialsTest, ARunMakesItsSecretsOnce) {
+TEST(CredentialsTest, ARunCreatesItsSecretsOnce) {
   const TempDir run_dir;
   const std::string token = TokenPath(run_dir.path());
   const std::string certificates = RunCertificatesPath(token);
@@ -172,7 +171,7 @@ TEST(CredentialsTest, ARunMakesItsSecretsOnce) {
   EXPECT_THAT(names, UnorderedElementsAre("certificates.pem", "token"));
 }
 
-TEST(CredentialsTest, CertificatesAreBesideTheToken) {
+TEST(CredentialsTest, CertificatesAreStoredBesideTheToken) {
   const TempDir run_dir;
   const std::string token = TokenPath(run_dir.path());
   ASSERT_OK(EnsureRunSecrets(run_dir.path()));

@@ -16,7 +16,7 @@ void WaitForEver() {
   while (true) pause();
 }
 
-TEST(ExitDeadlineDeathTest, EndsAProcessThatIsStuck) {
+TEST(ExitDeadlineDeathTest, EndsAStuckProcess) {
   EXPECT_EXIT(
       {
         ExitDeadline end;
@@ -26,7 +26,7 @@ TEST(ExitDeadlineDeathTest, EndsAProcessThatIsStuck) {
       ::testing::ExitedWithCode(75), "the disk does not answer\n");
 }
 
-TEST(ExitDeadlineDeathTest, ProcessEndsWithoutReaderOfItsMessage) {
+TEST(ExitDeadlineDeathTest, TheProcessEndsWithoutAReaderOfItsMessage) {
   EXPECT_EXIT(
       {
         int ends[2] = {};
@@ -42,7 +42,7 @@ TEST(ExitDeadlineDeathTest, ProcessEndsWithoutReaderOfItsMessage) {
       ::testing::ExitedWithCode(75), "^$");
 }
 
-TEST(ExitDeadlineDeathTest, TheEarliestCounts) {
+TEST(ExitDeadlineDeathTest, TheEarliestDeadlineCounts) {
   EXPECT_EXIT(
       {
         ExitDeadline end;

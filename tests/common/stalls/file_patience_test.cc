@@ -45,9 +45,8 @@ TEST(FilePatienceDeathTest, ASyncMayTakeLonger) {
       ::testing::ExitedWithCode(75), "not answered within 240ms");
 }
 
-// Each call has the whole limit, and what is done between calls takes as long
-// as it likes.
-TEST(FilePatienceDeathTest, OnlyOneCallThatLastsCounts) {
+// Each call has the whole limit; time between calls does not count.
+TEST(FilePatienceDeathTest, OnlyOneLongCallCounts) {
   EXPECT_EXIT(
       {
         const FilePatience patience("gandem train", absl::Seconds(1));
@@ -61,8 +60,7 @@ TEST(FilePatienceDeathTest, OnlyOneCallThatLastsCounts) {
       ::testing::ExitedWithCode(0), "^$");
 }
 
-// Whatever functions of file.h call first.
-TEST(FilePatienceDeathTest, FunctionsOfFilesAreWatched) {
+TEST(FilePatienceDeathTest, FileFunctionsAreWatched) {
   const TempDir dir;
   ASSERT_OK(WriteFile(dir / "file", "x"));
   const auto hangs_in = [](const auto& call) {
@@ -86,7 +84,7 @@ TEST(FilePatienceDeathTest, FunctionsOfFilesAreWatched) {
               advice);
 }
 
-TEST(FileWaitTest, KeepsTheErrorOfTheCall) {
+TEST(FileWaitTest, TheErrorOfTheCallIsKept) {
   const FilePatience patience("gandem train");
   {
     const FileWait wait("/mnt/a");

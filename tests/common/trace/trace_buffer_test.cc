@@ -13,7 +13,7 @@ TraceBuffer::Batch TakeNow(TraceBuffer& buffer) {
   return buffer.Take({}, absl::InfinitePast());
 }
 
-TEST(TraceBufferTest, HandsOutInOrder) {
+TEST(TraceBufferTest, EventsAreReturnedInOrder) {
   TraceBuffer buffer;
   buffer.Open(10);
   for (const int64_t value : {3, 1, 2}) buffer.Add({.value = value});
@@ -42,8 +42,8 @@ TEST(TraceBufferTest, OverflowIsDroppedAndCounted) {
 }
 
 // Otherwise a writer that wakes up occasionally would lose events that it had
-// time for.
-TEST(TraceBufferTest, AHalfFullBufferWaitsForNoDeadline) {
+// time to write.
+TEST(TraceBufferTest, AHalfFullBufferWakesTheWriter) {
   TraceBuffer buffer;
   buffer.Open(4);
   buffer.Add({});
@@ -51,7 +51,7 @@ TEST(TraceBufferTest, AHalfFullBufferWaitsForNoDeadline) {
   EXPECT_EQ(buffer.Take({}, absl::InfiniteFuture()).events.size(), 2);
 }
 
-TEST(TraceBufferTest, CloseLetsTheLastOnesOut) {
+TEST(TraceBufferTest, CloseReturnsTheLastEvents) {
   TraceBuffer buffer;
   buffer.Open(100);
   buffer.Add({.value = 1});

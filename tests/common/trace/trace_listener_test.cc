@@ -23,7 +23,7 @@ std::vector<std::string> NamesOf(const std::vector<TraceEvent>& events) {
   return names;
 }
 
-TEST(TraceListenerTest, HearsWhatIsRecordedWhileItIsThere) {
+TEST(TraceListenerTest, ReceivesTheEventsRecordedDuringItsLife) {
   { const TraceSpan span("before"); }
   {
     TraceListener listener;

@@ -49,7 +49,7 @@ class TraceTest : public ::testing::Test {
   std::string Text(const std::string& name = "generator-1.json") {
     return ReadFile(dir_ / ("trace/" + name)).value_or("");
   }
-  // The events of the file that a writer has closed.
+  // Returns the events of the file that a writer has closed.
   std::vector<Json> Events(const std::string& kind) {
     std::vector<Json> events;
     for (const Json& event : Json::parse(Text())) {
@@ -61,7 +61,7 @@ class TraceTest : public ::testing::Test {
   gandem::testing::TempDir dir_;
 };
 
-TEST_F(TraceTest, ASpanLiesWithinTheOneAroundIt) {
+TEST_F(TraceTest, ANestedSpanLiesWithinTheOuterOne) {
   const absl::Time before = MonotonicNow();
   {
     const auto writer = Start();
@@ -101,7 +101,7 @@ TEST_F(TraceTest, ASpanLiesWithinTheOneAroundIt) {
 
 TEST_F(TraceTest, ThreadsAndTheProcessHaveNames) {
   {
-    // It writes when the thread is gone.
+    // The writer writes after the thread has ended.
     const auto writer = Start({.interval = absl::Minutes(1)});
     RecordInstant("run epoch", {"epoch", 3});
     Thread worker("collective", [] {
@@ -152,7 +152,7 @@ TEST_F(TraceTest, NothingIsRecordedWithoutAWriter) {
   EXPECT_THAT(Events("X"), IsEmpty());
 }
 
-// A crash leaves all but the last bracket.
+// A crash loses at most the last bracket.
 TEST_F(TraceTest, EveryPrefixOfWholeLinesLacksOnlyABracket) {
   {
     const auto writer = Start();
@@ -171,7 +171,7 @@ TEST_F(TraceTest, EveryPrefixOfWholeLinesLacksOnlyABracket) {
 
 TEST_F(TraceTest, DroppedEventsAreCounted) {
   {
-    // Nothing is taken out before the end but what makes it half full.
+    // The writer takes nothing before the end unless the buffer is half full.
     const auto writer = Start({.max_buffered = 1, .interval = absl::Hours(1)});
     for (int i = 0; i < 1000; ++i) RecordInstant("event");
   }
@@ -199,26 +199,26 @@ TEST_F(TraceTest, AFullFileEndsTheTrace) {
   EXPECT_FALSE(Events("i").empty());
 }
 
-TEST_F(TraceTest, EveryStartHasAFileOfItsOwn) {
+TEST_F(TraceTest, EveryStartWritesItsOwnFile) {
   for (int i = 0; i < 3; ++i) Start();
   EXPECT_THAT(*ListDirectory(dir_ / "trace"),
               ElementsAre("generator-1.1.json", "generator-1.2.json",
                           "generator-1.json"));
 }
 
-TEST_F(TraceTest, TheOldestFilesGo) {
+TEST_F(TraceTest, TheOldestFilesAreRemoved) {
   for (int i = 0; i < kKeptTraces + 2; ++i) Start();
   EXPECT_THAT(*ListDirectory(dir_ / "trace"), SizeIs(kKeptTraces));
 }
 
-TEST_F(TraceTest, AFolderThatCannotBeIsSaid) {
+TEST_F(TraceTest, AFolderThatCannotBeCreatedIsReported) {
   ASSERT_OK(WriteFile(dir_ / "file", ""));
   EXPECT_FALSE(
       TraceWriter::Start({.folder = dir_ / "file/trace", .name = "x"}).ok());
   EXPECT_FALSE(IsTracing());
 }
 
-TEST(TraceNameTest, IsTheSameForTheSameTextAndNeedsNoEscaping) {
+TEST(TraceNameTest, EqualTextsShareANameThatNeedsNoEscaping) {
   const std::string text = "2 \"workers\"\\\n";
   const char* const name = TraceName(text);
   EXPECT_STREQ(name, "2 workers");

@@ -76,7 +76,7 @@ TEST_F(CommandLineTest, EmptyValuesAreRejected) {
   }
 }
 
-// A flag that is added, renamed or removed changes this list, README and docs.
+// If you add, rename or remove a flag, update this list, README and docs.
 TEST_F(CommandLineTest, TheFlagsAreFrozen) {
   const std::vector<std::string> flags = AllFlags();
   EXPECT_THAT(

@@ -99,7 +99,7 @@ TEST(ConfigDifferencesTest, AnotherNetworkIsADifference) {
                   "generator.network.dcgan: none, now width: 8"));
 }
 
-TEST(ConfigDifferencesTest, EnumsHaveNames) {
+TEST(ConfigDifferencesTest, EnumsAreShownByName) {
   EXPECT_THAT(ConfigDifferences(Config(""), Config("loss: HINGE")),
               ElementsAre("loss: NON_SATURATING, now HINGE"));
 }

@@ -37,7 +37,7 @@ using ::testing::HasSubstr;
 class DatasetCommandTest : public ::testing::Test {
  protected:
   DatasetCommandTest() {
-    BlockSignals({SIGINT, SIGTERM});  // as main() does for `pack`
+    BlockSignals({SIGINT, SIGTERM});  // like main() for `pack`
     NamedBytes files;
     for (uint32_t i = 0; i < 5; ++i) {
       files.emplace_back(absl::StrCat(i < 2 ? "cat/" : "dog/", i, ".png"),

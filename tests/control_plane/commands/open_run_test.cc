@@ -50,7 +50,7 @@ constexpr char kOpenRunRecipe[] = R"(
 class OpenRunTest : public ::testing::Test {
  protected:
   OpenRunTest() {
-    BlockSignals({SIGINT, SIGTERM});  // as main() does for `train`
+    BlockSignals({SIGINT, SIGTERM});  // like main() for `train`
     options_.recipe = dir_ / "recipe.textproto";
     options_.run_dir = dir_ / "run";
     EXPECT_OK(WriteFile(options_.recipe, kOpenRunRecipe));

@@ -300,7 +300,7 @@ class PlayedWorker {
   const Play play_;
   std::unique_ptr<ControlClient> client_;
   absl::Duration round_time_;
-  int64_t shard_step_ = 0;  // of the newest shard, or where the epoch began
+  int64_t shard_step_ = 0;  // newest shard, or the start of the epoch
   absl::Mutex mu_;
   Heartbeats::WorkerState progress_ ABSL_GUARDED_BY(mu_);
   HeartbeatReply reply_ ABSL_GUARDED_BY(mu_);

@@ -189,7 +189,7 @@ TEST_F(TrainCommandTest, RunsFromStartToEnd) {
   EXPECT_EQ(Metrics("generator").size(), 1);
 }
 
-TEST_F(TrainCommandTest, Colocated) {
+TEST_F(TrainCommandTest, AColocatedRunTrains) {
   EXPECT_EQ(Train({"--colocated"}), kExitOk) << Output();
   EXPECT_TRUE(PathExists(run_dir_ + "/logs/colocated-0.log"));
   EXPECT_FALSE(PathExists(run_dir_ + "/logs/generator-0.log"));

@@ -80,7 +80,7 @@ TEST_F(CoordinatorCommitTest, RepeatedReportsDoNotCommitAgain) {
   EXPECT_THAT(TakeEvents(), IsEmpty());
 }
 
-TEST_F(CoordinatorCommitTest, TheNextCheckpointFollows) {
+TEST_F(CoordinatorCommitTest, TheNextCheckpointFollowsTheCommit) {
   ASSERT_OK(Report(generator_, 6));
   ASSERT_OK_AND_ASSIGN(const ShardReply reply, Report(discriminator_, 6));
   EXPECT_FALSE(reply.committed());

@@ -22,7 +22,7 @@ using ::testing::Not;
 
 class CoordinatorTest : public ::gandem::testing::CoordinatorFixture {};
 
-TEST_F(CoordinatorTest, AsksTheLauncherForEveryWorker) {
+TEST_F(CoordinatorTest, TheLauncherIsAskedToStartEveryWorker) {
   Open();
   EXPECT_THAT(coordinator_->TakeWishes().start,
               ElementsAre(kGenerator, kDiscriminator));

@@ -151,7 +151,7 @@ TEST_F(EpochMachineTest, SecondDeathBelongsToTheEpochOfTheFirst) {
   const auto job = ReportAll(4);
   ASSERT_TRUE(job.has_value());
   EXPECT_FALSE(
-      Die(kGeneratorPlace).start.has_value());  // a commit is under way
+      Die(kGeneratorPlace).start.has_value());  // a commit is in progress
   EXPECT_FALSE(Die(kFirstDiscriminator).start.has_value());
   On(CheckpointWritten{*job, absl::OkStatus()});
   const EpochEffects settled = On(CheckpointSettled{*job, absl::OkStatus()});

@@ -87,7 +87,7 @@ TEST_F(MembershipTest, FenceRejectsReplacedProcesses) {
     // Incarnation 10 of an earlier coordinator is neither of the two.
     EXPECT_THAT(members_.CheckFence(place, 10, keeps_state), StatusIs(kFenced));
     EXPECT_OK(members_.CheckFence(place, 0, keeps_state));  // a new process
-    // No process has registered for this place since, so any is accepted.
+    // No process has registered for this place yet, so any is accepted.
     EXPECT_OK(members_.CheckFence(At(kGenerator1), 10, keeps_state));
   }
   Admit(kGenerator0, 13);
@@ -137,7 +137,7 @@ TEST_F(MembershipTest, IncarnationsOfEarlierCoordinatorsAreKnown) {
   EXPECT_THAT(fewer.Speaker(2), StatusIs(absl::StatusCode::kNotFound));
 }
 
-TEST_F(MembershipTest, IncarnationsCannotBeGuessed) {
+TEST_F(MembershipTest, IncarnationsAreRandom) {
   int64_t all_bits = 0;
   for (int i = 0; i < 200; ++i) {
     const int64_t incarnation = RandomIncarnation();

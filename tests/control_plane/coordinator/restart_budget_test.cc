@@ -48,7 +48,7 @@ TEST_F(RestartBudgetTest, FirstStartIsImmediateAndOthersWaitLonger) {
   EXPECT_LE(budget.StartAt(kOther), now_);
 }
 
-TEST_F(RestartBudgetTest, DeathsOfOneTickAreOneRestart) {
+TEST_F(RestartBudgetTest, DeathsWithinOneTickAreOneRestart) {
   RestartBudget budget({.restarts = 2});
   EXPECT_TRUE(budget.Spend(kRestarted, now_));
   EXPECT_TRUE(budget.Spend(kOther, now_));

@@ -48,7 +48,7 @@ TEST_F(StoppingTest, CutIsTheLastRoundThatAnyMemberHasStarted) {
   EXPECT_EQ(stopping_.cut(), 6);
 }
 
-TEST_F(StoppingTest, OnlyMembersCountForTheCut) {
+TEST_F(StoppingTest, OnlyMembersDetermineTheCut) {
   SetPaused(0, 3);
   places_[1].is_member = false;
   EXPECT_TRUE(stopping_.DecideCut(places_));

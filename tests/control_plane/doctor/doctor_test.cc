@@ -43,7 +43,7 @@ class DoctorTest : public ::testing::Test {
   int code_ = -1;
 };
 
-TEST_F(DoctorTest, ARunThatGandemTrainWouldRefuse) {
+TEST_F(DoctorTest, ProblemsThatGandemTrainWouldRefuseAreReported) {
   config_ = absl::InvalidArgumentError("r:3:1: RunConfig has no field 'x'");
   EXPECT_THAT(Run({.recipe = "r"}),
               AllOf(HasSubstr("FAULT    run: r:3:1"), HasSubstr("run folder: "),
@@ -51,14 +51,14 @@ TEST_F(DoctorTest, ARunThatGandemTrainWouldRefuse) {
   EXPECT_EQ(code_, kExitFaults);
 }
 
-TEST_F(DoctorTest, CertificatesThatAreNotThere) {
+TEST_F(DoctorTest, MissingCertificatesAreReported) {
   EXPECT_THAT(Run({.recipe = "p", .certificates = run_dir_ / "none"}),
               AllOf(HasSubstr("ok       run: a run passes"),
                     HasSubstr("FAULT    secrets: ")));
   EXPECT_EQ(code_, kExitFaults);
 }
 
-TEST_F(DoctorTest, WithoutARunFolderNoOtherHostIsAsked) {
+TEST_F(DoctorTest, WithoutARunFolderNoOtherHostIsContacted) {
   ASSERT_OK(WriteFile(run_dir_ / "run", "a file in its place"));
   EXPECT_THAT(
       Run({.hosts = {"127.0.0.1:1"}}),
@@ -66,7 +66,7 @@ TEST_F(DoctorTest, WithoutARunFolderNoOtherHostIsAsked) {
   EXPECT_EQ(code_, kExitFaults);
 }
 
-TEST_F(DoctorTest, EveryCheckHasOneLine) {
+TEST_F(DoctorTest, EveryCheckPrintsOneLine) {
   const std::string said = Run({.recipe = "r"});
   for (const char* const check :
        {" run folder: ", " secrets: ", " run: ", " disk: "}) {
@@ -74,7 +74,7 @@ TEST_F(DoctorTest, EveryCheckHasOneLine) {
   }
 }
 
-TEST_F(DoctorTest, AnAddressThatCannotBeListenedOnEndsIt) {
+TEST_F(DoctorTest, AnAddressThatCannotBeListenedOnEndsTheDoctor) {
   std::ostringstream out;
   EXPECT_THAT(RunDoctor(
                   {.recipe = "r",

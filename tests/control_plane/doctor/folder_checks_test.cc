@@ -26,24 +26,24 @@ using ::testing::StartsWith;
 
 constexpr int64_t kDiskGiB = int64_t{1} << 30;
 
-TEST(FolderChecksTest, AFolderThatWorksIsLeftAsItWas) {
+TEST(FolderChecksTest, AWorkingFolderIsUnchanged) {
   const TempDir dir;
   EXPECT_THAT(FindingLine(CheckRunFolder(dir / "new/run")),
               StartsWith("ok       run folder: "));
   EXPECT_THAT(*ListDirectory(dir / "new/run/state"), IsEmpty());
 }
 
-TEST(FolderChecksTest, AFolderThatCannotBeWritten) {
+TEST(FolderChecksTest, AFolderThatCannotBeWrittenIsReported) {
   const TempDir dir;
   ASSERT_OK(WriteFile(dir / "file", ""));
   EXPECT_THAT(FindingLine(CheckRunFolder(dir / "file/run")),
               AllOf(StartsWith("FAULT"), HasSubstr(dir / "file"),
                     HasSubstr("rename and fsync")));
-  // A file system that takes no new files, root or not.
+  // This file system accepts no new files, even from root.
   EXPECT_THAT(FindingLine(CheckRunFolder("/proc/gandem")), StartsWith("FAULT"));
 }
 
-TEST(FolderChecksTest, ADiskThatDoesNotHoldTheCheckpoints) {
+TEST(FolderChecksTest, ADiskTooSmallForTheCheckpointsIsReported) {
   RunConfig config;
   config.set_rounds(1000);
   config.mutable_checkpoint()->set_keep_last(2);
@@ -59,7 +59,7 @@ TEST(FolderChecksTest, ADiskThatDoesNotHoldTheCheckpoints) {
               AllOf(StartsWith("ok "), HasSubstr("the first checkpoint")));
 }
 
-TEST(FolderChecksTest, TheNewestCheckpointSaysWhatOneTakes) {
+TEST(FolderChecksTest, TheNewestCheckpointPredictsTheSizeOfOthers) {
   const TempDir dir;
   EXPECT_EQ(CheckpointBytes(dir.path()), 0);
   CheckpointManifest manifest;
@@ -77,7 +77,7 @@ TEST(FolderChecksTest, TheNewestCheckpointSaysWhatOneTakes) {
   EXPECT_EQ(CheckpointBytes(dir.path()), 2000);
 }
 
-TEST(FolderChecksTest, SecretsThatOthersCanRead) {
+TEST(FolderChecksTest, SecretsThatOthersCanReadAreReported) {
   const TempDir dir;
   const std::string token = TokenPath(dir.path());
   EXPECT_THAT(FindingLine(CheckSecrets(TokenPath(dir.path()), "")),
@@ -93,7 +93,7 @@ TEST(FolderChecksTest, SecretsThatOthersCanRead) {
   }
 }
 
-TEST(FolderChecksTest, ATokenThatIsDamaged) {
+TEST(FolderChecksTest, ADamagedTokenIsReported) {
   const TempDir dir;
   const std::string path = TokenPath(dir.path());
   ASSERT_OK(CreateDirectories(ParentOf(path)));
@@ -103,7 +103,7 @@ TEST(FolderChecksTest, ATokenThatIsDamaged) {
               StartsWith("FAULT"));
 }
 
-TEST(FolderChecksTest, CertificatesOfTheUser) {
+TEST(FolderChecksTest, CertificatesOfTheUserAreChecked) {
   const TempDir dir;
   const std::string folder = dir / "certs";
   MakeAuthority(folder);

@@ -46,7 +46,7 @@ class PeerChecksTest : public ::testing::Test {
     EXPECT_OK(server);
     return *std::move(server);
   }
-  // Address of a server that has stopped.
+  // Returns the address of a server that has stopped.
   std::string DeadAddress() {
     DoctorService service("unused");
     return Listen(service)->address();
@@ -58,7 +58,7 @@ class PeerChecksTest : public ::testing::Test {
   DoctorService there_{run_dir_.path()};
 };
 
-TEST_F(PeerChecksTest, TwoHostsThatSuitEachOther) {
+TEST_F(PeerChecksTest, TwoMatchingHostsPass) {
   const auto here = Listen(here_);
   const auto there = Listen(there_);
   const Findings found =
@@ -72,7 +72,7 @@ TEST_F(PeerChecksTest, TwoHostsThatSuitEachOther) {
   EXPECT_THAT(*ListDirectory(run_dir_ / "state"), IsEmpty());
 }
 
-TEST_F(PeerChecksTest, ARunFolderThatIsNotShared) {
+TEST_F(PeerChecksTest, ARunFolderThatIsNotSharedIsReported) {
   DoctorService other(elsewhere_.path());
   const auto there = Listen(other);
   const std::string lines =
@@ -81,7 +81,7 @@ TEST_F(PeerChecksTest, ARunFolderThatIsNotShared) {
                            HasSubstr(run_dir_.path())));
 }
 
-TEST_F(PeerChecksTest, AHostThatDoesNotAnswer) {
+TEST_F(PeerChecksTest, AHostThatDoesNotAnswerIsReported) {
   const std::string address = DeadAddress();
   const std::string lines = Lines(CheckPeer(address, "", run_dir_.path()));
   EXPECT_THAT(lines, AllOf(StartsWith("FAULT    reach: " + address),
@@ -89,7 +89,7 @@ TEST_F(PeerChecksTest, AHostThatDoesNotAnswer) {
   EXPECT_THAT(*ListDirectory(run_dir_ / "state"), IsEmpty());
 }
 
-TEST_F(PeerChecksTest, AWayBackThatIsClosed) {
+TEST_F(PeerChecksTest, ABlockedReturnPathIsReported) {
   const auto there = Listen(there_);
   const std::string own = DeadAddress();
   const std::string lines =
@@ -99,7 +99,7 @@ TEST_F(PeerChecksTest, AWayBackThatIsClosed) {
                     HasSubstr("does not reach " + own), HasSubstr("--listen")));
 }
 
-TEST_F(PeerChecksTest, AHostWithAnotherToken) {
+TEST_F(PeerChecksTest, AHostWithAnotherTokenIsReported) {
   const auto there = Listen(there_);
   SetProcessCredentials({.token = std::string(64, 'b'), .token_file = "other"});
   EXPECT_THAT(Lines(CheckPeer(there->address(), "", run_dir_.path())),
@@ -107,13 +107,13 @@ TEST_F(PeerChecksTest, AHostWithAnotherToken) {
                     HasSubstr("has another token"), HasSubstr("--token_file")));
 }
 
-TEST_F(PeerChecksTest, AnotherRelease) {
+TEST_F(PeerChecksTest, AnotherReleaseIsReported) {
   EXPECT_THAT(FindingLine(JudgeVersion("beta", "0.0.9")),
               AllOf(StartsWith("FAULT"), HasSubstr("gandem 0.0.9"),
                     HasSubstr("same release")));
 }
 
-TEST_F(PeerChecksTest, AnotherProcessor) {
+TEST_F(PeerChecksTest, AnotherProcessorIsReported) {
   LookReply reply;
   (*reply.mutable_numerics())["CPU capability"] = "AVX2";
   EXPECT_THAT(
@@ -125,11 +125,11 @@ TEST_F(PeerChecksTest, AnotherProcessor) {
             HasSubstr("ATEN_CPU_CAPABILITY")));
 }
 
-TEST_F(PeerChecksTest, AClockThatIsOff) {
+TEST_F(PeerChecksTest, AClockDifferenceIsReported) {
   PeerLook look = {.reply = {},
                    .round_trip = absl::Milliseconds(200),
                    .asked_at = absl::FromUnixSeconds(1000)};
-  // Within the call, and a second.
+  // A difference of up to the call's duration plus a second is accepted.
   for (const double there : {1000.1, 1001.2, 999.0}) {
     look.reply.set_unix_seconds(there);
     EXPECT_THAT(FindingLine(JudgeClock("beta", look)), StartsWith("ok "));
@@ -141,7 +141,7 @@ TEST_F(PeerChecksTest, AClockThatIsOff) {
   }
 }
 
-TEST_F(PeerChecksTest, OthersReadNothingButProofs) {
+TEST_F(PeerChecksTest, OtherHostsReadOnlyProofs) {
   ASSERT_OK(CreateDirectories(run_dir_ / "state"));
   ASSERT_OK(WriteFile(run_dir_ / "state/token", "secret"));
   const auto there = Listen(there_);

@@ -55,10 +55,10 @@ TEST_F(LogFileTest, OlderFilesComeFirst) {
   EXPECT_THAT(ReadToTheEnd(), IsEmpty());
 }
 
-TEST_F(LogFileTest, LinesWithoutAStampBelongToTheLineBefore) {
+TEST_F(LogFileTest, LinesWithoutATimestampBelongToTheLineBefore) {
   Append(LineAt(1, "failed") + "Traceback:\n  a.py\n" + LineAt(2, "next"));
   EXPECT_THAT(Read(), ElementsAre("failed\nTraceback:\n  a.py", "next"));
-  // Later text without a stamp has the time and the level of that line.
+  // Later text without a timestamp has the time and level of that message.
   Append("late\n");
   const std::vector<LogEntry> late = file_.Read(/*ended=*/false);
   ASSERT_EQ(late.size(), 1U);
@@ -67,7 +67,7 @@ TEST_F(LogFileTest, LinesWithoutAStampBelongToTheLineBefore) {
   EXPECT_EQ(absl::ToUnixSeconds(late[0].time) % 60, 2);
 }
 
-TEST_F(LogFileTest, TheMessageOfALoaderIsAnErrorOfItsTime) {
+TEST_F(LogFileTest, ALoaderMessageIsAnErrorWithTheFilesTime) {
   Append("cannot open shared object file\n");
   const std::vector<LogEntry> rest = file_.Read(/*ended=*/true);
   ASSERT_EQ(rest.size(), 1U);
@@ -75,7 +75,7 @@ TEST_F(LogFileTest, TheMessageOfALoaderIsAnErrorOfItsTime) {
   EXPECT_GT(rest[0].time, absl::FromUnixSeconds(1));
 }
 
-TEST_F(LogFileTest, BeforeTheFirstStampTimeIsThatOfTheStamp) {
+TEST_F(LogFileTest, LinesBeforeTheFirstTimestampHaveItsTime) {
   Append("warning of a library\n" + LineAt(3, "first") + LineAt(4, "second"));
   const std::vector<LogEntry> read = file_.Read(/*ended=*/false);
   ASSERT_EQ(read.size(), 3U);
@@ -83,7 +83,7 @@ TEST_F(LogFileTest, BeforeTheFirstStampTimeIsThatOfTheStamp) {
   EXPECT_EQ(read[0].time, read[1].time);
 }
 
-TEST_F(LogFileTest, ALineThatIsBeingWrittenIsWhole) {
+TEST_F(LogFileTest, APartialLineIsReturnedOnceItIsComplete) {
   Append(LineAt(1, "a") + "2026-01-31 12:00:02.000 I gen");
   EXPECT_THAT(Read(), ElementsAre("a"));
   Append("erator/1: b\n");
@@ -112,7 +112,7 @@ TEST_F(LogFileTest, NothingIsLostWhenTheFileIsCopiedAndEmptied) {
   EXPECT_THAT(Read(), ElementsAre("b", "c"));
 }
 
-TEST_F(LogFileTest, ALongFileIsReadWhole) {
+TEST_F(LogFileTest, ALongFileIsReadCompletely) {
   std::vector<std::string> expected;
   for (int i = 0; i < 5000; ++i) {
     expected.push_back(absl::StrCat("n", i));
@@ -144,7 +144,7 @@ TEST(ParseLogLineTest, JsonIsReadInUtc) {
   EXPECT_EQ(entry->text, line);
 }
 
-TEST(ParseLogLineTest, ALineWithoutAValidStampIsNoEntry) {
+TEST(ParseLogLineTest, ALineWithoutAValidStampIsNotAnEntry) {
   for (const char* const line :
        {"", "Traceback (most recent call last):", "{", "{}", "{\"time\": 3}",
         "2026-01-31 12:00:00.123 X generator/1: unknown level",

@@ -31,7 +31,7 @@ class LogsCommandTest : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_OK(CreateDirectories(run_ / "logs")); }
 
-  // `who`: "generator/1"
+  // Writes a line to the log of `who`, for example "generator/1".
   void Say(const std::string& who, int second, const std::string& text,
            const std::string& level = "I") {
     std::string name = who;
@@ -42,7 +42,7 @@ class LogsCommandTest : public ::testing::Test {
         << " " << who << ": " << text << "\n";
   }
 
-  // The texts that are shown.
+  // Shows the logs and stores the texts.
   absl::Status Show(const LogsOptions& options) {
     const LogsHooks hooks = {
         .run_is_alive = [this] { return waits_ < steps_.size(); },
@@ -70,19 +70,19 @@ class LogsCommandTest : public ::testing::Test {
 
   TempDir run_;
   std::ostringstream out_;
-  // Actions during the waits of --follow, one each. The run then ends.
+  // Actions during the waits of --follow, one per wait. The run then ends.
   std::vector<std::function<void()>> steps_;
-  std::vector<std::string> shown_before_;  // each wait
+  std::vector<std::string> shown_before_;  // per wait
   size_t waits_ = 0;
   bool leaves_ = false;
 };
 
-TEST_F(LogsCommandTest, MergesAllProcesses) {
+TEST_F(LogsCommandTest, TheLogsOfAllProcessesAreMerged) {
   Say("gandem", 1, "a");
   Say("discriminator/0", 2, "b");
   Say("generator/1", 3, "c");
   Say("gandem", 4, "d");
-  // A process that is started again goes on in its file.
+  // A restarted process appends to its file.
   Say("generator/1", 5, "e");
   Say("discriminator/0", 6, "f");
   EXPECT_OK(Show({}));
@@ -91,7 +91,7 @@ TEST_F(LogsCommandTest, MergesAllProcesses) {
   EXPECT_EQ(waits_, 0U);
 }
 
-TEST_F(LogsCommandTest, FiltersByRoleRankLevelAndTime) {
+TEST_F(LogsCommandTest, LinesAreFilteredByRoleRankLevelAndTime) {
   Say("generator/0", 1, "g0");
   Say("generator/1", 2, "g1");
   Say("generator/1", 3, "g1-warn", "W");
@@ -110,7 +110,7 @@ TEST_F(LogsCommandTest, FiltersByRoleRankLevelAndTime) {
             "2026-01-31 12:00:04.000 E discriminator/1: d1-error\n");
 }
 
-TEST_F(LogsCommandTest, OnlyProcessesOfTheRun) {
+TEST_F(LogsCommandTest, OnlyProcessesOfTheRunAreShown) {
   for (const char* const name :
        {"gandem.1.log", "discriminator-1.2.log", "evaluation.log",
         "generator--1.log", "generator-.log", "discriminator-2.log.tmp",
@@ -123,7 +123,7 @@ TEST_F(LogsCommandTest, OnlyProcessesOfTheRun) {
   EXPECT_THAT(Shown(), ElementsAre("a", "b"));
 }
 
-TEST_F(LogsCommandTest, TextCannotOrderTheTerminalOrPlayALine) {
+TEST_F(LogsCommandTest, TextCannotControlTheTerminalOrImitateALine) {
   Say("generator/1", 1, "\x1b[2J\xff\nforged");
   EXPECT_OK(Show({}));
   EXPECT_EQ(out_.str(),
@@ -131,14 +131,14 @@ TEST_F(LogsCommandTest, TextCannotOrderTheTerminalOrPlayALine) {
             "  | forged\n");
 }
 
-TEST_F(LogsCommandTest, FollowsUntilTheRunEnds) {
+TEST_F(LogsCommandTest, FollowingEndsWithTheRun) {
   Say("gandem", 1, "start");
   steps_ = {[this] {
               Say("generator/0", 4, "g4");
               Say("discriminator/0", 3, "d3");
             },
             [this] { Say("generator/0", 6, "g6"); },
-            // Its last words, in the wrong order of the files.
+            // Writes the last lines to the files in the opposite order.
             [this] {
               Say("generator/0", 9, "g9");
               Say("discriminator/0", 7, "d7");
@@ -148,13 +148,12 @@ TEST_F(LogsCommandTest, FollowsUntilTheRunEnds) {
   EXPECT_OK(Show({.follow = true}));
   EXPECT_THAT(Shown(),
               ElementsAre("start", "d3", "g4", "g6", "d7", "end", "g9", "d10"));
-  // Existing lines are shown at once.
   EXPECT_THAT(shown_before_[0], HasSubstr("start"));
-  // One more wait, for what is on its way.
+  // One more wait collects late lines.
   EXPECT_EQ(waits_, steps_.size() + 1);
 }
 
-TEST_F(LogsCommandTest, LinesOfOneTimeHaveTheOrderOfProcessesAndFiles) {
+TEST_F(LogsCommandTest, LinesWithTheSameTimeAreOrderedByProcessAndFile) {
   Say("generator/0", 1, "c");
   Say("generator/0", 1, "d");
   Say("discriminator/0", 2, "e");
@@ -164,7 +163,7 @@ TEST_F(LogsCommandTest, LinesOfOneTimeHaveTheOrderOfProcessesAndFiles) {
   EXPECT_THAT(Shown(), ElementsAre("a", "b", "c", "d", "e"));
 }
 
-TEST_F(LogsCommandTest, CtrlCStillShowsTheLinesThatThereAre) {
+TEST_F(LogsCommandTest, CtrlCShowsTheRemainingLines) {
   Say("gandem", 1, "a");
   steps_ = {[this] { Say("gandem", 2, "b"); }, [] {}};
   leaves_ = true;
@@ -173,7 +172,7 @@ TEST_F(LogsCommandTest, CtrlCStillShowsTheLinesThatThereAre) {
   EXPECT_EQ(waits_, 1U);
 }
 
-TEST_F(LogsCommandTest, SaysWhatThereIsNot) {
+TEST_F(LogsCommandTest, MissingLogsAreReported) {
   EXPECT_THAT(Show({}), StatusIs(absl::StatusCode::kNotFound,
                                  HasSubstr("by hand write to stderr")));
   Say("generator/0", 1, "a");
@@ -196,7 +195,7 @@ TEST_F(LogsCommandTest, SaysWhatThereIsNot) {
   EXPECT_THAT(out_.str(), IsEmpty());
 }
 
-TEST(ParseSinceTest, DurationsAndTimes) {
+TEST(ParseSinceTest, DurationsAndTimesAreParsed) {
   const absl::TimeZone zone = absl::FixedTimeZone(3600);
   EXPECT_EQ(*ParseSince("1m30s", kNow, zone), kNow - absl::Seconds(90));
   EXPECT_EQ(*ParseSince("2026-01-31 13:01:00", kNow, zone), kNow);

@@ -21,7 +21,7 @@ RoundMetrics RecordOf(Role role, int rank, int64_t epoch, int64_t round) {
   return metrics;
 }
 
-TEST(RunTotalsTest, RecordsAddUp) {
+TEST(RunTotalsTest, RecordsAreAdded) {
   RunTotals totals;
   totals.Add(RecordOf(DISCRIMINATOR, 0, 1, 0));
   totals.Add(RecordOf(DISCRIMINATOR, 0, 1, 1));
@@ -32,7 +32,7 @@ TEST(RunTotalsTest, RecordsAddUp) {
   EXPECT_EQ(role.seconds.images, 1);
 }
 
-TEST(RunTotalsTest, RoundsAreThoseOfOneRankAndImagesThoseOfAll) {
+TEST(RunTotalsTest, RoundsAreCountedForOneRankAndImagesForAll) {
   RunTotals totals;
   for (const int rank : {0, 1}) totals.Add(RecordOf(GENERATOR, rank, 1, 7));
   EXPECT_EQ(totals.roles().at(GENERATOR).rounds, 1);

@@ -131,7 +131,7 @@ TEST(CompareRunsTest, RepeatedSeedsCountOnce) {
   EXPECT_TRUE(result.verdicts.empty());
 }
 
-TEST(CompareRunsTest, HigherMayBeBetter) {
+TEST(CompareRunsTest, HigherValuesMayBeBetter) {
   std::array runs = {JudgedRun("a", 1, {{10, 2.0}}, 0.01),
                      JudgedRun("b", 1, {{10, 3.0}}, 0.01)};
   for (ComparedRun& run : runs) run.curves[0].lower_is_better = false;
@@ -162,7 +162,7 @@ TEST(CompareRunsTest, MissingDataIsNamed) {
 }
 
 // The interval of 20 values is mean +- 2.093 s / sqrt(20).
-TEST(StudentIntervalTest, IntervalOfOneSide) {
+TEST(StudentIntervalTest, TheIntervalOfOneSideIsStudents) {
   std::vector<double> values;
   for (int i = 0; i < 20; ++i) values.push_back(i);  // s = 5.916
   const Interval interval = StudentInterval(values, {});
@@ -171,7 +171,7 @@ TEST(StudentIntervalTest, IntervalOfOneSide) {
 }
 
 // There are 6 degrees of freedom, because both variances are equal.
-TEST(StudentIntervalTest, IntervalOfADifference) {
+TEST(StudentIntervalTest, TheIntervalOfADifferenceIsWelchs) {
   const Interval interval = StudentInterval(std::vector<double>{3, 4, 5, 6},
                                             std::vector<double>{1, 2, 3, 4});
   EXPECT_NEAR(interval.low, 2 - 2.447 * 0.91287, 1e-3);
@@ -184,7 +184,6 @@ TEST(CanSeparateTest, ProbabilityIsTwoInAllSplits) {
   EXPECT_FALSE(CanSeparate(3, 3));  // 2 in 20
   EXPECT_TRUE(CanSeparate(4, 4));   // 2 in 70
   EXPECT_TRUE(CanSeparate(3, 5));   // 2 in 56
-  // One value has no spread.
   EXPECT_FALSE(CanSeparate(1, 39));
 }
 

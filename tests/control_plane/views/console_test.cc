@@ -97,7 +97,7 @@ class ConsoleTest : public ::testing::Test {
   std::array<int, 2> ends_ = {-1, -1};
 };
 
-TEST_F(ConsoleTest, PrintsLinesAndProgress) {
+TEST_F(ConsoleTest, LinesAndProgressArePrinted) {
   Console console(ends_[1], /*is_terminal=*/false, kLog);
   console.PrintLine("first");
   const absl::Time now = absl::UnixEpoch();
@@ -185,7 +185,7 @@ TEST_F(ConsoleTest, ContinuesOnASocketWithoutAReader) {
   EXPECT_EQ(ReadUntil(console, "last\n"), "first\nlast\n");
 }
 
-TEST_F(ConsoleTest, AppendsToAFile) {
+TEST_F(ConsoleTest, OutputIsAppendedToAFile) {
   const TempDir folder;
   ASSERT_OK(WriteFile(folder / "out", "before\n"));
   const int fd = open((folder / "out").c_str(), O_WRONLY | O_CLOEXEC);

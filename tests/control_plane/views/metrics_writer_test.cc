@@ -67,7 +67,7 @@ class MetricsWriterTest : public ::testing::Test {
   TempDir run_dir_;
 };
 
-TEST_F(MetricsWriterTest, WritesLinesAndEvents) {
+TEST_F(MetricsWriterTest, LinesAndEventsAreWritten) {
   {
     auto writer = Open();
     writer->BeginEpoch(0);
@@ -104,7 +104,7 @@ TEST_F(MetricsWriterTest, WritesTheTimesOfARound) {
   EXPECT_THAT(Events(), Not(HasSubstr("generator/hidden_sync_seconds")));
 }
 
-TEST_F(MetricsWriterTest, WritesTheProbabilityOfAugmentation) {
+TEST_F(MetricsWriterTest, TheProbabilityOfAugmentationIsWritten) {
   {
     auto writer = Open();
     writer->BeginEpoch(0);

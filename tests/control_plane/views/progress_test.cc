@@ -29,13 +29,13 @@ ProgressView RunningView() {
   return view;
 }
 
-TEST(ProgressBarTest, ShowsEverythingOnAWideTerminal) {
+TEST(ProgressBarTest, EverythingIsShownOnAWideTerminal) {
   EXPECT_EQ(ProgressBar(RunningView(), 120),
             "[==========                              ] 1500/6000 25% ETA "
             "56m12s 85 img/s G 1.234 D 0.500 lag 1 cache 50%");
 }
 
-TEST(ProgressBarTest, NeverExceedsTheTerminal) {
+TEST(ProgressBarTest, TheBarNeverExceedsTheTerminal) {
   for (int width = 0; width < 200; ++width) {
     EXPECT_LE(ProgressBar(RunningView(), width).size(), width);
   }
@@ -48,7 +48,7 @@ TEST(ProgressBarTest, LeastImportantFieldsAreLeftOut) {
   EXPECT_THAT(ProgressBar(RunningView(), 24), HasSubstr("1500/6000 25%"));
 }
 
-TEST(ProgressBarTest, IsFullOnlyAtTheEnd) {
+TEST(ProgressBarTest, TheBarIsFullOnlyAtTheEnd) {
   ProgressView view = RunningView();
   view.status.set_completed_rounds(5999);
   EXPECT_THAT(ProgressBar(view, 100), HasSubstr(" 99%"));
@@ -67,7 +67,7 @@ TEST(ProgressBarTest, WorkersThatARunWaitsForAreNamed) {
   EXPECT_EQ(ProgressLine(view), "starting: generator 0 ready");
 }
 
-TEST(ProgressLineTest, ShowsBothLagsAndTheCache) {
+TEST(ProgressLineTest, BothLagsAndTheCacheAreShown) {
   EXPECT_EQ(ProgressLine(RunningView()),
             "round 1500/6000 (25.0%) | ETA 56m12s | 85.4 images/s | generator "
             "loss 1.234 lag 1 | discriminator loss 0.500 lag 0 | cache "
@@ -202,7 +202,7 @@ TEST_F(TrackerTest, NewEpochsResetTheSpeed) {
   EXPECT_DOUBLE_EQ(At(3, 21, /*epoch=*/2).images_per_second(), 64);
 }
 
-TEST_F(TrackerTest, KeepsTheNewestRecordOfEachRole) {
+TEST_F(TrackerTest, TheNewestRecordOfEachRoleIsKept) {
   RoundMetrics metrics;
   metrics.set_role(DISCRIMINATOR);
   metrics.set_round(3);

@@ -59,7 +59,7 @@ TEST(RecentSpeedsTest, SingleWorkersHaveALimit) {
                     HasSubstr("up to 2.00 times")));
 }
 
-TEST(RecentSpeedsTest, AddsUpTheWorkersOfEachRole) {
+TEST(RecentSpeedsTest, WorkersOfEachRoleAreAdded) {
   RecentSpeeds speeds;
   speeds.Add(Round(GENERATOR, 0));
   for (int rank = 0; rank < 3; ++rank) {
@@ -101,7 +101,7 @@ TEST(RecentSpeedsTest, StragglersComputeLonger) {
   }
 }
 
-TEST(RecentSpeedsTest, OneSlowRoundMakesNoStraggler) {
+TEST(RecentSpeedsTest, OneSlowRoundDoesNotMakeAStraggler) {
   RecentSpeeds speeds;
   for (int round = 0; round < 100; ++round) {
     for (int rank = 0; rank < 3; ++rank) {
@@ -113,7 +113,7 @@ TEST(RecentSpeedsTest, OneSlowRoundMakesNoStraggler) {
   EXPECT_EQ(FleetsOf(speeds).at(0).straggler(), -1);
 }
 
-TEST(RecentSpeedsTest, FollowsAChange) {
+TEST(RecentSpeedsTest, TheSpeedsFollowAChange) {
   RecentSpeeds speeds;
   for (int round = 0; round < 200; ++round) {
     for (int rank = 0; rank < 2; ++rank) {
@@ -137,7 +137,7 @@ TEST(RecentSpeedsTest, NewRunEpochsDropEarlierRecords) {
   EXPECT_EQ(FleetsOf(speeds).at(0).workers(), 2);
 }
 
-TEST(RecentSpeedsTest, WorkersThatHaveLeftDoNotCount) {
+TEST(RecentSpeedsTest, WorkersThatHaveLeftAreNotCounted) {
   RecentSpeeds speeds;
   for (int rank = 0; rank < 3; ++rank) {
     RoundMetrics metrics = Round(DISCRIMINATOR, rank);

@@ -123,7 +123,7 @@ TEST_F(TimeReportTest, ShowsTheGradientNoiseScale) {
   EXPECT_LT(scale.at("low").get<double>(), scale.at("high").get<double>());
 }
 
-TEST_F(TimeReportTest, NumbersAreThoseOfTheMetrics) {
+TEST_F(TimeReportTest, NumbersComeFromTheMetrics) {
   AddRounds(/*workers=*/2, 0, 100);
   AddWorker(GENERATOR, 0, "a");
   AddWorker(GENERATOR, 1, "b");
@@ -277,7 +277,7 @@ TEST_F(TimeReportTest, RunEpochsWithOnlyWarmUpCount) {
   EXPECT_EQ(Report().roles[0].row.rounds, 50);
 }
 
-TEST_F(TimeReportTest, OnlyTheLastShapeCounts) {
+TEST_F(TimeReportTest, OnlyTheLastFleetShapeCounts) {
   AddRounds(/*workers=*/3, 0, 50, {.round = 100});
   AddRounds(/*workers=*/2, 50, 150, {.round = 1}, /*epoch=*/2);
   const TimeReport report = Report();
@@ -354,7 +354,7 @@ std::vector<std::string> Lines(const std::string& text) {
   return absl::StrSplit(text, '\n', absl::SkipEmpty());
 }
 
-TEST_F(TimeReportTest, TextIsAligned) {
+TEST_F(TimeReportTest, TheTextIsAligned) {
   AddRounds(2, 0, 100);
   TimeReport report = Report();
   report.run_dir = "runs/a";
@@ -441,7 +441,7 @@ TEST(RoundTimesTest, FreeCoresReadBeforeTrainingCores) {
   EXPECT_DOUBLE_EQ(TimesOf(metrics).data_taken, 0);
 }
 
-TEST_F(TimeReportTest, ShortWaitsForDataAreNoBottleneck) {
+TEST_F(TimeReportTest, ShortWaitsForDataAreNotABottleneck) {
   AddRounds(1, 0, 50, {.round = 1, .data = 0.049, .data_fetch = 0.049});
   EXPECT_THAT(TimeReportText(Report()), Not(HasSubstr("data: ")));
 }

@@ -26,14 +26,14 @@ std::string FaultsOf(const KubernetesRun& run) {
   return std::string(CheckKubernetesRun(run).message());
 }
 
-TEST(KubernetesRunTest, NamesOfPods) {
+TEST(KubernetesRunTest, PodsAreNamedByRunRoleAndRank) {
   const KubernetesRun run = Good();
   EXPECT_EQ(CoordinatorName(run), "mnist-coordinator");
   EXPECT_EQ(PodName(run, run.workers.back()), "mnist-discriminator-1");
   EXPECT_EQ(FaultsOf(run), "");
 }
 
-TEST(KubernetesRunTest, MakesNamesOfRecipes) {
+TEST(KubernetesRunTest, RecipeNamesBecomeValidNames) {
   EXPECT_EQ(KubernetesName("mlp_smoke"), "mlp-smoke");
   EXPECT_EQ(KubernetesName("FFHQ 64_"), "ffhq-64");
   EXPECT_EQ(KubernetesName("64px"), "run-64px");
@@ -54,7 +54,7 @@ TEST(KubernetesRunTest, ListsAllFaultsAtOnce) {
                     HasSubstr("no workers")));
 }
 
-TEST(KubernetesRunTest, NamesLeaveRoomForThoseOfPods) {
+TEST(KubernetesRunTest, NamesLeaveRoomForPodNames) {
   KubernetesRun run = Good();
   run.name = std::string(kMaxRunName, 'a');
   EXPECT_EQ(FaultsOf(run), "");
@@ -64,7 +64,7 @@ TEST(KubernetesRunTest, NamesLeaveRoomForThoseOfPods) {
   EXPECT_THAT(FaultsOf(run), HasSubstr("--name"));
 }
 
-TEST(KubernetesRunTest, AClaimThatIsMadeNeedsAClassAndASize) {
+TEST(KubernetesRunTest, AClaimToBeCreatedNeedsAClassAndASize) {
   KubernetesRun run = Good();
   run.volume = {.claim = "c", .storage_class = "nfs", .size = "50Gi"};
   EXPECT_EQ(FaultsOf(run), "");
@@ -74,7 +74,7 @@ TEST(KubernetesRunTest, AClaimThatIsMadeNeedsAClassAndASize) {
   }
 }
 
-TEST(KubernetesRunTest, ThePortOfMetricsIsFreeInPods) {
+TEST(KubernetesRunTest, TheMetricsPortIsFreeInPods) {
   KubernetesRun run = Good();
   for (const int port : {1024, 6999, 7003, 65535}) {
     run.metrics_port = port;
@@ -94,7 +94,7 @@ TEST(KubernetesRunTest, ARunFolderInS3IsRefusedWithAReason) {
   EXPECT_THAT(FaultsOf(run), HasSubstr("renames and locks, which S3 has not"));
 }
 
-TEST(KubernetesRunTest, AConfigThatAConfigMapCannotHoldIsRefused) {
+TEST(KubernetesRunTest, AConfigTooLargeForAConfigMapIsRefused) {
   KubernetesRun run = Good();
   run.config = std::string(1 << 20, '#');
   EXPECT_THAT(FaultsOf(run), HasSubstr("ConfigMap"));

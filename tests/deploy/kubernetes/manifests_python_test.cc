@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PyYAML reads the goldens of manifests_test and finds what they should say.
+// PyYAML reads the golden files of manifests_test and checks their content.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -12,7 +12,7 @@
 namespace gandem {
 namespace {
 
-TEST(ManifestsPythonTest, AnotherReaderFindsWhatTheyShouldSay) {
+TEST(ManifestsPythonTest, PyYamlReadsTheExpectedContent) {
   for (const std::string name : {"full", "plain"}) {
     EXPECT_EQ(testing::RunPython(
                   "tests/deploy/kubernetes/check_manifests.py",

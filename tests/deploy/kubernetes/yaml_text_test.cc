@@ -6,18 +6,18 @@
 namespace gandem {
 namespace {
 
-TEST(YamlTextTest, QuotesWhatYamlWouldTakeForSomethingElse) {
+TEST(YamlTextTest, AmbiguousTextIsQuoted) {
   EXPECT_EQ(YamlQuoted("no"), "\"no\"");
   EXPECT_EQ(YamlQuoted("a\"b\\c"), "\"a\\\"b\\\\c\"");
   EXPECT_EQ(YamlQuoted("a\nb\tc"), "\"a\\nb\\u0009c\"");
   EXPECT_EQ(YamlList({"a", "b: #"}), "[\"a\", \"b: #\"]");
 }
 
-TEST(YamlTextTest, LinesKeepTheirShape) {
+TEST(YamlTextTest, LinesKeepTheirIndentation) {
   EXPECT_EQ(YamlLines("a\n  b\n\nc"), " |2\n  a\n    b\n\n  c\n");
 }
 
-TEST(YamlTextTest, LinesEndWithOneNewLine) {
+TEST(YamlTextTest, TextEndsWithOneNewline) {
   EXPECT_EQ(YamlLines("a\n\n\n"), " |2\n  a\n");
 }
 

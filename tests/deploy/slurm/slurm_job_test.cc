@@ -32,7 +32,7 @@ SlurmJob ScriptedJob() {
           .allocation = {.nodes = 2, .partition = "main", .time = "8:00:00"}};
 }
 
-// The options that sbatch reads, in the order of the script.
+// Returns the options that sbatch reads, in the order of the script.
 std::vector<std::string> SbatchLines(const std::string& script) {
   std::vector<std::string> lines;
   for (const absl::string_view line : absl::StrSplit(script, '\n')) {
@@ -58,7 +58,7 @@ TEST(BatchScriptTest, OneAllocationHoldsAllWorkers) {
   EXPECT_THAT(script, HasSubstr("--cpus-per-task=\"$cpus\" --gpus-per-task=1"));
 }
 
-TEST(BatchScriptTest, EverythingIsFilledIn) {
+TEST(BatchScriptTest, EveryPlaceholderIsFilledIn) {
   const std::string script = BatchScript(ScriptedJob());
   EXPECT_THAT(script, Not(HasSubstr("__")));
   EXPECT_THAT(script, Not(HasSubstr("#@")));
@@ -76,7 +76,7 @@ TEST(BatchScriptTest, TheNetworkIsEncryptedUnlessItIsTrusted) {
                         "--start_by"));
 }
 
-TEST(BatchScriptTest, IsWatchedAsItsUserSays) {
+TEST(BatchScriptTest, MonitoringFollowsTheUsersOptions) {
   SlurmJob job = ScriptedJob();
   EXPECT_THAT(BatchScript(job), HasSubstr("--start_by \"$script\" &\n"));
   job.allocation.metrics_port = 0;
@@ -96,7 +96,7 @@ TEST(ShellQuotedTest, AShellReadsTheSameWord) {
   EXPECT_EQ(ShellQuoted("it's"), R"('it'\''s')");
 }
 
-TEST(SlurmJobTest, ASmallOneIsFine) {
+TEST(SlurmJobTest, ASmallJobIsValid) {
   EXPECT_OK(CheckSlurmJob(ScriptedJob()));
   EXPECT_EQ(SlurmScriptPath("/nfs/a"), "/nfs/a/slurm/job.sbatch");
 }
@@ -108,8 +108,8 @@ TEST(SlurmJobTest, EachNodeHasAWorker) {
               HasSubstr("--nodes 4 is more than the 3 workers"));
 }
 
-// Slurm replaces % in names of files, and a shell reads the rest.
-TEST(SlurmJobTest, NamesAreOfPlainLettersAndAllFaultsAreNamed) {
+// Slurm replaces % in file names, and a shell reads the rest.
+TEST(SlurmJobTest, NamesHavePlainLettersAndAllFaultsAreListed) {
   SlurmJob job = ScriptedJob();
   job.run_dir = "/nfs/my runs";
   job.allocation.partition = "gpu;id";

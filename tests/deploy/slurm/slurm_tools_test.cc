@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shell scripts in place of Slurm's programs.
+// Tests with shell scripts in place of Slurm's programs.
 #include "deploy/slurm/slurm_tools.h"
 
 #include <gmock/gmock.h>
@@ -43,7 +43,7 @@ class SlurmToolsTest : public ::testing::Test {
   std::string old_path_;
 };
 
-TEST_F(SlurmToolsTest, SubmitsTheScript) {
+TEST_F(SlurmToolsTest, TheScriptIsSubmitted) {
   Install("sbatch",
           "echo warning >&2; [ \"$*\" = '--parsable /nfs/job.sbatch' ] "
           "&& echo '17;alpha'");
@@ -52,7 +52,7 @@ TEST_F(SlurmToolsTest, SubmitsTheScript) {
   EXPECT_EQ(*job, 17);
 }
 
-TEST_F(SlurmToolsTest, ARefusalHasTheProgramsWords) {
+TEST_F(SlurmToolsTest, ARefusalIsReportedInSlurmsWords) {
   Install("sbatch",
           "echo 'sbatch: error: invalid partition specified: gpu' >&2; exit 1");
   const absl::Status refused = SubmitSlurmJob("/nfs/job.sbatch").status();
@@ -62,7 +62,7 @@ TEST_F(SlurmToolsTest, ARefusalHasTheProgramsWords) {
                     HasSubstr("invalid partition specified: gpu")));
 }
 
-TEST_F(SlurmToolsTest, WithoutSlurmItSaysWhereToGo) {
+TEST_F(SlurmToolsTest, WithoutSlurmTheErrorSaysWhereToRun) {
   ASSERT_EQ(setenv("PATH", programs_.path().c_str(), 1), 0);
   const absl::Status missing = SubmitSlurmJob("/nfs/job.sbatch").status();
   EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
@@ -70,13 +70,13 @@ TEST_F(SlurmToolsTest, WithoutSlurmItSaysWhereToGo) {
               AllOf(HasSubstr("no sbatch"), HasSubstr("--dry_run")));
 }
 
-TEST_F(SlurmToolsTest, AnAnswerWithoutANumberIsShown) {
+TEST_F(SlurmToolsTest, AnAnswerWithoutAJobNumberIsShown) {
   Install("sbatch", "echo 'Submitted, thank you'");
   EXPECT_THAT(std::string(SubmitSlurmJob("/nfs/job.sbatch").status().message()),
               HasSubstr("has not named a job: 'Submitted, thank you"));
 }
 
-TEST_F(SlurmToolsTest, FindsAJobByItsComment) {
+TEST_F(SlurmToolsTest, AJobIsFoundByItsComment) {
   Install("squeue",
           "[ \"$*\" = '--me --noheader --format=%i %k' ] && "
           "printf '16 gandem:/nfs/a\\n17+0 gandem:/nfs/a\\n"

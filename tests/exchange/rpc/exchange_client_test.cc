@@ -71,7 +71,7 @@ class ExchangeClientTest : public ::testing::Test {
   std::unique_ptr<GeneratorExchange> generator_;
 };
 
-TEST_F(ExchangeClientTest, WaitsForAServerThatComesLater) {
+TEST_F(ExchangeClientTest, TheClientWaitsForAServerThatStartsLater) {
   const ExchangeOptions options = gandem::testing::OptionsFor(kSchedule);
   StartClient(options, "server");
   ASSERT_OK(generator_->PutImages(Images(0, 0, 4), Soon()));
@@ -83,7 +83,7 @@ TEST_F(ExchangeClientTest, WaitsForAServerThatComesLater) {
   EXPECT_OK(generator_->TakeCritic(0, Soon()));
 }
 
-TEST_F(ExchangeClientTest, SendsAgainWhatALostConnectionMayHaveLost) {
+TEST_F(ExchangeClientTest, DataThatALostConnectionMayHaveLostIsSentAgain) {
   const ExchangeOptions options = gandem::testing::OptionsFor(kSchedule);
   StartServer(options);
   StartProxy();
@@ -103,7 +103,7 @@ TEST_F(ExchangeClientTest, SendsAgainWhatALostConnectionMayHaveLost) {
 }
 
 // Cuts at many points of the traffic, starting with the handshake.
-TEST_F(ExchangeClientTest, WholeRunsOverAConnectionThatIsCutAgainAndAgain) {
+TEST_F(ExchangeClientTest, WholeRunsFinishOverAConnectionThatIsCutRepeatedly) {
   for (auto feedback :
        {FeedbackMode::kSnapshot, FeedbackMode::kImageGradient}) {
     Schedule schedule = {.lag = 2,
@@ -129,7 +129,7 @@ TEST_F(ExchangeClientTest, WholeRunsOverAConnectionThatIsCutAgainAndAgain) {
     std::atomic<bool> is_over = false;
     std::thread cutter([&] {
       // A run takes about 20,000 bytes, a connection's handshake 1,000. A run
-      // that progresses far between two checks may end sooner.
+      // may end sooner if it progresses far between two checks.
       for (int64_t cut = 1; cut < 12; ++cut) {
         EXPECT_TRUE(
             Eventually([&] { return is_over || proxy_->num_cuts() >= cut; }));
@@ -148,15 +148,14 @@ TEST_F(ExchangeClientTest, WholeRunsOverAConnectionThatIsCutAgainAndAgain) {
   }
 }
 
-// Images, critics and ACKs are all sent again.
-TEST_F(ExchangeClientTest, SendsAgainWhatArrivesDamaged) {
+TEST_F(ExchangeClientTest, DamagedDataIsSentAgain) {
   const ExchangeOptions options = gandem::testing::OptionsFor(kSchedule);
   for (int frame = 1; frame <= 12; ++frame) {
     const int before = damaged_;
     server_.reset();
     discriminator_.reset();
     StartServer(options);
-    // Prefix, header or payload.
+    // Damages prefix, header or payload.
     ASSERT_OK(ArmFailpoint(absl::StrCat("corrupt=", 83 * (frame - 1),
                                         " exchange.encode_frame:", frame)));
     StartClient(options, "server");
@@ -227,7 +226,7 @@ TEST_F(ExchangeClientTest, ALinkThatDamagesEverythingIsAnError) {
   ASSERT_OK(ArmFailpoint(""));
 }
 
-TEST_F(ExchangeClientTest, GoesOnWithARestartedServerOfTheSameProcess) {
+TEST_F(ExchangeClientTest, ContinuesWithARestartedServerOfTheSameProcess) {
   const ExchangeOptions options = gandem::testing::OptionsFor(kSchedule);
   StartServer(options);
   StartClient(options, "server");
@@ -253,7 +252,6 @@ TEST_F(ExchangeClientTest, AnotherProcessOfTheSameEpochAborts) {
               StatusIs(kAborted, HasSubstr("replaced by another one")));
 }
 
-// A discriminator that was restarted at the same address.
 TEST_F(ExchangeClientTest, AnOldRunEpochAborts) {
   ExchangeOptions options = gandem::testing::OptionsFor(kSchedule);
   StartServer(options);
@@ -295,23 +293,22 @@ TEST_F(ExchangeClientTest, RefusalsAreSticky) {
   EXPECT_EQ(generator_->Finish(Soon()), refused);
 }
 
-TEST_F(ExchangeClientTest, ImagesThatTheServerRefusesAreAStickyError) {
+TEST_F(ExchangeClientTest, ImagesThatTheServerRefusesCauseAStickyError) {
   ExchangeOptions options = gandem::testing::OptionsFor(kSchedule);
   StartServer(options);
   StartClient(options, "server");
-  // Beyond the window of rounds.
+  // Round 2 is beyond the window of rounds.
   ASSERT_OK(generator_->PutImages(Images(2, 0, 4), Soon()));
   EXPECT_THAT(generator_->Finish(Soon()),
               StatusIs(kPrecondition, HasSubstr("window")));
 }
 
-TEST_F(ExchangeClientTest, CloseAndDestructionDoNotWaitForAnybody) {
+TEST_F(ExchangeClientTest, CloseAndDestructionDoNotWait) {
   const ExchangeOptions options = gandem::testing::OptionsFor(kSchedule);
   const absl::Time begin = absl::Now();
   StartClient(options, "nobody");
   generator_->Close(absl::CancelledError("enough"));
   generator_.reset();
-  // Destruction at arbitrary moments.
   StartServer(options);
   StartClient(options, "server");
   ASSERT_OK(generator_->PutImages(Images(0, 0, 4), Soon()));
@@ -323,7 +320,7 @@ TEST_F(ExchangeClientTest, CloseAndDestructionDoNotWaitForAnybody) {
   EXPECT_LT(absl::Now() - begin, absl::Seconds(8));
 }
 
-TEST_F(ExchangeClientTest, ABadAddressIsNamed) {
+TEST_F(ExchangeClientTest, AnInvalidAddressIsNamed) {
   EXPECT_THAT(
       CreateExchangeClient(
           {.address = "nonsense",

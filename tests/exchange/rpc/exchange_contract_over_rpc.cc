@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The contract suite over gRPC, on a unix socket in one process.
+// The exchange contract tests over gRPC, on a unix socket in one process.
 #include <gtest/gtest.h>
 
 #include "common/check.h"

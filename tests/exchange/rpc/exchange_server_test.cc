@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The server's reaction to broken, old or hostile peers: each call is refused
-// with a clear code, and the run continues unharmed.
+// with a documented code, and the run continues unharmed.
 #include "exchange/rpc/exchange_server.h"
 
 #include <gmock/gmock.h>
@@ -62,7 +62,7 @@ class ExchangeServiceTest : public ::testing::Test {
     return reply;
   }
 
-  // Signs a frame as a generator of this run.
+  // Signs a frame like a generator of this run.
   static Frame Signed(Frame frame, int rank = 0) {
     frame.sender = {.run_epoch = 3, .incarnation = 8, .rank = rank};
     return frame;
@@ -71,13 +71,13 @@ class ExchangeServiceTest : public ::testing::Test {
     return Signed({.body = OpenFrame{.version = -1}}, rank);
   }
 
-  // A stream that generator 0 has opened.
+  // Opens a stream as generator 0.
   std::unique_ptr<RawStream> OpenStream(const std::string& name) {
     EXPECT_OK(Hello(3, 8, 0));
     return std::make_unique<RawStream>(channel_, name, Open());
   }
 
-  // The status with which a stream ends after this message.
+  // Returns the status with which a stream ends after this message.
   absl::Status EndAfter(const std::string& name,
                         const grpc::ByteBuffer& message) {
     const auto stream = OpenStream(name);
@@ -103,7 +103,7 @@ std::string ReasonOf(const absl::Status& status) {
 }
 
 // The error must not claim that the generator has another config.
-TEST_F(ExchangeServiceTest, ADamagedHelloIsNoRefusal) {
+TEST_F(ExchangeServiceTest, ADamagedHelloIsNotARefusal) {
   damages_hello_ = true;
   EXPECT_THAT(Hello(3, 8, 0), StatusIs(absl::StatusCode::kDataLoss));
 }
@@ -123,7 +123,7 @@ TEST_F(ExchangeServiceTest, HelloChecksTheGenerator) {
   status = Hello(2, 8, 0).status();
   EXPECT_THAT(status, StatusIs(kPrecondition, HasSubstr("run epoch 2")));
   EXPECT_EQ(ReasonOf(status), "wrong_epoch");
-  // This server is the older one.
+  // This server is the older process.
   EXPECT_THAT(Hello(4, 8, 0), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_THAT(Hello(3, 8, 2), StatusIs(kInvalid, HasSubstr("rank 2")));
   EXPECT_THAT(Hello(3, 8, -1), StatusIs(kInvalid, HasSubstr("rank -1")));
@@ -180,7 +180,7 @@ TEST_F(ExchangeServiceTest, EveryFrameIsChecked) {
   ExpectNothingArrived();
 }
 
-TEST_F(ExchangeServiceTest, GarbageIsRefused) {
+TEST_F(ExchangeServiceTest, InvalidBytesAreRefused) {
   for (const std::string& bytes :
        {std::string(), std::string("abc"), std::string(1000, '\xff'),
         std::string(5000, '\0')}) {
@@ -211,7 +211,7 @@ TEST_F(ExchangeServiceTest, OversizedMessagesAreRefusedUnread) {
   ExpectNothingArrived();
 }
 
-TEST_F(ExchangeServiceTest, ImagesThatDoNotFitTheRunAreRefused) {
+TEST_F(ExchangeServiceTest, ImagesOutsideTheRunsScheduleAreRefused) {
   ImageBatch batch = Images(0, 0, 4);
   batch.format.width = 2;
   batch.pixels = SharedBytes(std::vector<std::byte>(8));
@@ -244,7 +244,7 @@ TEST_F(ExchangeServiceTest, WrongKindsOfFramesAreRefused) {
               StatusIs(kInvalid));
   EXPECT_THAT(EndAfter("Feedback", feedback), StatusIs(kInvalid));
   EXPECT_THAT(EndAfter("FetchCritic", feedback), StatusIs(kInvalid));
-  // A critic that was never sent.
+  // The critic was never sent.
   EXPECT_THAT(EndAfter("FetchCritic", ack), StatusIs(kInvalid));
   ASSERT_OK(Hello(3, 8, 0));
   RawStream stream(channel_, "FetchCritic",
@@ -253,7 +253,7 @@ TEST_F(ExchangeServiceTest, WrongKindsOfFramesAreRefused) {
               StatusIs(kInvalid, HasSubstr("version 3 was never published")));
 }
 
-TEST_F(ExchangeServiceTest, ARetransmitIsAcknowledgedAndIgnored) {
+TEST_F(ExchangeServiceTest, ARepeatedBatchIsAcknowledgedAndIgnored) {
   {
     const auto stream = OpenStream("PutImages");
     ASSERT_TRUE(stream->Write(Signed({.body = Images(0, 0, 4)})));
@@ -284,7 +284,7 @@ TEST_F(ExchangeServiceTest, ANewStreamEndsTheOldOne) {
       << code;
 }
 
-TEST_F(ExchangeServiceTest, AStreamThatWaitsForRoomCanBeReplaced) {
+TEST_F(ExchangeServiceTest, AStreamThatWaitsForSpaceCanBeReplaced) {
   options_.cache_rounds = 1;
   Start();
   const auto old = OpenStream("PutImages");
@@ -300,7 +300,7 @@ TEST_F(ExchangeServiceTest, AStreamThatWaitsForRoomCanBeReplaced) {
   EXPECT_EQ(discriminator_->stats().cache_images, 4);
 }
 
-TEST_F(ExchangeServiceTest, CriticsGoToEachRankOnce) {
+TEST_F(ExchangeServiceTest, EachRankReceivesEachCriticOnce) {
   ASSERT_OK(Hello(3, 8, 1));
   const auto first = OpenStream("FetchCritic");
   RawStream second(channel_, "FetchCritic", Open(/*rank=*/1));
@@ -318,14 +318,14 @@ TEST_F(ExchangeServiceTest, CriticsGoToEachRankOnce) {
   EXPECT_OK(discriminator_->PublishCritic(gandem::testing::Critic(1), Soon()));
 }
 
-TEST_F(ExchangeServiceTest, AGeneratorHasFinishedWhenItsLastWordIsHere) {
+TEST_F(ExchangeServiceTest, AGeneratorHasFinishedWhenItsLastMessageArrives) {
   options_.num_generators = 1;
   Start();
   const auto stream = OpenStream("PutImages");
   ASSERT_TRUE(stream->Write(Signed({.body = FinishedFrame{}})));
   ASSERT_OK_AND_ASSIGN(const Frame answer, stream->Read());
   EXPECT_TRUE(std::holds_alternative<FinishedFrame>(answer.body));
-  // The generator might lack the answer and ask a stopped server.
+  // The generator might lack the answer and call a stopped server.
   EXPECT_THAT(discriminator_->WaitForGenerators(absl::InfinitePast()),
               StatusIs(absl::StatusCode::kDeadlineExceeded));
   ASSERT_TRUE(stream->Write(Signed({.body = AckFrame{}})));
@@ -334,7 +334,7 @@ TEST_F(ExchangeServiceTest, AGeneratorHasFinishedWhenItsLastWordIsHere) {
   EXPECT_THAT(stream->Read(), StatusIs(kPrecondition, HasSubstr("finished")));
 }
 
-TEST_F(ExchangeServiceTest, AGeneratorWhoseLastWordIsLostIsGivenUp) {
+TEST_F(ExchangeServiceTest, AGeneratorWhoseLastMessageIsLostIsGivenUp) {
   options_.num_generators = 1;
   options_.finish_grace = absl::Milliseconds(5);
   Start();
@@ -346,7 +346,7 @@ TEST_F(ExchangeServiceTest, AGeneratorWhoseLastWordIsLostIsGivenUp) {
   EXPECT_OK(discriminator_->WaitForGenerators(Soon()));
 }
 
-TEST_F(ExchangeServiceTest, TheRunGoesOnAfterAllThat) {
+TEST_F(ExchangeServiceTest, TheRunContinuesAfterRefusedCalls) {
   const grpc::Slice garbage(std::string(100, '\xff'));
   EXPECT_THAT(EndAfter("PutImages", grpc::ByteBuffer(&garbage, 1)),
               StatusIs(absl::StatusCode::kDataLoss));

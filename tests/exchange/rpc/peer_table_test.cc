@@ -17,7 +17,7 @@ using ::testing::Not;
 
 constexpr uint64_t kHash = 7;
 
-TEST(PeerTableTest, KnowsWhoHasGreeted) {
+TEST(PeerTableTest, PeersThatSentHelloAreKnown) {
   PeerTable peers({.config_hash = kHash, .run_epoch = 2});
   const FrameSender peer = {.run_epoch = 2, .incarnation = 3, .rank = 0};
   EXPECT_THAT(peers.Check(peer), StatusIs(absl::StatusCode::kFailedPrecondition,
@@ -27,7 +27,7 @@ TEST(PeerTableTest, KnowsWhoHasGreeted) {
 }
 
 // Incarnations are random: the order of the Hellos counts.
-TEST(PeerTableTest, ASupersededProcessCannotComeBack) {
+TEST(PeerTableTest, ASupersededProcessCannotReturn) {
   PeerTable peers({.config_hash = kHash});
   const FrameSender old = {.incarnation = 900};
   const FrameSender newer = {.incarnation = 3};
@@ -40,8 +40,8 @@ TEST(PeerTableTest, ASupersededProcessCannotComeBack) {
   EXPECT_OK(peers.Check(newer));
 }
 
-// A stranger could exploit the answer.
-TEST(PeerTableTest, ARefusalDoesNotSayWhatIsRight) {
+// A detailed answer would help a stranger.
+TEST(PeerTableTest, ARefusalDoesNotRevealTheExpectedValue) {
   PeerTable peers({.config_hash = 0xabcdef});
   const absl::Status wrong_config = peers.Greet({.incarnation = 1}, 1);
   EXPECT_THAT(std::string(wrong_config.message()), Not(HasSubstr("abcdef")));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A peer with the run's token that sends arbitrary bytes over gRPC to an
-// ExchangeServer, for tests. Every wait ends after 30 s.
+// ExchangeServer. Every wait ends after 30 s.
 //
 // Owner: the test. Thread safety: one thread.
 #pragma once
@@ -32,8 +32,8 @@ inline std::shared_ptr<grpc::Channel> RawChannel(const std::string& address) {
 
 class RawStream {
  public:
-  // `name` of the call: "PutImages", "Feedback" or "FetchCritic". `opening` is
-  // its first message.
+  // Opens the stream `name` ("PutImages", "Feedback" or "FetchCritic") with the
+  // first message `opening`.
   RawStream(const std::shared_ptr<grpc::Channel>& channel,
             const std::string& name, const grpc::ByteBuffer& opening)
       : stub_(channel) {
@@ -74,7 +74,6 @@ class RawStream {
     return ExchangeCodec::Decode(message, int64_t{1} << 30);
   }
 
-  // Returns why the stream ended.
   absl::Status Finish() {
     if (finished_) return absl::OkStatus();
     finished_ = true;

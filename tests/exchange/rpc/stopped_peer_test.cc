@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The other side is a process that is stopped in the middle of a run: nothing
-// fails, this side waits, and the run ends well after it continues.
+// The other side is a process that is stopped in mid-run: nothing fails, this
+// side waits, and the run finishes after the process continues.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <spawn.h>
@@ -45,7 +45,7 @@ class Peer {
     waitpid(pid_, nullptr, 0);
   }
 
-  // Returns when it has stopped.
+  // Stops the process and returns when it has stopped.
   void Stop() {
     kill(pid_, SIGSTOP);
     int status = 0;
@@ -53,7 +53,7 @@ class Peer {
     EXPECT_TRUE(WIFSTOPPED(status));
   }
   void Continue() { kill(pid_, SIGCONT); }
-  // Waits for its end; returns the exit code.
+  // Waits for the process to end; returns the exit code.
   int Wait() {
     int status = 0;
     EXPECT_EQ(waitpid(pid_, &status, 0), pid_);
@@ -65,9 +65,9 @@ class Peer {
   pid_t pid_ = -1;
 };
 
-// Runs this side. Stops the other one every 20 rounds, checks that this side
-// waits without failing, and continues it. No stop in the last round: the other
-// side, up to a lag ahead, may have ended by then.
+// Runs this side. Stops the other side every 20 rounds, checks that this side
+// waits without failing, and continues it. The last round has no stop: the
+// other side, up to a lag ahead, may have ended by then.
 template <typename Driver>
 void RunAndStop(Driver& driver, Peer& peer) {
   int64_t next_stop = kRoundsBetweenStops;

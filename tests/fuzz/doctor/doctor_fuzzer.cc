@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages that any holder of the token can send to a `gandem doctor --listen`,
-// and answers of a doctor: the first byte selects the message that follows.
+// Fuzzes the messages to `gandem doctor --listen` and the answers of a doctor.
+// The first byte selects the message.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The reader of a run's logs on any lines.
+// Fuzzes the reader of a run's log lines.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -17,7 +17,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto entry = ParseLogLine(line, absl::UTCTimeZone());
     if (!entry.has_value()) continue;
     GANDEM_CHECK(entry->text == line);
-    // `gandem logs` sorts by time.
     GANDEM_CHECK(entry->time != absl::InfinitePast() &&
                  entry->time != absl::InfiniteFuture());
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls to a worker in profile mode from any process that reaches its socket.
-// An input is a list of calls: a byte for the kind of call, a byte for the
-// request's size, and the request as protobuf bytes. Training and opening
-// sockets are left out: a config is read, and a transfer is checked. The fourth
-// kind of call is the end of the worker, after which no call is answered.
+// Fuzzes the calls to a worker in profile mode. An input is a list of calls: a
+// byte for the kind of call, a byte for the request's size, and the request as
+// protobuf bytes. Training and opening sockets are omitted: a config is read,
+// and a transfer is checked. The fourth kind of call ends the worker, after
+// which no call is answered.
 #include <grpcpp/grpcpp.h>
 
 #include <cstddef>
@@ -23,7 +23,7 @@
 namespace gandem {
 namespace {
 
-// Handler with the checks of worker/profile/profile_mode.cc, without the work.
+// Handler with profile_mode.cc's checks, but without training.
 class CheckingHandler : public MeasureHandler {
  public:
   absl::StatusOr<PrepareReply> Prepare(const PrepareRequest& request) override {
@@ -82,7 +82,7 @@ class AskedWorker {
            absl::string_view bytes) {
     Request request;
     if (!request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-      return;  // it never reaches a handler
+      return;  // never reaches a handler
     }
     grpc::ServerContext context;
     Reply reply;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The readers of plans and of files of hosts on any text: both are written by
-// hand, or handed from one user to another.
+// Fuzzes the readers of plans and host files, which users write by hand or
+// exchange.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -28,7 +28,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     CheckRefused(plan.status());
     return 0;
   }
-  // A plan that was parsed can be shown.
   GANDEM_CHECK(!gandem::PlanTable(*plan).empty());
   GANDEM_CHECK(!gandem::PlanLines(*plan).empty());
   for (int i = 0; i < plan->candidates_size(); ++i) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The reader of profiles on any text: they are kept in a cache, and handed from
-// one user to another.
+// Fuzzes the reader of profiles, which are cached or exchanged between users.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -17,7 +16,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     GANDEM_CHECK(!profile.status().message().empty());
     return 0;
   }
-  // A profile that is written and read again stays the same.
   const std::string text = gandem::ProfileText(*profile);
   const auto again = gandem::ParseProfile(text, "again");
   GANDEM_CHECK_OK(again.status());

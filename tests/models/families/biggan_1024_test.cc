@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BigGAN for 1024 x 1024 pixels at its full width. Long: its weights alone are
-// 331 MB, and orthogonal ones take time to find.
+// BigGAN for 1024 x 1024 pixels at its full width. The test is slow: the
+// weights are 331 MB, and making them orthogonal takes time.
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 namespace gandem {
 namespace {
 
-TEST(Biggan1024Test, MakesAnImage) {
+TEST(Biggan1024Test, GeneratesAnImage) {
   NetworkConfig config;
   config.mutable_biggan();
   ASSERT_OK_AND_ASSIGN(

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every network against the same network in PyTorch
+// Compares every network with the same network in PyTorch
 // (tests/oracles/network_goldens.py), forward and backward, in the type of the
-// golden: float32, or float64 to 1e-8.
+// golden file: float32, or float64 with a tolerance of 1e-8.
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
@@ -23,9 +23,9 @@ using gandem::testing::Golden;
 using gandem::testing::RelativeError;
 
 constexpr double kTolerance = 1e-4;
-// Long sums that cancel; 1.2e-4 was seen, of an attention's scale.
+// Long sums cancel; the largest error seen is 1.2e-4, in attention.
 constexpr double kGradientTolerance = 3e-4;
-constexpr double kRounding = 1e-8;  // of what is 0
+constexpr double kRounding = 1e-8;  // for expected zeros
 constexpr double kDoubleTolerance = 1e-8;
 
 struct NetworkGoldenCase {
@@ -55,7 +55,7 @@ class NetworkGoldenTest : public ::testing::TestWithParam<NetworkGoldenCase> {
     type_ = golden_.Get("generator.input").scalar_type();
   }
 
-  // All passes that the oracle has made, in its order.
+  // Compares all passes of the oracle in their order.
   template <typename Network>
   void ExpectEqual(const std::string& role, Network& network) {
     network.to(type_);
@@ -99,9 +99,9 @@ class NetworkGoldenTest : public ::testing::TestWithParam<NetworkGoldenCase> {
         << name;
   }
 
-  // A bias before batch norm has a gradient of rounding errors only; hence the
-  // scale is that of the whole layer. So has a 1 x 1 convolution of one channel
-  // with spectral norm, whose weight is 1 or -1 whatever it is.
+  // A bias before batch norm has only rounding errors as its gradient, so the
+  // scale is that of the layer. The same holds for a 1 x 1 convolution of one
+  // channel with spectral norm, whose normalized weight is 1 or -1.
   void ExpectGradients(const std::string& role,
                        const torch::nn::Module& network) {
     const auto parameters = network.named_parameters();
@@ -128,7 +128,7 @@ class NetworkGoldenTest : public ::testing::TestWithParam<NetworkGoldenCase> {
   at::ScalarType type_ = at::kFloat;
 };
 
-TEST_P(NetworkGoldenTest, Generator) {
+TEST_P(NetworkGoldenTest, GeneratorEqualsPyTorch) {
   ASSERT_OK_AND_ASSIGN(const auto network,
                        MakeGenerator(config_, GetParam().data));
   ExpectEqual("generator", *network);
@@ -139,13 +139,13 @@ TEST_P(NetworkGoldenTest, Generator) {
              "generator.truncated");
 }
 
-TEST_P(NetworkGoldenTest, Discriminator) {
+TEST_P(NetworkGoldenTest, DiscriminatorEqualsPyTorch) {
   ASSERT_OK_AND_ASSIGN(const auto network,
                        MakeDiscriminator(config_, GetParam().data));
   ExpectEqual("discriminator", *network);
 }
 
-TEST_P(NetworkGoldenTest, ChannelsLast) {
+TEST_P(NetworkGoldenTest, ChannelsLastEqualsPyTorch) {
   ASSERT_OK_AND_ASSIGN(const auto network,
                        MakeDiscriminator(config_, GetParam().data));
   network->to(type_);

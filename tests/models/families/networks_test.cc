@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Promises of every family about forward modes (network.h).
+// Requirements on the forward modes of every family (network.h).
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
@@ -85,10 +85,10 @@ class NetworksTest : public ::testing::TestWithParam<NetworksCase> {
   std::shared_ptr<Discriminator> discriminator_;
   at::Tensor noise_;
   at::Tensor images_;
-  Condition condition_;  // networks ignore what they are not made for
+  Condition condition_;  // unsupported parts are ignored
 };
 
-TEST_P(NetworksTest, FrozenAndEvaluateChangeNoState) {
+TEST_P(NetworksTest, FrozenAndEvaluatePassesChangeNoState) {
   const State generator = StateOf(*generator_);
   const State discriminator = StateOf(*discriminator_);
   for (const auto mode : {ForwardMode::kFrozen, ForwardMode::kEvaluate}) {
@@ -102,7 +102,7 @@ TEST_P(NetworksTest, FrozenAndEvaluateChangeNoState) {
   }
 }
 
-TEST_P(NetworksTest, ForwardsLeaveTheirInputAlone) {
+TEST_P(NetworksTest, ForwardPassesDoNotChangeTheirInput) {
   const at::Tensor noise = noise_.clone();
   const at::Tensor images = images_.clone();
   generator_->forward(noise_, condition_, ForwardMode::kTrain);
@@ -115,14 +115,12 @@ TEST_P(NetworksTest, ImagesAreInRange) {
   const at::Tensor images =
       generator_->forward(noise_, condition_, ForwardMode::kTrain);
   const NetworkConfig config = gandem::testing::ParseNetwork(GetParam().config);
-  if (!config.has_r3gan() && !config.has_stylegan2()) {  // which have no tanh
+  if (!config.has_r3gan() && !config.has_stylegan2()) {  // without tanh
     EXPECT_LT(images.abs().max().item<double>(), 1);
   }
   EXPECT_GT(images.std().item<double>(), 0);
 }
 
-// The feedback of a critic whose parameters want no gradient is that of the
-// live network, to the bit.
 TEST_P(NetworksTest, ImageGradientOfACriticEqualsTheLiveNetworks) {
   const auto gradient = [this] {
     const at::Tensor leaf = images_.clone().requires_grad_();
@@ -139,13 +137,13 @@ TEST_P(NetworksTest, ImageGradientOfACriticEqualsTheLiveNetworks) {
   EXPECT_TRUE(at::equal(gradient(), live));
 }
 
-// Every layer with a parameter takes part (parameter_weights.h): a layer that
-// did not would train FUSED runs by another gradient.
+// Every layer with a parameter needs parameter_weights.h; otherwise FUSED runs
+// would train with a wrong gradient.
 TEST_P(NetworksTest, WeightsOfImagesReachEveryParameterAndNoImage) {
   const NetworkConfig config = gandem::testing::ParseNetwork(GetParam().config);
   if (DiscriminatorHasBatchNorm(config) ||
       DiscriminatorComparesImages(config)) {
-    return;  // where images see each other there is no such gradient
+    return;  // no such gradient if images affect each other
   }
   const at::Tensor weights_N = torch::tensor({0.0, -0.3, 2.5}, torch::kFloat64);
   const auto gradients = [&](bool weighed) {
@@ -221,9 +219,8 @@ INSTANTIATE_TEST_SUITE_P(
         NetworksCase{"stylegan2 { channel_base: 64 max_channels: 8 "
                      "            deviation_group: 1 block: PLAIN }"}));
 
-// Dropout's masks are those of the images that the pass is of (network.h),
-// which a family has to hand on.
-TEST(DropoutNetworksTest, MasksAreThoseOfThePlace) {
+// A family must pass the place of the pass to its dropout layers (network.h).
+TEST(DropoutNetworksTest, MasksDependOnThePlace) {
   const NetworkConfig keras = gandem::testing::ParseNetwork(
       "keras_dcgan { variant: WGAN_GP width: 2 }");
   const DataShape data = gandem::testing::SquareImages(1, 64);

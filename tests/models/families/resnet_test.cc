@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SNGAN with classes, SAGAN, BigGAN: what their options mean, and the known
-// traps (docs/reference/traps.md).
+// Options and known traps (docs/reference/traps.md) of SNGAN with classes,
+// SAGAN and BigGAN.
 #include "models/families/resnet.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ Shapes ShapesOf(const torch::nn::Module& network) {
   return shapes;
 }
 
-// T1. Where the convolutions are zero, a block is its shortcut.
+// T1. If the convolutions are zero, a block equals its shortcut.
 TEST(ResnetTrapTest, ShortcutInputIsRawUnlessRectified) {
   const at::Tensor input = Ramp({2, 4, 4, 4}).to(torch::kFloat32);
   for (const bool rectified : {false, true}) {
@@ -82,9 +82,9 @@ TEST(ResnetTrapTest, ShortcutOptionReachesEveryFamily) {
   }
 }
 
-// T4 and T5. 30,005,013 with a hidden layer of three channels, 582,497 where
-// the width is that of the last block.
-TEST(ResnetTrapTest, ThinBlocksAreNotThinnerThanPixels) {
+// T4 and T5. The count is 30,005,013 with a hidden layer of three channels, and
+// 582,497 with the width of the last block.
+TEST(ResnetTrapTest, HiddenLayersAreNotThinnerThanTheImage) {
   ASSERT_OK_AND_ASSIGN(
       const auto network,
       MakeDiscriminator(ParseNetwork("sngan { thin: true }"), Data(128, 1000)));
@@ -95,8 +95,8 @@ TEST(ResnetTrapTest, ThinBlocksAreNotThinnerThanPixels) {
   EXPECT_EQ(CountParameters(*network), 30'041'857);
 }
 
-// T16: 16 pixels of 4 x 4, so sums are 16 times means; the bias is not scaled.
-TEST(ResnetTrapTest, FeaturesAreSumsUnlessMeans) {
+// T16: sums over 4 x 4 pixels are 16 times the means; the bias is unscaled.
+TEST(ResnetTrapTest, FeaturesAreSummedUnlessMeansAreConfigured) {
   double logits[2];
   for (const int mean : {0, 1}) {
     const NetworkConfig config = ParseNetwork(
@@ -114,7 +114,7 @@ TEST(ResnetTrapTest, FeaturesAreSumsUnlessMeans) {
   EXPECT_NEAR(logits[0], 16 * logits[1], 1e-12);
 }
 
-// T20: a linear map of a label that never changes starts anywhere.
+// T20: a linear map of a constant label starts at a random value.
 TEST(ResnetTrapTest, OneClassMeansUnconditionalBlocks) {
   for (const char* config :
        {"sngan { width: 4 }", "sagan { width: 4 }", "biggan { width: 4 }"}) {
@@ -132,8 +132,8 @@ TEST(ResnetTrapTest, OneClassMeansUnconditionalBlocks) {
   }
 }
 
-// T6: the raw weight is initialized, and is what a checkpoint holds; the layer
-// divides it by sigma. An orthogonal weight has sigma 1, so scale it.
+// T6: the raw weight is initialized and stored in checkpoints; the layer
+// divides it by sigma. An orthogonal weight has sigma 1, so the test scales it.
 TEST(ResnetTrapTest, RawWeightsUnderSpectralNormAreOrthogonal) {
   const NetworkConfig config = ParseNetwork("biggan { width: 4 }");
   ASSERT_OK_AND_ASSIGN(const auto network, MakeGenerator(config, Data(32, 3)));
@@ -175,16 +175,13 @@ TEST(ResnetTest, NormsWithEmbeddingsStartAsPlainBatchNorm) {
   EXPECT_FALSE(ShapesOf(*network).contains("blocks.0.norm1.gain.weight_u"));
 }
 
-// Each part of the noise has its own place.
-TEST(ResnetTest, HierarchicalNoiseGoesToItsBlock) {
+TEST(ResnetTest, EachPartOfHierarchicalNoiseGoesToItsBlock) {
   const NetworkConfig config =
       ParseNetwork("biggan { width: 1 noise_dim: 8 attention: false }");
   ASSERT_OK_AND_ASSIGN(const auto network, MakeGenerator(config, Data(32, 3)));
   network->to(torch::kFloat64);
   InitializeParameters(*network, config, 7);
   {
-    // Only the last block depends on its part of the noise, the end of the
-    // condition.
     const torch::NoGradGuard no_grad;
     for (auto& item : network->named_parameters()) {
       const std::string& name = item.key();
@@ -210,7 +207,7 @@ TEST(ResnetTest, HierarchicalNoiseGoesToItsBlock) {
   }
 }
 
-TEST(ResnetTest, NamesWhatDoesNotFit) {
+TEST(ResnetTest, InvalidSizesAreNamed) {
   struct Case {
     const char* config;
     DataShape data;

@@ -27,7 +27,7 @@ std::map<std::string, at::Tensor> Copy(const torch::nn::Module& module) {
   return tensors;
 }
 
-// Ours, and torch.nn's with the same weights, after one recorded batch.
+// gandem's layer and torch.nn's, with equal weights and one recorded batch.
 class BatchNormTest : public ::testing::TestWithParam<int> {
  protected:
   BatchNormTest()
@@ -51,7 +51,7 @@ class BatchNormTest : public ::testing::TestWithParam<int> {
   torch::nn::BatchNorm2d theirs_;
 };
 
-TEST_F(BatchNormTest, TrainsAsPyTorch) {
+TEST_F(BatchNormTest, TrainingEqualsPyTorch) {
   const at::Tensor input = Ramp({4, 3, 5, 5}) * 2;
   EXPECT_TRUE(at::equal(ours_.forward(input, ForwardMode::kTrain),
                         theirs_->forward(input)));
@@ -61,7 +61,7 @@ TEST_F(BatchNormTest, TrainsAsPyTorch) {
   EXPECT_EQ(buffers.at("num_batches_tracked").item<int64_t>(), 2);
 }
 
-TEST_F(BatchNormTest, EvaluatesAsPyTorch) {
+TEST_F(BatchNormTest, EvaluationEqualsPyTorch) {
   const at::Tensor input = Ramp({4, 3, 5, 5}) * 2;
   const auto before = Copy(ours_);
   theirs_->eval();
@@ -72,7 +72,7 @@ TEST_F(BatchNormTest, EvaluatesAsPyTorch) {
   }
 }
 
-TEST_F(BatchNormTest, FrozenUsesTheBatchAndRecordsNothing) {
+TEST_F(BatchNormTest, AFrozenPassUsesTheBatchAndRecordsNothing) {
   const at::Tensor input = Ramp({4, 3, 5, 5}) * 2;
   const auto before = Copy(ours_);
   const at::Tensor frozen = ours_.forward(input, ForwardMode::kFrozen);
@@ -82,7 +82,7 @@ TEST_F(BatchNormTest, FrozenUsesTheBatchAndRecordsNothing) {
   EXPECT_TRUE(at::equal(frozen, ours_.forward(input, ForwardMode::kTrain)));
 }
 
-TEST_F(BatchNormTest, FlatInput) {
+TEST_F(BatchNormTest, FlatInputEqualsPyTorch) {
   const at::Tensor input = Ramp({8, 3});
   torch::nn::BatchNorm1d theirs(
       torch::nn::BatchNorm1dOptions(3).eps(kBatchNormEps).momentum(kMomentum));
@@ -94,7 +94,7 @@ TEST_F(BatchNormTest, FlatInput) {
                         theirs->forward(input)));
 }
 
-TEST_F(BatchNormTest, ConversionKeepsTheCounterIntegral) {
+TEST_F(BatchNormTest, ConversionKeepsTheCounterAnInteger) {
   ours_.to(torch::kFloat32);
   ours_.to(torch::kCPU, torch::kFloat64);
   const auto buffers = Copy(ours_);
@@ -103,7 +103,7 @@ TEST_F(BatchNormTest, ConversionKeepsTheCounterIntegral) {
   EXPECT_EQ(buffers.at("running_var").scalar_type(), torch::kFloat64);
 }
 
-// Three ranks that have the same images.
+// Three ranks with the same images.
 class ThreeAlike : public FleetGather {
  public:
   at::Tensor Gather(const at::Tensor& values_K) override {
@@ -116,7 +116,7 @@ class ThreeAlike : public FleetGather {
   int calls_ = 0;
 };
 
-TEST_F(BatchNormTest, OverAFleetTheModesAreWhatTheyWere) {
+TEST_F(BatchNormTest, TheModesAreTheSameOverAFleet) {
   const at::Tensor input = Ramp({4, 3, 5, 5}) * 2;
   const at::Tensor images = at::cat({input, input, input});
   const auto fleet = std::make_shared<ThreeAlike>();
@@ -148,7 +148,6 @@ TEST_F(BatchNormTest, OverAFleetTheModesAreWhatTheyWere) {
   EXPECT_EQ(fleet->calls(), 2);
 }
 
-// Statistics are those of the input in float32, not of 16-bit sums.
 TEST(BatchNormFleetTest, ShortInputHasStatisticsInFloat32) {
   BatchNorm layer({.num_features = 3, .affine = false});
   layer.SyncOver(std::make_shared<ThreeAlike>());

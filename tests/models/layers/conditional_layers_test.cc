@@ -27,7 +27,7 @@ void FillWithRamps(torch::nn::Module& module) {
   }
 }
 
-TEST(ConditionalBatchNormTest, ScalesAndShiftsEachImageByItsCondition) {
+TEST(ConditionalBatchNormTest, EachImageIsScaledAndShiftedByItsCondition) {
   ConditionalBatchNorm layer(3, {.condition_dim = 2});
   FillWithRamps(layer);
   const at::Tensor input = Ramp({4, 3, 2, 2});
@@ -49,7 +49,6 @@ TEST(ConditionalBatchNormTest, ScalesAndShiftsEachImageByItsCondition) {
   }
 }
 
-// Two ways to write the same function of a label.
 TEST(ConditionalBatchNormTest, EmbeddingsEqualALinearMapOfTheOneHotLabel) {
   ConditionalBatchNorm linear(3, {.condition_dim = 5});
   ConditionalBatchNorm embedding(3, {.condition_dim = 5, .per_class = true});
@@ -71,7 +70,7 @@ TEST(ConditionalBatchNormTest, EmbeddingsEqualALinearMapOfTheOneHotLabel) {
       1e-12, 1e-14));
 }
 
-TEST(ConditionalBatchNormTest, SpectralNormIsForLinearMapsOnly) {
+TEST(ConditionalBatchNormTest, SpectralNormRequiresLinearMaps) {
   for (const bool per_class : {false, true}) {
     const ConditionalBatchNorm layer(
         3, {.spectral_norm = true, .condition_dim = 5, .per_class = per_class});
@@ -81,7 +80,7 @@ TEST(ConditionalBatchNormTest, SpectralNormIsForLinearMapsOnly) {
   }
 }
 
-TEST(ConditionalBatchNormTest, FrozenAndEvaluateRecordNothing) {
+TEST(ConditionalBatchNormTest, FrozenAndEvaluatePassesRecordNothing) {
   ConditionalBatchNorm layer(3, {.condition_dim = 2});
   FillWithRamps(layer);
   const at::Tensor input = Ramp({4, 3, 2, 2});
@@ -97,7 +96,7 @@ TEST(ConditionalBatchNormTest, FrozenAndEvaluateRecordNothing) {
   EXPECT_EQ(buffers["bn.num_batches_tracked"].item<int64_t>(), 1);
 }
 
-TEST(SelfAttentionTest, StartsAsTheIdentity) {
+TEST(SelfAttentionTest, TheLayerStartsAsTheIdentity) {
   SelfAttention layer(16);
   FillWithRamps(layer);
   const torch::NoGradGuard no_grad;
@@ -106,8 +105,8 @@ TEST(SelfAttentionTest, StartsAsTheIdentity) {
   EXPECT_TRUE(at::equal(layer.forward(input, ForwardMode::kTrain), input));
 }
 
-// One query pixel at a time, straight from the paper's equations.
-TEST(SelfAttentionTest, EachPixelAveragesValues) {
+// Computes one query pixel at a time from the paper's equations.
+TEST(SelfAttentionTest, EachPixelAveragesTheValues) {
   SelfAttention layer(8);
   FillWithRamps(layer);
   const auto parameters = layer.named_parameters();
@@ -133,14 +132,14 @@ TEST(SelfAttentionTest, EachPixelAveragesValues) {
   }
 }
 
-TEST(SelfAttentionTest, Counts) {
+TEST(SelfAttentionTest, ParametersAreCounted) {
   const SelfAttention layer(64, {.spectral_norm = true});
   EXPECT_EQ(CountParameters(layer), 64 * 64 * 5 / 4 + 1);
   EXPECT_EQ(CountBuffers(layer, "weight_u"), 64 * 7 / 4);
   EXPECT_EQ(CountBuffers(layer, "weight_v"), 64 * 7 / 2);
 }
 
-TEST(EmbeddingTest, SpectralNormIsOfTheWholeTable) {
+TEST(EmbeddingTest, SpectralNormAppliesToTheWholeTable) {
   Embedding layer({.num_classes = 4, .dim = 3, .spectral_norm = true});
   FillWithRamps(layer);
   const at::Tensor labels_N = torch::tensor({2, 2, 0});

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kRate = 0.3;
 
-TEST(DropoutTest, DropsItsShareAndKeepsTheMean) {
+TEST(DropoutTest, TheRateIsDroppedAndTheMeanIsKept) {
   Dropout dropout(kRate);
   const at::Tensor out =
       dropout.forward(torch::ones({20, 50, 100}), ForwardMode::kTrain);
@@ -27,7 +27,7 @@ at::Tensor MaskAt(Dropout& dropout, const DrawPlace& place, int64_t rows = 4,
                               PlaceOf(Condition{.place = place}), mode);
 }
 
-TEST(DropoutTest, ModesUseTheMasksThatTheySay) {
+TEST(DropoutTest, EachModeUsesItsDocumentedMasks) {
   Dropout dropout(kRate);
   const DrawPlace place = {
       .purpose = Purpose::kAugmentReal, .step = 5, .first_index = 2};
@@ -39,9 +39,9 @@ TEST(DropoutTest, ModesUseTheMasksThatTheySay) {
                         torch::ones({4, 64})));
 }
 
-// A row is that of its image, whichever pass it is in: ranks and micro-batches
-// draw what one pass over the batch would.
-TEST(DropoutTest, RowsAreThoseOfTheImagesOfTheBatch) {
+// The row of a mask belongs to its image in any pass: ranks and micro-batches
+// draw the same masks as one pass over the batch.
+TEST(DropoutTest, RowsBelongToTheImagesOfTheBatch) {
   Dropout dropout(kRate);
   DrawPlace place = {.purpose = Purpose::kAugmentReal, .step = 5};
   const at::Tensor whole = MaskAt(dropout, place, /*rows=*/7);
@@ -53,7 +53,7 @@ TEST(DropoutTest, RowsAreThoseOfTheImagesOfTheBatch) {
   }
 }
 
-TEST(DropoutTest, StepsAndPurposesHaveMasksOfTheirOwn) {
+TEST(DropoutTest, StepsAndPurposesHaveDifferentMasks) {
   Dropout dropout(kRate);
   const DrawPlace place = {.purpose = Purpose::kAugmentReal, .step = 5};
   const at::Tensor mask = MaskAt(dropout, place);
@@ -64,8 +64,8 @@ TEST(DropoutTest, StepsAndPurposesHaveMasksOfTheirOwn) {
       mask));
 }
 
-// A rollback sets a salt. A network may hold the layer at any depth.
-TEST(DropoutTest, ASaltChangesTheMasksAndNoState) {
+// A rollback sets a salt. A network may contain the layer at any depth.
+TEST(DropoutTest, ASaltChangesTheMasksButNoState) {
   const auto dropout = std::make_shared<Dropout>(kRate);
   const auto inner = std::make_shared<torch::nn::Module>();
   inner->register_module("dropout", dropout);
@@ -85,8 +85,8 @@ TEST(DropoutTest, ASaltChangesTheMasksAndNoState) {
   EXPECT_TRUE(at::equal(MaskAt(*dropout, place), mask));
 }
 
-// A critic, or a resumed run, has the masks of the original.
-TEST(DropoutTest, TheBufferIsAllThatMasksDependOn) {
+// A critic or a resumed run has the masks of the original.
+TEST(DropoutTest, MasksDependOnTheBufferOnly) {
   Dropout one(kRate);
   Dropout other(kRate);
   one.named_buffers()["mask_key"].fill_((int64_t{1} << 61) + 12345);
@@ -102,7 +102,7 @@ TEST(DropoutTest, TheBufferIsAllThatMasksDependOn) {
 
 TEST(DropoutTest, ConversionKeepsEveryBitOfTheKey) {
   Dropout dropout(kRate);
-  const int64_t key = (int64_t{1} << 61) + 12345;  // no float32, no float64
+  const int64_t key = (int64_t{1} << 61) + 12345;
   dropout.named_buffers()["mask_key"].fill_(key);
   dropout.to(torch::kFloat64);
   EXPECT_EQ(dropout.named_buffers()["mask_key"].item<int64_t>(), key);

@@ -34,7 +34,7 @@ class LayerNormTest : public ::testing::TestWithParam<LayerNorm::Over> {
   LayerNorm layer_;
 };
 
-TEST_P(LayerNormTest, IsItsDefinition) {
+TEST_P(LayerNormTest, TheResultMatchesTheDefinition) {
   const at::Tensor x = Ramp({2, kChannels, 4, 5}, 0.7) * 3 + 1;
   const at::Tensor mean = x.mean(Dimensions(), /*keepdim=*/true);
   const at::Tensor variance =
@@ -47,8 +47,8 @@ TEST_P(LayerNormTest, IsItsDefinition) {
       at::allclose(layer_.forward(x, ForwardMode::kTrain), want, 0, 1e-12));
 }
 
-// Batch norm cannot promise this (traps.md 7).
-TEST_P(LayerNormTest, NoImageSeesAnotherOne) {
+// Batch norm does not have this property (traps.md 7).
+TEST_P(LayerNormTest, ImagesDoNotAffectEachOther) {
   const at::Tensor x = Ramp({2, kChannels, 4, 5}, 0.7);
   const at::Tensor both = layer_.forward(x, ForwardMode::kTrain);
   const at::Tensor alone =

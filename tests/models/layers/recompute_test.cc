@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Recomputed blocks against the same network that keeps its activations: every
-// number is the same bit for bit.
+// Compares recomputed blocks with a network that keeps its activations: all
+// numbers are equal bit for bit.
 #include "models/layers/recompute.h"
 
 #include <google/protobuf/text_format.h>
@@ -63,9 +63,9 @@ void ExpectSame(const torch::nn::Module& a, const torch::nn::Module& b) {
 
 class RecomputeTest : public ::testing::TestWithParam<bool> {};  // autocast
 
-// All micro-batches go forward before the first goes backward: batch norm has
-// recorded another one's statistics by then.
-TEST_P(RecomputeTest, GeneratorWithMicroBatches) {
+// All micro-batches go forward before the first goes backward, so batch norm
+// has recorded the statistics of others.
+TEST_P(RecomputeTest, GeneratorWithMicroBatchesIsEqual) {
   const auto run = [&](bool recompute) {
     const auto network = Prepared(*MakeGenerator(Config(), kRecomputeData),
                                   recompute, GetParam());
@@ -82,8 +82,8 @@ TEST_P(RecomputeTest, GeneratorWithMicroBatches) {
   ExpectSame(*run(true), *run(false));
 }
 
-// Spectral norm has iterated its vectors again by then.
-TEST_P(RecomputeTest, DiscriminatorWithTwoForwardsBeforeBackward) {
+// Spectral norm has iterated its vectors again before the backward pass.
+TEST_P(RecomputeTest, DiscriminatorWithTwoForwardsBeforeBackwardIsEqual) {
   const auto run = [&](bool recompute) {
     const auto network = Prepared(*MakeDiscriminator(Config(), kRecomputeData),
                                   recompute, GetParam());
@@ -102,7 +102,7 @@ TEST_P(RecomputeTest, DiscriminatorWithTwoForwardsBeforeBackward) {
   ExpectSame(*run(true), *run(false));
 }
 
-TEST_P(RecomputeTest, ParameterWeights) {
+TEST_P(RecomputeTest, ParameterWeightsAreEqual) {
   const auto run = [&](bool recompute) {
     const auto network = Prepared(*MakeDiscriminator(Config(), kRecomputeData),
                                   recompute, GetParam());
@@ -126,7 +126,7 @@ INSTANTIATE_TEST_SUITE_P(Precisions, RecomputeTest, ::testing::Bool(),
                            return info.param ? "Bfloat16" : "Float32";
                          });
 
-TEST(RecomputeGraphTest, GradientPenaltiesAreTheSame) {
+TEST(RecomputeGraphTest, GradientPenaltiesAreEqual) {
   const auto run = [&](bool recompute) {
     const auto network = Prepared(*MakeDiscriminator(Config(), kRecomputeData),
                                   recompute, false);
@@ -146,14 +146,13 @@ TEST(RecomputeGraphTest, GradientPenaltiesAreTheSame) {
   for (const auto& item : recomputed->named_parameters()) {
     const at::Tensor& expected = parameters[item.key()].grad();
     ASSERT_EQ(item.value().grad().defined(), expected.defined()) << item.key();
-    // Sums of two orders have another order of addition.
+    // First and second derivatives are added in another order.
     EXPECT_LT((item.value().grad() - expected).norm().item<double>(),
               1e-5 * (1e-3 + expected.norm().item<double>()))
         << item.key();
   }
 }
 
-// A critic: no parameter wants a gradient, the images do.
 TEST(RecomputeGraphTest, FrozenParametersGetNoGradient) {
   const auto run = [&](bool recompute) {
     const auto network = Prepared(*MakeDiscriminator(Config(), kRecomputeData),

@@ -19,7 +19,7 @@ double LargestSingularValue(const at::Tensor& matrix) {
   return at::linalg_svdvals(matrix).max().item<double>();
 }
 
-// A linear map whose normalized weight a test can see: forward of the identity.
+// A linear map whose forward pass of the identity shows the normalized weight.
 class SpectralNormTest : public ::testing::Test {
  protected:
   SpectralNormTest()
@@ -40,7 +40,7 @@ class SpectralNormTest : public ::testing::Test {
   at::Tensor U() { return layer_.named_buffers()["weight_u"]; }
   at::Tensor V() { return layer_.named_buffers()["weight_v"]; }
 
-  // The sigma of a weight whose first element is 3.
+  // Returns sigma of a weight whose first element is 3.
   double Sigma(ForwardMode mode) {
     const at::Tensor normalized =
         layer_.forward(torch::eye(2, torch::kFloat64), mode).t();
@@ -50,7 +50,7 @@ class SpectralNormTest : public ::testing::Test {
   Linear layer_;
 };
 
-TEST_F(SpectralNormTest, KnownIterations) {
+TEST_F(SpectralNormTest, IterationsHaveKnownValues) {
   for (const double sigma : {2.863564, 2.998173, 2.999977, 3.000000}) {
     EXPECT_NEAR(Sigma(ForwardMode::kTrain), sigma, 1e-6);
   }
@@ -78,7 +78,7 @@ TEST_F(SpectralNormTest, EvaluateIteratesOnCopies) {
 }
 
 // Averaged vectors are shorter than 1 (models.md 6.2).
-TEST_F(SpectralNormTest, EvaluateRepairsAveragedVectors) {
+TEST_F(SpectralNormTest, EvaluateNormalizesAveragedVectors) {
   for (int i = 0; i < 50; ++i) Sigma(ForwardMode::kTrain);
   U().mul_(0.7);
   V().mul_(0.7);
@@ -97,9 +97,9 @@ TEST_F(SpectralNormTest, GradientGoesToTheWeightOnly) {
   EXPECT_TRUE(at::allclose(Weight().grad(), weight.grad(), 1e-12, 1e-14));
 }
 
-// traps.md 3: the second forward overwrites u and v before the first one's
+// traps.md 3: the second forward pass overwrites u and v before the first
 // backward pass.
-TEST_F(SpectralNormTest, TwoForwardsBeforeOneBackward) {
+TEST_F(SpectralNormTest, TwoForwardsMayPrecedeOneBackward) {
   SetWeight(Ramp({2, 2}));
   const at::Tensor input = Ramp({5, 2});
   const at::Tensor u0 = U().clone();
@@ -151,8 +151,8 @@ TEST(SpectralNormConvolutionTest, FindsTheLargestSingularValue) {
       at::allclose(output * sigma, at::conv2d(input, weight), 1e-9, 1e-12));
 }
 
-// traps.md 12: rows are output channels, which come second in the weight.
-TEST(SpectralNormConvolutionTest, TransposedHasARowForEachOutput) {
+// traps.md 12: rows are output channels, the second dimension of the weight.
+TEST(SpectralNormConvolutionTest, TransposedConvolutionsHaveARowPerOutput) {
   ConvTranspose2d layer({.in_channels = 3,
                          .out_channels = 5,
                          .kernel = 4,

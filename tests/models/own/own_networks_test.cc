@@ -24,9 +24,9 @@ using ::gandem::testing::Waves;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr double kOwnMomentum = 0.1;  // of LibTorch's batch norm
+constexpr double kOwnMomentum = 0.1;  // LibTorch's batch norm
 
-// Batch norm and a drawn parameter that no rule of first values knows.
+// Has batch norm and a random parameter without an initialization rule.
 class PlainGenerator : public OwnGenerator {
  public:
   explicit PlainGenerator(const NetworkShape& shape)
@@ -57,7 +57,7 @@ class PlainGenerator : public OwnGenerator {
   at::Tensor scale_;
 };
 
-// A buffer that forward() counts up, and with "needed" multiplies by.
+// Has a buffer that forward() increments and, with "needed", multiplies by.
 class PlainDiscriminator : public OwnDiscriminator {
  public:
   explicit PlainDiscriminator(const NetworkShape& shape)
@@ -138,7 +138,7 @@ class OwnNetworksTest : public ::testing::Test {
   const at::Tensor images_ = Waves({5, 1, 4, 4}, 0.3).to(at::kFloat);
 };
 
-TEST_F(OwnNetworksTest, NamesATensorThatCopiesShare) {
+TEST_F(OwnNetworksTest, ATensorSharedByCopiesIsNamed) {
   const auto network = MakeGenerator(Plain("shared"), SquareImages(1, 4));
   ASSERT_OK(network);
   try {
@@ -161,7 +161,7 @@ TEST_F(OwnNetworksTest, TrainingRecordsStatistics) {
   EXPECT_TRUE(at::allclose(mean, kOwnMomentum * linear.mean(0), 1e-5, 1e-6));
 }
 
-TEST_F(OwnNetworksTest, AFrozenPassIsThatOfTrainingAndChangesNothing) {
+TEST_F(OwnNetworksTest, AFrozenPassEqualsTrainingAndChangesNothing) {
   const auto network = NewGenerator();
   network->forward(noise_ * 2, {}, ForwardMode::kTrain);
   const OwnState before = BuffersNow(*network);
@@ -176,7 +176,6 @@ TEST_F(OwnNetworksTest, AFrozenPassIsThatOfTrainingAndChangesNothing) {
       at::equal(network->forward(noise_, {}, ForwardMode::kTrain), frozen));
 }
 
-// The critic's work: the gradient of frozen logits with respect to images.
 TEST_F(OwnNetworksTest, AFrozenPassGivesGradients) {
   const auto network = NewDiscriminator();
   const OwnState before = BuffersNow(*network);
@@ -192,8 +191,7 @@ TEST_F(OwnNetworksTest, AFrozenPassGivesGradients) {
   EXPECT_EQ(BuffersNow(*network).at("own.passes").item<float>(), 2);
 }
 
-// Two passes before one backward pass: a step over real and generated images.
-TEST_F(OwnNetworksTest, AFrozenPassLeavesGraphsOfTrainingWhole) {
+TEST_F(OwnNetworksTest, AFrozenPassKeepsTheGraphsOfTraining) {
   const auto network = NewDiscriminator();
   const at::Tensor trained = network->forward(images_, {}, ForwardMode::kTrain)
                                  .logits.One()
@@ -206,7 +204,7 @@ TEST_F(OwnNetworksTest, AFrozenPassLeavesGraphsOfTrainingWhole) {
   EXPECT_TRUE(at::equal(torch::autograd::grad({trained}, {weight})[0], alone));
 }
 
-TEST_F(OwnNetworksTest, ABufferThatBackwardNeedsIsRefusedNotWrong) {
+TEST_F(OwnNetworksTest, ABufferNeededByBackwardIsRefused) {
   const auto network = NewDiscriminator("needed");
   const at::Tensor images = images_.clone().requires_grad_(true);
   const at::Tensor logits_N =
@@ -214,19 +212,19 @@ TEST_F(OwnNetworksTest, ABufferThatBackwardNeedsIsRefusedNotWrong) {
   EXPECT_THROW(torch::autograd::grad({logits_N.sum()}, {images}), c10::Error);
 }
 
-TEST_F(OwnNetworksTest, FirstValuesAreTheConstructorsByTheSeed) {
+TEST_F(OwnNetworksTest, TheConstructorInitializesByTheSeed) {
   const auto values = [](uint64_t seed) {
     return NewGenerator(seed)->named_parameters()["own.scale"].clone();
   };
   const at::Tensor one = values(1);
-  EXPECT_GE(one.item<float>(), 1);  // drawn, not zero
-  torch::manual_seed(99);           // of no effect on values
+  EXPECT_GE(one.item<float>(), 1);  // random, not zero
+  torch::manual_seed(99);           // must have no effect
   torch::rand({7});
   EXPECT_TRUE(at::equal(values(1), one));
   EXPECT_FALSE(at::equal(values(2), one));
 }
 
-TEST_F(OwnNetworksTest, NetworksAreToldWhatTheyAreMadeFor) {
+TEST_F(OwnNetworksTest, NetworksReceiveTheGivenLabels) {
   const DataShape data = {.image = {.channels = 1, .height = 4, .width = 4},
                           .num_classes = 3};
   ASSERT_OK_AND_ASSIGN(const auto network, MakeDiscriminator(Plain(), data));
@@ -237,7 +235,7 @@ TEST_F(OwnNetworksTest, NetworksAreToldWhatTheyAreMadeFor) {
   EXPECT_FALSE(PlainDiscriminator::saw_labels);
 }
 
-TEST_F(OwnNetworksTest, NamesShapesThatDoNotFit) {
+TEST_F(OwnNetworksTest, InvalidShapesAreNamed) {
   const auto message_of = [](auto act) -> std::string {
     try {
       act();
@@ -260,7 +258,7 @@ TEST_F(OwnNetworksTest, NamesShapesThatDoNotFit) {
               HasSubstr("'plain': the discriminator's logits are []"));
 }
 
-TEST_F(OwnNetworksTest, ANameThatIsNotThere) {
+TEST_F(OwnNetworksTest, AnUnknownNetworkNameIsRefused) {
   EXPECT_THAT(
       MakeGenerator(ParseNetwork("own { name: 'plaim' }"), SquareImages(1, 4))
           .status(),
@@ -277,7 +275,7 @@ TEST_F(OwnNetworksTest, ANameThatIsNotThere) {
                        HasSubstr("GANDEM_WORKER=PATH")));
 }
 
-TEST_F(OwnNetworksTest, RefusesNamesThatStandTwiceOrAreNone) {
+TEST_F(OwnNetworksTest, DuplicateOrInvalidNamesAreRefused) {
   const auto named = [](const std::string& name) {
     return NetworksNamed<PlainGenerator, PlainDiscriminator>(name);
   };
@@ -290,7 +288,6 @@ TEST_F(OwnNetworksTest, RefusesNamesThatStandTwiceOrAreNone) {
   EXPECT_THAT(SetOwnNetworks({{.name = "c"}}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("'c': make_generator and")));
-  // The networks that were set before are still there.
   EXPECT_OK(MakeGenerator(Plain(), SquareImages(1, 4)).status());
 }
 

@@ -50,7 +50,7 @@ bool EqualParameters(const torch::nn::Module& a, const torch::nn::Module& b) {
   return true;
 }
 
-TEST(InitializeTest, DependsOnTheSeedAndNotOnTorchsGenerator) {
+TEST(InitializeTest, ValuesDependOnTheSeedAndNotOnTorchsGenerator) {
   for (const char* config : {"mlp { hidden: 8 }", "dcgan { width: 4 }",
                              "sndcgan { width: 2 }", "sngan { width: 2 }"}) {
     torch::manual_seed(1);
@@ -61,7 +61,7 @@ TEST(InitializeTest, DependsOnTheSeedAndNotOnTorchsGenerator) {
   }
 }
 
-TEST(InitializeTest, TorchsGeneratorIsLeftAlone) {
+TEST(InitializeTest, TorchsGeneratorIsUnchanged) {
   torch::manual_seed(1);
   const at::Tensor expected = torch::rand({4});
   torch::manual_seed(1);
@@ -69,10 +69,10 @@ TEST(InitializeTest, TorchsGeneratorIsLeftAlone) {
   EXPECT_TRUE(at::equal(torch::rand({4}), expected));
 }
 
-// The addresses of the draws are part of every run's numbers.
-TEST(InitializeTest, DrawsOfTheStatedStreams) {
+// The Philox streams determine the numbers of every run.
+TEST(InitializeTest, DrawsComeFromTheDocumentedStreams) {
   const auto generator = InitializedGenerator("dcgan { width: 4 }", 7);
-  // Tensor 3 is the second convolution's weight: 0 weight, 1 and 2 batch norm.
+  // Tensor 3 is the second convolution's weight, after batch norm's two.
   PhiloxStream row(7, Purpose::kInit, /*step=*/3, /*index=*/5);
   const at::Tensor weight = generator->named_parameters()["main.3.weight"];
   const auto values = weight[5].flatten();
@@ -81,8 +81,8 @@ TEST(InitializeTest, DrawsOfTheStatedStreams) {
               static_cast<float>(0.02 * row.NextNormal()));
   }
 
-  // Spectral norm's u takes a number after its layer's weight and bias. Power
-  // iterations leave it where it is, as the rows are orthonormal.
+  // Spectral norm's u is numbered after its layer's weight and bias. Power
+  // iterations do not change it because the rows are orthonormal.
   const auto discriminator =
       InitializedDiscriminator("sndcgan { width: 2 }", 7);
   PhiloxStream vector(7, Purpose::kInit, kDiscriminator + 2, /*index=*/0);
@@ -92,8 +92,8 @@ TEST(InitializeTest, DrawsOfTheStatedStreams) {
   EXPECT_NEAR(u[0].item<double>() / u[1].item<double>(), first / second, 1e-5);
 }
 
-// A critic that judges before any training pass (lag >= 1) needs sigma to be
-// about right: the logits of frozen and evaluating passes are of one size.
+// A critic that judges before any training pass (lag >= 1) needs an approximate
+// sigma: the logits of frozen and evaluating passes have the same magnitude.
 TEST(InitializeTest, SpectralNormVectorsFitTheWeights) {
   for (const char* config : {"sndcgan { width: 4 }", "sngan { width: 4 }"}) {
     const auto network = InitializedDiscriminator(config, 7);
@@ -128,7 +128,7 @@ TEST(InitializeTest, DoubleAndFloatNetworksAgree) {
   }
 }
 
-TEST(InitializeTest, DcganMoments) {
+TEST(InitializeTest, DcganWeightsHaveTheExpectedMoments) {
   const auto network = InitializedDiscriminator("dcgan { width: 64 }", 7);
   const auto parameters = network->named_parameters();
   const at::Tensor& weight = parameters["main.5.weight"];  // 524,288 values
@@ -157,7 +157,7 @@ TEST(InitializeTest, SpectralNormNetworksAreOrthogonal) {
   EXPECT_TRUE(at::allclose(linear.t().mm(linear), torch::eye(128), 0, 1e-5));
 }
 
-TEST(InitializeTest, MlpIsUniformInItsFanIn) {
+TEST(InitializeTest, MlpWeightsAreUniformByFanIn) {
   const auto network = InitializedGenerator("mlp { hidden: 400 }", 7);
   const auto parameters = network->named_parameters();
   const double bound = 1.0 / 8;  // 64 inputs
@@ -169,8 +169,8 @@ TEST(InitializeTest, MlpIsUniformInItsFanIn) {
   }
 }
 
-// Convolutions N(0, 0.02), fully connected layers uniform in +-sqrt(6 / fans).
-TEST(InitializeTest, KerasNetworks) {
+// Convolutions are N(0, 0.02), linear layers uniform in +-sqrt(6 / fans).
+TEST(InitializeTest, KerasNetworksHaveKerasInitialization) {
   const auto network =
       InitializedDiscriminator("keras_dcgan { width: 32 }", 7, k64);
   const auto parameters = network->named_parameters();
@@ -185,7 +185,7 @@ TEST(InitializeTest, KerasNetworks) {
               0.03 * bound);
 }
 
-// Uniform up to `bound`.
+// Expects a uniform distribution up to `bound`.
 void ExpectUniform(const at::Tensor& weight, double bound,
                    const std::string& name) {
   EXPECT_LE(weight.abs().max().item<double>(), bound * 1.0001) << name;
@@ -199,9 +199,9 @@ void ExpectOnesAndZeros(const at::Tensor& parameter, const std::string& name) {
   EXPECT_TRUE(at::equal(parameter, at::full_like(parameter, value))) << name;
 }
 
-// The authors' he_init: Glorot's deviation times sqrt(2) but in linear layers,
-// shortcuts and the critic's first convolution.
-TEST(InitializeTest, WganGpStartsAsItsAuthors) {
+// The authors' he_init: Glorot's deviation times sqrt(2), except in linear
+// layers, shortcuts and the critic's first convolution.
+TEST(InitializeTest, WganGpHasTheAuthorsInitialization) {
   const NetworkConfig config = ParseNetwork("wgan_gp { width: 8 }");
   const auto generator = MakeGenerator(config, k64);
   ASSERT_OK(generator);
@@ -234,10 +234,10 @@ TEST(InitializeTest, WganGpStartsAsItsAuthors) {
   EXPECT_EQ(with_gain, 17);
 }
 
-// 28x28 and 32x32: He's deviation sqrt(4 / (fan in + fan out)) in convolutions,
-// where a quarter of the kernel counts towards the larger image, and Glorot's
-// in linear layers. 64x64: 0.02 everywhere.
-TEST(InitializeTest, Dcgan5OfWganGpStartsAsItsAuthors) {
+// 28x28 and 32x32: convolutions have He's deviation sqrt(4 / (fan in + fan
+// out)), with a quarter of the kernel towards the larger image, and linear
+// layers Glorot's. 64x64: 0.02 everywhere.
+TEST(InitializeTest, Dcgan5OfWganGpHasTheAuthorsInitialization) {
   const NetworkConfig config = ParseNetwork("dcgan5 { width: 16 }");
   for (const int64_t size : {28, 32, 64}) {
     const DataShape data = {
@@ -258,7 +258,6 @@ TEST(InitializeTest, Dcgan5OfWganGpStartsAsItsAuthors) {
           ExpectOnesAndZeros(weight, name);
           continue;
         }
-        // Both kinds of convolution have weights [coarse, fine, 5, 5].
         const auto a = static_cast<double>(weight.size(0));
         const auto b = static_cast<double>(weight.size(1));
         const double deviation = size == 64 ? 0.02
@@ -271,7 +270,6 @@ TEST(InitializeTest, Dcgan5OfWganGpStartsAsItsAuthors) {
   }
 }
 
-// Dropout's masks are the run's: they come from its seed.
 TEST(InitializeTest, DropoutKeysDependOnTheSeed) {
   const auto key = [](uint64_t seed) {
     return InitializedDiscriminator("keras_dcgan { width: 1 }", seed, k64)
@@ -283,7 +281,7 @@ TEST(InitializeTest, DropoutKeysDependOnTheSeed) {
   EXPECT_NE(key(7), key(8));
 }
 
-TEST(InitializeTest, ResetsStatistics) {
+TEST(InitializeTest, StatisticsAreReset) {
   const NetworkConfig config = ParseNetwork("dcgan { width: 4 }");
   const auto network = MakeGenerator(config, kInitializeData);
   ASSERT_OK(network);

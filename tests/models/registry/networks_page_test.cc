@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every row of the tables in docs/networks.md and in the pages of extras makes
-// two networks. The check of
-// a recipe accepts them at all sizes that the row names; they are made at the
-// smallest, which takes the least memory.
+// two networks. The recipe check must accept them at all sizes in the row; they
+// are made at the smallest size, which needs the least memory.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +34,7 @@ struct PageRow {
   std::string discriminator;
 };
 
-// A row is "| reference | sizes | `network` |", or has a network for each role.
+// Parses a row: "| reference | sizes | `network` |", or one network per role.
 PageRow RowOf(const std::string& line) {
   const std::vector<std::string> cells = absl::StrSplit(line, '|');
   EXPECT_EQ(cells.size(), 5u) << line;
@@ -61,7 +60,7 @@ PageRow RowOf(const std::string& line) {
   return row;
 }
 
-// None of an extra that is not there.
+// Returns the rows of a page, except those of a missing extra.
 std::vector<PageRow> RowsOfThePage(const std::string& page) {
   const char* const source_dir = std::getenv("GANDEM_SOURCE_DIR");
   const std::string path =

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parameters and buffers of every network in model_param_counts.csv, whose
-// rows were counted in the reference implementations that they name, against
-// the networks here. kRules says what a row is in a recipe; a row that no rule
-// knows fails the test.
+// Compares parameters and buffers of every network in model_param_counts.csv,
+// counted in the reference implementations, with gandem's networks. kRules maps
+// each row to a recipe; a row without a rule fails the test.
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
@@ -29,20 +28,20 @@ namespace {
 
 enum class Buffers {
   kEqual,        // by kind: running statistics, counters, u and v
-  kRunningOnly,  // running statistics; the other kinds are stored otherwise
+  kRunningOnly,  // running statistics; other kinds are stored differently
   kRunningAndU,  // running statistics and u
-  kOwn,          // all are stored otherwise
+  kOwn,          // all are stored differently
 };
 
-// The first rule whose pattern is found in "reference/model/config/backbone/
-// resolution/net/arch" counts.
+// Mapping of rows. The first rule whose pattern matches
+// "reference/model/config/backbone/ resolution/net/arch" applies.
 struct Rule {
   const char* pattern;
-  const char* network;      // of NetworkConfig, in text format; empty: not here
-  const char* reason = "";  // why not
+  const char* network;      // NetworkConfig as text; empty: not in gandem
+  const char* reason = "";  // why not in gandem
   int64_t channels = 3;
   Buffers buffers = Buffers::kEqual;
-  int64_t classes = 0;  // where the row does not tell them
+  int64_t classes = 0;  // if the row lacks them
 };
 
 const Rule kRules[] = {
@@ -94,7 +93,7 @@ const Rule kRules[] = {
     {"^BG-PT/BigGAN/.*/64/[GD]/ch=64",
      "biggan { form: PYTORCH width: 64 noise_dim: 120 }", "", 3,
      Buffers::kRunningAndU},
-    // 120 is floored to seven chunks of 17.
+    // 120 is rounded down to seven chunks of 17.
     {"^BG-PT/BigGAN/.*/256/G/ch=96 z=120", "biggan { noise_dim: 119 }", "", 3,
      Buffers::kRunningAndU},
     {"^BG-PT/BigGAN/.*/256/G/ch=64 z=120",
@@ -136,7 +135,7 @@ const Rule kRules[] = {
      "sagan { class_norm: EMBEDDING attention_size: 32 }"},
     {"^mimicry/sagan_128/.*ndf=1024",
      "sagan { thin: true attention_size: 32 }"},
-    // The default there, an eighth of what is meant (traps.md 5).
+    // mimicry's default is an eighth of the intended width (traps.md 5).
     {"^mimicry/sagan_128/.*ndf=128",
      "sagan { width: 8 thin: true attention_size: 32 }"},
 
@@ -168,8 +167,8 @@ const Rule kRules[] = {
     {"^IWGAN/.*gan_cifar_resnet.*/D/", "sngan { norm: NONE pool: MEAN }"},
     {"^IWGAN/.*gan_64x64.*/resnet/", "wgan_gp {}"},
 
-    // StyleGAN2. Resampling kernels are buffers there and none here. c_dim
-    // gives the number of classes, 10 or 1000.
+    // StyleGAN2. Resampling kernels are buffers in the reference and not in
+    // gandem. c_dim is the number of classes, 10 or 1000.
     {"^SG3/.*c_dim=10 ", "stylegan2 { mapping_layers: 2 block: PLAIN }", "", 3,
      Buffers::kOwn, 10},
     {"^SG3/.*cbase=16384.*c_dim=1000 ", "stylegan2 { channel_base: 16384 }", "",
@@ -181,7 +180,7 @@ const Rule kRules[] = {
      Buffers::kOwn},
     {"^SG3/", "stylegan2 {}", "", 3, Buffers::kOwn},
 
-    // Images to images.
+    // Image-to-image networks.
     {"^p2p/.*/unet/", "pix2pix {}"},
     {"^p2p/.*in=6", "pix2pix {}"},
     {"^p2p/.*in=3", "pix2pix { paired: false }"},
@@ -305,7 +304,7 @@ class ParamCountTest : public ::testing::Test {
   std::map<std::string, ParamCountCounts> made_;
 };
 
-TEST_F(ParamCountTest, EveryRowOfTheTable) {
+TEST_F(ParamCountTest, EveryRowOfTheTableMatches) {
   const std::vector<Row> rows = ReadRows();
   ASSERT_EQ(rows.size(), 339);
   int compared = 0;
@@ -336,9 +335,9 @@ TEST_F(ParamCountTest, EveryRowOfTheTable) {
   EXPECT_GE(compared, 234);
 }
 
-// The totals that the reference report prints. Keras does not count batches,
-// and its spectral norm keeps one vector as long as the kernel's last
-// dimension: for transposed convolutions the input channels.
+// Returns the total in the reference report. Keras does not count batches, and
+// its spectral norm keeps one vector as long as the kernel's last dimension:
+// the input channels of transposed convolutions.
 int64_t KerasTotal(const torch::nn::Module& network) {
   const ParamCountCounts counts = CountsOf(network);
   int64_t total = counts.parameters + counts.buffers.at("bn_running");
@@ -354,7 +353,7 @@ int64_t KerasTotal(const torch::nn::Module& network) {
   return total;
 }
 
-TEST(KerasCountTest, TotalsOfTheReport) {
+TEST(KerasCountTest, TotalsMatchTheReport) {
   const DataShape data = {.image = {.channels = 3, .height = 64, .width = 64}};
   const struct {
     const char* config;
@@ -377,8 +376,8 @@ TEST(KerasCountTest, TotalsOfTheReport) {
   }
 }
 
-// The reference report's table: ImageNet at 128 x 128, both networks.
-TEST(ReportCountTest, TotalsAt128) {
+// The reference report's table for ImageNet at 128 x 128, both networks.
+TEST(ReportCountTest, TotalsAt128MatchTheReport) {
   const DataShape data = {.image = {.channels = 3, .height = 128, .width = 128},
                           .num_classes = 1000};
   const struct {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counts are those of the reference implementations that the comments name.
+// Counts come from the reference implementations in the comments.
 #include "models/registry/registry.h"
 
 #include <gmock/gmock.h>
@@ -44,7 +44,7 @@ void PrintTo(const RegistryCounts& counts, std::ostream* out) {
 
 class RegistryCountTest : public ::testing::TestWithParam<RegistryCounts> {};
 
-TEST_P(RegistryCountTest, ParametersAndBuffers) {
+TEST_P(RegistryCountTest, ParametersAndBuffersMatchTheReference) {
   const RegistryCounts& want = GetParam();
   const NetworkConfig config = ParseNetwork(want.config);
   const DataShape data = SquareImages(want.channels, want.size);
@@ -58,7 +58,7 @@ TEST_P(RegistryCountTest, ParametersAndBuffers) {
   EXPECT_EQ(CountBuffers(**discriminator), want.discriminator_buffers);
 }
 
-TEST_P(RegistryCountTest, MakesAndJudgesImages) {
+TEST_P(RegistryCountTest, NetworksMakeAndJudgeImages) {
   const NetworkConfig config = ParseNetwork(GetParam().config);
   const DataShape data = SquareImages(GetParam().channels, GetParam().size);
   const ImageShape& image = data.image;
@@ -86,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(
         RegistryCounts{"dcgan {}", 1, 64, 3574656, 1924, 2763520, 1795},
         RegistryCounts{"dcgan { noise_dim: 128 }", 3, 64, 3806080, 1924,
                        2765568, 1795},
-        // One stage less: shape arithmetic.
+        // One stage less, by shape arithmetic.
         RegistryCounts{"dcgan {}", 3, 32,
                        409600 + 512 + 524288 + 256 + 131072 + 128 + 3072,
                        2 * (256 + 128 + 64) + 3,
@@ -98,12 +98,12 @@ INSTANTIATE_TEST_SUITE_P(
                        2931009, 2823},
         // mimicry sngan_32, whose shapes are those of the authors' code.
         RegistryCounts{"sngan {}", 3, 32, 4276739, 3591, 1053825, 9631},
-        // Shape arithmetic.
+        // By shape arithmetic.
         RegistryCounts{"mlp { hidden: 128 hidden: 256 noise_dim: 100 }", 1, 28,
                        100 * 128 + 128 + 128 * 256 + 256 + 256 * 784 + 784, 0,
                        784 * 128 + 128 + 128 * 256 + 256 + 256 + 1, 0}));
 
-TEST(RegistryTest, SpectralNormBuffersByKind) {
+TEST(RegistryTest, SpectralNormBuffersAreCountedByKind) {
   const auto sndcgan =
       MakeDiscriminator(ParseNetwork("sndcgan {}"), SquareImages(3, 32));
   ASSERT_TRUE(sndcgan.ok());
@@ -116,7 +116,7 @@ TEST(RegistryTest, SpectralNormBuffersByKind) {
   EXPECT_EQ(CountBuffers(**sngan, "weight_v"), 8350);
 }
 
-TEST(RegistryTest, MlpWithClassesIsToldTheLabels) {
+TEST(RegistryTest, MlpWithClassesReceivesTheLabels) {
   const NetworkConfig config = ParseNetwork("mlp { hidden: 6 noise_dim: 5 }");
   const DataShape data = {.image = SquareImages(1, 4).image, .num_classes = 3};
   const auto generator = MakeGenerator(config, data);
@@ -143,7 +143,7 @@ TEST(RegistryTest, MlpWithClassesIsToldTheLabels) {
   }));
 }
 
-TEST(RegistryTest, EveryMessageHasALineAndTheOtherWayRound) {
+TEST(RegistryTest, NetworkConfigAndTheRegistryListTheSameFamilies) {
   std::vector<std::string> fields;
   for (const auto* const field : NetworkFamilies()) {
     fields.push_back(field->name());
@@ -155,7 +155,7 @@ TEST(RegistryTest, EveryMessageHasALineAndTheOtherWayRound) {
   EXPECT_EQ(lines, fields);
 }
 
-TEST(RegistryTest, HasBlocksSaysWhetherThereAreSome) {
+TEST(RegistryTest, HasBlocksReportsWhetherANetworkHasBlocks) {
   for (const auto* const field : NetworkFamilies()) {
     if (field->name() == "python") continue;  // made by a NetworkHost only
     NetworkConfig config;
@@ -171,7 +171,7 @@ TEST(RegistryTest, HasBlocksSaysWhetherThereAreSome) {
   }
 }
 
-TEST(RegistryTest, NetworksOfUsersNeedAProgramWithPython) {
+TEST(RegistryTest, OwnNetworksNeedAProgramWithPython) {
   const NetworkConfig config =
       ParseNetwork("python { module: \"gan.py\" name: \"Net\" }");
   for (const absl::Status& status :
@@ -189,7 +189,7 @@ TEST(RegistryTest, NetworksOfUsersNeedAProgramWithPython) {
                              HasSubstr("'width', which is not NAME=VALUE"))));
 }
 
-TEST(RegistryTest, NamesEveryFault) {
+TEST(RegistryTest, EveryFaultIsNamed) {
   const auto network =
       MakeGenerator(ParseNetwork("dcgan { width: 0 noise_dim: -1 }"),
                     {.image = {.channels = 0, .height = 48, .width = 32}});
@@ -212,7 +212,6 @@ TEST(RegistryTest, FamilyIsRequired) {
   }
 }
 
-// Faults that only the family itself can find.
 TEST(RegistryTest, FamiliesCheckTheirOptions) {
   const struct {
     const char* config;
@@ -239,7 +238,7 @@ TEST(RegistryTest, FamiliesCheckTheirOptions) {
   }
 }
 
-TEST(RegistryTest, LabelsOnlyForFamiliesThatTakeThem) {
+TEST(RegistryTest, LabelsAreOnlyForFamiliesThatUseThem) {
   const DataShape data = {.image = SquareImages(3, 64).image,
                           .num_classes = 10};
   EXPECT_THAT(MakeGenerator(ParseNetwork("dcgan {}"), data).status(),

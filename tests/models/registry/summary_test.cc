@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Expected numbers are shape arithmetic, written out.
+// Expected numbers come from shape arithmetic.
 #include "models/registry/summary.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ using gandem::testing::ParseNetwork;
 using gandem::testing::SquareImages;
 using ::testing::ElementsAre;
 
-TEST(SummaryTest, TransposedConvolutionsInTheirOrder) {
+TEST(SummaryTest, TransposedConvolutionsAreListedInOrder) {
   const DataShape data = SquareImages(3, 32);
   ASSERT_OK_AND_ASSIGN(
       const auto network,
@@ -57,7 +57,7 @@ TEST(SummaryTest, TransposedConvolutionsInTheirOrder) {
             5 * 8 * 16 + 16 + 8 * 4 * 16 + 8 + 4 * 2 * 16 + 4 + 2 * 3 * 16);
 }
 
-// The layer computes with weight / sigma, a tensor of its own.
+// The layer computes with weight / sigma, a separate tensor.
 TEST(SummaryTest, SpectralNormLayersAreFoundAndTheirIterationIsNotCounted) {
   const DataShape data = SquareImages(3, 32);
   ASSERT_OK_AND_ASSIGN(
@@ -100,12 +100,11 @@ TEST(SummaryTest, EveryLayerOfEveryFamilyIsNamed) {
   }
 }
 
-// Every family's numbers follow from shapes, without any memory for values.
+// The numbers follow from shapes alone.
 TEST(SummaryTest, ANetworkWithoutValuesHasTheSameNumbers) {
   for (const NetworkFamily& family : AllFamilies()) {
     if (family.name == "python") continue;
     const NetworkConfig config = ParseNetwork(family.name + " {}");
-    // The smallest that each has; some need labels.
     for (const auto& [size, num_classes] :
          {std::pair(32, 0), std::pair(32, 10), std::pair(64, 0)}) {
       DataShape data = SquareImages(3, size);
@@ -140,11 +139,10 @@ TEST(SummaryTest, ANetworkWithoutValuesHasTheSameNumbers) {
       break;
     }
   }
-  // ShapesOnly ends with its scope.
   EXPECT_TRUE(torch::zeros({1}).is_cpu());
 }
 
-// A network of layers that users may choose, beside the families' layers.
+// A network with layers that no family uses.
 class OfWaves : public Discriminator {
  public:
   OfWaves() {
@@ -181,7 +179,7 @@ class OfWaves : public Discriminator {
   at::Tensor length_;
 };
 
-TEST(SummaryTest, ConvolutionsOfOneAndThreeDimensionsAndAttention) {
+TEST(SummaryTest, OneAndThreeDimensionalConvolutionsAndAttentionAreCounted) {
   const DataShape data = SquareImages(1, 4);
   OfWaves network;
   const NetworkSummary summary = Summarize(network, data);
@@ -201,7 +199,7 @@ TEST(SummaryTest, ConvolutionsOfOneAndThreeDimensionsAndAttention) {
             4 * 8 * 3 + 4 * 8 * 2 * 4 + 32 * 2 + 3 * 16 + 2 * (4 * 4 * 8));
 }
 
-TEST(SummaryTest, ChangesNoState) {
+TEST(SummaryTest, SummarizingChangesNoState) {
   const DataShape data = SquareImages(1, 32);
   ASSERT_OK_AND_ASSIGN(
       const auto network,

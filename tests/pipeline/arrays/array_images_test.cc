@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How much memory arrays of images take, and where they stay.
+// Tests of the memory that arrays of images take.
 #include "pipeline/arrays/array_images.h"
 
 #include <gmock/gmock.h>
@@ -45,7 +45,7 @@ constexpr uint32_t kSide = 1024;
 
 class ArrayImagesTest : public ::testing::Test {
  protected:
-  // Opens a source; by how many of kRawBytes this process grows at most.
+  // Opens a source and returns the memory growth in units of kRawBytes.
   double GrowthOfOpening(const std::string& name) {
     absl::StatusOr<std::unique_ptr<ImageStore>> source;
     const int64_t growth =
@@ -60,7 +60,7 @@ class ArrayImagesTest : public ::testing::Test {
       EXPECT_LT(growth, 1.2);
     }
   }
-  // It shrinks to some hundredths.
+  // Returns data that compresses to a few percent.
   static std::vector<uint8_t> Ramp() {
     std::vector<uint8_t> bytes(kRawBytes);
     for (int64_t i = 0; i < kRawBytes; ++i) {
@@ -73,14 +73,14 @@ class ArrayImagesTest : public ::testing::Test {
   absl::Status status_;
 };
 
-TEST_F(ArrayImagesTest, CompressedIdxIsHeldOnce) {
+TEST_F(ArrayImagesTest, CompressedIdxIsInMemoryOnce) {
   constexpr uint32_t kImages = kRawBytes / kSide / kSide;
   WriteGzip(dir_ / "x-images-idx3-ubyte.gz",
             IdxBytes({kImages, kSide, kSide}, Ramp()));
   ExpectOneCopy("x-images-idx3-ubyte.gz");
 }
 
-TEST_F(ArrayImagesTest, CompressedNpzIsHeldOnce) {
+TEST_F(ArrayImagesTest, CompressedNpzIsInMemoryOnce) {
   const std::vector<int64_t> shape = {kRawBytes / kSide / kSide / 3, kSide,
                                       kSide, 3};
   ASSERT_OK_AND_ASSIGN(const NpyHeader header,
@@ -92,7 +92,7 @@ TEST_F(ArrayImagesTest, CompressedNpzIsHeldOnce) {
   ExpectOneCopy("x.npz");
 }
 
-TEST_F(ArrayImagesTest, AnotherCompressedArchiveIsNamed) {
+TEST_F(ArrayImagesTest, ACompressedArchiveWithoutCifarFilesIsNamed) {
   WriteTar(dir_ / "other.tar", {{"a/2.bin", "x"}});
   WriteGzip(dir_ / "other.tar.gz", *ReadFile(dir_ / "other.tar"));
   EXPECT_THAT(OpenSource(dir_ / "other.tar.gz"),
@@ -102,7 +102,7 @@ TEST_F(ArrayImagesTest, AnotherCompressedArchiveIsNamed) {
 
 class CifarFilesTest : public ArrayImagesTest {
  protected:
-  static constexpr int64_t kBatch = kRawBytes / 5 / 3072;  // images of a file
+  static constexpr int64_t kBatch = kRawBytes / 5 / 3072;  // images per file
 
   NamedBytes Files(bool python) const {
     const std::string planes = CifarPlanes(NoiseImage(3, 32, 32, 1));
@@ -124,8 +124,7 @@ class CifarFilesTest : public ArrayImagesTest {
   }
 };
 
-// Both versions are the same images with the same hash, wherever they lie.
-TEST_F(CifarFilesTest, FoldersStayOnTheDisk) {
+TEST_F(CifarFilesTest, FoldersAreReadFromDisk) {
   std::vector<std::string> fingerprints;
   for (const bool python : {false, true}) {
     const std::string name = python ? "python" : "binary";
@@ -133,7 +132,7 @@ TEST_F(CifarFilesTest, FoldersStayOnTheDisk) {
     const double growth = GrowthOfOpening(name);
     EXPECT_OK(status_);
     if (kMeasuresMemory) {
-      EXPECT_LT(growth, 0.5);  // a file at a time, for its labels
+      EXPECT_LT(growth, 0.5);  // one file at a time, for its labels
     }
     ASSERT_OK_AND_ASSIGN(const auto source, OpenSource(dir_ / name));
     ASSERT_EQ(source->size(), 5 * kBatch);
@@ -145,7 +144,7 @@ TEST_F(CifarFilesTest, FoldersStayOnTheDisk) {
   EXPECT_EQ(fingerprints[0], fingerprints[1]);
 }
 
-TEST_F(CifarFilesTest, AnArchiveIsHeldOnce) {
+TEST_F(CifarFilesTest, AnArchiveIsInMemoryOnce) {
   for (const bool python : {false, true}) {
     WriteTar(dir_ / "c.tar", Files(python));
     WriteGzip(dir_ / "c.tar.gz", *ReadFile(dir_ / "c.tar"));

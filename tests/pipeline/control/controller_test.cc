@@ -25,9 +25,9 @@ constexpr double kWideLink = 1.25e9;  // bytes a second
 
 struct Controlled {
   SimulatedRun run = {};
-  std::vector<PipelineSetting> settings = {};  // one for each 0.1 s
+  std::vector<PipelineSetting> settings = {};  // one per 0.1 s
   std::string warning = {};
-  std::string why = {};  // in the end
+  std::string why = {};  // at the end
 
   const PipelineSetting& At(double seconds) const {
     return settings[static_cast<size_t>(10 * seconds + 0.5)];
@@ -56,7 +56,7 @@ Controlled Control(const SimulatedPipeline& pipeline,
   return result;
 }
 
-// Seconds that the trainer loses with a setting that never changes.
+// Returns the seconds that the trainer waits with a constant setting.
 double StallOf(const SimulatedPipeline& pipeline,
                const PipelineSetting& setting) {
   return Simulate(pipeline, setting,
@@ -68,7 +68,7 @@ SimulatedPipeline OverWideLink(double seconds) {
   return {.link = {{.bytes_per_second = kWideLink}}, .seconds = seconds};
 }
 
-// A link that has `bytes_per_second` for `length` seconds of each period.
+// Returns a link with `bytes_per_second` for `length` s of each period.
 SimulatedPipeline WithInterruptions(double first, double period, double length,
                                     double bytes_per_second, double seconds) {
   const LinkPart good = {.spread = 0.015};
@@ -83,8 +83,8 @@ SimulatedPipeline WithInterruptions(double first, double period, double length,
   return pipeline;
 }
 
-// Little's law: 640 fetches a second of 20 ms are 13 at once.
-TEST(PipelineControllerTest, FetchesAsLittlesLawSays) {
+// Little's law: 640 fetches per second of 20 ms each are 13 at once.
+TEST(PipelineControllerTest, TheNumberOfFetchesFollowsLittlesLaw) {
   const Controlled seen = Control(OverWideLink(120));
   EXPECT_GE(seen.At(119).fetches, 13);
   EXPECT_LE(seen.At(119).fetches, 26);
@@ -92,8 +92,8 @@ TEST(PipelineControllerTest, FetchesAsLittlesLawSays) {
   EXPECT_THAT(seen.why, HasSubstr("640 samples/s"));
 }
 
-TEST(PipelineControllerTest, AddsFetchesWithinASecondOfABurst) {
-  // The latency is more than four times as long from second 60 on.
+TEST(PipelineControllerTest, FetchesIncreaseWithinASecondOfABurst) {
+  // From second 60 on, the latency is more than four times as long.
   SimulatedPipeline pipeline = OverWideLink(80);
   pipeline.link.push_back(
       {.at = 60, .latency = 0.09, .bytes_per_second = kWideLink});
@@ -103,14 +103,14 @@ TEST(PipelineControllerTest, AddsFetchesWithinASecondOfABurst) {
   EXPECT_EQ(seen.run.stalled_seconds, 0);
 }
 
-TEST(PipelineControllerTest, GoesFurtherAheadWithinASecondOfMoreDemand) {
+TEST(PipelineControllerTest, ReadAheadIncreasesWithinASecondOfMoreDemand) {
   SimulatedPipeline pipeline = OverWideLink(200);
   pipeline.demand = {{.batch_seconds = 0.4}, {.at = 150, .batch_seconds = 0.1}};
   const Controlled seen = Control(pipeline);
   EXPECT_GE(seen.At(151.2).ahead, seen.At(149.9).ahead * 3 / 2);
 }
 
-TEST(PipelineControllerTest, GivesBackWhatACalmLinkDoesNotNeed) {
+TEST(PipelineControllerTest, ReadAheadDecreasesOnACalmLink) {
   const Controlled seen = Control({.seconds = 900});
   const PipelineSetting& early = seen.At(10);
   const PipelineSetting& late = seen.At(899);
@@ -120,18 +120,18 @@ TEST(PipelineControllerTest, GivesBackWhatACalmLinkDoesNotNeed) {
   EXPECT_EQ(seen.run.stalled_seconds, 0);
 }
 
-TEST(PipelineControllerTest, ComesBackToWhatAnOutageNeeds) {
-  // 3 s when the unseen gap has long faded; then again.
+TEST(PipelineControllerTest, ReadAheadReturnsToTheLengthThatAnOutageNeeds) {
+  // The first gap of 3 s is at 900 s, and further gaps follow.
   const Controlled seen = Control(WithInterruptions(900, 60, 3, 0, 1000));
   EXPECT_LT(seen.At(899).ahead, 640 * 3);
   EXPECT_GE(seen.At(910).ahead, 640 * 3);
   EXPECT_GE(seen.At(959).ahead, 640 * 3);
-  // The first of them only: what it was not ready for.
+  // Only the first gap causes a stall.
   EXPECT_GT(seen.run.stalled_seconds, 0.5);
   EXPECT_LT(seen.run.stalled_seconds, 3);
 }
 
-TEST(PipelineControllerTest, BridgesWhatFitsIntoMemory) {
+TEST(PipelineControllerTest, OutagesThatFitIntoMemoryAreBridged) {
   const SimulatedPipeline outages = WithInterruptions(20, 30, 2, 0, 240);
   const SimulatedPipeline drops = WithInterruptions(40, 60, 10, 1.25e6, 280);
   for (const SimulatedPipeline& pipeline : {outages, drops}) {
@@ -140,8 +140,8 @@ TEST(PipelineControllerTest, BridgesWhatFitsIntoMemory) {
     EXPECT_EQ(seen.run.stolen_seconds, 0);
     EXPECT_EQ(seen.warning, "");
   }
-  // Memory for 3.9 s of 9: decoding late, it loses little more than two thirds
-  // of what the same memory loses that decodes at once.
+  // The memory covers 3.9 s of 9 s: decoding late loses little more than two
+  // thirds of the time that decoding at once loses.
   EXPECT_LT(Control(drops, kMemory / 8).run.stalled_seconds,
             0.7 * StallOf(drops, {.fetches = 64,
                                   .workers = 2,
@@ -149,18 +149,16 @@ TEST(PipelineControllerTest, BridgesWhatFitsIntoMemory) {
                                   .finished_ahead = 682}));
 }
 
-TEST(PipelineControllerTest, DoesNotOscillate) {
+TEST(PipelineControllerTest, TheControllerDoesNotOscillate) {
   const Controlled wide = Control(OverWideLink(300));
   int64_t changes = 0;
   for (size_t i = 200; i < wide.settings.size(); ++i) {
-    // Memory and threads are given back, nothing else.
     const PipelineSetting& before = wide.settings[i - 1];
     EXPECT_LE(wide.settings[i].ahead, before.ahead);
     EXPECT_LE(wide.settings[i].fetches, before.fetches);
     if (i > 600 && i < 1200 && wide.settings[i] != before) ++changes;
   }
   EXPECT_LE(changes, 12);
-  // Demand that is nearly all that the link has.
   const Controlled full =
       Control({.link = {{.bytes_per_second = 6e6}}, .seconds = 300});
   int64_t trials = 0;
@@ -170,8 +168,8 @@ TEST(PipelineControllerTest, DoesNotOscillate) {
   EXPECT_LE(trials, 8);
 }
 
-// A tenth of a second of samples in pieces, of which `reads` are brought in it,
-// in so much time each.
+// Returns a tenth of a second in which `reads` pieces were fetched, in
+// `seconds` each.
 PipelineSeen Pieces(int reads, double seconds) {
   PipelineSeen seen = {.seconds = 0.1,
                        .consumed = 64,
@@ -193,17 +191,17 @@ PipelineController PiecesController() {
                              .sample_bytes = 49152});
 }
 
-// 4 of 64 samples wait for half a second: 20 at once, and what is missing.
-TEST(PipelineControllerTest, SamplesThatAreAtHandTakeNoPlace) {
+// 4 of 64 samples take half a second: 20 fetches at once.
+TEST(PipelineControllerTest, AvailableSamplesNeedNoFetch) {
   PipelineController controller = PiecesController();
   for (int i = 0; i < 600; ++i) controller.Update(Pieces(4, 0.5));
   EXPECT_GE(controller.setting().fetches, 20);
   EXPECT_LE(controller.setting().fetches, 45);
 }
 
-// A tenth of the link for 10 s: what was asked for first is needed first, and
-// shares the link with few others.
-TEST(PipelineControllerTest, FewPiecesAreUnderWayOnALinkThatBecameSlow) {
+// For 10 s the link has a tenth of its bandwidth: the pieces requested first
+// are needed first, and should share the link with few others.
+TEST(PipelineControllerTest, FewPiecesAreFetchedAtOnceOnALinkThatBecameSlow) {
   PipelineController controller = PiecesController();
   for (int i = 0; i < 600; ++i) controller.Update(Pieces(4, 0.5));
   const int before = controller.setting().fetches;
@@ -216,8 +214,8 @@ TEST(PipelineControllerTest, FewPiecesAreUnderWayOnALinkThatBecameSlow) {
   EXPECT_LE(controller.setting().fetches, before);
 }
 
-TEST(PipelineControllerTest, LosesNothingOnASaturatedLink) {
-  // 100 of 640 samples a second: the link is all that limits.
+TEST(PipelineControllerTest, ASaturatedLinkIsFullyUsed) {
+  // 100 of 640 samples per second arrive: only the link limits.
   const SimulatedPipeline pipeline = {.link = {{.bytes_per_second = 1e6}}};
   EXPECT_LE(Control(pipeline).run.stalled_seconds,
             1.01 * StallOf(pipeline, {.fetches = 32,
@@ -226,11 +224,11 @@ TEST(PipelineControllerTest, LosesNothingOnASaturatedLink) {
                                       .finished_ahead = 256}));
 }
 
-TEST(PipelineControllerTest, StaysWithinItsMemory) {
+TEST(PipelineControllerTest, TheMemoryLimitIsKept) {
   for (const int64_t memory : {kMemory, kMemory / 8, kMemory / 32}) {
-    // The largest samples are larger than decoded ones: all decode at once.
+    // Samples larger than decoded ones are all decoded at once.
     for (const int64_t stored : {3000, 10000, 200000}) {
-      if (64 * stored > memory) continue;  // no batch
+      if (64 * stored > memory) continue;  // less than a batch
       SimulatedPipeline pipeline = OverWideLink(60);
       pipeline.stored_bytes = stored;
       pipeline.link.push_back({.at = 30, .bytes_per_second = 0});
@@ -242,7 +240,7 @@ TEST(PipelineControllerTest, StaysWithinItsMemory) {
   }
 }
 
-TEST(PipelineControllerTest, WarnsOnceWhenMemoryIsLessThanAnOutageNeeds) {
+TEST(PipelineControllerTest, OneWarningIsLoggedIfMemoryIsTooSmallForAnOutage) {
   const SimulatedPipeline outages = WithInterruptions(20, 30, 4, 0, 80);
   const std::string warning = Control(outages, 16 << 20).warning;
   EXPECT_THAT(warning, HasSubstr("data.memory_bytes"));
@@ -250,7 +248,7 @@ TEST(PipelineControllerTest, WarnsOnceWhenMemoryIsLessThanAnOutageNeeds) {
   EXPECT_EQ(Control(outages).warning, "");
 }
 
-TEST(PipelineControllerTest, WorkersFollowTheWorkUpToTheFreeCores) {
+TEST(PipelineControllerTest, TheNumberOfWorkersFollowsTheWorkUpToTheFreeCores) {
   SimulatedPipeline pipeline = OverWideLink(60);
   pipeline.cores = 16;
   pipeline.work_seconds = 0.005;  // 3.2 cores
@@ -262,8 +260,8 @@ TEST(PipelineControllerTest, WorkersFollowTheWorkUpToTheFreeCores) {
   EXPECT_EQ(Control(pipeline).At(59).workers, 2);
 }
 
-TEST(PipelineControllerTest, AFilesSourceTakesLittle) {
-  // A millisecond each: no network.
+TEST(PipelineControllerTest, ALocalSourceNeedsLittleReadAhead) {
+  // The latency of a millisecond means that there is no network.
   const SimulatedPipeline pipeline = {
       .link = {{.latency = 0, .spread = 0, .bytes_per_second = 1e9}}};
   const Controlled seen = Control(pipeline);
@@ -272,7 +270,7 @@ TEST(PipelineControllerTest, AFilesSourceTakesLittle) {
   EXPECT_EQ(seen.run.stalled_seconds, 0);
 }
 
-TEST(PipelineControllerTest, APauseOfTheTrainerCostsNothing) {
+TEST(PipelineControllerTest, APauseOfTheTrainerCausesNoStall) {
   SimulatedPipeline pipeline = {.seconds = 200};
   pipeline.demand = {{}, {.at = 60, .batch_seconds = 0}, {.at = 120}};
   const Controlled seen = Control(pipeline);
@@ -281,7 +279,7 @@ TEST(PipelineControllerTest, APauseOfTheTrainerCostsNothing) {
   EXPECT_THAT(seen.why, HasSubstr("640 samples/s"));
 }
 
-TEST(PipelineControllerTest, AheadIsNeverLessThanABatch) {
+TEST(PipelineControllerTest, ReadAheadIsAtLeastABatch) {
   const Controlled seen = Control({.seconds = 20}, /*memory=*/1000);
   for (const PipelineSetting& setting : seen.settings) {
     EXPECT_GE(setting.ahead, 64);

@@ -11,7 +11,7 @@ absl::Time At(double seconds) {
   return absl::UnixEpoch() + absl::Seconds(seconds);
 }
 
-TEST(FeedMeterTest, AnIntervalHasWhatEndedInIt) {
+TEST(FeedMeterTest, AnIntervalContainsTheEventsThatEndedInIt) {
   FeedMeter meter(At(0));
   meter.FetchBegan();
   meter.FetchBegan();
@@ -40,12 +40,12 @@ TEST(FeedMeterTest, AnIntervalHasWhatEndedInIt) {
   EXPECT_EQ(next.fetching, 0);
 }
 
-TEST(FeedMeterTest, StatsAreSinceTheyWereTaken) {
+TEST(FeedMeterTest, StatsCoverTheTimeSinceTheLastCall) {
   FeedMeter meter(At(0));
   meter.FetchBegan();
   meter.FetchEnded(At(0), At(1), 70);
   meter.Finished(3, 0.25);
-  meter.EndInterval(At(1));  // is another matter
+  meter.EndInterval(At(1));  // does not affect the stats
   meter.Finished(1, 0.25);
   meter.Stalled(At(1), At(1.25), At(2));
   const FeedStats stats = meter.TakeStats(At(2));

@@ -32,7 +32,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
-// Image i holds i / 1000, twice; its label is i.
+// A dataset whose image i is i / 1000, twice, with the label i.
 class FakeDataset : public Dataset {
  public:
   explicit FakeDataset(int64_t size, int64_t bad_image = -1)
@@ -60,7 +60,7 @@ std::unique_ptr<Prefetcher> Start(Prefetcher::Options options,
   return *Prefetcher::Create(std::make_shared<FakeDataset>(size), options);
 }
 
-// Images that step `u` must hold, from the definition in design.md section 5.
+// Returns the images of step `u`, by the definition in design.md section 5.
 std::vector<int64_t> Expected(int64_t u, int64_t batch, int64_t first,
                               int64_t count, int64_t size = 10) {
   const DataOrder order(/*seed=*/1, size);
@@ -72,7 +72,7 @@ std::vector<int64_t> Expected(int64_t u, int64_t batch, int64_t first,
   return images;
 }
 
-// Image i shows the number of the sample as which it is read.
+// A dataset whose image contains the number of the sample being read.
 class NumberedDataset : public FakeDataset {
  public:
   using FakeDataset::FakeDataset;
@@ -85,7 +85,7 @@ class NumberedDataset : public FakeDataset {
   }
 };
 
-TEST(PrefetcherTest, ImagesAreReadAsTheSamplesOfTheRun) {
+TEST(PrefetcherTest, ImagesAreReadWithTheSampleNumbersOfTheRun) {
   const auto prefetcher = *Prefetcher::Create(
       std::make_shared<NumberedDataset>(10), {.seed = 1,
                                               .first_step = 5,
@@ -101,8 +101,8 @@ TEST(PrefetcherTest, ImagesAreReadAsTheSamplesOfTheRun) {
   }
 }
 
-// Step 5 is batches 15, 16 and 17.
-TEST(PrefetcherTest, AStepHasThePartOfEachOfItsBatches) {
+// Step 5 has the batches 15, 16 and 17.
+TEST(PrefetcherTest, AStepHasItsPartOfEachOfItsBatches) {
   const auto prefetcher = *Prefetcher::Create(
       std::make_shared<NumberedDataset>(10), {.seed = 1,
                                               .first_step = 5,
@@ -123,7 +123,7 @@ TEST(PrefetcherTest, AStepHasThePartOfEachOfItsBatches) {
   }
 }
 
-TEST(PrefetcherTest, DeliversTheStepsInOrder) {
+TEST(PrefetcherTest, StepsAreDeliveredInOrder) {
   const auto prefetcher = Start({.seed = 1, .batch_size = 4});
   for (int64_t u = 0; u < 20; ++u) {
     ASSERT_OK_AND_ASSIGN(const RealBatch batch, prefetcher->Next(Soon()));
@@ -142,7 +142,7 @@ TEST(PrefetcherTest, DeliversTheStepsInOrder) {
   }
 }
 
-TEST(PrefetcherTest, DepthChangesNothing) {
+TEST(PrefetcherTest, TheDepthChangesNothing) {
   for (const int64_t depth : {1, 2, 17}) {
     const auto prefetcher = Start({.seed = 1, .batch_size = 3, .depth = depth});
     for (int64_t u = 0; u < 30; ++u) {
@@ -152,7 +152,7 @@ TEST(PrefetcherTest, DepthChangesNothing) {
   }
 }
 
-TEST(PrefetcherTest, StartsWhereAResumedRunGoesOn) {
+TEST(PrefetcherTest, AResumedRunStartsAtItsStep) {
   const auto prefetcher =
       Start({.seed = 1, .first_step = 1234567, .batch_size = 4});
   for (int64_t u = 1234567; u < 1234570; ++u) {
@@ -174,7 +174,7 @@ TEST(PrefetcherTest, RanksShareABatch) {
   }
 }
 
-TEST(PrefetcherTest, BatchLargerThanTheDataset) {
+TEST(PrefetcherTest, ABatchMayBeLargerThanTheDataset) {
   const auto prefetcher = Start({.seed = 1, .batch_size = 7}, /*size=*/3);
   for (int64_t u = 0; u < 4; ++u) {
     EXPECT_THAT(prefetcher->Next(Soon())->labels,
@@ -200,7 +200,7 @@ TEST(PrefetcherTest, FailureIsSticky) {
   EXPECT_THAT(prefetcher->Next(Soon()), is_failure);
 }
 
-TEST(PrefetcherTest, CloseEndsWithItsReason) {
+TEST(PrefetcherTest, CloseEndsWithTheReasonGiven) {
   const auto prefetcher = Start({.seed = 1, .batch_size = 2});
   prefetcher->Close(absl::CancelledError("enough"));
   absl::StatusOr<RealBatch> batch = prefetcher->Next(Soon());
@@ -208,8 +208,8 @@ TEST(PrefetcherTest, CloseEndsWithItsReason) {
   EXPECT_THAT(batch, StatusIs(absl::StatusCode::kCancelled, "enough"));
 }
 
-// The thread of the prefetcher waits for room; the destructor must wake it.
-TEST(PrefetcherTest, StopsWhileTheQueueIsFull) {
+// The prefetcher's thread waits for space; the destructor must wake it.
+TEST(PrefetcherTest, DestructionWakesAThreadAtAFullQueue) {
   const auto prefetcher = Start({.seed = 1, .batch_size = 2, .depth = 1});
   ASSERT_OK(prefetcher->Next(Soon()));
 }
@@ -228,7 +228,7 @@ class StuckDataset : public FakeDataset {
   absl::Notification* const go_;
 };
 
-TEST(PrefetcherTest, DeadlineChangesNothing) {
+TEST(PrefetcherTest, DeadlinesChangeNothing) {
   absl::Notification go;
   const auto prefetcher = *Prefetcher::Create(
       std::make_shared<StuckDataset>(&go), {.seed = 1, .batch_size = 2});
@@ -238,8 +238,8 @@ TEST(PrefetcherTest, DeadlineChangesNothing) {
   EXPECT_EQ(prefetcher->Next(Soon())->step, 0);
 }
 
-// Image i is stored as `bytes` bytes, of which the first says i; Fetch waits
-// until that is allowed.
+// A dataset whose image i is stored as `bytes` bytes, beginning with i; Fetch
+// waits for permission.
 class StoredDataset : public FakeDataset {
  public:
   explicit StoredDataset(int64_t size, int64_t bytes = 1)
@@ -263,13 +263,13 @@ class StoredDataset : public FakeDataset {
     return FakeDataset::Finish(index, stored, key, out);
   }
 
-  // Lets `fetches` more fetches end.
+  // Allows `fetches` more fetches to end.
   void Allow(int64_t fetches) {
     absl::MutexLock lock(&mu_);
     allowed_ = fetches;
   }
   void LoseImage(int64_t index) { lost_image_ = index; }
-  // Becomes true before a time that only a broken build takes.
+  // Waits until so many fetches are in progress; returns false after a timeout.
   bool HasUnderWay(int64_t fetches) const {
     absl::MutexLock lock(&mu_);
     const auto is_so = [&]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
@@ -326,9 +326,9 @@ TEST(PrefetcherTest, ThreadsAndFetchesChangeNothing) {
   }
 }
 
-TEST(PrefetcherTest, SlowFetchesKeepAsManyUnderWayAsAreSet) {
+TEST(PrefetcherTest, SlowFetchesReachTheConfiguredNumberInProgress) {
   const auto dataset = std::make_shared<StoredDataset>(100);
-  dataset->Allow(1);  // the first tells how large they are
+  dataset->Allow(1);  // the first one reveals the size
   const auto prefetcher =
       *Prefetcher::Create(dataset, {.seed = 1, .batch_size = 4, .depth = 8});
   const int fetches = prefetcher->TakeStats().setting.fetches;
@@ -341,11 +341,11 @@ TEST(PrefetcherTest, SlowFetchesKeepAsManyUnderWayAsAreSet) {
   EXPECT_LE(dataset->most_fetching(), 64);
 }
 
-TEST(PrefetcherTest, WaitingSamplesKeepToTheMemory) {
+TEST(PrefetcherTest, WaitingSamplesRespectTheMemoryLimit) {
   constexpr int64_t kBytes = 1000;
   const auto dataset = std::make_shared<StoredDataset>(100, kBytes);
   // A finished sample takes 8 bytes, so at most 9 samples are fetched at once.
-  // Two batches of memory are for the batches that the trainer has and had.
+  // Memory for two batches is reserved for the trainer.
   const auto prefetcher = *Prefetcher::Create(
       dataset, {.seed = 1,
                 .batch_size = 2,
@@ -357,7 +357,7 @@ TEST(PrefetcherTest, WaitingSamplesKeepToTheMemory) {
   EXPECT_LE(dataset->most_fetching(), 9);
 }
 
-TEST(PrefetcherTest, ABatchThatIsLargerThanTheMemoryIsRead) {
+TEST(PrefetcherTest, ABatchLargerThanTheMemoryLimitIsRead) {
   const auto dataset = std::make_shared<StoredDataset>(100, 1000);
   const auto prefetcher = *Prefetcher::Create(
       dataset, {.seed = 1, .batch_size = 5, .memory_bytes = 1});
@@ -367,12 +367,12 @@ TEST(PrefetcherTest, ABatchThatIsLargerThanTheMemoryIsRead) {
   }
 }
 
-TEST(PrefetcherTest, AConsumerThatStopsLeavesItIdle) {
+TEST(PrefetcherTest, WithoutAConsumerThePrefetcherIsIdle) {
   testing::FakeClock clock;
   const auto dataset = std::make_shared<StoredDataset>(100);
   const auto prefetcher = *Prefetcher::Create(
       dataset, {.seed = 1, .batch_size = 4, .depth = 3, .clock = &clock});
-  // The clock stands still, so that stays as it is.
+  // The clock does not advance, so the setting is unchanged.
   const int64_t ahead = prefetcher->TakeStats().setting.ahead;
   EXPECT_GE(ahead, 3 * 4);
   ASSERT_OK(prefetcher->Next(Soon()));
@@ -384,7 +384,7 @@ TEST(PrefetcherTest, AConsumerThatStopsLeavesItIdle) {
   EXPECT_OK(prefetcher->Next(Soon()));
 }
 
-TEST(PrefetcherTest, AFetchThatFailsComesInItsPlace) {
+TEST(PrefetcherTest, AFailedFetchIsReportedAtItsStep) {
   const auto dataset = std::make_shared<StoredDataset>(10);
   dataset->LoseImage(4);
   const auto prefetcher = *Prefetcher::Create(
@@ -409,16 +409,16 @@ class LateDataset : public FakeDataset {
   }
 };
 
-// With this error, the caller of Next would call again forever.
-TEST(PrefetcherTest, ADeadlineOfTheDatasetIsNoneOfNext) {
+// The caller of Next would retry forever after this error.
+TEST(PrefetcherTest, DeadlineExceededOfTheDatasetIsConverted) {
   const auto prefetcher = *Prefetcher::Create(std::make_shared<LateDataset>(10),
                                               {.seed = 1, .batch_size = 2});
   EXPECT_THAT(prefetcher->Next(Soon()),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("no answer")));
 }
 
-// While a fetch waits, nothing is ready; the destructor waits for the fetch.
-TEST(PrefetcherTest, CloseWakesWhoWaitsForASlowFetch) {
+// While a fetch waits, no batch is ready; the destructor waits for the fetch.
+TEST(PrefetcherTest, CloseWakesACallerThatWaitsForASlowFetch) {
   const auto dataset = std::make_shared<StoredDataset>(10);
   dataset->Allow(0);
   const auto prefetcher =
@@ -432,7 +432,7 @@ TEST(PrefetcherTest, CloseWakesWhoWaitsForASlowFetch) {
   dataset->Allow(StoredDataset::kAlways);
 }
 
-TEST(PrefetcherTest, CloseEndsBeforeTheFirstAndAfterAFailure) {
+TEST(PrefetcherTest, CloseWorksBeforeTheFirstBatchAndAfterAFailure) {
   const auto dataset = std::make_shared<StoredDataset>(10);
   for (const bool fails : {false, true}) {
     dataset->LoseImage(fails ? Expected(0, 2, 0, 2).front() : -1);
@@ -450,7 +450,7 @@ TEST(PrefetcherTest, CloseEndsBeforeTheFirstAndAfterAFailure) {
   }
 }
 
-TEST(PrefetcherTest, StatsSayWhatWasWaitedFor) {
+TEST(PrefetcherTest, StatsNameTheCauseOfWaits) {
   testing::FakeClock clock;
   const auto dataset = std::make_shared<StoredDataset>(10, /*bytes=*/7);
   dataset->Allow(0);
@@ -462,7 +462,7 @@ TEST(PrefetcherTest, StatsSayWhatWasWaitedFor) {
     EXPECT_OK(prefetcher->Next(Soon()));
     taken.Notify();
   });
-  // The taker looks at the clock every 100 ms.
+  // The consumer checks the clock every 100 ms.
   EXPECT_TRUE(testing::Eventually([&] {
     clock.Advance(absl::Seconds(1));
     return prefetcher->TakeStats().fetch_stall_seconds > 0;
@@ -482,7 +482,7 @@ TEST(PrefetcherTest, DataInMemoryNeedsNoFetches) {
   EXPECT_GE(stats.finished, 4);
 }
 
-TEST(PrefetcherTest, CreateNamesEveryFault) {
+TEST(PrefetcherTest, CreateReportsEveryFault) {
   const auto dataset = std::make_shared<FakeDataset>(10);
   EXPECT_THAT(Prefetcher::Create(dataset, {.first_step = -1, .depth = 0}),
               StatusIs(absl::StatusCode::kInvalidArgument,

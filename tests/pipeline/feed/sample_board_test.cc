@@ -33,12 +33,12 @@ class SampleBoardTest : public ::testing::Test {
   KeptSample Bytes(int64_t count) {
     return {.image = chunks_.Keep(std::string(count, 'x'))};
   }
-  // The first one of all, alone as it is.
+  // Fetches the first sample, which is always fetched alone.
   void FetchFirst(int64_t bytes = 10) {
     ASSERT_EQ(board_.BeginFetch(), 0);
     board_.EndFetch(0, Bytes(bytes), kNow);
   }
-  // All that may begin.
+  // Begins all fetches that are allowed and returns their samples.
   std::vector<int64_t> BeginFetches() {
     std::vector<int64_t> positions;
     while (board_.CanFetch()) positions.push_back(board_.BeginFetch());
@@ -47,7 +47,7 @@ class SampleBoardTest : public ::testing::Test {
   void Fetched(int64_t position, int64_t bytes = 10) {
     board_.EndFetch(position, Bytes(bytes), kNow);
   }
-  // Finishes the lowest sample: its label is its position.
+  // Finishes the lowest sample, with its position as label.
   int64_t FinishOne() {
     const SampleBoard::Work work = board_.BeginFinish();
     EXPECT_EQ(work.count, 1);
@@ -60,7 +60,7 @@ class SampleBoardTest : public ::testing::Test {
   SampleBoard board_;
 };
 
-TEST_F(SampleBoardTest, TheFirstIsFetchedAloneThenAsManyAsAreSet) {
+TEST_F(SampleBoardTest, TheFirstSampleIsFetchedAloneThenSeveral) {
   EXPECT_THAT(BeginFetches(), ElementsAre(0));
   Fetched(0);
   EXPECT_THAT(BeginFetches(), ElementsAre(1, 2, 3, 4));
@@ -71,7 +71,7 @@ TEST_F(SampleBoardTest, TheFirstIsFetchedAloneThenAsManyAsAreSet) {
   EXPECT_THAT(BeginFetches(), ElementsAre());
 }
 
-TEST_F(SampleBoardTest, FetchesAsFarAheadAsIsSet) {
+TEST_F(SampleBoardTest, FetchesAreLimitedByAhead) {
   board_.Set({.fetches = 9, .workers = 1, .ahead = 3, .finished_ahead = 3});
   FetchFirst();
   EXPECT_THAT(BeginFetches(), ElementsAre(1, 2));
@@ -83,7 +83,7 @@ TEST_F(SampleBoardTest, FetchesAsFarAheadAsIsSet) {
   EXPECT_THAT(BeginFetches(), ElementsAre(3, 4));
 }
 
-TEST_F(SampleBoardTest, ABatchIsAheadWhateverIsSet) {
+TEST_F(SampleBoardTest, OneBatchIsFetchedWhateverTheSetting) {
   board_.Set({.fetches = 0, .workers = 0, .ahead = 0, .finished_ahead = 0});
   FetchFirst();
   EXPECT_THAT(BeginFetches(), ElementsAre(1));
@@ -108,7 +108,7 @@ TEST_F(SampleBoardTest, BatchesAreTakenInOrderWhateverEndsFirst) {
   EXPECT_EQ(board_.taken(), 4);
 }
 
-TEST_F(SampleBoardTest, SamplesOfABatchLieSideBySide) {
+TEST_F(SampleBoardTest, SamplesOfABatchAreContiguous) {
   FetchFirst();
   BeginFetches();
   Fetched(1);
@@ -153,13 +153,13 @@ TEST_F(SampleBoardTest, BatchesBeforeAFailureAreStillCompleted) {
   BeginFetches();  // 1 to 4
   board_.EndFetch(3, absl::DataLossError("third"), kNow);
   EXPECT_THAT(BeginFetches(), ElementsAre());
-  Fetched(4);  // of no use
+  Fetched(4);  // not used
   Fetched(1);
   FinishOne();
   FinishOne();
   EXPECT_FALSE(board_.CanFinish());
   EXPECT_THAT(TakenLabels(), ElementsAre(0, 1));
-  // Sample 2 may fail, too.
+  // Sample 2 may also fail.
   EXPECT_FALSE(board_.CanTake());
   Fetched(2);
   FinishOne();
@@ -169,7 +169,7 @@ TEST_F(SampleBoardTest, BatchesBeforeAFailureAreStillCompleted) {
   }
 }
 
-TEST_F(SampleBoardTest, TheLowestOfSeveralFailuresCounts) {
+TEST_F(SampleBoardTest, TheLowestOfSeveralFailuresIsReported) {
   FetchFirst();
   BeginFetches();
   board_.EndFetch(3, absl::DataLossError("third"), kNow);
@@ -181,7 +181,7 @@ TEST_F(SampleBoardTest, TheLowestOfSeveralFailuresCounts) {
   EXPECT_THAT(board_.Take(), StatusIs(absl::StatusCode::kDataLoss, "first"));
 }
 
-TEST_F(SampleBoardTest, TheVeryFirstMayFail) {
+TEST_F(SampleBoardTest, TheFirstSampleMayFail) {
   board_.BeginFetch();
   board_.EndFetch(0, absl::NotFoundError("gone"), kNow);
   ASSERT_TRUE(board_.CanTake());
@@ -189,7 +189,7 @@ TEST_F(SampleBoardTest, TheVeryFirstMayFail) {
   EXPECT_FALSE(board_.CanFetch());
 }
 
-TEST_F(SampleBoardTest, ARunThatFailsInItsMiddleKeepsWhatItHas) {
+TEST_F(SampleBoardTest, ARunThatFailsInItsMiddleKeepsEarlierSamples) {
   FetchFirst(/*bytes=*/0);
   FinishOne();
   FinishOne();
@@ -203,7 +203,7 @@ TEST_F(SampleBoardTest, ARunThatFailsInItsMiddleKeepsWhatItHas) {
   EXPECT_THAT(board_.Take(), StatusIs(absl::StatusCode::kDataLoss, "bad"));
 }
 
-TEST_F(SampleBoardTest, AWaitIsForFetchesUntilTheLastOfTheBatchIsThere) {
+TEST_F(SampleBoardTest, AWaitIsForFetchesUntilTheLastSampleOfTheBatchArrives) {
   const absl::Time end = kNow + absl::Seconds(10);
   EXPECT_EQ(board_.FetchedAt(kNow, end), end);
   FetchFirst();
@@ -215,13 +215,13 @@ TEST_F(SampleBoardTest, AWaitIsForFetchesUntilTheLastOfTheBatchIsThere) {
             kNow + absl::Seconds(4));
 }
 
-// 4 bytes of a finished sample and 10 of a stored one.
+// Tests with 4 bytes per finished sample and 10 per stored sample.
 class TightSampleBoardTest : public SampleBoardTest {
  protected:
   TightSampleBoardTest() : SampleBoardTest(/*memory_bytes=*/45) {}
 };
 
-TEST_F(TightSampleBoardTest, SamplesCountWithWhatTheyMayTake) {
+TEST_F(TightSampleBoardTest, SamplesCountWithTheirStoredAndFinishedBytes) {
   FetchFirst();
   EXPECT_EQ(board_.used_bytes(), 14);
   EXPECT_THAT(BeginFetches(), ElementsAre(1, 2));  // 42 bytes
@@ -229,7 +229,7 @@ TEST_F(TightSampleBoardTest, SamplesCountWithWhatTheyMayTake) {
   Fetched(1);
   Fetched(2);
   EXPECT_EQ(board_.used_bytes(), 42);
-  FinishOne();  // gives back what was stored of it
+  FinishOne();  // frees its stored bytes
   EXPECT_EQ(board_.used_bytes(), 32);
   EXPECT_EQ(board_.waiting(), 3);
   FinishOne();
@@ -239,10 +239,10 @@ TEST_F(TightSampleBoardTest, SamplesCountWithWhatTheyMayTake) {
   EXPECT_EQ(board_.used_bytes(), 28);
 }
 
-TEST_F(TightSampleBoardTest, BehindFinishedAheadSamplesStayAsTheyAreStored) {
+TEST_F(TightSampleBoardTest, SamplesBeyondFinishedAheadStayStored) {
   board_.Set({.fetches = 9, .workers = 1, .ahead = 100, .finished_ahead = 2});
   FetchFirst(/*bytes=*/2);
-  // 2 * 6 bytes of the first two, 2 of each other.
+  // The first two samples take 6 bytes each, the others 2 each.
   const std::vector<int64_t> begun = BeginFetches();
   EXPECT_EQ(begun.size(), 9u);
   EXPECT_EQ(board_.used_bytes(), 2 * 6 + 8 * 2);
@@ -255,14 +255,14 @@ TEST_F(TightSampleBoardTest, BehindFinishedAheadSamplesStayAsTheyAreStored) {
   EXPECT_EQ(FinishOne(), 2);
   EXPECT_EQ(FinishOne(), 3);
   EXPECT_FALSE(board_.CanFinish());
-  // More may be finished as long as there is room: 7 of 4 bytes, 5 + 2 stored.
+  // More samples are finished while they fit: 7 of 4 bytes, 5 + 2 stored.
   board_.Set({.fetches = 1, .workers = 1, .ahead = 100, .finished_ahead = 100});
   while (board_.CanFinish()) FinishOne();
   EXPECT_LE(board_.used_bytes(), 45);
   EXPECT_EQ(board_.waiting(), 8);
 }
 
-TEST_F(TightSampleBoardTest, TheNextBatchBeginsWhateverItNeeds) {
+TEST_F(TightSampleBoardTest, TheNextBatchIsFetchedWhateverItsSize) {
   FetchFirst(/*bytes=*/1000);
   EXPECT_THAT(BeginFetches(), ElementsAre(1));
   Fetched(1, 1000);
@@ -276,7 +276,7 @@ TEST_F(TightSampleBoardTest, TheNextBatchBeginsWhateverItNeeds) {
 
 TEST_F(TightSampleBoardTest, ALargeSampleIsForgotten) {
   FetchFirst(/*bytes=*/1000);
-  // A sample a time, of nothing more than 10 bytes.
+  // All other samples have 10 bytes; at first they are fetched one by one.
   int64_t together = 1;
   for (int64_t position = 1; together < 3 && position < 2000; ++position) {
     const std::vector<int64_t> begun = BeginFetches();
@@ -289,7 +289,7 @@ TEST_F(TightSampleBoardTest, ALargeSampleIsForgotten) {
   EXPECT_GT(board_.taken(), 1000);
 }
 
-TEST_F(TightSampleBoardTest, RunsInMemoryKeepToTheMemory) {
+TEST_F(TightSampleBoardTest, RunsInMemoryRespectTheMemoryLimit) {
   FetchFirst(/*bytes=*/0);
   int64_t begun = FinishOne() + 1;
   while (board_.CanFinish()) begun += board_.BeginFinish().count;

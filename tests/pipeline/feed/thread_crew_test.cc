@@ -8,8 +8,8 @@
 namespace gandem {
 namespace {
 
-// Threads that do nothing until they are too many or all is over.
-TEST(ThreadCrewTest, HasAsManyAsWereWanted) {
+// The threads only wait until they are surplus or the crew ends.
+TEST(ThreadCrewTest, TheCrewHasTheRequestedNumberOfThreads) {
   absl::Mutex mu;
   int inside = 0;
   bool is_over = false;
@@ -30,7 +30,7 @@ TEST(ThreadCrewTest, HasAsManyAsWereWanted) {
   is_over = true;
 }
 
-TEST(ThreadCrewTest, NoneIsStartedWhenItIsOver) {
+TEST(ThreadCrewTest, NoThreadIsStartedAfterTheEnd) {
   int runs = 0;
   ThreadCrew crew("crew", [&runs] { ++runs; });
   crew.Want(1);

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 const std::string kRow(3072, 'x');
 
-TEST(CifarPickleTest, ReadsPixelsAndLabels) {
+TEST(CifarPickleTest, PixelsAndLabelsAreRead) {
   for (const char* const key : {"labels", "fine_labels"}) {
     const std::string pickle = CifarPickle(kRow + kRow, {3, 255}, key);
     ASSERT_OK_AND_ASSIGN(const CifarBatch batch, ParseCifarPickle(pickle));
@@ -29,9 +29,9 @@ TEST(CifarPickleTest, ReadsPixelsAndLabels) {
   }
 }
 
-// Protocol 2 of Python 3: bytes are text that is to be encoded by a function,
-// which is known by its name and not called.
-TEST(CifarPickleTest, BytesThatPython3WroteForPython2) {
+// Protocol 2 of Python 3: bytes are text encoded by a function, which is
+// recognized by its name and not called.
+TEST(CifarPickleTest, BytesThatPython3WroteForPython2AreRead) {
   std::string pixels;
   std::string text;
   for (int i = 0; i < 3072; ++i) {

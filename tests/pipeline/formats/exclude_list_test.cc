@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST(ExcludeListTest, NamesInTheirOrderWithReasons) {
+TEST(ExcludeListTest, NamesAreReadInOrderWithReasons) {
   const std::string text =
       FormatExcludeList({{.key = "b/2.png", .reason = "damaged PNG"},
                          {.key = "a/1.jpg", .reason = "it has\nno bytes"}});
@@ -24,7 +24,7 @@ TEST(ExcludeListTest, NamesInTheirOrderWithReasons) {
   EXPECT_THAT(*ParseExcludeList(FormatExcludeList({})), IsEmpty());
 }
 
-TEST(ExcludeListTest, AnyNameComesBack) {
+TEST(ExcludeListTest, AnyNameIsReadBack) {
   const std::vector<std::string> names = {" a",   "#b",       "\"c\"",
                                           "\\d",  "e\nf.png", "gr\xc3\xbcn.png",
                                           "h \t", "i\xff.png"};
@@ -34,7 +34,7 @@ TEST(ExcludeListTest, AnyNameComesBack) {
   }
 }
 
-TEST(ExcludeListTest, WrittenByHand) {
+TEST(ExcludeListTest, AHandWrittenListIsRead) {
   EXPECT_THAT(*ParseExcludeList("\n  b.png \r\n# a.png\n\na.png\nb.png"),
               ElementsAre("a.png", "b.png"));
   EXPECT_THAT(*ParseExcludeList(""), IsEmpty());

@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 
 class IdxReaderTest : public ::testing::Test {
  protected:
-  // The file of `bytes` is refused with `code`; the message names it.
+  // Expects a refusal of `bytes` with `code` that names the file.
   void ExpectRefused(const std::string& bytes, absl::StatusCode code,
                      const std::string& text) {
     const std::string path = WritePlain(dir_ / "f.idx", bytes);
@@ -33,7 +33,7 @@ class IdxReaderTest : public ::testing::Test {
   const std::string good_ = IdxBytes({2, 1, 3}, {0, 1, 2, 3, 4, 255});
 };
 
-TEST_F(IdxReaderTest, ReadsPlainAndGzip) {
+TEST_F(IdxReaderTest, PlainAndGzipFilesAreRead) {
   for (const std::string& path :
        {WritePlain(dir_ / "plain", good_), WriteGzip(dir_ / "gzip", good_)}) {
     ASSERT_OK_AND_ASSIGN(const IdxArray array, ReadIdx(path, 3));
@@ -42,7 +42,7 @@ TEST_F(IdxReaderTest, ReadsPlainAndGzip) {
   }
 }
 
-TEST_F(IdxReaderTest, TheShapeAloneNeedsNoValues) {
+TEST_F(IdxReaderTest, ReadingTheShapeReadsNoValues) {
   const std::string header = good_.substr(0, 16);
   for (const std::string& path :
        {WriteGzip(dir_ / "gzip", good_), WritePlain(dir_ / "cut", header)}) {
@@ -52,7 +52,7 @@ TEST_F(IdxReaderTest, TheShapeAloneNeedsNoValues) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("truncated")));
 }
 
-TEST_F(IdxReaderTest, ReadsMoreThanOneChunk) {
+TEST_F(IdxReaderTest, MoreThanOneChunkIsRead) {
   std::vector<uint8_t> values((int64_t{65} << 20) + 7);
   for (size_t i = 0; i < values.size(); ++i) values[i] = i * 2654435761u >> 13;
   const auto length = static_cast<uint32_t>(values.size());
@@ -61,36 +61,36 @@ TEST_F(IdxReaderTest, ReadsMoreThanOneChunk) {
   EXPECT_TRUE(array.values == values);
 }
 
-TEST_F(IdxReaderTest, MissingFileAndFolder) {
+TEST_F(IdxReaderTest, AMissingFileOrAFolderIsRefused) {
   EXPECT_THAT(ReadIdx(dir_ / "none", 3),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
   EXPECT_FALSE(ReadIdx(dir_.path(), 3).ok());
 }
 
-TEST_F(IdxReaderTest, WrongMagic) {
+TEST_F(IdxReaderTest, AWrongMagicNumberIsRefused) {
   ExpectRefused("\x89PNG\r\n\x1a\n and so on, longer than a header",
                 absl::StatusCode::kInvalidArgument,
                 "expected the magic number 0x00000803, found 0x89504e47");
 }
 
-TEST_F(IdxReaderTest, OnlyUnsignedBytes) {
+TEST_F(IdxReaderTest, OnlyUnsignedBytesAreRead) {
   ExpectRefused(IdxBytes({2, 1, 3}, {}, 0x0D),
                 absl::StatusCode::kInvalidArgument,
                 "type float are not supported");
 }
 
-TEST_F(IdxReaderTest, WrongNumberOfDimensions) {
+TEST_F(IdxReaderTest, AWrongNumberOfDimensionsIsRefused) {
   ExpectRefused(IdxBytes({6}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}),
                 absl::StatusCode::kInvalidArgument,
                 "with 1 dimensions: expected the magic number 0x00000803");
 }
 
-TEST_F(IdxReaderTest, EmptyDimension) {
+TEST_F(IdxReaderTest, AnEmptyDimensionIsRefused) {
   ExpectRefused(IdxBytes({2, 0, 3}, {}), absl::StatusCode::kInvalidArgument,
                 "IDX dimension 1 is 0");
 }
 
-TEST_F(IdxReaderTest, HeaderMayNotMakeItAllocate) {
+TEST_F(IdxReaderTest, AFalseHeaderAllocatesNothing) {
   const uint32_t huge = 0xffffffff;
   ExpectRefused(IdxBytes({huge, huge, huge}, {}),
                 absl::StatusCode::kInvalidArgument, "IDX dimension 1");
@@ -98,7 +98,7 @@ TEST_F(IdxReaderTest, HeaderMayNotMakeItAllocate) {
                 absl::StatusCode::kDataLoss, "found 2");
 }
 
-TEST_F(IdxReaderTest, EveryTruncationIsNoticed) {
+TEST_F(IdxReaderTest, EveryTruncationIsDetected) {
   for (size_t size = 0; size < good_.size(); ++size) {
     SCOPED_TRACE(size);
     ExpectRefused(good_.substr(0, size), absl::StatusCode::kDataLoss,
@@ -106,17 +106,17 @@ TEST_F(IdxReaderTest, EveryTruncationIsNoticed) {
   }
 }
 
-TEST_F(IdxReaderTest, TruncationSaysWhatWasExpected) {
+TEST_F(IdxReaderTest, ATruncationIsReportedWithTheExpectedSize) {
   ExpectRefused(good_.substr(0, good_.size() - 2), absl::StatusCode::kDataLoss,
                 "expected 6 bytes of values (2 x 1 x 3), found 4");
 }
 
-TEST_F(IdxReaderTest, TrailingBytesAreNoticed) {
+TEST_F(IdxReaderTest, TrailingBytesAreDetected) {
   ExpectRefused(good_ + "x", absl::StatusCode::kInvalidArgument,
                 "bytes follow the last value: expected exactly 6 values");
 }
 
-TEST_F(IdxReaderTest, EveryTruncationOfGzipIsNoticed) {
+TEST_F(IdxReaderTest, EveryTruncationOfGzipIsDetected) {
   const std::string path = WriteGzip(dir_ / "gz", good_);
   ASSERT_OK_AND_ASSIGN(const std::string bytes, ReadFile(path));
   for (size_t size = 0; size < bytes.size(); ++size) {
@@ -127,7 +127,7 @@ TEST_F(IdxReaderTest, EveryTruncationOfGzipIsNoticed) {
   }
 }
 
-TEST_F(IdxReaderTest, DamagedGzipIsNoticed) {
+TEST_F(IdxReaderTest, DamagedGzipIsDetected) {
   const std::string path = WriteGzip(dir_ / "gz", good_);
   ASSERT_OK_AND_ASSIGN(std::string bytes, ReadFile(path));
   bytes[bytes.size() - 8] ^= 1;  // in the CRC at the end

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Against what Pillow reads from the same files (tests/oracles/
-// image_goldens.py), and what is said of files that are no images.
+// Compares decoded images with Pillow's (tests/oracles/ image_goldens.py), and
+// checks the errors for files that are not images.
 #include "pipeline/formats/image_decoder.h"
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ std::string FileText(const NamedTensor& tensor) {
                      tensor.bytes.size());
 }
 
-TEST(ImageDecoderTest, GivesWhatPillowGives) {
+TEST(ImageDecoderTest, DecodedImagesEqualPillows) {
   const auto goldens = ImageGoldens();
   int files = 0;
   for (const auto& [key, tensor] : goldens) {
@@ -47,7 +47,7 @@ TEST(ImageDecoderTest, GivesWhatPillowGives) {
   EXPECT_GT(files, 25);
 }
 
-TEST(ImageDecoderTest, SaysHowAnImageWasStored) {
+TEST(ImageDecoderTest, TheStoredFormatIsReported) {
   const auto goldens = ImageGoldens();
   const std::pair<const char*, const char*> kCases[] = {
       {"jpeg_420", "JPEG, RGB"},
@@ -68,8 +68,7 @@ TEST(ImageDecoderTest, SaysHowAnImageWasStored) {
   }
 }
 
-// Every file, cut off anywhere, is an error that comes at once.
-TEST(ImageDecoderTest, FilesThatAreCutOff) {
+TEST(ImageDecoderTest, TruncatedFilesAreRefused) {
   for (const auto& [key, tensor] : ImageGoldens()) {
     if (!absl::StartsWith(key, "file.")) continue;
     SCOPED_TRACE(key);
@@ -83,7 +82,7 @@ TEST(ImageDecoderTest, FilesThatAreCutOff) {
   }
 }
 
-TEST(ImageDecoderTest, FilesThatAreNoImagesAreNamed) {
+TEST(ImageDecoderTest, FilesThatAreNotImagesAreNamed) {
   EXPECT_THAT(DecodeImage(""), StatusIs(absl::StatusCode::kDataLoss,
                                         HasSubstr("it has no bytes")));
   EXPECT_THAT(DecodeImage("GIF89a..."),
@@ -108,7 +107,7 @@ TEST(ImageDecoderTest, MoreThanMaxPixelsIsRefusedByTheHeader) {
   }
 }
 
-TEST(ImageDecoderTest, NamesOfImages) {
+TEST(ImageDecoderTest, ImageNamesAreRecognizedByExtension) {
   for (const char* const name : {"a.png", "a/b.JPG", ".jpeg", "x.webp"}) {
     EXPECT_TRUE(IsImageName(name)) << name;
     EXPECT_FALSE(IsOtherImageName(name)) << name;
@@ -118,7 +117,7 @@ TEST(ImageDecoderTest, NamesOfImages) {
   EXPECT_FALSE(IsOtherImageName("labels.csv"));
 }
 
-// Rows of numbers that say where a pixel was.
+// The value of each pixel is its original position.
 TEST(ExifTest, UprightFollowsExifsTable) {
   const PixelImage stored = {
       .height = 2, .width = 3, .pixels = {1, 2, 3, 4, 5, 6}};
@@ -133,7 +132,7 @@ TEST(ExifTest, UprightFollowsExifsTable) {
   }
 }
 
-TEST(ExifTest, DamagedDataMeansUpright) {
+TEST(ExifTest, DamagedExifDataMeansUpright) {
   const std::string little(
       "Exif\0\0II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0\6\0\0\0", 28);
   EXPECT_EQ(ExifOrientation(little), 6);
@@ -148,13 +147,13 @@ TEST(ExifTest, DamagedDataMeansUpright) {
   EXPECT_EQ(ExifOrientation(far), 1);
 }
 
-TEST(ExifTest, ATurnedImageIsCalledSo) {
+TEST(ExifTest, ARotatedImageIsReported) {
   const std::string jpeg = FileText(ImageGoldens().at("file.jpeg_444"));
   const absl::string_view exif(
       "Exif\0\0II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0\6\0\0\0", 28);
   ASSERT_OK_AND_ASSIGN(const DecodedImage plain, DecodeImage(jpeg));
   EXPECT_FALSE(plain.kind.turned);
-  // APP1 behind the start of the image.
+  // Inserts an APP1 segment after the start of the image.
   ASSERT_OK_AND_ASSIGN(
       const DecodedImage turned,
       DecodeImage(absl::StrCat(jpeg.substr(0, 2),

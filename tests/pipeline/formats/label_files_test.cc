@@ -26,7 +26,7 @@ T Value(const absl::StatusOr<T>& result) {
   return result.value_or(T());
 }
 
-TEST(LabelFilesTest, DatasetJson) {
+TEST(LabelFilesTest, DatasetJsonIsRead) {
   EXPECT_THAT(Value(ParseDatasetJson(
                   R"({"labels": [["a/1.png", 6], ["./b.png", 0]], "x": 1})")),
 
@@ -52,14 +52,13 @@ TEST(LabelFilesTest, DatasetJson) {
   }
 }
 
-TEST(LabelFilesTest, LabelsCsv) {
+TEST(LabelFilesTest, LabelsCsvIsRead) {
   EXPECT_THAT(Value(ParseLabelsCsv("name,label\r\na.png,2\r\nb.jpg, 0\r\n")),
               ElementsAre(Pair("a.png", "2"), Pair("b.jpg", "0")));
   EXPECT_THAT(Value(ParseLabelsCsv(
                   "a.png,dog\n\n\"x, y.png\",\"a \"\"cat\"\"\"\nb.png,dog")),
               ElementsAre(Pair("a.png", "dog"), Pair("b.png", "dog"),
                           Pair("x, y.png", "a \"cat\"")));
-  // An image without a label is left out.
   EXPECT_THAT(Value(ParseLabelsCsv("a.png,1\nb.png,\n")),
               ElementsAre(Pair("a.png", "1")));
   for (const char* const bad : {"a.png", "a.png,1,2", "a.png,\"1"}) {
@@ -85,7 +84,7 @@ TEST(LabelFilesTest, AByteOrderMarkIsSkipped) {
   EXPECT_THAT(Value(ParseSampleJson(mark + R"({"label": 1})")), "1");
 }
 
-TEST(LabelFilesTest, MetadataCsv) {
+TEST(LabelFilesTest, MetadataCsvIsRead) {
   EXPECT_THAT(
       Value(ParseMetadataCsv("file_name,text,label\na/0.png,\"one,\ntwo\",cat\n"
                              "./1.png,,dog\n2.png,no label,\n")),
@@ -99,7 +98,7 @@ TEST(LabelFilesTest, MetadataCsv) {
               StatusIs(kInvalid, HasSubstr("line 2: expected 2 fields")));
 }
 
-TEST(LabelFilesTest, MetadataJsonl) {
+TEST(LabelFilesTest, MetadataJsonlIsRead) {
   EXPECT_THAT(
       Value(ParseMetadataJsonl("{\"file_name\": \"0.png\", \"label\": 3}\n\n"
                                "{\"file_name\": \"1.png\"}\r\n"
@@ -117,7 +116,7 @@ TEST(LabelFilesTest, MetadataJsonl) {
   }
 }
 
-TEST(LabelFilesTest, SampleJson) {
+TEST(LabelFilesTest, SampleJsonIsRead) {
   EXPECT_THAT(Value(ParseSampleJson(R"({"label": "dog"})")), "dog");
   for (const char* const none : {"", "[3]", "{}", R"({"label": null})"}) {
     EXPECT_THAT(Value(ParseSampleJson(none)), "") << none;
@@ -126,7 +125,7 @@ TEST(LabelFilesTest, SampleJson) {
               StatusIs(kInvalid, HasSubstr("expected a label")));
 }
 
-TEST(LabelFilesTest, NumbersStandForThemselvesAndNamesAreSorted) {
+TEST(LabelFilesTest, NumericClassesKeepTheirNumberAndNamesAreSorted) {
   const LabelNumbers numbers({"10", "2", "2"});
   EXPECT_EQ(numbers.NumberOf("10"), 10);
   EXPECT_THAT(numbers.class_names(), IsEmpty());

@@ -12,7 +12,7 @@ namespace {
 using ::gandem::testing::StatusIs;
 using ::testing::HasSubstr;
 
-TEST(MemberNameTest, EveryWayToWriteAName) {
+TEST(MemberNameTest, EveryNotationOfANameIsNormalized) {
   for (const char* const name :
        {"a/0.png", "./a/0.png", "a/./0.png", "a//0.png", "/a/0.png",
         ".//./a/0.png", "a/0.png/"}) {
@@ -24,7 +24,7 @@ TEST(MemberNameTest, EveryWayToWriteAName) {
   EXPECT_EQ(*NormalMemberName("./"), "");
 }
 
-TEST(MemberNameTest, NamesThatLeadOutAreRefused) {
+TEST(MemberNameTest, NamesOutsideTheFolderAreRefused) {
   for (const char* const name : {"..", "../0.png", "a/../0.png", "a/.."}) {
     EXPECT_THAT(NormalMemberName(name),
                 StatusIs(absl::StatusCode::kInvalidArgument,

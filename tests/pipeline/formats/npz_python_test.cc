@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files go both ways between us and numpy. The interpreter that has it comes
-// in GANDEM_TEST_PYTHON.
+// Files are exchanged between gandem and numpy. GANDEM_TEST_PYTHON names an
+// interpreter that has numpy.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ using ::gandem::testing::TempDir;
 
 constexpr char kPeer[] = "tests/pipeline/formats/npz_peer.py";
 
-TEST(NpzPythonTest, NumpyReadsOurFile) {
+TEST(NpzPythonTest, NumpyReadsGandemsFile) {
   const TempDir dir;
   ASSERT_OK_AND_ASSIGN(NpzWriter writer, NpzWriter::Create(dir / "f.npz"));
   ASSERT_OK(writer.Add(
@@ -40,7 +40,7 @@ TEST(NpzPythonTest, NumpyReadsOurFile) {
   EXPECT_EQ(RunPython(kPeer, "read " + (dir / "f.npz")), 0);
 }
 
-TEST(NpzPythonTest, WeReadNumpysFiles) {
+TEST(NpzPythonTest, GandemReadsNumpysFiles) {
   const TempDir dir;
   ASSERT_EQ(RunPython(kPeer, "write " + dir.path()), 0);
   for (const char* name : {"stored.npz", "deflated.npz"}) {

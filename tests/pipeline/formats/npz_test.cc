@@ -48,7 +48,7 @@ void ExpectNpzEqual(const NamedTensor& a, const NamedTensor& b) {
   EXPECT_TRUE(std::ranges::equal(a.bytes.span(), b.bytes.span())) << a.name;
 }
 
-TEST(NpzTest, RoundTrip) {
+TEST(NpzTest, WrittenArraysAreReadBack) {
   const TempDir dir;
   Write(dir / "f.npz", SomeArrays());
   EXPECT_TRUE(LooksLikeZip(dir / "f.npz"));
@@ -64,7 +64,7 @@ TEST(NpzTest, RoundTrip) {
   }
 }
 
-TEST(NpzTest, ArraysComeInPieces) {
+TEST(NpzTest, ArraysAreWrittenInPieces) {
   const TempDir dir;
   ASSERT_OK_AND_ASSIGN(NpzWriter writer, NpzWriter::Create(dir / "f.npz"));
   const std::vector<int64_t> shape = {1000, 3};
@@ -80,14 +80,14 @@ TEST(NpzTest, ArraysComeInPieces) {
   EXPECT_EQ(read.bytes.data()[2999], std::byte{3});
 }
 
-TEST(NpzTest, NoArraysIsAnArchiveToo) {
+TEST(NpzTest, AnArchiveMayHaveNoArrays) {
   const TempDir dir;
   Write(dir / "f.npz", {});
   ASSERT_OK_AND_ASSIGN(const NpzReader reader, NpzReader::Open(dir / "f.npz"));
   EXPECT_TRUE(reader.names().empty());
 }
 
-TEST(NpzTest, WriterKeepsTrackOfBytes) {
+TEST(NpzTest, TheWriterChecksTheNumberOfBytes) {
   const TempDir dir;
   ASSERT_OK_AND_ASSIGN(NpzWriter writer, NpzWriter::Create(dir / "f.npz"));
   const std::vector<int64_t> shape = {4};
@@ -105,7 +105,7 @@ TEST(NpzTest, WriterKeepsTrackOfBytes) {
   EXPECT_THAT(writer.Finish(), StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-TEST(NpzTest, WriterRefusesNamesAndTypes) {
+TEST(NpzTest, InvalidNamesAndTypesAreNotWritten) {
   const TempDir dir;
   ASSERT_OK_AND_ASSIGN(NpzWriter writer, NpzWriter::Create(dir / "f.npz"));
   const std::vector<int64_t> shape = {0};
@@ -117,13 +117,13 @@ TEST(NpzTest, WriterRefusesNamesAndTypes) {
   }
   EXPECT_THAT(writer.Begin("b", DType::kBF16, shape),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("BF16")));
-  ASSERT_OK(writer.Begin("c", DType::kU8, shape));  // none of this was written
+  ASSERT_OK(writer.Begin("c", DType::kU8, shape));
   ASSERT_OK(writer.Finish());
   ASSERT_OK_AND_ASSIGN(const NpzReader reader, NpzReader::Open(dir / "f.npz"));
   EXPECT_THAT(reader.names(), ElementsAre("a", "c"));
 }
 
-TEST(NpzTest, ReaderSaysWhatIsMissing) {
+TEST(NpzTest, MissingArraysAreNamed) {
   const TempDir dir;
   EXPECT_THAT(NpzReader::Open(dir / "f.npz"),
               StatusIs(absl::StatusCode::kNotFound));
@@ -140,7 +140,7 @@ TEST(NpzTest, ReaderSaysWhatIsMissing) {
                                          HasSubstr("more than 10")));
 }
 
-// Replaces all of `from` in the file by `to`, which is as long.
+// Replaces all occurrences of `from` in the file by `to` of the same length.
 void Edit(const std::string& path, const std::string& from,
           const std::string& to) {
   ASSERT_EQ(from.size(), to.size());
@@ -155,7 +155,7 @@ void Edit(const std::string& path, const std::string& from,
   ASSERT_OK(WriteFile(path, file));
 }
 
-TEST(NpzTest, DamageIsFound) {
+TEST(NpzTest, DamageIsDetected) {
   const struct {
     std::string from, to, message;
   } kCases[] = {
@@ -182,9 +182,9 @@ TEST(NpzTest, DamageIsFound) {
   }
 }
 
-// The .npy header of array `images`, edited so that its size stays. The
-// checksum would find that first, so it is made to fit.
-TEST(NpzTest, BadArrayHeaders) {
+// Edits the .npy header of the array `images` without changing its size. The
+// checksum is corrected, because it would detect the edit first.
+TEST(NpzTest, BadArrayHeadersAreRefused) {
   const struct {
     std::string from, to;
     absl::StatusCode code;
@@ -220,9 +220,9 @@ TEST(NpzTest, BadArrayHeaders) {
   }
 }
 
-// Every prefix, and every byte changed: an error or the same arrays, and no
-// access outside (a sanitizer would say so).
-TEST(NpzTest, AnyDamageIsAnErrorOrHarmless) {
+// Reads every prefix, and the file with every byte changed. A sanitizer would
+// report reads out of bounds.
+TEST(NpzTest, DamageCausesAnErrorOrIsHarmless) {
   const TempDir dir;
   const std::string path = dir / "f.npz";
   Write(path, {SomeArrays()[0], SomeArrays()[1]});

@@ -23,7 +23,7 @@ using ::testing::SizeIs;
 
 class TarIndexTest : public ::testing::Test {
  protected:
-  // `count` files that are called by their numbers, and an index of them.
+  // Writes `count` files named by their numbers, with an index.
   TarIndex Write(int count) {
     TarIndex index = {.class_names = {"a cat", "dog\n"}};
     auto tar = TarWriter::Create(path_);
@@ -50,8 +50,8 @@ class TarIndexTest : public ::testing::Test {
   const std::string path_ = dir_ / "x.tar";
 };
 
-// The largest index is larger than the part that is read at first.
-TEST_F(TarIndexTest, ReadsWhatItWrote) {
+// The largest index exceeds the part that is read first.
+TEST_F(TarIndexTest, AWrittenIndexIsReadBack) {
   for (const int count : {0, 1, 700, 5000}) {
     const TarIndex written = Write(count);
     ASSERT_OK_AND_ASSIGN(const std::optional<TarIndex> read, Read());
@@ -65,8 +65,8 @@ TEST_F(TarIndexTest, ReadsWhatItWrote) {
   }
 }
 
-// Whoever does not know the index sees a file more.
-TEST_F(TarIndexTest, TheArchiveIsOneAsAnyOther) {
+// Other programs see the index as an additional file.
+TEST_F(TarIndexTest, OtherProgramsReadTheArchive) {
   const TarIndex written = Write(3);
   ASSERT_OK_AND_ASSIGN(const auto file, OpenLocalFile(path_));
   ASSERT_OK_AND_ASSIGN(const TarListing listing, ListTar(*file));
@@ -81,14 +81,13 @@ TEST_F(TarIndexTest, TheArchiveIsOneAsAnyOther) {
   const std::string in_folder = absl::StrCat("cd ", dir_.path(), " && ");
   ASSERT_EQ(std::system((in_folder + "tar xf x.tar").c_str()), 0);
   EXPECT_EQ(*ReadFile(dir_ / "2.jpg"), "xx");
-  // The archive without this member has no index.
   const std::string bytes = *ReadFile(path_);
   const auto size = static_cast<size_t>(members[3].offset - kTarBlockBytes);
   ASSERT_OK(WriteFile(path_, bytes.substr(0, size) + std::string(1024, '\0')));
   EXPECT_FALSE(Read()->has_value());
 }
 
-TEST_F(TarIndexTest, OthersHaveNone) {
+TEST_F(TarIndexTest, OtherArchivesHaveNoIndex) {
   for (const size_t size : {0, 512, 1024, 1600, 5000}) {
     EXPECT_FALSE((*ReadTarIndex(*FileInMemory("x", std::string(size, '\0'))))
                      .has_value())
@@ -101,7 +100,7 @@ TEST_F(TarIndexTest, OthersHaveNone) {
   EXPECT_FALSE(Read()->has_value());
 }
 
-TEST_F(TarIndexTest, DamageIsFound) {
+TEST_F(TarIndexTest, DamageIsDetected) {
   Write(50);
   const std::string good = *ReadFile(path_);
   const size_t index = good.find("gandem tar index");
@@ -120,7 +119,7 @@ TEST_F(TarIndexTest, DamageIsFound) {
     bad[at] ^= 1;
     expect_damaged(bad);
   }
-  // The index of another archive: the same end, and less before it.
+  // The index belongs to an archive with the same end and fewer bytes.
   expect_damaged(good.substr(512));
 }
 

@@ -57,7 +57,7 @@ class TarTest : public ::testing::Test {
   const std::string path_ = dir_ / "x.tar";
 };
 
-TEST_F(TarTest, ReadsWhatItWrote) {
+TEST_F(TarTest, WrittenMembersAreReadBack) {
   Write(path_);
   ASSERT_OK_AND_ASSIGN(const std::vector<TarMember> members, List());
   ASSERT_THAT(members, SizeIs(3));
@@ -81,7 +81,7 @@ TEST_F(TarTest, GnuTarReadsIt) {
   EXPECT_EQ(*ReadFile(dir_ / std::string(100, 'n')), "three");
 }
 
-TEST_F(TarTest, ReadsThatOfGnuTar) {
+TEST_F(TarTest, ArchivesOfGnuTarAreRead) {
   const std::string name = std::string(120, 'l') + ".png";
   ASSERT_OK(CreateDirectories(dir_ / "folder"));
   ASSERT_OK(WriteFile(dir_ / ("folder/" + name), "long"));
@@ -98,7 +98,7 @@ TEST_F(TarTest, ReadsThatOfGnuTar) {
   }
 }
 
-TEST_F(TarTest, NamesAreNormal) {
+TEST_F(TarTest, NamesAreNormalized) {
   ASSERT_OK(CreateDirectories(dir_ / "folder"));
   ASSERT_OK(WriteFile(dir_ / "folder/b", "x"));
   for (const char* format : {"v7", "gnu", "pax"}) {
@@ -115,8 +115,8 @@ TEST_F(TarTest, NamesAreNormal) {
                HasSubstr("x.tar: the member 'folder/../folder/b' leads out")));
 }
 
-// Both have the file's name of 90 bytes in a folder of 60.
-TEST_F(TarTest, NamesInTwoParts) {
+// Both archives have a file name of 90 bytes in a folder of 60.
+TEST_F(TarTest, NamesInTwoPartsAreJoined) {
   const std::string folder(60, 'f');
   const std::string name = std::string(90, 'n') + ".png";
   ASSERT_OK(CreateDirectories(dir_ / folder));
@@ -128,8 +128,8 @@ TEST_F(TarTest, NamesInTwoParts) {
   EXPECT_EQ(*Contents(members[0]), "parts");
 }
 
-// A hard link is a file. Nothing is read where a symbolic link points to.
-TEST_F(TarTest, Links) {
+// A hard link is a file. The target of a symbolic link is not read.
+TEST_F(TarTest, LinksAreResolvedInsideTheArchiveOnly) {
   const std::string name = std::string(120, 'l');
   ASSERT_OK(WriteFile(dir_ / name, "file"));
   ASSERT_EQ(Run(absl::StrCat("ln -s /etc/passwd b && mkfifo p && ln ", name,
@@ -150,7 +150,7 @@ TEST_F(TarTest, Links) {
     EXPECT_THAT(all.unused, UnorderedElementsAre(Pair("symbolic link", 1),
                                                  Pair("special file", 1)));
   }
-  // The second name is stored as a link to the first.
+  // The second name is stored as a hard link to the first.
   ASSERT_EQ(Run(absl::StrCat("tar -cf x.tar c ", name,
                              " && tar --delete -f x.tar c")),
             0);
@@ -159,7 +159,7 @@ TEST_F(TarTest, Links) {
       ElementsAre(Pair("hard link to a file outside of the archive", 1)));
 }
 
-TEST_F(TarTest, DamageIsFound) {
+TEST_F(TarTest, DamageIsDetected) {
   Write(path_);
   const std::string good = *ReadFile(path_);
   const auto expect_damaged = [&](const std::string& bytes) {
@@ -169,7 +169,7 @@ TEST_F(TarTest, DamageIsFound) {
   };
   expect_damaged("");
   expect_damaged(std::string(1000, 'x'));
-  expect_damaged(good.substr(0, good.size() - 1024));  // without its end
+  expect_damaged(good.substr(0, good.size() - 1024));  // without the end
   expect_damaged(good.substr(0, 700));
   for (const size_t offset : {0, 124, 130, 148}) {  // name, size, checksum
     std::string bad = good;
@@ -178,7 +178,7 @@ TEST_F(TarTest, DamageIsFound) {
   }
 }
 
-// A file behind a network whose version changes after the first block.
+// A remote file whose version changes after the first block.
 class ChangingFile : public RandomAccessFile {
  public:
   explicit ChangingFile(std::string bytes) : bytes_(std::move(bytes)) {}
@@ -196,7 +196,7 @@ class ChangingFile : public RandomAccessFile {
   const std::string bytes_;
 };
 
-TEST_F(TarTest, AFileThatChangesIsNotCalledDamaged) {
+TEST_F(TarTest, AFileThatChangesIsNotReportedAsDamaged) {
   Write(path_);
   const ChangingFile file(*ReadFile(path_));
   const absl::Status status = ListTar(file).status();
@@ -204,7 +204,7 @@ TEST_F(TarTest, AFileThatChangesIsNotCalledDamaged) {
   EXPECT_EQ(status.message(), "it was changed");
 }
 
-TEST_F(TarTest, AnArchiveThatGotShorter) {
+TEST_F(TarTest, ATruncatedArchiveIsReported) {
   Write(path_);
   ASSERT_OK_AND_ASSIGN(const std::vector<TarMember> members, List());
   ASSERT_OK(WriteFile(path_, ReadFile(path_)->substr(0, 600)));

@@ -16,7 +16,7 @@ namespace {
 
 using ::gandem::testing::ResidentBytes;
 
-TEST(ByteChunksTest, BytesStayWhileOthersGo) {
+TEST(ByteChunksTest, BytesStayValidWhileOthersAreFreed) {
   std::optional<ByteChunks> chunks(std::in_place);
   std::deque<ByteChunks::Bytes> kept;
   int at = 0;
@@ -33,7 +33,7 @@ TEST(ByteChunksTest, BytesStayWhileOthersGo) {
   EXPECT_EQ(kept[5].view, std::string(7, 6));
 }
 
-TEST(ByteChunksTest, BytesOfAChunkDoNotTouch) {
+TEST(ByteChunksTest, BytesOfAChunkDoNotOverlap) {
   ByteChunks chunks;
   const ByteChunks::Bytes first = chunks.Keep("abc");
   const ByteChunks::Bytes second = chunks.Keep("defg");
@@ -42,7 +42,7 @@ TEST(ByteChunksTest, BytesOfAChunkDoNotTouch) {
   EXPECT_EQ(first.view.data() + 3, second.view.data());
 }
 
-// A queue takes memory only for the pieces that are in it.
+// A queue holds memory only for the pieces in it.
 TEST(ByteChunksTest, DroppedBytesReturnToTheSystem) {
   if (!testing::kMeasuresMemory) return;
   constexpr int64_t kMost = int64_t{64} << 20;

@@ -17,8 +17,8 @@ int64_t MappedBytes() {
   return pages * sysconf(_SC_PAGESIZE);
 }
 
-// The heap would keep them for as long as the small string behind each lives.
-TEST(PageAllocatorTest, GivesPagesBackAtOnce) {
+// The heap would keep the pages while the small string behind each exists.
+TEST(PageAllocatorTest, PagesAreFreedImmediately) {
   constexpr int kBlocks = 64;
   constexpr int64_t kBlockBytes = 1 << 20;
   const int64_t before = MappedBytes();

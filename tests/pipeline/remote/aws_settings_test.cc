@@ -36,14 +36,14 @@ class AwsSettingsTest : public ::testing::Test {
   std::map<std::string, std::string> variables_;
 };
 
-TEST_F(AwsSettingsTest, DefaultsAreAPublicBucketOfAmazon) {
+TEST_F(AwsSettingsTest, TheDefaultsAreForAPublicBucketOfAmazon) {
   ASSERT_OK_AND_ASSIGN(const AwsSettings settings, Read());
   EXPECT_TRUE(settings.key.empty());
   EXPECT_EQ(settings.region, "us-east-1");
   EXPECT_EQ(settings.endpoint, "");
 }
 
-TEST_F(AwsSettingsTest, Variables) {
+TEST_F(AwsSettingsTest, EnvironmentVariablesTakePrecedence) {
   variables_["AWS_ACCESS_KEY_ID"] = "id:x";
   variables_["AWS_SECRET_ACCESS_KEY"] = "secret";
   variables_["AWS_SESSION_TOKEN"] = "token";
@@ -65,7 +65,7 @@ TEST_F(AwsSettingsTest, Variables) {
   EXPECT_EQ(settings.endpoint, "https://s3.example");
 }
 
-TEST_F(AwsSettingsTest, Profiles) {
+TEST_F(AwsSettingsTest, ProfilesAreRead) {
   EXPECT_OK(WriteFile(dir_ / ".aws/credentials",
                       "# mine\n[default]\naws_access_key_id = d\n"
                       "aws_secret_access_key = ds\n\n[work]\n"
@@ -103,7 +103,7 @@ TEST_F(AwsSettingsTest, IncompleteSettingsAreRejected) {
                                      Not(HasSubstr("topsecret")))));
 }
 
-TEST_F(AwsSettingsTest, Addresses) {
+TEST_F(AwsSettingsTest, AddressesAreBuiltFromTheSettings) {
   const Url url = *ParseUrl("s3://bucket/a b+c.tar");
   EXPECT_EQ(S3Address({.region = "r"}, url),
             "https://bucket.s3.r.amazonaws.com/a%20b%2Bc.tar");

@@ -46,7 +46,7 @@ class DiskCacheTest : public ::testing::Test {
   const std::string folder_;
 };
 
-TEST_F(DiskCacheTest, AnotherProcessFindsIt) {
+TEST_F(DiskCacheTest, AnotherProcessFindsABlock) {
   DiskCache writer(folder_, 1 << 20);
   EXPECT_FALSE(writer.Read("abc-0", 5).has_value());
   writer.Write("abc-0", "hello");
@@ -56,7 +56,7 @@ TEST_F(DiskCacheTest, AnotherProcessFindsIt) {
   EXPECT_EQ(CountFiles(".tmp"), 0);
 }
 
-TEST_F(DiskCacheTest, EveryDamageIsNoticedAndRemoved) {
+TEST_F(DiskCacheTest, EveryDamageIsDetectedAndRemoved) {
   DiskCache cache(folder_, 1 << 20);
   cache.Write("abc-0", "hello");
   const std::string good = *ReadFile(PathOf("abc-0"));
@@ -73,7 +73,7 @@ TEST_F(DiskCacheTest, EveryDamageIsNoticedAndRemoved) {
   EXPECT_EQ(cache.Read("abc-0", 5), "hello");
 }
 
-TEST_F(DiskCacheTest, TheLeastRecentlyUsedBlockGoesFirst) {
+TEST_F(DiskCacheTest, TheLeastRecentlyUsedBlockIsRemovedFirst) {
   DiskCache cache(folder_, 1000);
   const std::string block(100, 'x');
   for (int i = 0; i < 8; ++i) {
@@ -89,7 +89,7 @@ TEST_F(DiskCacheTest, TheLeastRecentlyUsedBlockGoesFirst) {
   EXPECT_LE(CountFiles(".block"), 8);
 }
 
-TEST_F(DiskCacheTest, HalfWrittenFilesAreRemoved) {
+TEST_F(DiskCacheTest, PartiallyWrittenFilesAreRemoved) {
   DiskCache cache(folder_, 1 << 20);
   EXPECT_OK(CreateDirectories(folder_ + "/ab"));
   const std::string old = folder_ + "/ab/abc-0.block.1-1.tmp";
@@ -102,7 +102,7 @@ TEST_F(DiskCacheTest, HalfWrittenFilesAreRemoved) {
   EXPECT_TRUE(PathExists(now));
 }
 
-TEST_F(DiskCacheTest, AFolderThatCannotBeWrittenTurnsItOff) {
+TEST_F(DiskCacheTest, AFolderThatCannotBeWrittenDisablesTheCache) {
   EXPECT_OK(WriteFile(folder_, "a file"));
   DiskCache cache(folder_, 1 << 20);
   EXPECT_TRUE(cache.writable());
@@ -112,7 +112,7 @@ TEST_F(DiskCacheTest, AFolderThatCannotBeWrittenTurnsItOff) {
   EXPECT_FALSE(cache.Read("abc-0", 5).has_value());
 }
 
-TEST_F(DiskCacheTest, OthersMayRemoveAnything) {
+TEST_F(DiskCacheTest, OtherProcessesMayRemoveAnything) {
   DiskCache cache(folder_, 1 << 20);
   cache.Write("abc-0", "hello");
   EXPECT_OK(RemoveAll(folder_));

@@ -17,7 +17,7 @@ using ::gandem::testing::HttpAnswerText;
 using ::gandem::testing::HttpCall;
 using ::gandem::testing::HttpServer;
 
-// Headers that a client finds in an answer with these lines.
+// Returns the headers that a client parses from these lines.
 HttpHeaders HeadersOf(const std::string& lines) {
   HttpServer server(
       [&](const HttpCall&) { return HttpAnswerText(200, lines, ""); });
@@ -28,7 +28,7 @@ HttpHeaders HeadersOf(const std::string& lines) {
       .headers;
 }
 
-TEST(HttpClientTest, HeadersThatMatter) {
+TEST(HttpClientTest, RelevantHeadersAreParsed) {
   const HttpHeaders headers = HeadersOf(
       "Content-Range: bytes 10-14/100\r\nETag:  \"a:b\" \r\n"
       "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
@@ -43,7 +43,7 @@ TEST(HttpClientTest, HeadersThatMatter) {
   EXPECT_EQ(headers.region, "eu-west-1");
 }
 
-TEST(HttpClientTest, HeadersThatSayNothing) {
+TEST(HttpClientTest, InvalidHeadersAreIgnored) {
   const HttpHeaders headers =
       HeadersOf(absl::StrCat("ETag: ", std::string(2000, 'x'), "\r\n"));
   EXPECT_EQ(headers.etag, "");
@@ -58,7 +58,7 @@ TEST(HttpClientTest, RetryAfterIsBounded) {
       absl::ZeroDuration());
 }
 
-TEST(HttpClientTest, RangesThatMakeNoSense) {
+TEST(HttpClientTest, InvalidRangesAreRefused) {
   for (const char* const range :
        {"bytes 5-4/10", "bytes 0-10/10", "bytes */10", "bytes 0-4/*", "0-4/10",
         "bytes -1-4/10", "bytes 0-4", "bytes 0-99999999999999999999/10", ""}) {

@@ -36,7 +36,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Enough for a machine that does other things, too.
+// Timeouts that a busy machine does not reach.
 constexpr RemoteTimes kPatient = {.open = absl::Minutes(1),
                                   .read = absl::Minutes(1)};
 constexpr RemoteTimes kImpatient = {.open = absl::Milliseconds(300),
@@ -56,7 +56,7 @@ class RemoteStoreTest : public ::testing::Test {
   RemoteStore store_{kPatient};
 };
 
-TEST_F(RemoteStoreTest, ReadsWhatTheServerHasInBlocks) {
+TEST_F(RemoteStoreTest, FilesAreReadInBlocks) {
   HttpServer server(
       [&](const HttpCall& call) { return RangeAnswer(call, file_); });
   ASSERT_OK_AND_ASSIGN(const auto file,
@@ -64,7 +64,7 @@ TEST_F(RemoteStoreTest, ReadsWhatTheServerHasInBlocks) {
   EXPECT_EQ(file->name(), server.Url("/f.tar"));
   EXPECT_EQ(file->size(), std::ssize(file_));
   EXPECT_EQ(*file->Read(0, 10), file_.substr(0, 10));
-  EXPECT_EQ(server.calls().size(), 1);  // it came with the opening
+  EXPECT_EQ(server.calls().size(), 1);  // read when the file was opened
   EXPECT_EQ(*file->Read(kBlockBytes - 5, 10),
             file_.substr(kBlockBytes - 5, 10));
   EXPECT_EQ(*file->Read(0, file->size()), file_);
@@ -74,11 +74,10 @@ TEST_F(RemoteStoreTest, ReadsWhatTheServerHasInBlocks) {
   EXPECT_EQ(server.calls()[1].target, "/f.tar?sig=secret");
   EXPECT_THAT(file->Read(file->size(), 1),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("cut off")));
-  // Opened again it is the same.
   EXPECT_EQ(*store_.Open(server.Url("/f.tar?sig=secret")), file);
 }
 
-TEST_F(RemoteStoreTest, AServerThatGivesNoParts) {
+TEST_F(RemoteStoreTest, AServerWithoutRangesIsRefusedForLargeFiles) {
   const std::string small = RemotePattern(5000);
   HttpServer server([&](const HttpCall& call) {
     return HttpAnswerText(200, "", call.target == "/small" ? small : file_);
@@ -92,9 +91,9 @@ TEST_F(RemoteStoreTest, AServerThatGivesNoParts) {
                              HasSubstr("data.memory_bytes"))));
 }
 
-TEST_F(RemoteStoreTest, AFileThatChangesIsNoticed) {
+TEST_F(RemoteStoreTest, AFileThatChangesIsDetected) {
   std::atomic<int> version = 1;
-  std::atomic<bool> honest = true;  // looks at If-Match
+  std::atomic<bool> honest = true;  // respects If-Match
   std::string other = file_;
   other[5] ^= 1;
   HttpServer server([&](const HttpCall& call) {
@@ -138,13 +137,13 @@ TEST_F(RemoteStoreTest, TheDateIdentifiesAFileWithoutAnEtag) {
       StatusIs(absl::StatusCode::kDataLoss, HasSubstr("is of Sun, 02")));
 }
 
-TEST_F(RemoteStoreTest, ABusyServerIsAskedAgain) {
+TEST_F(RemoteStoreTest, ABusyServerIsRetried) {
   const int64_t before = ProcessIoCounters().retries;
   HttpServer server([&](const HttpCall& call) {
     if (call.number == 0) return HttpAnswerText(503, "Retry-After: 0\r\n", "");
     if (call.number == 1) return HttpAnswerText(500, "", "");
     if (call.number == 2) return std::string();  // closes the connection
-    if (call.number == 3) {                      // cut off
+    if (call.number == 3) {                      // truncated
       return std::string(
           "HTTP/1.1 206 x\r\nConnection: close\r\nContent-Length: 9\r\n\r\nab");
     }
@@ -153,12 +152,12 @@ TEST_F(RemoteStoreTest, ABusyServerIsAskedAgain) {
   ASSERT_OK_AND_ASSIGN(const auto file, store_.Open(server.Url("/f")));
   EXPECT_EQ(*file->Read(7, 3), file_.substr(7, 3));
   EXPECT_EQ(server.calls().size(), 5);
-  // A kept connection that was closed is opened again by libcurl itself.
+  // libcurl itself reopens a kept connection that was closed.
   EXPECT_GE(ProcessIoCounters().retries, before + 3);
 }
 
-// Fewer bytes than it says, at the opening and later: asked again.
-TEST_F(RemoteStoreTest, AnAnswerThatMakesNoSenseIsAskedForAgain) {
+// The server sends fewer bytes than announced, at the opening and later.
+TEST_F(RemoteStoreTest, AnInvalidAnswerIsRetried) {
   HttpServer server([&](const HttpCall& call) {
     const std::string range = call.Header("range");
     const bool first = range == absl::StrCat("bytes=0-", kBlockBytes - 1);
@@ -177,7 +176,7 @@ TEST_F(RemoteStoreTest, AnAnswerThatMakesNoSenseIsAskedForAgain) {
   EXPECT_EQ(server.calls().size(), 4);
 }
 
-TEST_F(RemoteStoreTest, AnAnswerThatNeverMakesSenseEndsTheRead) {
+TEST_F(RemoteStoreTest, RepeatedInvalidAnswersEndTheRead) {
   HttpServer server([&](const HttpCall& call) {
     if (call.number == 0) return RangeAnswer(call, file_);
     return HttpAnswerText(206,
@@ -192,7 +191,7 @@ TEST_F(RemoteStoreTest, AnAnswerThatNeverMakesSenseEndsTheRead) {
                              HasSubstr("6 tries"))));
 }
 
-TEST_F(RemoteStoreTest, PermanentFailuresFailAtOnce) {
+TEST_F(RemoteStoreTest, PermanentFailuresFailImmediately) {
   struct Case {
     int status;
     absl::StatusCode code;
@@ -218,7 +217,7 @@ TEST_F(RemoteStoreTest, PermanentFailuresFailAtOnce) {
   EXPECT_EQ(server.calls().size(), std::size(cases));
 }
 
-TEST_F(RemoteStoreTest, ErrorsOfTheServerEnd) {
+TEST_F(RemoteStoreTest, RepeatedServerErrorsEndTheRead) {
   HttpServer server(
       [](const HttpCall&) { return HttpAnswerText(500, "", "oops"); });
   EXPECT_THAT(store_.Open(server.Url("/f")),
@@ -227,14 +226,13 @@ TEST_F(RemoteStoreTest, ErrorsOfTheServerEnd) {
   EXPECT_EQ(server.calls().size(), kMostTries);
 }
 
-TEST_F(RemoteStoreTest, AServerThatIsNotThereOrSaysNothing) {
+TEST_F(RemoteStoreTest, AnUnreachableOrSilentServerIsReported) {
   RemoteStore store(kImpatient);
   std::string nobody;
   {
     HttpServer server([](const HttpCall&) { return std::string(); });
     nobody = server.Url("/f");
   }
-  // Time for more than one try.
   RemoteStore persistent({.open = absl::Seconds(3), .read = absl::Seconds(3)});
   EXPECT_THAT(persistent.Open(nobody), StatusIs(absl::StatusCode::kUnavailable,
                                                 HasSubstr("can be reached")));
@@ -249,7 +247,7 @@ TEST_F(RemoteStoreTest, AServerThatIsNotThereOrSaysNothing) {
   done.Notify();
 }
 
-TEST_F(RemoteStoreTest, AStopEndsAReadThatWaits) {
+TEST_F(RemoteStoreTest, AStopEndsAWaitingRead) {
   absl::Notification done;
   std::atomic<bool> asked = false;
   HttpServer server([&](const HttpCall&) {
@@ -289,7 +287,7 @@ TEST_F(RemoteStoreTest, RedirectsAreFollowedAndRemembered) {
   EXPECT_EQ(other.calls().back().Header("if-match"), "\"1\"");
 }
 
-TEST_F(RemoteStoreTest, RedirectsThatAreNotFollowed) {
+TEST_F(RemoteStoreTest, InvalidRedirectsAreNotFollowed) {
   std::string location;
   HttpServer server([&](const HttpCall&) {
     return HttpAnswerText(302, absl::StrCat("Location: ", location, "\r\n"),
@@ -310,7 +308,7 @@ TEST_F(RemoteStoreTest, RedirectsThatAreNotFollowed) {
   }
 }
 
-TEST_F(RemoteStoreTest, AnswersThatAreNoFilesAreRejected) {
+TEST_F(RemoteStoreTest, AnswersThatAreNotFilesAreRejected) {
   HttpServer server([&](const HttpCall& call) {
     if (call.target == "/page") {
       return HttpAnswerText(200, "Content-Type: text/html\r\n",
@@ -348,8 +346,8 @@ TEST_F(RemoteStoreTest, ThreadsShareOneRequest) {
   EXPECT_EQ(server.calls().size(), 3);
 }
 
-// The first answer for block 1 stops in the middle, and the connection stays.
-TEST_F(RemoteStoreTest, AnAnswerThatStandsStillIsAskedForAgain) {
+// The first answer for block 1 stalls, and the connection stays open.
+TEST_F(RemoteStoreTest, AStalledAnswerIsRetried) {
   std::atomic<int> asked = 0;
   HttpServer server([&](const HttpCall& call) {
     const std::string whole = RangeAnswer(call, file_);
@@ -382,19 +380,19 @@ TEST_F(RemoteStoreTest, BlocksOnDiskOutliveTheProcess) {
   read("/f?sig=1");
   EXPECT_EQ(server.calls().size(), 4);
   EXPECT_EQ(ProcessIoCounters().cache_hits, hits);
-  read("/f?sig=2");  // signed again
+  read("/f?sig=2");  // another signature
   EXPECT_EQ(server.calls().size(), 5);
   EXPECT_EQ(ProcessIoCounters().cache_hits, hits + 3);
   etag = "ETag: \"2\"\r\n";
   read("/f?sig=2");
   EXPECT_EQ(server.calls().size(), 9);
-  etag = "";  // nothing tells versions apart
+  etag = "";  // versions cannot be distinguished
   read("/f?sig=2");
   read("/f?sig=2");
   EXPECT_EQ(server.calls().size(), 17);
 }
 
-TEST_F(RemoteStoreTest, HttpHasNoLists) {
+TEST_F(RemoteStoreTest, HttpUrlsCannotBeListed) {
   EXPECT_THAT(
       store_.List(*ParseUrl("http://h/photos/"), 0),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("has no lists")));

@@ -18,19 +18,19 @@ TEST(RetryPolicyTest, BackoffDoublesUpToItsLimitWithFullJitter) {
   EXPECT_EQ(Backoff(1000, 0, {}), absl::ZeroDuration());
 }
 
-TEST(RetryPolicyTest, TheServerMayAskForMore) {
+TEST(RetryPolicyTest, TheServerMayRequestALongerDelay) {
   EXPECT_EQ(Backoff(1, 0.5, absl::Seconds(7)), absl::Seconds(7));
   EXPECT_EQ(Backoff(8, 0.5, absl::Seconds(1)), absl::Seconds(5));
 }
 
-TEST(RetryPolicyTest, PermanentFailuresAreNotTriedAgain) {
+TEST(RetryPolicyTest, PermanentFailuresAreNotRetried) {
   FakeClock clock;
   RetryTimer timer(clock.Now() + absl::Hours(1));
   EXPECT_FALSE(timer.Next(RetryKind::kNever, clock.Now(), 0.5, {}));
   EXPECT_EQ(timer.tries(), 1);
 }
 
-TEST(RetryPolicyTest, ErrorsOfTheServerAreTriedSixTimes) {
+TEST(RetryPolicyTest, ServerErrorsAreTriedSixTimes) {
   FakeClock clock;
   RetryTimer timer(clock.Now() + absl::Hours(1));
   for (int tries = 1; tries < kMostTries; ++tries) {
@@ -42,7 +42,7 @@ TEST(RetryPolicyTest, ErrorsOfTheServerAreTriedSixTimes) {
   EXPECT_FALSE(timer.Next(RetryKind::kSometimes, clock.Now(), 0.5, {}));
 }
 
-TEST(RetryPolicyTest, AnOutageIsWaitedForUntilTheDeadline) {
+TEST(RetryPolicyTest, AnOutageIsRetriedUntilTheDeadline) {
   FakeClock clock;
   const absl::Time deadline = clock.Now() + absl::Minutes(2);
   RetryTimer timer(deadline);
@@ -55,7 +55,7 @@ TEST(RetryPolicyTest, AnOutageIsWaitedForUntilTheDeadline) {
   EXPECT_GT(clock.Now(), deadline - kLongestBackoff);
 }
 
-TEST(RetryPolicyTest, NoTryThatWouldComeTooLate) {
+TEST(RetryPolicyTest, NoRetryStartsTooLate) {
   FakeClock clock;
   RetryTimer timer(clock.Now() + absl::Seconds(30));
   EXPECT_FALSE(

@@ -21,7 +21,7 @@ constexpr char kS3PageText[] = R"(<?xml version="1.0" encoding="UTF-8"?>
 <NextContinuationToken>to/ken==</NextContinuationToken>
 </ListBucketResult>)";
 
-TEST(S3AnswersTest, APage) {
+TEST(S3AnswersTest, APageIsParsed) {
   ASSERT_OK_AND_ASSIGN(const S3Page page, ParseS3Page(kS3PageText));
   ASSERT_EQ(page.objects.size(), 2);
   EXPECT_EQ(page.objects[0].key, "a/&'.png");
@@ -31,7 +31,7 @@ TEST(S3AnswersTest, APage) {
   EXPECT_EQ(page.continuation, "to/ken==");
 }
 
-TEST(S3AnswersTest, KeysThatTheServerEncoded) {
+TEST(S3AnswersTest, EncodedKeysAreDecoded) {
   ASSERT_OK_AND_ASSIGN(
       const S3Page page,
       ParseS3Page("<ListBucketResult><EncodingType>url</EncodingType>"
@@ -43,7 +43,7 @@ TEST(S3AnswersTest, KeysThatTheServerEncoded) {
   EXPECT_EQ(page.continuation, "");
 }
 
-TEST(S3AnswersTest, AnEmptyListIsOne) {
+TEST(S3AnswersTest, AnEmptyListIsValid) {
   ASSERT_OK_AND_ASSIGN(
       const S3Page page,
       ParseS3Page("<ListBucketResult ><Name>b</Name></ListBucketResult>"));
@@ -71,7 +71,7 @@ TEST(S3AnswersTest, MalformedListsAreRejected) {
   }
 }
 
-TEST(S3AnswersTest, Errors) {
+TEST(S3AnswersTest, ErrorsAreParsed) {
   EXPECT_EQ(S3ErrorCode("<?xml?><Error>\n<Code>NoSuchKey</Code></Error>"),
             "NoSuchKey");
   EXPECT_EQ(S3ErrorCode("<Error><Code>a b</Code></Error>"), "");

@@ -14,7 +14,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(UrlTest, UrlsAreToldFromPaths) {
+TEST(UrlTest, UrlsAreDistinguishedFromPaths) {
   for (const char* const url : {"http://a/b", "HTTPS://a/b", "s3://b/k"}) {
     EXPECT_TRUE(IsUrl(url)) << url;
   }
@@ -26,7 +26,7 @@ TEST(UrlTest, UrlsAreToldFromPaths) {
   }
 }
 
-TEST(UrlTest, Parts) {
+TEST(UrlTest, UrlsAreSplitIntoParts) {
   const Url http = *ParseUrl("http://h:81/a/b.tar?x=1&y=2#part");
   EXPECT_EQ(http.host, "h:81");
   EXPECT_EQ(http.path, "/a/b.tar");
@@ -45,7 +45,7 @@ TEST(UrlTest, ForbiddenCharactersAreEscaped) {
             "http://h/a%20b/%C3%A4%20.tar");
 }
 
-TEST(UrlTest, BadOnesAndTheirSecrets) {
+TEST(UrlTest, InvalidUrlsAreRefusedWithoutTheirSecrets) {
   EXPECT_THAT(ParseUrl("http://me:secret@h/a"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("~/.netrc"), Not(HasSubstr("secret")))));
@@ -62,7 +62,7 @@ TEST(UrlTest, BadOnesAndTheirSecrets) {
                        HasSubstr("control character")));
 }
 
-TEST(UrlTest, MessagesAndKindsDoWithoutTheQuery) {
+TEST(UrlTest, MessagesAndKindsOmitTheQuery) {
   EXPECT_EQ(ShownUrl("https://h/a.tar?X-Amz-Signature=12#x"),
             "https://h/a.tar");
   EXPECT_EQ(NamePart("https://h/a.tar?X-Amz-Signature=12"), "https://h/a.tar");
@@ -70,7 +70,7 @@ TEST(UrlTest, MessagesAndKindsDoWithoutTheQuery) {
   EXPECT_EQ(NamePart("s3://b/a?b.tar"), "s3://b/a?b.tar");
 }
 
-TEST(UrlTest, PercentEncoding) {
+TEST(UrlTest, PercentEncodingIsWrittenAndRead) {
   EXPECT_EQ(PercentEncode("a/b c+\xff~", true), "a/b%20c%2B%FF~");
   EXPECT_EQ(PercentEncode("a/b", false), "a%2Fb");
   EXPECT_EQ(PercentDecode("a%2fb%20%zz%4"), "a/b %zz%4");

@@ -66,7 +66,7 @@ class ImageSourcesTest : public ::testing::Test {
   absl::StatusOr<std::unique_ptr<ImageStore>> Open(const std::string& name) {
     return OpenSource(dir_ / name);
   }
-  // The bytes of an image, pixel by pixel.
+  // Returns the bytes of an image, pixel by pixel.
   static std::vector<int> Bytes(const ImageStore& source, int64_t index) {
     const absl::StatusOr<DecodedImage> image = source.Read(index);
     EXPECT_OK(image);
@@ -77,11 +77,11 @@ class ImageSourcesTest : public ::testing::Test {
   gandem::testing::TempDir dir_;
 };
 
-TEST(ByteValuesTest, QuantizingGivesTheByteBack) {
+TEST(ByteValuesTest, QuantizingReturnsTheOriginalByte) {
   for (int b = 0; b < 256; ++b) EXPECT_EQ(QuantizePixel(kValueOfByte[b]), b);
 }
 
-TEST_F(ImageSourcesTest, TheSameImagesFromEachKind) {
+TEST_F(ImageSourcesTest, EachKindOfSourceReturnsTheSameImages) {
   const std::vector<uint8_t> pixels = {0,  1,  2,  3,  4,   5,   6,   7,   8,
                                        50, 60, 70, 80, 253, 254, 255, 128, 127};
   const std::string png =
@@ -110,7 +110,7 @@ TEST_F(ImageSourcesTest, TheSameImagesFromEachKind) {
   EXPECT_EQ(*(*Open("x.npz"))->ContentHash(), *Sha256OfFile(dir_ / "x.npz"));
 }
 
-TEST_F(ImageSourcesTest, SubfoldersAndTheOrderOfNames) {
+TEST_F(ImageSourcesTest, SubfoldersAreReadInTheOrderOfNames) {
   ASSERT_OK(CreateDirectories(dir_ / "b"));
   WriteGray("b/2.PNG", 2);
   WriteGray("b/1.png", 1);
@@ -122,9 +122,7 @@ TEST_F(ImageSourcesTest, SubfoldersAndTheOrderOfNames) {
   for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(Bytes(*data, i)[0], i);
 }
 
-// The goldens are the results of Pillow's convert("RGB") for every kind of
-// file.
-TEST_F(ImageSourcesTest, PlainImagesAreThoseOfPillow) {
+TEST_F(ImageSourcesTest, ImagesEqualPillows) {
   const auto goldens = gandem::testing::ImageGoldens();
   int files = 0;
   for (const auto& [key, tensor] : goldens) {
@@ -147,7 +145,7 @@ TEST_F(ImageSourcesTest, PlainImagesAreThoseOfPillow) {
   EXPECT_GT(files, 25);
 }
 
-TEST_F(ImageSourcesTest, OtherFormatsAndNothingAtAll) {
+TEST_F(ImageSourcesTest, OtherFormatsAndEmptySourcesAreReported) {
   ASSERT_OK(CreateDirectories(dir_ / "images"));
   EXPECT_THAT(Open("images"),
               StatusIs(absl::StatusCode::kInvalidArgument,
@@ -157,7 +155,7 @@ TEST_F(ImageSourcesTest, OtherFormatsAndNothingAtAll) {
   EXPECT_THAT(Open("images"), StatusIs(absl::StatusCode::kInvalidArgument,
                                        HasSubstr("such as 'readme.txt'")));
   ASSERT_OK(WriteFile(dir_ / "images/b.GIF", "GIF89a"));
-  // Listed, so that all of them can be named at once.
+  // All unsupported images are listed, so that one message can name them.
   ASSERT_OK_AND_ASSIGN(const auto others, Open("images"));
   EXPECT_THAT(others->Read(0), StatusIs(absl::StatusCode::kInvalidArgument,
                                         AllOf(HasSubstr("b.GIF"),
@@ -175,9 +173,9 @@ TEST_F(ImageSourcesTest, OtherFormatsAndNothingAtAll) {
                                      HasSubstr("no such file or folder")));
 }
 
-// The file is as numpy.savez writes it.
-TEST_F(ImageSourcesTest, AnArrayThatIsStoredAsItIs) {
-  const PixelImage noise = NoiseImage(1, 30, 20, 1);  // five of 6 x 20
+// numpy.savez writes such files.
+TEST_F(ImageSourcesTest, AnUncompressedArrayIsRead) {
+  const PixelImage noise = NoiseImage(1, 30, 20, 1);  // five images of 6 x 20
   WriteNpz(
       "x.npz",
       {.name = "arr_0",
@@ -202,7 +200,7 @@ TEST_F(ImageSourcesTest, AnArrayThatIsStoredAsItIs) {
                        AllOf(HasSubstr("x.npz"), HasSubstr("checksum"))));
 }
 
-TEST_F(ImageSourcesTest, ArraysThatAreNoImages) {
+TEST_F(ImageSourcesTest, ArraysThatAreNotImagesAreRefused) {
   const float values[4] = {};
   WriteNpz("x.npz",
            {.name = "arr_0",
@@ -215,8 +213,8 @@ TEST_F(ImageSourcesTest, ArraysThatAreNoImages) {
                                  "U8 [N, height, width, 1 or 3]")));
 }
 
-// The images are the same, however they are stored: a run trains on the same
-// bits in the same order.
+// Images are the same in every storage: a run trains on the same bits in the
+// same order.
 class SameImagesTest : public ImageSourcesTest {
  protected:
   static constexpr int kSame = 10;
@@ -227,7 +225,7 @@ class SameImagesTest : public ImageSourcesTest {
       labels_.push_back(7 * i % 10);
     }
   }
-  // Files with the names that dataset_tool gives.
+  // Returns files named like those of dataset_tool.
   NamedBytes Files() const {
     NamedBytes files;
     for (int i = 0; i < kSame; ++i) {
@@ -278,12 +276,12 @@ class SameImagesTest : public ImageSourcesTest {
   std::vector<int64_t> labels_;
 };
 
-TEST_F(SameImagesTest, FolderZipTarAndShards) {
+TEST_F(SameImagesTest, FolderZipTarAndShardsAreEqual) {
   NamedBytes files = Files();
   files.emplace_back("dataset.json", DatasetJson());
   WriteTree(dir_ / "folder", files);
   ExpectTheSame(dir_ / "folder");
-  // The order in an archive is the order of the names, not of the entries.
+  // Archives are ordered by name, not by entry.
   std::ranges::reverse(files);
   WriteZip(dir_ / "a.zip", files);
   ExpectTheSame(dir_ / "a.zip");
@@ -297,8 +295,7 @@ TEST_F(SameImagesTest, FolderZipTarAndShards) {
   }
 }
 
-// WebDataset: a key and its files, in several shards that use the same keys.
-TEST_F(SameImagesTest, WebDatasetShards) {
+TEST_F(SameImagesTest, WebDatasetShardsAreRead) {
   for (int shard = 0; shard < 2; ++shard) {
     NamedBytes files;
     for (int i = 0; i < kSame / 2; ++i) {
@@ -320,8 +317,8 @@ TEST_F(SameImagesTest, WebDatasetShards) {
                        HasSubstr("name-{000000..000009}.tar")));
 }
 
-// The test has more shards than a process may have open at a time.
-TEST_F(SameImagesTest, VeryManyShards) {
+// There are more shards than a process may have open files.
+TEST_F(SameImagesTest, VeryManyShardsAreRead) {
   constexpr int kShards = 300;
   WriteTar(dir_ / "s-0000.tar", {{"a.png", PngBytes(NoiseImage(1, 1, 1, 0))}});
   const std::string shard = *ReadFile(dir_ / "s-0000.tar");
@@ -343,7 +340,7 @@ TEST_F(SameImagesTest, VeryManyShards) {
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
-TEST_F(SameImagesTest, CifarFiles) {
+TEST_F(SameImagesTest, CifarFilesAreRead) {
   NamedBytes binary;
   NamedBytes python;
   for (int i = 0; i < 5; ++i) {
@@ -370,7 +367,7 @@ TEST_F(SameImagesTest, CifarFiles) {
             "10 images, 32 x 32, RGB, 10 classes: CIFAR-10, binary version P");
 }
 
-TEST_F(SameImagesTest, FiveKindsGiveTheSameStream) {
+TEST_F(SameImagesTest, FiveKindsOfSourcesGiveTheSameStream) {
   NamedBytes files = Files();
   files.emplace_back("dataset.json", DatasetJson());
   WriteTree(dir_ / "folder", files);
@@ -402,7 +399,7 @@ TEST_F(SameImagesTest, FiveKindsGiveTheSameStream) {
   }
 }
 
-TEST_F(SameImagesTest, CifarsFilesThatAreNotAsTheyShouldBe) {
+TEST_F(SameImagesTest, InvalidCifarFilesAreRefused) {
   WriteTree(dir_ / "cut", {{"data_batch_1.bin", Batch(0, 1).substr(1)}});
   EXPECT_THAT(OpenSource(dir_ / "cut"),
               StatusIs(absl::StatusCode::kInvalidArgument,
@@ -424,7 +421,7 @@ TEST_F(SameImagesTest, CifarsFilesThatAreNotAsTheyShouldBe) {
                        HasSubstr("unpack it and name the folder")));
 }
 
-TEST_F(SameImagesTest, LabelsByFolderOrCsv) {
+TEST_F(SameImagesTest, LabelsAreReadFromFoldersOrCsv) {
   const std::string png = PngBytes(images_[0]);
   WriteTree(dir_ / "classes",
             {{"b/1.png", png}, {"b/2.png", png}, {"a/9.png", png}});
@@ -433,10 +430,10 @@ TEST_F(SameImagesTest, LabelsByFolderOrCsv) {
   EXPECT_EQ(classes->LabelOf(0), 0);
   EXPECT_EQ(classes->LabelOf(2), 1);
   EXPECT_EQ(NumClasses(*classes), 2);
-  // One more folder around all of them.
+  // One more folder contains all of them.
   WriteTree(dir_ / "around", {{"all/b/1.png", png}, {"all/a/9.png", png}});
   EXPECT_EQ(NumClasses(**OpenSource(dir_ / "around")), 2);
-  // An image outside of the folders: no classes.
+  // With an image outside of the folders there are no classes.
   WriteTree(dir_ / "classes", {{"0.png", png}});
   EXPECT_EQ((*OpenSource(dir_ / "classes"))->LabelOf(0), kNoLabel);
 
@@ -448,7 +445,7 @@ TEST_F(SameImagesTest, LabelsByFolderOrCsv) {
   EXPECT_THAT(csv->class_names(), ElementsAre("a dog", "cat"));
   EXPECT_EQ(csv->LabelOf(0), 0);
   EXPECT_EQ(csv->LabelOf(1), 1);
-  // The source opens without labels, and the description says why.
+  // The source opens without labels, and the description gives the reason.
   WriteTree(dir_ / "csv", {{"3.png", png}});
   EXPECT_THAT(DescribeAsP(**OpenSource(dir_ / "csv")),
               AllOf(HasSubstr("3 images, 32 x 32, RGB, no labels: a folder"),
@@ -481,7 +478,7 @@ TEST_F(SameImagesTest, AnUnreadableImageIsNamed) {
                                      HasSubstr("a.zip:2.png: ")));
 }
 
-TEST_F(ImageSourcesTest, IdxFilesWithTheLabelsBesideThem) {
+TEST_F(ImageSourcesTest, IdxFilesAreReadWithTheLabelsBesideThem) {
   ASSERT_OK(CreateDirectories(dir_ / "mnist"));
   const std::string images = WritePlain(dir_ / "mnist/train-images-idx3-ubyte",
                                         IdxBytes({2, 1, 2}, {0, 255, 1, 2}));
@@ -504,7 +501,7 @@ TEST_F(ImageSourcesTest, IdxFilesWithTheLabelsBesideThem) {
               AllOf(HasSubstr("the 2 images"), HasSubstr("found 3")));
 }
 
-TEST_F(ImageSourcesTest, NamesInArchives) {
+TEST_F(ImageSourcesTest, NamesInArchivesAreNormalized) {
   const std::string png = PngBytes(NoiseImage(1, 2, 2, 1));
   WriteZip(dir_ / "a.zip", {{"./1.png", png}, {"1.png", png}});
   EXPECT_THAT(Open("a.zip"),
@@ -536,7 +533,7 @@ TEST_F(ImageSourcesTest, OnlyNamedFilesHaveMembers) {
                        HasSubstr("data.member mask.png")));
 }
 
-TEST_F(ImageSourcesTest, ADescriptionOfWhatDiffers) {
+TEST_F(ImageSourcesTest, TheDescriptionShowsWhatDiffers) {
   WriteTree(dir_ / "odd", {{"1.png", PngBytes(NoiseImage(1, 3, 5, 1))},
                            {"2.png", PngBytes(NoiseImage(3, 4, 5, 1))}});
   EXPECT_EQ(DescribeAsP(**OpenSource(dir_ / "odd")),

@@ -36,7 +36,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Five images in units that begin at 0, 2 and 3.
+// A store of five images in units that begin at 0, 2 and 3.
 class ThreeUnits : public FakeStore {
  public:
   ThreeUnits() : FakeStore(Images(), {.units = {0, 2, 3}}) {}
@@ -45,12 +45,12 @@ class ThreeUnits : public FakeStore {
   static std::vector<PixelImage> Images() {
     std::vector<PixelImage> images;
     for (uint32_t i = 0; i < 5; ++i) images.push_back(NoiseImage(3, 2, 2, i));
-    images[3].pixels.clear();  // cannot be decoded
+    images[3].pixels.clear();  // undecodable
     return images;
   }
 };
 
-TEST(LeaveOutTest, TheOthersMoveUp) {
+TEST(LeaveOutTest, RemainingImagesMoveUp) {
   const auto store = LeaveOut(std::make_unique<ThreeUnits>(), {1, 3});
   EXPECT_EQ(store->size(), 3);
   EXPECT_EQ(store->info().left_out, 2);
@@ -61,7 +61,7 @@ TEST(LeaveOutTest, TheOthersMoveUp) {
   EXPECT_THAT(store->info().units, ElementsAre(0, 1, 2));
 }
 
-TEST(LeaveOutTest, AUnitOfWhichNothingIsLeftIsNone) {
+TEST(LeaveOutTest, AUnitWithoutImagesIsRemoved) {
   EXPECT_THAT(LeaveOut(std::make_unique<ThreeUnits>(), {2})->info().units,
               ElementsAre(0, 2));
   EXPECT_THAT(LeaveOut(std::make_unique<ThreeUnits>(), {0, 1})->info().units,
@@ -70,8 +70,8 @@ TEST(LeaveOutTest, AUnitOfWhichNothingIsLeftIsNone) {
               ElementsAre(0, 2));
 }
 
-// The images that are left out may be impossible to read.
-TEST(LeaveOutTest, HashesAreOfWhatIsLeft) {
+// The excluded images may be unreadable.
+TEST(LeaveOutTest, HashesCoverTheRemainingImages) {
   const auto hash = [](std::vector<int64_t> left_out) {
     return LeaveOut(std::make_unique<ThreeUnits>(), left_out)->ContentHash();
   };
@@ -81,7 +81,7 @@ TEST(LeaveOutTest, HashesAreOfWhatIsLeft) {
   EXPECT_THAT(hash({1}), StatusIs(absl::StatusCode::kDataLoss));
 }
 
-TEST(FindImagesTest, EveryNameIsThere) {
+TEST(FindImagesTest, EveryNameIsFound) {
   const ThreeUnits store;
   EXPECT_THAT(*FindImages(store, {"image 1", "image 4"}), ElementsAre(1, 4));
   EXPECT_THAT(FindImages(store, {"image 1", "image 7"}),
@@ -94,7 +94,7 @@ TEST(FindImagesTest, EveryNameIsThere) {
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("all 5 images")));
 }
 
-TEST(FindImagesTest, NamesOfSeveralImagesAreRefused) {
+TEST(FindImagesTest, AmbiguousNamesAreRefused) {
   class OneName : public ThreeUnits {
    public:
     std::string KeyOf(int64_t) const override { return "train.parquet: row 5"; }
@@ -104,7 +104,7 @@ TEST(FindImagesTest, NamesOfSeveralImagesAreRefused) {
                        HasSubstr("the name of several images")));
 }
 
-TEST(FindImagesTest, NetworkErrorsAreNoFaultOfAnImage) {
+TEST(FindImagesTest, NetworkErrorsAreNotFaultsOfAnImage) {
   EXPECT_TRUE(IsUnreadable(absl::DataLossError("cut off")));
   EXPECT_FALSE(IsUnreadable(NotOfContent(absl::DataLossError("changed"))));
   EXPECT_FALSE(IsUnreadable(
@@ -113,7 +113,7 @@ TEST(FindImagesTest, NetworkErrorsAreNoFaultOfAnImage) {
   EXPECT_OK(NotOfContent(absl::OkStatus()));
 }
 
-// data.exclude of a config.
+// Tests of data.exclude in a config.
 class ExcludeTest : public ::testing::Test {
  protected:
   ExcludeTest() {
@@ -139,7 +139,7 @@ class ExcludeTest : public ::testing::Test {
   DataConfig config_;
 };
 
-TEST_F(ExcludeTest, ADatasetWithoutThem) {
+TEST_F(ExcludeTest, TheDatasetLacksTheExcludedImages) {
   ASSERT_OK_AND_ASSIGN(const auto data, OpenDataset(config_));
   ASSERT_EQ(data->size(), 5);
   std::vector<float> values(3 * 8 * 8);
@@ -151,8 +151,8 @@ TEST_F(ExcludeTest, ADatasetWithoutThem) {
               HasSubstr("5 images (1 left out), 8 x 8"));
 }
 
-// A name that several shards may have is reported with its shard.
-TEST_F(ExcludeTest, ImagesOfShards) {
+// A name that may occur in several shards is reported with its shard.
+TEST_F(ExcludeTest, ImagesOfShardsAreExcluded) {
   for (int shard = 0; shard < 2; ++shard) {
     WriteTar(dir_ / absl::StrCat("s-", shard, ".tar"),
              {{"1.png", files_[shard].second}, {"2.png", files_[2].second}});
@@ -175,7 +175,7 @@ TEST_F(ExcludeTest, ImagesOfShards) {
   EXPECT_THAT((*OpenDataset(config_))->Units().firsts, ElementsAre(0));
 }
 
-TEST_F(ExcludeTest, TooManyAreRefused) {
+TEST_F(ExcludeTest, TooManyExcludedImagesAreRefused) {
   config_.clear_max_excluded();
   EXPECT_THAT(OpenDataset(config_),
               StatusIs(absl::StatusCode::kInvalidArgument,
@@ -186,7 +186,7 @@ TEST_F(ExcludeTest, TooManyAreRefused) {
   EXPECT_OK(OpenDataset(config_));
 }
 
-TEST_F(ExcludeTest, AnotherListThanTheRunBeganWith) {
+TEST_F(ExcludeTest, AChangedListIsRefused) {
   config_.set_exclude_sha256(*Sha256OfFile(config_.exclude()));
   EXPECT_OK(OpenDataset(config_));
   WriteList("b/5.png\n");
@@ -197,7 +197,7 @@ TEST_F(ExcludeTest, AnotherListThanTheRunBeganWith) {
                              HasSubstr("put that list back"))));
 }
 
-TEST_F(ExcludeTest, OtherImagesThanTheRunBeganWith) {
+TEST_F(ExcludeTest, ChangedImagesAreRefused) {
   const auto listing = [this] { return ListingSha256(**OpenImages(config_)); };
   const std::string begun = listing();
   config_.set_listing_sha256(begun);
@@ -211,7 +211,7 @@ TEST_F(ExcludeTest, OtherImagesThanTheRunBeganWith) {
   EXPECT_NE(listing(), begun);
 }
 
-TEST(ListingTest, TensorShardsLabelsAndCountsAreInTheListing) {
+TEST(ListingTest, TheListingHasTensorShardsLabelsAndCounts) {
   const TempDir dir;
   const auto listing = [&dir](const std::string& name, int64_t count,
                               const std::vector<int64_t>& labels) {
@@ -233,7 +233,7 @@ TEST(ListingTest, TensorShardsLabelsAndCountsAreInTheListing) {
   EXPECT_NE(labeled, listing("a.npy", 2, {1, 0}));
 }
 
-TEST(ListingTest, NamesLabelsAndBytesAreInIt) {
+TEST(ListingTest, TheListingHasNamesLabelsAndBytes) {
   const TempDir dir;
   const auto listing = [&dir](const NamedBytes& files) {
     std::filesystem::remove_all(dir / "f");
@@ -247,7 +247,6 @@ TEST(ListingTest, NamesLabelsAndBytesAreInIt) {
   EXPECT_NE(of_two, listing({{"a/1.png", one}}));
   EXPECT_NE(of_two, listing({{"a/1.png", one}, {"b/3.png", one}}));
   EXPECT_NE(of_two, listing({{"a/1.png", one}, {"b/2.png", other}}));
-  // The same names with another class.
   EXPECT_NE(listing({{"1.png", one},
                      {"2.png", one},
                      {"labels.csv", "1.png,0\n2.png,0\n"}}),
@@ -256,7 +255,7 @@ TEST(ListingTest, NamesLabelsAndBytesAreInIt) {
                      {"labels.csv", "1.png,0\n2.png,1\n"}}));
 }
 
-TEST_F(ExcludeTest, ListsThatAreNotRight) {
+TEST_F(ExcludeTest, InvalidListsAreRefused) {
   WriteList("b/none.png\n");
   EXPECT_THAT(OpenDataset(config_),
               StatusIs(absl::StatusCode::kInvalidArgument,
@@ -270,8 +269,7 @@ TEST_F(ExcludeTest, ListsThatAreNotRight) {
                                              HasSubstr("data.exclude: ")));
 }
 
-// The input of an image that is left out is left out, too.
-TEST_F(ExcludeTest, ImagesOfPairs) {
+TEST_F(ExcludeTest, ImagesOfPairsAreExcluded) {
   for (uint32_t i = 0; i < 6; ++i) {
     WriteTree(dir_ / "maps", {{absl::StrCat(i, ".png"),
                                PngBytes(NoiseImage(3, 8, 8, 100 + i))}});
@@ -289,7 +287,7 @@ TEST_F(ExcludeTest, ImagesOfPairs) {
   EXPECT_TRUE(std::equal(input.begin(), input.end(), pair.begin() + 3 * 8 * 8));
 }
 
-TEST_F(ExcludeTest, TheErrorWithoutAListSaysWhatToDo) {
+TEST_F(ExcludeTest, TheErrorWithoutAListSuggestsOne) {
   config_.clear_exclude();
   ASSERT_OK_AND_ASSIGN(const auto data, OpenDataset(config_));
   std::vector<float> values(3 * 8 * 8);
@@ -300,7 +298,7 @@ TEST_F(ExcludeTest, TheErrorWithoutAListSaysWhatToDo) {
                                                     config_.source(),
                                                     "' --exclude bad.txt")),
                              HasSubstr("--set data.exclude="))));
-  // A disk's error says nothing of the image.
+  // A disk error is not a fault of the image.
   ASSERT_OK(RemoveAll(dir_ / "photos/b/5.png"));
   EXPECT_THAT(data->Read(5, values), StatusIs(absl::StatusCode::kNotFound,
                                               Not(HasSubstr("--exclude"))));

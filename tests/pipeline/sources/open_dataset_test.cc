@@ -41,7 +41,7 @@ class OpenDatasetTest : public ::testing::Test {
       WritePlain(dir_ / "labels", IdxBytes({3}, {7, 8, 9}));
 };
 
-// The file is sparse: nothing but the header is on the disk.
+// The file is sparse: only the header takes space on disk.
 TEST_F(OpenDatasetTest, TwoThousandMillionTensorsCostNoMoreThanTwo) {
   constexpr int64_t kSamples = 2'000'000'000;
   const auto header =
@@ -60,12 +60,11 @@ TEST_F(OpenDatasetTest, TwoThousandMillionTensorsCostNoMoreThanTwo) {
   EXPECT_EQ(*data->Read(kSamples - 1, value), kNoLabel);
 }
 
-// The defaults of the config: Debian's dataset-fashion-mnist.
-TEST(FashionMnistTest, OpensInWellUnderASecond) {
+// The config's defaults use Debian's dataset-fashion-mnist.
+TEST(FashionMnistTest, OpeningTakesWellUnderASecond) {
   DataConfig config;
   const double start = CpuSeconds();
   ASSERT_OK_AND_ASSIGN(const auto data, OpenDataset(config));
-  // About 0.3 s; sanitizers get a margin.
   EXPECT_LT(CpuSeconds() - start, 5);
   EXPECT_EQ(data->size(), 60000);
   EXPECT_EQ(data->shape(),
@@ -76,7 +75,7 @@ TEST(FashionMnistTest, OpensInWellUnderASecond) {
   const std::string folder = "/usr/share/datasets/fashion-mnist";
   EXPECT_EQ(DescribeAsP(**OpenSource(folder)),
             "60,000 images, 28 x 28, gray, 10 classes: IDX files P");
-  // The first labels of the published set.
+  // The first labels of the published dataset.
   EXPECT_THAT(labels, ElementsAre(9, 0, 0, 3, 0, 2, 7, 2, 5, 5));
 }
 
@@ -152,8 +151,7 @@ TEST_F(OpenDatasetTest, OpenPairsReadsBothFiles) {
                                  "3 images and 2")));
 }
 
-// The source determines the settings that a config leaves open.
-TEST_F(OpenDatasetTest, ASourceSaysWhatTheConfigDoesNot) {
+TEST_F(OpenDatasetTest, TheSourceSetsUnsetFields) {
   WriteTree(dir_ / "photos", {{"a/1.png", PngBytes(NoiseImage(3, 10, 20, 1))},
                               {"b/2.png", PngBytes(NoiseImage(1, 9, 9, 2))}});
   DataConfig config;
@@ -172,7 +170,6 @@ TEST_F(OpenDatasetTest, ASourceSaysWhatTheConfigDoesNot) {
             (ImageShape{.channels = 3, .height = 8, .width = 8}));
   EXPECT_THAT(ReadDatasetLabels(config)->labels, ElementsAre(0, 1));
 
-  // The settings of the config stay.
   resolved.set_channels(1);
   resolved.set_fit(PAD);
   resolved.set_crop(DataConfig::NONE);
@@ -205,9 +202,9 @@ DataConfig OrderOf(const StoredImages& images, const std::string& source,
   return config;
 }
 
-// The pieces that are needed next are at hand: blocks take half of the memory,
-// row groups a quarter, and a quarter of these is for a window.
-TEST(ResolveOrderTest, WindowsFitIntoWhatIsKept) {
+// The cache should hold the pieces that are needed next: blocks take half of
+// the memory, row groups a quarter, and a quarter of these is for a window.
+TEST(ResolveOrderTest, WindowsFitIntoTheCache) {
   const std::string url = "https://example.org/s-{0..9}.tar";
   const StoredImages tar(1000, false);
   const DataConfig shards = OrderOf(tar, url);
@@ -215,25 +212,24 @@ TEST(ResolveOrderTest, WindowsFitIntoWhatIsKept) {
   EXPECT_EQ(shards.shuffle_window(), 100);
   EXPECT_EQ(AdviceOnWindow(tar, shards), "");
 
-  // There is room for all of them on disk.
   DataConfig cached;
   cached.set_cache_dir("/somewhere");
   EXPECT_EQ(OrderOf(tar, url, cached).shuffle_window(), 16384);
-  // A few images fit into memory.
+  // A small dataset fits into memory.
   EXPECT_EQ(OrderOf(StoredImages(99, false), url).shuffle_window(), 16384);
 
   const StoredImages parquet(1000, true);
   EXPECT_EQ(OrderOf(parquet, "s3://bucket/a.parquet").shuffle_window(), 50);
 }
 
-TEST(ResolveOrderTest, FilesOfThisMachineHaveTheGlobalOrder) {
+TEST(ResolveOrderTest, LocalFilesHaveTheGlobalOrder) {
   const StoredImages tar(100'000, false);
   const DataConfig config = OrderOf(tar, "s-{0..9}.tar");
   EXPECT_EQ(config.order(), DataConfig::GLOBAL);
   EXPECT_FALSE(config.has_shuffle_window());
   EXPECT_EQ(AdviceOnWindow(tar, config), "");
 
-  // Parquet, too, so that its images come as those of a folder; but it is slow.
+  // Parquet has the global order as well, like a folder, but reads slowly.
   const StoredImages parquet(1000, true);
   const DataConfig rows = OrderOf(parquet, "a.parquet");
   EXPECT_EQ(rows.order(), DataConfig::GLOBAL);
@@ -243,7 +239,7 @@ TEST(ResolveOrderTest, FilesOfThisMachineHaveTheGlobalOrder) {
   EXPECT_EQ(AdviceOnWindow(fits, OrderOf(fits, "a.parquet")), "");
 }
 
-TEST(ResolveOrderTest, GivenSettingsStayWithAWarning) {
+TEST(ResolveOrderTest, ExplicitSettingsAreKeptWithAWarning) {
   const StoredImages tar(1000, false);
   const std::string url = "https://example.org/s-{0..9}.tar";
   DataConfig given;
@@ -263,7 +259,7 @@ TEST(ResolveOrderTest, GivenSettingsStayWithAWarning) {
   }
 }
 
-TEST_F(OpenDatasetTest, SmallIdxImagesArePaddedAsEver) {
+TEST_F(OpenDatasetTest, SmallIdxImagesArePadded) {
   const std::string images =
       WritePlain(dir_ / "x-images-idx3-ubyte",
                  IdxBytes({2, 2, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}));
@@ -284,7 +280,6 @@ TEST_F(OpenDatasetTest, SmallIdxImagesArePaddedAsEver) {
     EXPECT_EQ(*b->Read(i, values_b), 1 - i);
     EXPECT_EQ(values_a, values_b);
   }
-  // Much smaller or larger ones are resized.
   for (const int64_t size : {1, 6}) {
     DataConfig resolved = by_source;
     resolved.set_image_size(size);
@@ -293,7 +288,7 @@ TEST_F(OpenDatasetTest, SmallIdxImagesArePaddedAsEver) {
   }
 }
 
-TEST_F(OpenDatasetTest, LabelsThatAreNotThere) {
+TEST_F(OpenDatasetTest, MissingLabelsAreReported) {
   WriteTree(dir_ / "flat", {{"1.png", PngBytes(NoiseImage(1, 2, 2, 1))}});
   DataConfig config;
   config.set_source(dir_ / "flat");
@@ -306,8 +301,8 @@ TEST_F(OpenDatasetTest, LabelsThatAreNotThere) {
                                  "10")));
 }
 
-// A recipe with classes needs the labels that one without them ignores.
-TEST_F(OpenDatasetTest, LabelsThatCannotBeUsed) {
+// A recipe with classes needs labels; one without classes ignores them.
+TEST_F(OpenDatasetTest, UnusableLabelsAreReported) {
   WriteTree(dir_ / "kaggle", {{"1.png", PngBytes(NoiseImage(1, 2, 2, 1))},
                               {"labels.csv", "id,breed\n1,pug\n"}});
   DataConfig config;
@@ -325,7 +320,7 @@ TEST_F(OpenDatasetTest, LabelsThatCannotBeUsed) {
   }
 }
 
-TEST_F(OpenDatasetTest, PairsSideBySide) {
+TEST_F(OpenDatasetTest, SideBySidePairsAreSplit) {
   const PixelImage pair = {.height = 1, .width = 2, .pixels = {10, 20}};
   WriteTree(dir_ / "pairs", {{"1.png", PngBytes(pair)}});
   DataConfig config;
@@ -338,7 +333,7 @@ TEST_F(OpenDatasetTest, PairsSideBySide) {
   config.set_side_by_side(DataConfig::INPUT_LEFT);
   ASSERT_OK_AND_ASSIGN(const auto left, OpenPairs(config));
   EXPECT_OK(left->Read(0, values));
-  EXPECT_THAT(bytes(), ElementsAre(20, 10));  // what it should be comes first
+  EXPECT_THAT(bytes(), ElementsAre(20, 10));  // the target comes first
   config.set_side_by_side(DataConfig::INPUT_RIGHT);
   ASSERT_OK_AND_ASSIGN(const auto right, OpenPairs(config));
   EXPECT_OK(right->Read(0, values));
@@ -354,7 +349,7 @@ TEST_F(OpenDatasetTest, PairsSideBySide) {
                        AllOf(HasSubstr("1.png"), HasSubstr("3 pixels wide"))));
 }
 
-TEST_F(OpenDatasetTest, PairsOfTwoSources) {
+TEST_F(OpenDatasetTest, PairsOfTwoSourcesAreJoined) {
   WriteTree(dir_ / "photos", {{"1.png", PngBytes(NoiseImage(3, 4, 4, 1))}});
   WriteTree(dir_ / "maps", {{"1.png", PngBytes(NoiseImage(3, 4, 4, 2))}});
   DataConfig config;

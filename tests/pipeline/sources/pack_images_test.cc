@@ -51,7 +51,7 @@ class PackImagesTest : public ::testing::Test {
     return PackImages(**store, options_,
                       [](int64_t) { return absl::OkStatus(); });
   }
-  // Contents of the files in the folder that was packed into, by name.
+  // Returns the contents of the files in the packed folder, by name.
   std::map<std::string, std::string> Contents(const std::string& folder) {
     std::map<std::string, std::string> contents;
     const std::vector<std::string> names = *ListDirectory(folder);
@@ -60,7 +60,7 @@ class PackImagesTest : public ::testing::Test {
     }
     return contents;
   }
-  // Labels and pixels of two epochs.
+  // Returns labels and pixels of two epochs.
   static std::vector<float> Stream(const std::string& source, Fitting fitting) {
     const auto data = *FittedImages::Create(*OpenSource(source), fitting);
     std::vector<float> stream;
@@ -85,7 +85,7 @@ class PackImagesTest : public ::testing::Test {
   PackOptions options_;
 };
 
-TEST_F(PackImagesTest, TheSameStreamFromTheShards) {
+TEST_F(PackImagesTest, TheShardsGiveTheSameStream) {
   ASSERT_OK_AND_ASSIGN(const PackedImages packed, Pack(dir_ / "photos"));
   EXPECT_EQ(packed.images, kPacked);
   EXPECT_GT(packed.shards, 3);
@@ -113,19 +113,19 @@ TEST_F(PackImagesTest, OtherProgramsReadTheShards) {
   ASSERT_EQ(
       std::system(absl::StrCat("tar xf ", shard, " -C ", dir_.path()).c_str()),
       0);
-  // "a dog/1.png" comes first, and is of class 0.
+  // "a dog/1.png" comes first and has class 0.
   EXPECT_EQ(*ReadFile(dir_ / "000000000.png"), files_[1].second);
   EXPECT_EQ(*ReadFile(dir_ / "000000000.cls"), "0\n");
   EXPECT_EQ(*ReadFile(dir_ / "000000149.cls"), "1\n");
 }
 
-TEST_F(PackImagesTest, AnIndexIsNotNeeded) {
+TEST_F(PackImagesTest, TheIndexIsOptional) {
   options_.shard_bytes = 1 << 20;
   ASSERT_OK(Pack(dir_ / "photos"));
   const std::string shard = options_.folder + "/shard-000000.tar";
   const auto indexed = *OpenSource(shard);
   const std::string bytes = *ReadFile(shard);
-  // The header of the index begins with its name.
+  // Truncates the file at the index, whose header begins with its name.
   ASSERT_OK(WriteFile(shard, bytes.substr(0, bytes.find(".gandem-index")) +
                                  std::string(1024, '\0')));
   const auto walked = *OpenSource(shard);
@@ -134,7 +134,7 @@ TEST_F(PackImagesTest, AnIndexIsNotNeeded) {
   EXPECT_EQ(*walked->Fingerprint(), *indexed->Fingerprint());
 }
 
-TEST_F(PackImagesTest, ThreadsChangeNothing) {
+TEST_F(PackImagesTest, TheNumberOfThreadsChangesNothing) {
   ASSERT_OK(Pack(dir_ / "photos"));
   const auto first = Contents(options_.folder);
   for (const int threads : {2, 5}) {
@@ -145,10 +145,10 @@ TEST_F(PackImagesTest, ThreadsChangeNothing) {
   }
 }
 
-TEST_F(PackImagesTest, GoesOnWhereItWas) {
+TEST_F(PackImagesTest, AnInterruptedPackIsContinued) {
   ASSERT_OK_AND_ASSIGN(const PackedImages all, Pack(dir_ / "photos"));
   const auto whole = Contents(options_.folder);
-  // Stopped in the middle.
+  // Packing is interrupted in the middle.
   options_.folder = dir_ / "parts";
   const auto store = *OpenSource(dir_ / "photos");
   EXPECT_THAT(PackImages(*store, options_,
@@ -169,13 +169,12 @@ TEST_F(PackImagesTest, GoesOnWhereItWas) {
   EXPECT_LT(rest.kept_shards, all.shards);
   EXPECT_EQ(rest.shards, all.shards);
   EXPECT_TRUE(Contents(options_.folder) == whole);
-  // Nothing is left to do.
   ASSERT_OK_AND_ASSIGN(const PackedImages again, Pack(dir_ / "photos"));
   EXPECT_EQ(again.kept_shards, all.shards);
   EXPECT_TRUE(Contents(options_.folder) == whole);
 }
 
-TEST_F(PackImagesTest, AFolderOfSomethingElse) {
+TEST_F(PackImagesTest, AFolderWithOtherFilesIsRefused) {
   ASSERT_OK(Pack(dir_ / "photos"));
   options_.shard_bytes = 9000;
   EXPECT_THAT(Pack(dir_ / "photos"),
@@ -192,7 +191,7 @@ TEST_F(PackImagesTest, AFolderOfSomethingElse) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("pack.json")));
 }
 
-TEST_F(PackImagesTest, ResizedOnceForAllEpochs) {
+TEST_F(PackImagesTest, ImagesAreResizedOnceForAllEpochs) {
   options_.resize = 6;
   ASSERT_OK(Pack(dir_ / "photos"));
   const auto store = *OpenSource(options_.folder);
@@ -208,7 +207,7 @@ TEST_F(PackImagesTest, ResizedOnceForAllEpochs) {
               Stream(dir_ / "photos", stretched));
 }
 
-TEST_F(PackImagesTest, ImagesInMemoryBecomePng) {
+TEST_F(PackImagesTest, ImagesInMemoryAreWrittenAsPng) {
   WriteTree(dir_ / "bin", {{"data_batch_1.bin", std::string(3073, '\1')},
                            {"data_batch_2.bin", std::string(3073, '\2')},
                            {"data_batch_3.bin", std::string(3073, '\3')},
@@ -223,7 +222,7 @@ TEST_F(PackImagesTest, ImagesInMemoryBecomePng) {
             (*OpenSource(dir_ / "bin"))->Read(4)->pixels);
 }
 
-TEST_F(PackImagesTest, ChangedBytesAreNoticedWhenTheyAreRead) {
+TEST_F(PackImagesTest, ChangedBytesAreDetectedWhenTheyAreRead) {
   options_.shard_bytes = 1 << 20;
   ASSERT_OK(Pack(dir_ / "photos"));
   const std::string path = options_.folder + "/shard-000000.tar";
@@ -238,7 +237,7 @@ TEST_F(PackImagesTest, ChangedBytesAreNoticedWhenTheyAreRead) {
   EXPECT_OK(store->Read(1));
 }
 
-TEST_F(PackImagesTest, ShardsOfTwoPacks) {
+TEST_F(PackImagesTest, ShardsOfTwoPacksAreRefused) {
   ASSERT_OK(Pack(dir_ / "photos"));
   const std::string second = options_.folder + "/shard-000001.tar";
   const std::string whole = *ReadFile(second);
@@ -260,7 +259,7 @@ TEST_F(PackImagesTest, AnUnreadableImageIsNamed) {
                        HasSubstr("cat/9999.png: it is a web page")));
 }
 
-TEST(PackRecordTest, ComesBack) {
+TEST(PackRecordTest, AWrittenRecordIsReadBack) {
   const PackRecord record = {.settings = "a \"b\"", .images = 3, .shards = 2};
   EXPECT_EQ(ParsePackRecord(FormatPackRecord(record)), record);
   for (const char* const text :

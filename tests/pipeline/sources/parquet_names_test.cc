@@ -15,7 +15,7 @@ namespace {
 using ::gandem::testing::StatusIs;
 using ::gandem::testing::TempDir;
 
-TEST(ParquetNamesTest, AFileIsKnownByItsNameOrItsFirstBytes) {
+TEST(ParquetNamesTest, AFileIsRecognizedByItsNameOrItsFirstBytes) {
   const TempDir dir;
   ASSERT_OK(WriteFile(dir / "noname", "PAR1..."));
   ASSERT_OK(WriteFile(dir / "text", "PARIS"));
@@ -24,7 +24,7 @@ TEST(ParquetNamesTest, AFileIsKnownByItsNameOrItsFirstBytes) {
   EXPECT_TRUE(LooksLikeParquet({.name = "x.parquet"}));
 }
 
-TEST(ParquetNamesTest, AFolderIsKnownByItsFilesOrThoseInData) {
+TEST(ParquetNamesTest, AFolderIsRecognizedByItsFilesOrThoseInData) {
   const TempDir dir;
   ASSERT_OK(WriteFile(dir / "metadata.parquet", "x"));
   ASSERT_OK(WriteFile(dir / "a.png", "x"));
@@ -37,7 +37,7 @@ TEST(ParquetNamesTest, AFolderIsKnownByItsFilesOrThoseInData) {
   EXPECT_EQ(ParquetFolder(*Locate(dir.path())), dir.path());
 }
 
-TEST(ParquetNamesTest, ABuildWithoutTheExtraNamesIt) {
+TEST(ParquetNamesTest, ABuildWithoutTheExtraNamesTheExtra) {
   const SourceKind missing = MissingParquetKind();
   const Location at = {.path = "a.parquet", .name = "a.parquet"};
   EXPECT_TRUE(missing.recognizes(at));

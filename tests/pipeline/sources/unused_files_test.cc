@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tests of the choice of images in a folder or an archive, and of the
-// description of the other files.
+// description of the unused files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,8 +47,8 @@ class UnusedFilesTest : public ::testing::Test {
   const std::string png_ = PngBytes(NoiseImage(3, 4, 4, 1));
 };
 
-// The content of files decides, and files that are no images are counted.
-TEST_F(UnusedFilesTest, TheSameFromFolderAndArchives) {
+// The content of files decides, and other files are counted.
+TEST_F(UnusedFilesTest, FoldersAndArchivesGiveTheSameResult) {
   const NamedTensor jpeg = ImageGoldens().at("file.jpeg_444");
   const std::string jpeg_bytes(reinterpret_cast<const char*>(jpeg.bytes.data()),
                                jpeg.bytes.size());
@@ -83,8 +83,8 @@ TEST_F(UnusedFilesTest, TheSameFromFolderAndArchives) {
   }
 }
 
-// There are more files than are looked into at first.
-TEST_F(UnusedFilesTest, SomeOfManyWithOneEnding) {
+// There are more files than are inspected at first.
+TEST_F(UnusedFilesTest, SomeOfManyFilesWithOneExtensionAreInspected) {
   NamedBytes files;
   for (int i = 0; i < 60; ++i) {
     files.emplace_back(absl::StrCat(100 + i, ".bin"), i % 3 == 0 ? png_ : "x");
@@ -102,14 +102,14 @@ TEST_F(UnusedFilesTest, SomeOfManyWithOneEnding) {
             "not used: .log (60); .bin (40)");
 }
 
-TEST_F(UnusedFilesTest, FilesThatSayLabelsAreUsed) {
+TEST_F(UnusedFilesTest, LabelFilesAreNotCountedAsUnused) {
   WriteTree(dir_ / "csv", {{"1.png", png_}, {"labels.csv", "1.png,0\n"}});
   EXPECT_EQ(UnusedText(Open("csv")->info().unused), "");
   WriteTree(dir_ / "cls", {{"1.png", png_}, {"1.cls", "0"}});
   EXPECT_EQ(UnusedText(Open("cls")->info().unused), "");
 }
 
-TEST_F(UnusedFilesTest, TheFilesAreNamedIfThereAreNoImages) {
+TEST_F(UnusedFilesTest, WithoutImagesTheFilesAreNamed) {
   WriteTree(dir_ / "x", {{"a.txt", "x"}, {"b.txt", "x"}, {".c.png", png_}});
   EXPECT_THAT(OpenSource(dir_ / "x"),
               StatusIs(absl::StatusCode::kInvalidArgument,
@@ -135,7 +135,7 @@ TEST_F(UnusedFilesTest, LinkedFoldersAreEnteredBelowTheFolder) {
   WriteTree(dir_ / "in", {{"cat/1.png", png_}, {"dog/deep/2.png", png_}});
   WriteTree(dir_ / "out", {{"3.png", png_}});
   Link("cat", "in/lynx");
-  Link("../dog", "in/cat/friends");  // not a circle
+  Link("../dog", "in/cat/friends");  // not a loop
   const auto source = Open("in");
   ASSERT_NE(source, nullptr);
   EXPECT_EQ(source->size(), 5);

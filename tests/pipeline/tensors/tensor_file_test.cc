@@ -29,7 +29,7 @@ absl::StatusOr<std::vector<int64_t>> LabelsOf(std::string bytes) {
   return ReadLabelArray(*FileInMemory("f", std::move(bytes)));
 }
 
-TEST(TensorFileTest, FilesOfOtherPrograms) {
+TEST(TensorFileTest, FilesOfOtherProgramsAreRead) {
   ASSERT_OK_AND_ASSIGN(const auto halves,
                        OpenLocalFile(TensorGolden("halves.safetensors")));
   ASSERT_OK_AND_ASSIGN(const TensorFile file, ReadTensorFile(*halves));
@@ -38,7 +38,7 @@ TEST(TensorFileTest, FilesOfOtherPrograms) {
             (ImageShape{.channels = 4, .height = 16, .width = 16}));
   EXPECT_EQ(file.size, 4);
   EXPECT_THAT(file.labels, ElementsAre(3, 1, 0, 2));
-  // The first number: the smallest one with this mantissa, which is subnormal.
+  // The first number is subnormal: the smallest one with this mantissa.
   EXPECT_EQ(*halves->Read(file.offset, 2), absl::string_view("\x09\x00", 2));
 
   ASSERT_OK_AND_ASSIGN(const auto images,
@@ -54,7 +54,7 @@ TEST(TensorFileTest, FilesOfOtherPrograms) {
   EXPECT_THAT(*ReadLabelArray(*labels), ElementsAre(2, 0, 1));
 }
 
-TEST(TensorFileTest, ShapesOfOtherRanks) {
+TEST(TensorFileTest, OtherRanksAreRefused) {
   const std::vector<float> numbers(12);
   EXPECT_EQ(ReadBytes(NpyBytes(DType::kF32, {2, 2, 3}, numbers))->format.shape,
             (ImageShape{.channels = 1, .height = 2, .width = 3}));
@@ -86,10 +86,10 @@ TEST(TensorFileTest, OtherTypesAreNamed) {
                                            HasSubstr("ascontiguousarray")));
 }
 
-TEST(TensorFileTest, TensorsByNameAndAlone) {
+TEST(TensorFileTest, ATensorIsSelectedByNameOrIsTheOnlyOne) {
   const std::vector<float> six(6);
   const std::vector<int32_t> labels = {4, 0};
-  // The name decides.
+  // The name selects a tensor.
   ASSERT_OK_AND_ASSIGN(const TensorFile named,
                        ReadBytes(SafetensorsBytes(
                            {TensorOf("embeddings", DType::kF32, {2, 3}, six),
@@ -98,7 +98,7 @@ TEST(TensorFileTest, TensorsByNameAndAlone) {
   EXPECT_EQ(named.format.shape,
             (ImageShape{.channels = 1, .height = 1, .width = 3}));
   EXPECT_THAT(named.labels, ElementsAre(4, 0));
-  // Or there is one only.
+  // A single tensor needs no name.
   ASSERT_OK_AND_ASSIGN(
       const TensorFile alone,
       ReadBytes(SafetensorsBytes({TensorOf("z", DType::kF32, {3, 2}, six),
@@ -113,7 +113,7 @@ TEST(TensorFileTest, TensorsByNameAndAlone) {
                      HasSubstr("w2 F32 [2, 3]"))));
 }
 
-TEST(TensorFileTest, LabelsThatAreNone) {
+TEST(TensorFileTest, InvalidLabelsAreNotUsed) {
   const auto with = [](const NamedTensor& labels) {
     return ReadBytes(SafetensorsBytes(
         {TensorOf("images", DType::kF32, {2, 2}, std::vector<float>(4)),
@@ -123,7 +123,6 @@ TEST(TensorFileTest, LabelsThatAreNone) {
       with(TensorOf("labels", DType::kI64, {2}, std::vector<int64_t>{-1, -1}))
           ->labels,
       IsEmpty());
-  // The samples can be read all the same.
   const std::pair<NamedTensor, const char*> kUnused[] = {
       {TensorOf("labels", DType::kI64, {2}, std::vector<int64_t>{1, -1}),
        "f: its labels: -1 is among them"},
@@ -141,7 +140,7 @@ TEST(TensorFileTest, LabelsThatAreNone) {
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("I32 [1, 2]")));
 }
 
-TEST(TensorFileTest, DamagedFiles) {
+TEST(TensorFileTest, DamagedFilesAreRefused) {
   for (const char* const name : {"halves.safetensors", "images-0.npy"}) {
     SCOPED_TRACE(name);
     const std::string whole = *ReadFile(TensorGolden(name));

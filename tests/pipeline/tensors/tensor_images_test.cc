@@ -31,7 +31,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A shard of samples of one pixel with the numbers 0.25 i and 0.5.
+// Writes a shard of samples of one pixel with the numbers 0.25 i and 0.5.
 std::string ShardOf(const std::vector<float>& firsts,
                     const std::vector<int64_t>& labels) {
   std::vector<float> numbers;
@@ -53,7 +53,7 @@ class TensorImagesTest : public ::testing::Test {
   gandem::testing::TempDir dir_;
 };
 
-TEST_F(TensorImagesTest, ShardsOneAfterTheOther) {
+TEST_F(TensorImagesTest, ShardsAreReadInOrder) {
   WriteTree(dir_ / "t", {{"b.safetensors", ShardOf({2, 3, 4}, {0, 5, 1})},
                          {"a.safetensors", ShardOf({0, 1}, {3, 4})}});
   ASSERT_OK_AND_ASSIGN(const auto source, OpenSource(dir_ / "t"));
@@ -74,7 +74,7 @@ TEST_F(TensorImagesTest, ShardsOneAfterTheOther) {
             "tensors P");
 }
 
-TEST_F(TensorImagesTest, HashesTellThemApart) {
+TEST_F(TensorImagesTest, DifferentTensorsHaveDifferentHashes) {
   WriteTree(dir_ / "t", {{"a.safetensors", ShardOf({0, 1}, {3, 4})},
                          {"b.safetensors", ShardOf({0, 2}, {3, 4})},
                          {"c.safetensors", ShardOf({0, 1}, {3, 5})}});
@@ -90,7 +90,7 @@ TEST_F(TensorImagesTest, HashesTellThemApart) {
   }
 }
 
-TEST_F(TensorImagesTest, APictureForPeople) {
+TEST_F(TensorImagesTest, ATensorIsShownAsAPicture) {
   WriteTree(dir_ / "t", {{"a.safetensors", ShardOf({4}, {})}});
   const auto source = *OpenSource(dir_ / "t");
   ASSERT_OK_AND_ASSIGN(const DecodedImage image, source->Read(0));
@@ -98,7 +98,7 @@ TEST_F(TensorImagesTest, APictureForPeople) {
             (PixelImage{.height = 1, .width = 1, .pixels = {255}}));
 }
 
-TEST_F(TensorImagesTest, ShardsThatDoNotFit) {
+TEST_F(TensorImagesTest, InconsistentShardsAreRefused) {
   const std::vector<float> four(4);
   WriteTree(dir_ / "shape", {{"a.npy", NpyBytes(DType::kF32, {1, 4}, four)},
                              {"b.npy", NpyBytes(DType::kF32, {2, 2}, four)}});
@@ -121,7 +121,7 @@ TEST_F(TensorImagesTest, ShardsThatDoNotFit) {
                     HasSubstr("images.npy' 2 samples")));
 }
 
-TEST_F(TensorImagesTest, NumbersThatAreNoneAreNamed) {
+TEST_F(TensorImagesTest, NonFiniteNumbersAreNamed) {
   WriteTree(
       dir_ / "t",
       {{"a.npy", NpyBytes(DType::kF32, {2, 1},
@@ -136,8 +136,8 @@ TEST_F(TensorImagesTest, NumbersThatAreNoneAreNamed) {
   EXPECT_TRUE(IsUnreadable(read.status()));
 }
 
-// One read each, and the labels that lie beside it.
-TEST_F(TensorImagesTest, BehindANetwork) {
+// Each shard takes one read, and so do the labels beside it.
+TEST_F(TensorImagesTest, RemoteShardsAreRead) {
   const std::string images =
       NpyBytes(DType::kF32, {2, 2}, std::vector<float>{0, 1, 2, 3});
   const std::string labels =

@@ -24,7 +24,7 @@ class TensorPathsTest : public ::testing::Test {
     ASSERT_OK(CreateDirectories(ParentOf(dir_ / name)));
     ASSERT_OK(WriteFile(dir_ / name, "x"));
   }
-  // "SAMPLES LABELS" without the folder.
+  // Returns "SAMPLES LABELS" without the folder.
   std::vector<std::string> Find(const std::string& name) {
     const auto found = FindTensorPaths(*Locate(dir_ / name));
     EXPECT_OK(found);
@@ -39,7 +39,7 @@ class TensorPathsTest : public ::testing::Test {
   gandem::testing::TempDir dir_;
 };
 
-TEST_F(TensorPathsTest, AFolderAndItsLabels) {
+TEST_F(TensorPathsTest, AFolderAndItsLabelsAreFound) {
   for (const char* const name :
        {"a/images-1.npy", "a/images-0.npy", "a/labels-0.npy", "a/labels-1.npy",
         "a/x.npy", "a/x_labels.npy", "a/z.safetensors", "a/.hidden.npy",
@@ -50,13 +50,13 @@ TEST_F(TensorPathsTest, AFolderAndItsLabels) {
   EXPECT_THAT(Find("a"), ElementsAre("images-0.npy labels-0.npy",
                                      "images-1.npy labels-1.npy",
                                      "x.npy x_labels.npy", "z.safetensors "));
-  // Images, and an array beside them.
+  // A folder with images and an array.
   Make("photos/1.png");
   Make("photos/features.npy");
   EXPECT_FALSE(LooksLikeTensors(*Locate(dir_ / "photos")));
 }
 
-TEST_F(TensorPathsTest, FilesAndShards) {
+TEST_F(TensorPathsTest, FilesAndShardsAreFound) {
   Make("train_latents.npy");
   Make("train_labels.npy");
   Make("s-0.npy");
@@ -70,7 +70,7 @@ TEST_F(TensorPathsTest, FilesAndShards) {
   EXPECT_FALSE(LooksLikeTensors({.name = "a.npz"}));
 }
 
-TEST_F(TensorPathsTest, LabelsBehindANetwork) {
+TEST_F(TensorPathsTest, RemoteLabelsAreFound) {
   HttpServer server([&](const HttpCall& call) {
     return call.target == "/labels.npy" || call.target == "/images.npy"
                ? RangeAnswer(call, "labels")

@@ -32,7 +32,7 @@ class TreeChoiceTest : public ::testing::Test {
  protected:
   using Opened = absl::StatusOr<std::unique_ptr<ImageStore>>;
 
-  // The images of these names, in a tar.
+  // Opens a tar with images of these names.
   Opened OpenTar(const std::vector<std::string>& names,
                  const std::string& member = "") {
     NamedBytes files;
@@ -75,7 +75,7 @@ TEST_F(TreeChoiceTest, TheTrainSplitIsTaken) {
               ElementsAre("Train/0.png"));
 }
 
-TEST_F(TreeChoiceTest, FoldersThatAreNoSplits) {
+TEST_F(TreeChoiceTest, FoldersThatAreNotSplitsAreAllRead) {
   for (const std::vector<std::string>& names :
        {std::vector<std::string>{"test/0.png", "train/1.png", "tram/2.png"},
         std::vector<std::string>{"0.png", "test/1.png", "train/2.png"},
@@ -104,19 +104,18 @@ TEST_F(TreeChoiceTest, MasksAreNotMixedWithPhotos) {
                                        HasSubstr("(jpg, mask.png, png)"))));
 }
 
-TEST_F(TreeChoiceTest, AMaskWithoutItsPhotoIsNoPhoto) {
+TEST_F(TreeChoiceTest, AMaskWithoutItsPhotoIsNotAPhoto) {
   EXPECT_THAT(Names(OpenTar({"0.jpg", "0.mask.png", "1.mask.png"})),
               ElementsAre("0.jpg"));
 }
 
-// A sample of a shard is none of another shard.
-TEST_F(TreeChoiceTest, ShardsHaveSamplesOfTheirOwn) {
+TEST_F(TreeChoiceTest, ShardsHaveSeparateSamples) {
   WriteTar(dir_ / "s-0.tar", {{"0.jpg", ""}});
   WriteTar(dir_ / "s-1.tar", {{"0.mask.png", ""}});
   EXPECT_THAT(Names(OpenSource(dir_ / "s-{0..1}.tar")), SizeIs(2));
 }
 
-TEST_F(TreeChoiceTest, AmbiguousSamplesAskForAChoice) {
+TEST_F(TreeChoiceTest, AmbiguousSamplesRequireAChoice) {
   EXPECT_THAT(
       OpenTar({"0.photo.jpg", "0.mask.png", "1.photo.jpg", "1.mask.png"}),
       StatusIs(kRefused, AllOf(HasSubstr("samples of several images"),
@@ -126,7 +125,7 @@ TEST_F(TreeChoiceTest, AmbiguousSamplesAskForAChoice) {
               StatusIs(kRefused, HasSubstr("(jpg, png)")));
 }
 
-TEST_F(TreeChoiceTest, ImagesWhoseNamesHavePointsAllStay) {
+TEST_F(TreeChoiceTest, ImagesWithDotsInTheirNamesAreKept) {
   std::vector<std::string> words;
   for (char c = 'a'; c < 'a' + 20; ++c) {
     words.push_back(absl::StrCat("x.", std::string(1, c), ".png"));
@@ -136,7 +135,6 @@ TEST_F(TreeChoiceTest, ImagesWhoseNamesHavePointsAllStay) {
         std::vector<std::string>{"0.jpg", "0.png", "1.png", "2.png"}}) {
     EXPECT_THAT(Names(OpenTar(names)), SizeIs(names.size())) << names[0];
   }
-  // Folders are not WebDataset's.
   WriteTree(dir_ / "folder", {{"0.jpg", ""}, {"0.mask.png", ""}});
   EXPECT_THAT(Names(OpenSource(dir_ / "folder")), SizeIs(2));
   EXPECT_THAT(Names(OpenSource(dir_ / "folder", {.member = "mask.png"})),

@@ -26,7 +26,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Labels are found without a look at the images.
+// Labels are found without reading the images.
 class TreeLabelsTest : public ::testing::Test {
  protected:
   struct Found {
@@ -54,7 +54,7 @@ class TreeLabelsTest : public ::testing::Test {
     WriteTar(dir_ / "a.tar", files);
     return Open("a.tar");
   }
-  // The reason why the labels of two images are not used.
+  // Returns the reason why the labels of two images are not used.
   std::string UnusedOf(const std::string& name, const std::string& bytes) {
     const Found found = OpenZip({{"0.png", ""}, {"1.png", ""}, {name, bytes}});
     EXPECT_THAT(found.labels, ElementsAre(kNoLabel, kNoLabel));
@@ -65,8 +65,8 @@ class TreeLabelsTest : public ::testing::Test {
   gandem::testing::TempDir dir_;
 };
 
-// The names are as `tar cf x.tar .` writes them.
-TEST_F(TreeLabelsTest, NamesThatBeginWithAPoint) {
+// `tar cf x.tar .` writes such names.
+TEST_F(TreeLabelsTest, NamesMayBeginWithADot) {
   for (const NamedBytes& labels :
        {NamedBytes{{"./labels.csv", "./0.png,5\n1.png,7\n"}},
         NamedBytes{
@@ -82,7 +82,7 @@ TEST_F(TreeLabelsTest, NamesThatBeginWithAPoint) {
   EXPECT_THAT(OpenZip(classes).class_names, ElementsAre("a", "b"));
 }
 
-TEST_F(TreeLabelsTest, NamesOfWindows) {
+TEST_F(TreeLabelsTest, WindowsNamesAreNormalized) {
   const Found classes =
       OpenZip({{"a\\", ""}, {"a\\0.png", ""}, {"b\\1.png", ""}});
   EXPECT_THAT(classes.class_names, ElementsAre("a", "b"));
@@ -92,13 +92,13 @@ TEST_F(TreeLabelsTest, NamesOfWindows) {
                        {"labels.csv", "a\\0.png,4\nb\\1.png,6\n"}})
                   .labels,
               ElementsAre(4, 6));
-  // If other names have a '/', a '\' is a character like any other.
+  // If other names contain '/', a '\' is an ordinary character.
   EXPECT_THAT(OpenZip({{"a/0\\1.png", ""}, {"b/1.png", ""}}).class_names,
               ElementsAre("a", "b"));
 }
 
 // Both shards have the names 0 and 1.
-TEST_F(TreeLabelsTest, ShardsSayTheLabelsOfTheirOwnImages) {
+TEST_F(TreeLabelsTest, ShardsHaveTheLabelsOfTheirOwnImages) {
   const std::string shards = "s-{0..1}.tar";
   const NamedBytes images = {{"0.png", ""}, {"1.png", ""}};
   const auto with = [&](NamedBytes labels) {
@@ -128,9 +128,9 @@ TEST_F(TreeLabelsTest, ShardsSayTheLabelsOfTheirOwnImages) {
   EXPECT_THAT(both.labels, ElementsAre(1, 0, 2, 1));
 }
 
-// Every sample of this video is called "v" by WebDataset's rule. The labels
-// would all be the first one, and the search would look at all names for each.
-TEST_F(TreeLabelsTest, APointInAName) {
+// By WebDataset's rule every sample of this video is named "v". All labels
+// would be the first one, and each search would visit all names.
+TEST_F(TreeLabelsTest, ADotInANameIsNotTheEndOfTheKey) {
   constexpr int kFrames = 10'000;
   NamedBytes files;
   for (int i = 0; i < kFrames; ++i) {
@@ -141,16 +141,14 @@ TEST_F(TreeLabelsTest, APointInAName) {
   const Found found = OpenTar(files);
   ASSERT_EQ(found.labels.size(), kFrames);
   for (int i = 0; i < kFrames; ++i) ASSERT_EQ(found.labels[i], i % 7) << i;
-  // One frame less.
   files.pop_back();
   EXPECT_THAT(OpenTar(files).unused, HasSubstr("v.09999.png has no file .cls"));
-  // The label of the sample is that of its images.
   EXPECT_THAT(
       OpenTar({{"v.0.png", ""}, {"v.1.png", ""}, {"v.cls", "3"}}).labels,
       ElementsAre(3, 3));
 }
 
-TEST_F(TreeLabelsTest, AFolderBetweenTheFilesOfASample) {
+TEST_F(TreeLabelsTest, FilesOfASampleMayBeInterleavedWithAFolder) {
   EXPECT_THAT(OpenTar({{"a.cls", "1"},
                        {"a.d/x.png", ""},
                        {"a.d/x.cls", "2"},
@@ -159,7 +157,7 @@ TEST_F(TreeLabelsTest, AFolderBetweenTheFilesOfASample) {
               ElementsAre(2, 1));
 }
 
-TEST_F(TreeLabelsTest, FieldsOfWebDatasetsJson) {
+TEST_F(TreeLabelsTest, FieldsOfWebDatasetsJsonAreRead) {
   const Found names = OpenTar({{"0.jpg", ""},
                                {"0.json", R"({"label": "dog"})"},
                                {"1.jpg", ""},
@@ -178,7 +176,7 @@ TEST_F(TreeLabelsTest, FieldsOfWebDatasetsJson) {
               HasSubstr("a.tar:1.json: it has no label"));
 }
 
-TEST_F(TreeLabelsTest, MetadataOfHuggingFacesImagefolder) {
+TEST_F(TreeLabelsTest, MetadataOfHuggingFacesImagefolderIsRead) {
   const NamedBytes images = {{"t/0.png", ""}, {"t/b/1.png", ""}};
   WriteTree(dir_ / "csv", images);
   WriteTree(dir_ / "csv",
@@ -192,14 +190,14 @@ TEST_F(TreeLabelsTest, MetadataOfHuggingFacesImagefolder) {
               "{\"file_name\": \"t/0.png\", \"label\": 4}\n"
               "{\"file_name\": \"t/b/1.png\", \"label\": 6}\n"}});
   EXPECT_THAT(Open("json").labels, ElementsAre(4, 6));
-  // Captions say nothing of labels: those of folders stay.
+  // Captions contain no labels, so those of the folders are kept.
   WriteTree(dir_ / "text", {{"a/0.png", ""},
                             {"b/0.png", ""},
                             {"metadata.csv", "file_name,text\na/0.png,x\n"}});
   EXPECT_THAT(Open("text").class_names, ElementsAre("a", "b"));
 }
 
-TEST_F(TreeLabelsTest, LabelsThatMakeNoSenseAreNotUsed) {
+TEST_F(TreeLabelsTest, InvalidLabelsAreNotUsed) {
   EXPECT_THAT(UnusedOf("labels.csv", "id,breed\n0,collie\n1,pug\n"),
               HasSubstr("a.zip:labels.csv has no label for '0.png'"));
   EXPECT_THAT(UnusedOf("labels.csv", "0.png,1,2\n"),

@@ -181,8 +181,6 @@ TEST(PredictTest, LargerBatchesAddEverLessSpeed) {
   EXPECT_THAT(speed(1024) / speed(512), Lt(1.02));
 }
 
-// --- Bad input ---
-
 TEST(PredictTest, ErrorsNameTheWrongField) {
   const Profile profile = ProfileBuilder().Build();
   const auto fails = [&profile](const Machines& machines, const Strings& sets,

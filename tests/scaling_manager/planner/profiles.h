@@ -18,7 +18,7 @@
 
 namespace gandem::testing {
 
-// A unit of time that a double holds exactly, about a microsecond.
+// A unit of time that a double represents exactly, about a microsecond.
 inline constexpr double kTick = 1.0 / (1 << 20);
 
 class ProfileBuilder {

@@ -126,7 +126,7 @@ double MostImages(const ProfileBuilder& networks, const Machines& machines) {
   return plan.ok() ? plan->candidates(0).prediction().images_per_second() : 0;
 }
 
-TEST(ScenariosTest, MoreHostsOrAFasterLinkAreNoSlower) {
+TEST(ScenariosTest, MoreHostsOrAFasterLinkAreNotSlower) {
   const struct {
     double bytes_per_second;
     double latency;
@@ -142,7 +142,7 @@ TEST(ScenariosTest, MoreHostsOrAFasterLinkAreNoSlower) {
         machines.mutable_link()->set_bytes_per_second(link.bytes_per_second);
         machines.mutable_link()->set_latency_seconds(link.latency);
         const double images = MostImages(networks, machines);
-        // Simple plans come first within 2 %.
+        // Plans within 2 % are ordered by simplicity.
         EXPECT_GT(1.021 * images, of_fewer) << hosts << " " << link.latency;
         EXPECT_GT(1.021 * images, of_slower_link[hosts])
             << hosts << " " << link.latency;

@@ -23,7 +23,7 @@ Profile TwoCores() {
   return profile;
 }
 
-TEST(MachinesTest, ThisMachineByDefault) {
+TEST(MachinesTest, TheDefaultIsThisMachine) {
   ASSERT_OK_AND_ASSIGN(const Machines machines,
                        MachinesFor({}, RunConfig(), TwoCores()));
   ASSERT_EQ(machines.hosts_size(), 1);

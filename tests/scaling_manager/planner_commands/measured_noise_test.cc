@@ -95,7 +95,7 @@ TEST_F(MeasuredNoiseTest, NoiseOfAnotherModelIsRejected) {
   EXPECT_THAT(ReadNoiseScales(recipe, folder_.path()), is_refused);
 }
 
-TEST_F(MeasuredNoiseTest, TheSmallestNoiseScaleOfEachRole) {
+TEST_F(MeasuredNoiseTest, TheSmallestNoiseScaleOfEachRoleIsUsed) {
   WriteRun(LinesOf(60));
   ASSERT_OK_AND_ASSIGN(const NoiseScales noise,
                        ReadNoiseScales(recipe_, folder_.path()));

@@ -40,7 +40,7 @@ TEST_F(PlanCommandTest, LagsAreWithinTheRange) {
   options_.lag = "2..3";
   ASSERT_OK_AND_ASSIGN(const Plan plan, Made());
   for (const Candidate& candidate : plan.candidates()) {
-    // A colocated worker may have no lag.
+    // A colocated worker may have lag 0.
     if (candidate.placement().workers(0).role() == COLOCATED) continue;
     EXPECT_THAT(candidate.config().schedule().lag(), AllOf(Ge(2), Le(3)))
         << candidate.name();

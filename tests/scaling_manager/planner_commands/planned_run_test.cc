@@ -48,7 +48,6 @@ TEST(PlannedRunTest, PlansForMoreCoresAreRejected) {
       StatusIs(absl::StatusCode::kFailedPrecondition,
                AllOf(HasSubstr("is for 8 cores"), HasSubstr("may use 2"),
                      HasSubstr("--devices 2"))));
-  // Users choose the hosts of workers that they start by hand.
   EXPECT_OK(CheckMachineHas(plan, 2, /*external=*/true));
 }
 

@@ -53,7 +53,7 @@ class SimulatePlanTest : public ::testing::Test {
   std::ostringstream out_;
 };
 
-TEST_F(SimulatePlanTest, PrintsTables) {
+TEST_F(SimulatePlanTest, TablesArePrinted) {
   ASSERT_OK(SimulatePlan(options_, out_));
   EXPECT_THAT(
       out_.str(),

@@ -76,7 +76,7 @@ TEST(FingerprintTest, NetworkFilesAreHashedByContent) {
   EXPECT_NE(hash_of("a.py", "two"), first);
 }
 
-TEST(FingerprintTest, DescribesThisMachineAndBuild) {
+TEST(FingerprintTest, ThisMachineAndBuildAreDescribed) {
   const auto recipe = ParseRunConfig(kSmallRecipe, "small", {});
   ASSERT_OK(recipe);
   const ProfileFingerprint here = FingerprintHere(*recipe);

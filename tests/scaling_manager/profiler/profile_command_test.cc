@@ -38,7 +38,7 @@ constexpr char kHangingRecipe[] = R"(
 class ProfileCommandTest : public ::testing::Test {
  protected:
   ProfileCommandTest() {
-    BlockSignals({SIGINT, SIGTERM});  // as main() does
+    BlockSignals({SIGINT, SIGTERM});  // like main()
     setenv("XDG_CACHE_HOME", (folder_ / "cache").c_str(), 1);
     for (const char* const name :
          {"generator_worker", "discriminator_worker"}) {

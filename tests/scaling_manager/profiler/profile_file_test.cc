@@ -130,7 +130,6 @@ TEST_F(ProfileFileTest, CacheFindsProfilesByFingerprint) {
   ProfileFingerprint other = profile.fingerprint();
   other.set_networks(other.networks() + 1);
   EXPECT_FALSE(FindCachedProfile(other).has_value());
-  // A smaller profile replaces a larger one only if the caller asks for it.
   Profile less = profile;
   less.clear_probes();
   KeepProfile(less, /*even_with_less=*/false);
@@ -139,7 +138,6 @@ TEST_F(ProfileFileTest, CacheFindsProfilesByFingerprint) {
   EXPECT_EQ(FindCachedProfile(profile.fingerprint())->probes_size(), 0);
   KeepProfile(profile, /*even_with_less=*/false);
   EXPECT_EQ(FindCachedProfile(profile.fingerprint())->probes_size(), 1);
-  // A damaged profile counts as missing.
   ASSERT_OK(WriteFile(path, "probes {"));
   EXPECT_FALSE(FindCachedProfile(profile.fingerprint()).has_value());
 }

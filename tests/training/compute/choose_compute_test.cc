@@ -26,7 +26,7 @@ using gandem::testing::TempDir;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// The network plan of a role of `config`.
+// Returns the network plan of a role of `config`.
 NetworkPlan ChosenPlan(const RunConfig& config, Role role) {
   return MakeRunPlan(EffectiveRunConfig::OfValid(config)).role(role).network;
 }
@@ -41,7 +41,7 @@ std::vector<std::string> ChooseComputeNames(const RunConfig& config,
   return names;
 }
 
-TEST(ComputeCandidatesTest, VaryWhatIsAuto) {
+TEST(ComputeCandidatesTest, CandidatesVaryTheAutoFields) {
   RunConfig config;
   RoleConfig& role = *config.mutable_discriminator();
   EXPECT_THAT(ChooseComputeNames(config), ElementsAre("FLOAT32 NCHW"));
@@ -59,8 +59,8 @@ TEST(ComputeCandidatesTest, VaryWhatIsAuto) {
               ::testing::Contains("TF32 CHANNELS_LAST"));
 }
 
-// Validation refuses it when it is written, so AUTO may not come to it.
-TEST(ComputeCandidatesTest, NoFloat16UnderAGradientPenalty) {
+// Validation refuses FLOAT16 with a gradient penalty.
+TEST(ComputeCandidatesTest, AutoNeverChoosesFloat16WithAGradientPenalty) {
   RunConfig config;
   config.mutable_penalties()->set_r1(1);
   for (RoleConfig* role :
@@ -106,7 +106,7 @@ class ChooseComputeTest : public ::testing::Test {
   RunConfig config_;
 };
 
-TEST_F(ChooseComputeTest, WithoutAutoItIsTheConfig) {
+TEST_F(ChooseComputeTest, WithoutAutoTheConfigIsUsed) {
   RoleConfig& role = *config_.mutable_generator();
   role.set_precision(RoleConfig::FLOAT64);
   role.set_layout(CHANNELS_LAST);
@@ -125,15 +125,14 @@ TEST_F(ChooseComputeTest, ANewRunGetsOneOfTheCandidates) {
   }
 }
 
-// With no time for more, only the first candidate is measured.
-TEST_F(ChooseComputeTest, TimeIsLimited) {
+TEST_F(ChooseComputeTest, TheMeasuringTimeIsLimited) {
   ASSERT_OK_AND_ASSIGN(const ComputeChoice choice,
                        FastestCompute(ChosenPlan(config_, GENERATOR),
                                       {.limit = absl::ZeroDuration()}));
   EXPECT_EQ(ToString(choice), "FLOAT32 NCHW");
 }
 
-// No measurement: whatever the checkpoint says, it stays.
+// A resume uses the checkpoint's choice without a measurement.
 TEST_F(ChooseComputeTest, AResumeKeepsTheChoice) {
   for (const auto precision : {RoleConfig::FLOAT32, RoleConfig::BFLOAT16,
                                RoleConfig::FLOAT16, RoleConfig::TF32}) {
@@ -160,13 +159,13 @@ TEST_F(ChooseComputeTest, AnEarlierChoiceIsKept) {
   EXPECT_EQ(ToString(choice), "BFLOAT16 NCHW");
 }
 
-TEST_F(ChooseComputeTest, AMeasurementHoldsForTheSameOnly) {
+TEST_F(ChooseComputeTest, AMeasurementIsValidForTheSameConfigOnly) {
   const NetworkPlan plan = ChosenPlan(config_, GENERATOR);
   const std::string same = MeasuredFor(plan);
   EXPECT_EQ(same.size(), 64u);
   EXPECT_EQ(MeasuredFor(plan), same);
   NetworkPlan other = plan;
-  other.seed = 99;  // its first numbers take no time
+  other.seed = 99;  // measures in no time
   EXPECT_EQ(MeasuredFor(other), same);
   other.batch_size *= 2;
   EXPECT_NE(MeasuredFor(other), same);
@@ -179,7 +178,7 @@ TEST_F(ChooseComputeTest, AMeasurementHoldsForTheSameOnly) {
   EXPECT_NE(MeasuredFor(ChosenPlan(config_, DISCRIMINATOR)), same);
 }
 
-TEST_F(ChooseComputeTest, RefusesADamagedChoice) {
+TEST_F(ChooseComputeTest, ADamagedChoiceIsRefused) {
   for (const std::vector<int64_t>& choice : std::vector<std::vector<int64_t>>{
            {99, 0}, {0, 99}, {RoleConfig::AUTO, 0}, {0, AUTO}}) {
     WriteCheckpoint("generator-0.safetensors", choice);
@@ -190,8 +189,7 @@ TEST_F(ChooseComputeTest, RefusesADamagedChoice) {
   }
 }
 
-// A role saves the choice, a later start reads it, and training depends on it.
-TEST_F(ChooseComputeTest, RolesSaveAndFollowTheChoice) {
+TEST_F(ChooseComputeTest, RolesSaveAndUseTheChoice) {
   std::map<std::string, std::vector<NamedTensor>> by_choice[2];
   const ComputeChoice choices[] = {Choice(RoleConfig::FLOAT32, NCHW),
                                    Choice(RoleConfig::BFLOAT16, NCHW)};

@@ -13,7 +13,7 @@ namespace {
 using ::gandem::testing::StatusIs;
 using ::testing::HasSubstr;
 
-TEST(ParseDeviceTest, Devices) {
+TEST(ParseDeviceTest, DevicesAreParsed) {
   ASSERT_OK_AND_ASSIGN(at::Device device, ParseDevice(""));
   EXPECT_TRUE(device.is_cpu());
   ASSERT_OK_AND_ASSIGN(device, ParseDevice("cpu"));
@@ -26,7 +26,7 @@ TEST(ParseDeviceTest, Devices) {
   }
 }
 
-TEST(ParseDeviceTest, AGpuThatIsNotThere) {
+TEST(ParseDeviceTest, AMissingGpuIsRefused) {
   EXPECT_THAT(ParseDevice("cuda:99").status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("device cuda:99: this machine")));

@@ -14,7 +14,7 @@
 namespace gandem {
 namespace {
 
-// Two small residual networks.
+// Returns a config with two small residual networks.
 RunConfig MeasureStepConfig() {
   RunConfig config;
   EXPECT_OK(ParseTextProto(R"(
@@ -26,7 +26,7 @@ RunConfig MeasureStepConfig() {
   return config;
 }
 
-// The network plan of a role of `config`.
+// Returns the network plan of a role of `config`.
 NetworkPlan MeasuredPlan(const RunConfig& config, Role role) {
   return MakeRunPlan(EffectiveRunConfig::OfValid(config)).role(role).network;
 }
@@ -46,13 +46,13 @@ class MeasureStepTest : public ::testing::TestWithParam<Role> {
   }
 };
 
-TEST_P(MeasureStepTest, PeakIsThatOfTensors) {
+TEST_P(MeasureStepTest, ThePeakIsThatOfTensors) {
   RunConfig config = MeasureStepConfig();
   NetworkConfig& network = *RoleOf(config).mutable_network();
   network.mutable_mlp()->add_hidden(1000);
   network.mutable_mlp()->set_noise_dim(1000);
-  // A thousand or a million weights of a layer and as many gradients; a batch
-  // of 2 has next to no activations.
+  // A layer has a thousand or a million weights and as many gradients; a batch
+  // of 2 has almost no activations.
   const auto cost =
       MeasureStep(MeasuredPlan(config, GetParam()), {}, {.batch_size = 2});
   ASSERT_OK(cost.status());
@@ -62,9 +62,9 @@ TEST_P(MeasureStepTest, PeakIsThatOfTensors) {
   EXPECT_LT(cost->peak_bytes, 3.5 * 4 * weights);
 }
 
-// The network has no convolutions: on a CPU that cannot multiply 16-bit
-// numbers, convolutions need more memory in 16 bits than in 32.
-TEST_P(MeasureStepTest, HalfOfTheBitsNeedLessMemory) {
+// The network has no convolutions: on a CPU without 16-bit multiplication,
+// convolutions need more memory in 16 bits than in 32.
+TEST_P(MeasureStepTest, SixteenBitsNeedLessMemory) {
   RunConfig config = MeasureStepConfig();
   MlpConfig& network = *RoleOf(config).mutable_network()->mutable_mlp();
   for (int layer = 0; layer < 8; ++layer) network.add_hidden(128);
@@ -79,9 +79,9 @@ TEST_P(MeasureStepTest, HalfOfTheBitsNeedLessMemory) {
   EXPECT_LT(peak({.autocast = at::kBFloat16}), 0.85 * peak({}));
 }
 
-// A discriminator's would not: its peak is in its first and largest block, the
-// last one of the backward pass.
-TEST(RecomputeTest, BlocksOfAGeneratorNeedLessMemory) {
+// A discriminator would not need less: its peak is in its first and largest
+// block, the last one of the backward pass.
+TEST(RecomputeTest, RecomputedBlocksOfAGeneratorNeedLessMemory) {
   RunConfig config = MeasureStepConfig();
   RoleConfig& role = *config.mutable_generator();
   BigganConfig& network = *role.mutable_network()->mutable_biggan();
@@ -107,7 +107,7 @@ TEST_P(MeasureStepTest, ABatchOfHalfTheSizeNeedsLessMemory) {
   EXPECT_LT(half->peak_bytes, 0.65 * Measure(config, {}).peak_bytes);
 }
 
-TEST_P(MeasureStepTest, LeavesNoTrace) {
+TEST_P(MeasureStepTest, MeasuringLeavesNoTrace) {
   torch::manual_seed(4);
   const at::Tensor expected = torch::rand({3});
   torch::manual_seed(4);
@@ -121,7 +121,7 @@ INSTANTIATE_TEST_SUITE_P(Roles, MeasureStepTest,
                            return Role_Name(info.param);
                          });
 
-TEST(MeasureStepLimitTest, ASlowWarmUpIsTheAnswer) {
+TEST(MeasureStepLimitTest, ASlowWarmUpIsTheResult) {
   const auto cost =
       MeasureStep(MeasuredPlan(MeasureStepConfig(), GENERATOR), {},
                   {.steps = 1000000, .warmup_limit = absl::ZeroDuration()});

@@ -18,7 +18,7 @@ NetworkPlan On(const std::string& device, Role role) {
   return {.role = role, .device = device};
 }
 
-TEST(NetworkPlanTest, CudaIsAGpuForEachWorkerOfAHost) {
+TEST(NetworkPlanTest, CudaSelectsAGpuForEachWorkerOfAHost) {
   std::set<std::string> used;
   for (int position = 0; position < 2; ++position) {
     for (const Role role : {GENERATOR, DISCRIMINATOR}) {
@@ -29,13 +29,12 @@ TEST(NetworkPlanTest, CudaIsAGpuForEachWorkerOfAHost) {
             (std::set<std::string>{"cuda:0", "cuda:1", "cuda:2", "cuda:3"}));
   EXPECT_EQ(DeviceOf(On("cuda", GENERATOR), 1, 4), "cuda:1");
   EXPECT_EQ(DeviceOf(On("cuda", DISCRIMINATOR), 1, 4), "cuda:2");
-  // More workers than GPUs.
   EXPECT_EQ(DeviceOf(On("cuda", GENERATOR), 3, 2), "cuda:1");
   EXPECT_EQ(DeviceOf(On("cuda", DISCRIMINATOR), 3, 2), "cuda:0");
   EXPECT_EQ(DeviceOf(On("cuda", DISCRIMINATOR), 0, 1), "cuda:0");
 }
 
-TEST(NetworkPlanTest, OtherDevicesAreThemselves) {
+TEST(NetworkPlanTest, OtherDevicesAreUnchanged) {
   for (const char* device : {"cpu", "cuda:0", "cuda:7"}) {
     for (const Role role : {GENERATOR, DISCRIMINATOR}) {
       EXPECT_EQ(DeviceOf(On(device, role), 3, 8), device);
@@ -43,8 +42,7 @@ TEST(NetworkPlanTest, OtherDevicesAreThemselves) {
   }
 }
 
-// "cuda" is never the CPU.
-TEST(NetworkPlanTest, CudaWithoutAGpuIsADeviceThatIsNotThere) {
+TEST(NetworkPlanTest, CudaWithoutAGpuIsAMissingDevice) {
   EXPECT_EQ(DeviceOf(On("cuda", GENERATOR), 2, 0), "cuda:0");
   const NetworkPlan beyond = On("cuda:100", GENERATOR);
   ComputeChoice choice;

@@ -7,8 +7,8 @@
 namespace gandem {
 namespace {
 
-// gandem tells it without LibTorch.
-TEST(TorchNumericsTest, TheCpuCapabilityIsThatOfLibTorch) {
+// gandem determines the capability without LibTorch.
+TEST(TorchNumericsTest, TheCpuCapabilityEqualsLibTorchs) {
   EXPECT_EQ(ProcessNumerics()["CPU capability"], at::get_cpu_capability());
 }
 

@@ -23,7 +23,7 @@ TensorFormat FormatOf(int64_t channels, Encoding encoding, Layout layout) {
           .width = 4};
 }
 
-// One channel is where strides are ambiguous.
+// With one channel, strides are ambiguous.
 TEST(TensorBytesTest, Float32IsExactInBothLayouts) {
   for (const int64_t channels : {1, 3}) {
     const at::Tensor images_NCHW = SomeImages(channels);
@@ -36,14 +36,13 @@ TEST(TensorBytesTest, Float32IsExactInBothLayouts) {
         const Compute compute{.layout = layout};
         const at::Tensor back = UnpackImages(bytes, 5, format, compute);
         EXPECT_TRUE(back.equal(images_NCHW));
-        // The same strides as a tensor that has never left the process.
         EXPECT_EQ(back.strides(), InLayout(images_NCHW, compute).strides());
       }
     }
   }
 }
 
-TEST(TensorBytesTest, ChannelsLastBytesAreChannelsLast) {
+TEST(TensorBytesTest, ChannelsLastTensorsHaveChannelsLastBytes) {
   const at::Tensor images_NCHW = SomeImages(3);
   const SharedBytes bytes = PackImages(
       images_NCHW, FormatOf(3, Encoding::kFloat32, Layout::kChannelsLast));
@@ -51,7 +50,7 @@ TEST(TensorBytesTest, ChannelsLastBytesAreChannelsLast) {
   EXPECT_EQ(values[1], images_NCHW[0][1][0][0].item<float>());
 }
 
-TEST(TensorBytesTest, PiecesJoinInOrder) {
+TEST(TensorBytesTest, PiecesAreJoinedInOrder) {
   const at::Tensor images_NCHW = SomeImages(1);
   const TensorFormat format = FormatOf(1, Encoding::kFloat32, Layout::kNchw);
   const SharedBytes bytes = PackImages(images_NCHW, format);
@@ -65,7 +64,7 @@ TEST(TensorBytesTest, PiecesJoinInOrder) {
   EXPECT_TRUE(UnpackImages({piece(0, 2), piece(2, 3)}, {}).equal(images_NCHW));
 }
 
-TEST(TensorBytesTest, SmallEncodingsRoundAsTheyPromise) {
+TEST(TensorBytesTest, SmallEncodingsRoundAsDocumented) {
   const at::Tensor images_NCHW = SomeImages(3);
   const auto error = [&](Encoding encoding) {
     const TensorFormat format = FormatOf(3, encoding, Layout::kNchw);
@@ -89,7 +88,7 @@ TEST(TensorBytesTest, Float64IsExact) {
                   .equal(images_NCHW));
 }
 
-TEST(TensorBytesTest, FreshMemory) {
+TEST(TensorBytesTest, InLayoutReturnsNewMemory) {
   const at::Tensor images_NCHW = SomeImages(1);
   EXPECT_NE(InLayout(images_NCHW, {}).data_ptr(), images_NCHW.data_ptr());
 }

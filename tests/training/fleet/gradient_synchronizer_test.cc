@@ -42,10 +42,10 @@ using GradientSynchronizerFleet = std::vector<std::unique_ptr<Collective>>;
 using Mode = GradientSynchronizer::Mode;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr int64_t kManyBuckets = 100;  // bytes: some tensors travel alone
+constexpr int64_t kManyBuckets = 100;  // bytes: some tensors are sent alone
 
-// Two layers, a statistic of what they see, and, at times, a parameter that no
-// loss looks at.
+// Two layers, a running statistic, and optionally a parameter without effect on
+// the loss.
 class Network : public torch::nn::Module {
  public:
   explicit Network(at::ScalarType type, bool has_spare = false) {
@@ -96,13 +96,12 @@ at::Tensor GradientSynchronizerImages(int64_t step, IndexRange range,
   return all.narrow(0, range.first, range.count);
 }
 
-// The share of `count` images of a batch in its mean loss.
+// Returns the contribution of `count` images to the mean loss of the batch.
 at::Tensor GradientSynchronizerLoss(Network& network, const at::Tensor& images,
                                     int64_t batch) {
   return network.forward(images).square().sum() / static_cast<double>(batch);
 }
 
-// One rank of a fleet.
 struct Rank {
   Rank(const FleetCollectives& with,
        const GradientSynchronizer::Options& options,
@@ -126,7 +125,7 @@ struct Rank {
     (scaler ? scaler->Scale(loss) : loss).backward();
   }
 
-  // A step of `batch` images of all ranks, in micro-batches.
+  // Runs a step of `batch` images of all ranks, in micro-batches.
   absl::Status Step(int64_t step, int64_t batch, int64_t micro_batch,
                     double clip = std::numeric_limits<double>::infinity()) {
     optimizer->ZeroGradients();
@@ -162,7 +161,7 @@ struct Rank {
   double norm = 0;
 };
 
-// Every rank in a thread of its own.
+// Runs every rank on its own thread.
 std::vector<absl::Status> OnAll(std::deque<Rank>& ranks,
                                 const std::function<absl::Status(Rank&)>& act) {
   std::vector<absl::Status> results(ranks.size());
@@ -190,7 +189,7 @@ void ExpectSame(const torch::nn::Module& a, const torch::nn::Module& b) {
   }
 }
 
-// Relative L2 distance of the worst parameter.
+// Returns the relative L2 distance of the worst parameter.
 double Distance(const torch::nn::Module& a, const torch::nn::Module& b) {
   double worst = 0;
   for (size_t i = 0; i < a.parameters().size(); ++i) {
@@ -226,7 +225,7 @@ struct TestFleet {
 class Sizes : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Fleets, Sizes, ::testing::Values(1, 2, 3, 4));
 
-// A small sum adds in ascending rank order, as one rank does that takes the
+// A small sum adds in ascending rank order, like one rank that computes the
 // slices one after the other.
 TEST_P(Sizes, SlicesEqualTheWholeBatchToTheBit) {
   constexpr int64_t kBatch = 11;
@@ -248,7 +247,7 @@ TEST_P(Sizes, SlicesEqualTheWholeBatchToTheBit) {
           &rank == &fleet.ranks.back());
     }
     ASSERT_OK(one.End(step, /*clip=*/0.3));
-    ASSERT_GT(one.norm, 0.3);  // it was clipped
+    ASSERT_GT(one.norm, 0.3);  // clipped
     for (Rank& rank : fleet.ranks) {
       EXPECT_EQ(rank.norm, one.norm);
       EXPECT_EQ(Distance(rank.network, one.network), 0);
@@ -273,7 +272,7 @@ TEST_P(Sizes, MicroBatchesEqualTheWholeBatch) {
   }
 }
 
-TEST(GradientSynchronizerTest, BuffersBecomeThoseOfRankZero) {
+TEST(GradientSynchronizerTest, BuffersAreCopiedFromRankZero) {
   TestFleet fleet(3, {});
   ExpectAllOk(
       OnAll(fleet.ranks, [](Rank& rank) { return rank.Step(0, 7, 0); }));
@@ -289,8 +288,8 @@ TEST(GradientSynchronizerTest, BuffersBecomeThoseOfRankZero) {
   }
 }
 
-// Slices of 3, 2 and 2 images.
-TEST(GradientSynchronizerTest, MeansOverImagesAreThoseOfAllRanks) {
+// The ranks have slices of 3, 2 and 2 images.
+TEST(GradientSynchronizerTest, MeansCoverTheImagesOfAllRanks) {
   constexpr int64_t kBatch = 7;
   constexpr int kRanks = 3;
   const GradientSynchronizerFleet fleet =
@@ -323,7 +322,7 @@ TEST(GradientSynchronizerTest, MeansOverImagesAreThoseOfAllRanks) {
   }
 }
 
-TEST(GradientSynchronizerTest, BucketsLeaveInTheLastBackwardPassOnly) {
+TEST(GradientSynchronizerTest, BucketsAreSentInTheLastBackwardPassOnly) {
   const GradientSynchronizerFleet fleet =
       gandem::testing::MakeInProcessFleet(2, {});
   RecordingCollective recording(fleet[0].get());
@@ -340,8 +339,8 @@ TEST(GradientSynchronizerTest, BucketsLeaveInTheLastBackwardPassOnly) {
       }
       rank.Backward(loss, is_last);
     }
-    // bias and second together, which are 12 values of 8 bytes; then first,
-    // with 3 flags of parameters and 2 of each rank.
+    // First bias and second together, 12 values of 8 bytes; then first, with 3
+    // parameter flags and 2 flags of each rank.
     if (rank.collective == &recording) {
       EXPECT_EQ(recording.sums(), (std::vector<size_t>{96, (20 + 3 + 4) * 8}));
     }
@@ -350,7 +349,7 @@ TEST(GradientSynchronizerTest, BucketsLeaveInTheLastBackwardPassOnly) {
   EXPECT_EQ(recording.sums().size(), 2u);
 }
 
-// A rank whose last micro-batch does not reach a parameter submits the same
+// A rank whose last micro-batch does not use a parameter submits the same
 // operations as the others.
 TEST(GradientSynchronizerTest, AParameterMayBeUsedByOneRankOnly) {
   TestFleet fleet(3, {.bucket_bytes = kManyBuckets}, at::kDouble,
@@ -389,7 +388,7 @@ absl::Status StepWithNan(Rank& rank) {
   return rank.End(0);
 }
 
-TEST(GradientSynchronizerTest, NanOfOneRankEndsAllAndIsNamed) {
+TEST(GradientSynchronizerTest, NanOnOneRankFailsAllAndIsNamed) {
   TestFleet fleet(3, {.bucket_bytes = kManyBuckets});
   for (const absl::Status& result : OnAll(fleet.ranks, StepWithNan)) {
     EXPECT_THAT(result,
@@ -398,8 +397,8 @@ TEST(GradientSynchronizerTest, NanOfOneRankEndsAllAndIsNamed) {
   }
 }
 
-// Half's largest number is 65504.
-TEST(GradientSynchronizerTest, AGradientThatIsTooLargeForTheWireIsNoNan) {
+// The largest FLOAT16 number is 65504.
+TEST(GradientSynchronizerTest, AGradientTooLargeForTheWireTypeIsNotNan) {
   TestFleet fleet(2, {.wire = at::kHalf}, at::kFloat);
   const auto step = [](Rank& rank) {
     const double factor = rank.collective->rank() == 1 ? 1e6 : 1;
@@ -416,7 +415,7 @@ TEST(GradientSynchronizerTest, AGradientThatIsTooLargeForTheWireIsNoNan) {
   }
 }
 
-TEST(GradientSynchronizerTest, NanOfOneRankIsSkippedOnAllByTheScaler) {
+TEST(GradientSynchronizerTest, NanOnOneRankMakesTheScalerSkipTheUpdateOnAll) {
   TestFleet fleet(3, {.bucket_bytes = kManyBuckets,
                       .divergence_check_interval = 1,
                       .may_be_infinite = true});
@@ -439,7 +438,7 @@ TEST(GradientSynchronizerTest, NanOfOneRankIsSkippedOnAllByTheScaler) {
   }
 }
 
-TEST(GradientSynchronizerTest, APassedDeadlineIsNoVerdict) {
+TEST(GradientSynchronizerTest, APassedDeadlineIsNotAFailure) {
   TestFleet fleet(2, {});
   Rank& early = fleet.ranks[0];
   Rank& late = fleet.ranks[1];
@@ -460,7 +459,7 @@ TEST(GradientSynchronizerTest, APassedDeadlineIsNoVerdict) {
   EXPECT_TRUE(at::equal(early.parameter("bias").grad(), own + own));
 }
 
-TEST(GradientSynchronizerTest, ARankThatGivesUpLeavesNoBufferBehind) {
+TEST(GradientSynchronizerTest, ADestroyedRankLeavesNoBufferInUse) {
   const GradientSynchronizerFleet collectives =
       gandem::testing::MakeInProcessFleet(2, {});
   Rank stays(collectives[0].get(), {});
@@ -480,7 +479,7 @@ TEST(GradientSynchronizerTest, ARankThatGivesUpLeavesNoBufferBehind) {
                        HasSubstr("rank 1: the step was given up")));
 }
 
-TEST(GradientSynchronizerTest, ShortWireTypesRoundAllRanksAlike) {
+TEST(GradientSynchronizerTest, ShortWireTypesRoundEquallyOnAllRanks) {
   for (const auto& [wire, bits] :
        {std::pair(at::kBFloat16, 8), std::pair(at::kHalf, 11)}) {
     TestFleet fleet(2, {.wire = wire}, at::kFloat);
@@ -513,8 +512,8 @@ TEST(GradientSynchronizerTest, ShortWireTypesRoundAllRanksAlike) {
   }
 }
 
-// NCCL, for example, cannot reach the memory of the host.
-TEST(GradientSynchronizerTest, TensorsAndChecksumsMayTravelApart) {
+// NCCL, for example, cannot access host memory.
+TEST(GradientSynchronizerTest, TensorsAndChecksumsMayUseDifferentCollectives) {
   for (const Mode mode : {Mode::kAccumulate, Mode::kAverageState}) {
     const GradientSynchronizer::Options options = {
         .mode = mode, .divergence_check_interval = 1, .share = 0.5};
@@ -543,7 +542,7 @@ TEST(GradientSynchronizerTest, TensorsAndChecksumsMayTravelApart) {
   }
 }
 
-TEST(GradientSynchronizerTest, RanksThatPartAreToldWhereTheyDiffer) {
+TEST(GradientSynchronizerTest, RanksWithDifferentStatesAreToldTheDifference) {
   TestFleet fleet(3, {.divergence_check_interval = 2});
   const auto step = [&](int64_t number) {
     return OnAll(fleet.ranks,
@@ -562,11 +561,11 @@ TEST(GradientSynchronizerTest, RanksThatPartAreToldWhereTheyDiffer) {
                                            "ranks")));
     marked.push_back(StatesDiffer(result));
   }
-  // A rank that hears the failure from another one has no mark.
+  // A rank that learns of the failure from another rank has no marker.
   EXPECT_THAT(marked, ::testing::Contains(true));
 }
 
-// --- AVERAGE_STATE ---
+// Tests of AVERAGE_STATE.
 
 TEST_P(Sizes, AverageAfterEveryStepOfSgdEqualsTheSumOfGradients) {
   constexpr int64_t kBatch = 11;
@@ -586,9 +585,8 @@ TEST_P(Sizes, AverageAfterEveryStepOfSgdEqualsTheSumOfGradients) {
   }
 }
 
-// Local Adam, written down by hand: two networks that go their own way for
-// `interval` steps and then meet, with their moments, at the weighted mean.
-// The first `done` operations succeed, then the other rank is lost.
+// A collective whose first `done` operations succeed, then the other rank is
+// lost.
 class EndingCollective : public Collective {
  public:
   int rank() const override { return 0; }
@@ -606,7 +604,7 @@ class EndingCollective : public Collective {
 };
 
 // After a failed average, BOUNDED continues from the worker's own state.
-TEST(GradientSynchronizerTest, AnAverageThatEndsHalfwayChangesNothing) {
+TEST(GradientSynchronizerTest, AnInterruptedAverageChangesNothing) {
   const at::Tensor first = torch::ones({4}, at::kDouble);
   const at::Tensor second = torch::ones({5}, at::kDouble);
   EndingCollective collective;
@@ -618,7 +616,7 @@ TEST(GradientSynchronizerTest, AnAverageThatEndsHalfwayChangesNothing) {
               StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_TRUE(at::equal(first, torch::ones({4}, at::kDouble)));
   EXPECT_TRUE(at::equal(second, torch::ones({5}, at::kDouble)));
-  // If all operations succeed, the average takes their results: here the rank's
+  // If all operations succeed, the average uses their results: here the rank's
   // own values, weighted.
   collective.done = 2;
   EXPECT_OK(average.Finish(absl::Now()));
@@ -629,8 +627,8 @@ TEST(GradientSynchronizerTest, AnAverageThatEndsHalfwayChangesNothing) {
 class AveragedValue : public ::testing::TestWithParam<double> {};
 INSTANTIATE_TEST_SUITE_P(Values, AveragedValue, ::testing::Values(1e30, kNan));
 
-// Squares of 1e30 leave the range of float32, which it is far from.
-TEST_P(AveragedValue, ThatIsNotFiniteEndsAllAndIsNamed) {
+// 1e30 is in the range of float32, but its square is not.
+TEST_P(AveragedValue, NonFiniteValuesFailAllRanksAndAreNamed) {
   TestFleet fleet(2,
                   {.mode = Mode::kAverageState, .bucket_bytes = kManyBuckets},
                   at::kFloat);
@@ -660,7 +658,7 @@ TEST(GradientSynchronizerTest, AverageAtEverySecondStepIsLocalAdam) {
                    .bucket_bytes = kManyBuckets,
                    .divergence_check_interval = 1},
                   at::kDouble, false, false, kBatch);
-  TestFleet by_hand(1, {});  // of both ranks, one after the other
+  TestFleet by_hand(1, {});  // both ranks, one after the other
   by_hand.ranks.emplace_back(by_hand.collectives[0].get(),
                              GradientSynchronizer::Options{});
   for (int64_t step = 0; step < 6; ++step) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batch norm over a fleet against one layer that sees all images, its second
-// derivatives against finite differences, and what becomes of a fleet that
-// breaks in the middle of a pass.
+// Compares batch norm over a fleet with one layer that sees all images, and its
+// second derivatives with finite differences. Also tests a fleet that fails in
+// the middle of a pass.
 #include "training/fleet/sync_batch_norm.h"
 
 #include <gmock/gmock.h>
@@ -57,7 +57,7 @@ std::shared_ptr<BatchNorm> NewLayer() {
   return layer;
 }
 
-// Images far from 0, which cancels in a difference of large sums.
+// Returns images far from 0, where differences of sums lose precision.
 at::Tensor SyncBatchNormImages(int64_t count, bool flat) {
   return flat ? Ramp({count, kChannels}) * 2 + 1e4
               : Ramp({count, kChannels, 2, 1}) * 2 + 1e4;
@@ -73,13 +73,11 @@ double Difference(const at::Tensor& a, const at::Tensor& b) {
   return (a - b).abs().max().item<double>();
 }
 
-// A loss that is not linear in what the layer makes of an image.
+// Returns a nonlinear loss of the layer's output.
 at::Tensor SyncBatchNormLoss(BatchNorm& layer, const at::Tensor& images,
                              const at::Tensor& weights, ForwardMode mode) {
   return (layer.forward(images, mode).pow(3) * weights).sum();
 }
-
-// --- The numbers of one layer ---
 
 // ranks, images, flat
 using SyncBatchNormCell = std::tuple<int, int64_t, bool>;
@@ -101,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(Slices, SyncBatchNormTest,
                                std::get<2>(info.param) ? "_flat" : "");
                          });
 
-TEST_P(SyncBatchNormTest, EqualsOneLayerThatSeesAllImages) {
+TEST_P(SyncBatchNormTest, AFleetEqualsOneLayerThatSeesAllImages) {
   const SyncBatchNormFleet fleet =
       MakeInProcessFleet(ranks(), {.max_delay = absl::Microseconds(200)});
   const auto one = NewLayer();
@@ -132,7 +130,7 @@ TEST_P(SyncBatchNormTest, EqualsOneLayerThatSeesAllImages) {
     }
     std::vector<at::Tensor> gradients;
     for (const at::Tensor& slice : slices) gradients.push_back(slice.grad());
-    // Doubles near 1e4 have 12 digits after the decimal point.
+    // A double near 1e4 has 12 digits after the decimal point.
     EXPECT_LT(Difference(at::cat(gradients), all.grad()), 1e-9);
     for (const char* name : {"weight", "bias"}) {
       at::Tensor sum = torch::zeros({kChannels}, torch::kFloat64);
@@ -152,9 +150,7 @@ TEST_P(SyncBatchNormTest, EqualsOneLayerThatSeesAllImages) {
   }
 }
 
-// --- Second derivatives ---
-
-// h = <d(loss of all ranks)/d(images), direction>: this rank's part of it.
+// Returns this rank's part of <d(loss of all ranks)/d(images), direction>.
 at::Tensor Slope(BatchNorm& layer, const at::Tensor& images,
                  const at::Tensor& weights, const at::Tensor& direction) {
   const at::Tensor gradient =
@@ -174,7 +170,7 @@ TEST_P(SyncBatchNormTest, SecondDerivativesEqualFiniteDifferences) {
   const at::Tensor direction = Ramp(all.sizes(), 0.5);
   at::Tensor weight_gradient = torch::zeros({kChannels}, torch::kFloat64);
   std::vector<at::Tensor> gradients(fleet.size());
-  // By rank: h above and below, by the value that is moved.
+  // By rank: the slope above and below, by the changed value.
   std::vector<at::Tensor> moved(fleet.size());
   std::vector<at::Tensor> of_weight(fleet.size());
   const int64_t values = all.numel();
@@ -217,7 +213,7 @@ TEST_P(SyncBatchNormTest, SecondDerivativesEqualFiniteDifferences) {
   EXPECT_LT(Difference(found, numeric),
             1e-6 * numeric.abs().max().item<double>());
 
-  // The result also equals PyTorch's own second derivative of one layer.
+  // The result also equals PyTorch's second derivative of one layer.
   const auto one = NewLayer();
   at::Tensor leaf = all.clone().requires_grad_(true);
   const auto whole =
@@ -228,11 +224,9 @@ TEST_P(SyncBatchNormTest, SecondDerivativesEqualFiniteDifferences) {
   EXPECT_LT(Difference(weight_gradient, whole[1]), 1e-9);
 }
 
-// --- The order of operations ---
-
-// Buckets of gradients leave in the middle of the backward pass, in between the
-// sums of batch norm: all ranks submit them in the same places.
-TEST(SyncBatchNormOrderTest, BucketsAndStatisticsAreInOneOrder) {
+// Buckets of gradients are sent in the middle of the backward pass, between the
+// sums of batch norm: all ranks submit them in the same order.
+TEST(SyncBatchNormOrderTest, BucketsAndStatisticsHaveOneOrder) {
   NetworkConfig config;
   config.mutable_dcgan()->set_width(2);
   const SyncBatchNormFleet fleet =
@@ -274,20 +268,18 @@ TEST(SyncBatchNormOrderTest, BucketsAndStatisticsAreInOneOrder) {
   }
   EXPECT_EQ(operations[1], operations[0]);
   EXPECT_EQ(operations[2], operations[0]);
-  // The gradient of the last layer's weights, which has 8 * 4 * 4 values in
-  // float32, leaves before the last sum of statistics: 3 ranks' count, means
-  // and squares of 4 channels.
+  // The gradient of the last layer's weights, 8 * 4 * 4 float32 values, is sent
+  // before the last sum of statistics: 3 ranks' count, means and squares of 4
+  // channels.
   const auto first_bucket = std::find(sums.begin(), sums.end(), 8 * 16 * 4);
   ASSERT_NE(first_bucket, sums.end());
   EXPECT_THAT(std::vector<size_t>(first_bucket, sums.end()),
               Contains(3 * (1 + 2 * 4) * 8));
 }
 
-// --- A fleet that breaks ---
-
-// Rank 0 is in a pass that rank 1 never joins. What Close says comes out of
-// Torch as it is, from all kinds of passes.
-TEST(SyncBatchNormFailureTest, TheReasonComesOutOfEveryPass) {
+// Rank 0 is in a pass that rank 1 never joins. Torch must return the reason
+// given to Close unchanged, from all kinds of passes.
+TEST(SyncBatchNormFailureTest, EveryPassReturnsTheReasonGivenToClose) {
   enum Pass { kForward, kBackward, kRecomputed };
   for (const Pass pass : {kForward, kBackward, kRecomputed}) {
     const SyncBatchNormFleet fleet = MakeInProcessFleet(2, {});

@@ -30,7 +30,7 @@ namespace {
 constexpr uint64_t kSeed = 3;
 constexpr int64_t kClasses = 5;
 
-TEST(KeyedLabelsTest, AreDrawnFromTheStreamOfEachImage) {
+TEST(KeyedLabelsTest, LabelsAreDrawnFromTheStreamOfEachImage) {
   const ConditionSource source = KeyedLabels(kSeed, kClasses, at::kCPU);
   const std::pair<Purpose, Purpose> purposes[] = {
       {Purpose::kGeneratorNoise, Purpose::kGeneratorLabels},
@@ -48,7 +48,7 @@ TEST(KeyedLabelsTest, AreDrawnFromTheStreamOfEachImage) {
   }
 }
 
-TEST(KeyedLabelsTest, AreUniform) {
+TEST(KeyedLabelsTest, LabelsAreUniform) {
   constexpr int64_t kDraws = 50000;
   ASSERT_OK_AND_ASSIGN(
       const Condition condition,
@@ -56,11 +56,11 @@ TEST(KeyedLabelsTest, AreUniform) {
                                              {.first = 0, .count = kDraws}));
   const at::Tensor counts = at::bincount(condition.labels_N);
   ASSERT_EQ(counts.size(0), kClasses);
-  // Five standard deviations.
+  // The tolerance is five standard deviations.
   EXPECT_LT((counts - kDraws / kClasses).abs().max().item<int64_t>(), 450);
 }
 
-TEST(KeyedLabelsTest, NoClassesNoLabels) {
+TEST(KeyedLabelsTest, WithoutClassesThereAreNoLabels) {
   ASSERT_OK_AND_ASSIGN(const Condition condition,
                        KeyedLabels(kSeed, 0, at::kCPU)(
                            Purpose::kSample, 0, {.first = 0, .count = 4}));
@@ -68,7 +68,7 @@ TEST(KeyedLabelsTest, NoClassesNoLabels) {
 }
 
 // Trap T14: labels of generated images are uniform in some papers, follow the
-// dataset in others, and are those of the real batch in a third kind.
+// dataset in others, and equal those of the real batch in a third group.
 class OpenLabelsTest : public ::testing::Test {
  protected:
   OpenLabelsTest() {
@@ -77,7 +77,7 @@ class OpenLabelsTest : public ::testing::Test {
     DataConfig& data = plan_.files;
     data.set_idx_labels(gandem::testing::WritePlain(
         folder_ / "labels", gandem::testing::IdxBytes({kImages}, labels_)));
-    data.set_num_classes(3);  // one that no image has
+    data.set_num_classes(3);  // one without images
     plan_.shape = DataShapeOf(data);
     plan_.generator_batch = 8;
     plan_.discriminator_batch = 4;
@@ -99,14 +99,14 @@ class OpenLabelsTest : public ::testing::Test {
   DataPlan plan_;
 };
 
-TEST_F(OpenLabelsTest, UniformOrAsOftenAsInTheDataset) {
+TEST_F(OpenLabelsTest, LabelsAreUniformOrFollowTheDataset) {
   constexpr int64_t kDraws = 21000;
   const auto counts = [&](DataConfig::LabelDraw draw, Purpose noise) {
     return at::bincount(Labels(draw, noise, 0, {.first = 0, .count = kDraws}),
                         {}, /*minlength=*/3);
   };
   const auto expect = [&](const at::Tensor& found, const at::Tensor& wanted) {
-    // Five standard deviations.
+    // The tolerance is five standard deviations.
     EXPECT_LT((found - wanted).abs().max().item<int64_t>(), 350) << found;
   };
   const at::Tensor uniform = torch::tensor({7000, 7000, 7000});
@@ -119,7 +119,7 @@ TEST_F(OpenLabelsTest, UniformOrAsOftenAsInTheDataset) {
   expect(counts(DataConfig::AS_REAL_BATCH, Purpose::kSample), as_dataset);
 }
 
-TEST_F(OpenLabelsTest, GeneratedImagesTakeTheLabelsOfTheRealBatch) {
+TEST_F(OpenLabelsTest, GeneratedImagesUseTheLabelsOfTheRealBatch) {
   const DataOrder order(kSeed, kImages);
   for (const auto& [noise, batch] :
        {std::pair{Purpose::kGeneratorNoise, int64_t{8}},
@@ -133,7 +133,6 @@ TEST_F(OpenLabelsTest, GeneratedImagesTakeTheLabelsOfTheRealBatch) {
   }
 }
 
-// data.order also decides which real images the labels come from.
 TEST_F(OpenLabelsTest, LabelsOfTheRealBatchFollowDataOrder) {
   plan_.files.set_order(DataConfig::SHARDS);
   plan_.files.set_shuffle_window(16);
@@ -146,7 +145,7 @@ TEST_F(OpenLabelsTest, LabelsOfTheRealBatchFollowDataOrder) {
   }
 }
 
-TEST(ConditionsTest, NarrowTakesAPartOfWhatIsThere) {
+TEST(ConditionsTest, NarrowSelectsAPartOfEachCondition) {
   const at::Tensor images = torch::arange(12).view({4, 1, 1, 3});
   const Condition part =
       Narrow({.labels_N = torch::arange(4), .images_NCHW = images}, 1, 2);
@@ -155,22 +154,22 @@ TEST(ConditionsTest, NarrowTakesAPartOfWhatIsThere) {
   EXPECT_FALSE(Narrow({}, 1, 2).labels_N.defined());
 }
 
-// --- Conditions stay with their images on every way through a run ---
+// Tests that conditions stay with their images on every path through a run.
 
-// Pixels that stand for labels, exactly.
+// Returns pixels that encode labels exactly.
 at::Tensor PixelsOf(const at::Tensor& labels_N) {
   return (labels_N.to(at::kFloat) / 8)
       .view({-1, 1, 1, 1})
       .expand({-1, 1, 2, 2});
 }
 
-// The image that shows `condition`.
+// Returns an image that encodes `condition`.
 at::Tensor Shown(const Condition& condition) {
   return condition.images_NCHW.defined() ? condition.images_NCHW
                                          : PixelsOf(condition.labels_N);
 }
 
-// Makes images that show their condition.
+// A generator whose images encode their condition.
 class Painter : public Generator {
  public:
   Painter() : bias_(register_parameter("bias", torch::zeros({1}))) {}
@@ -186,7 +185,7 @@ class Painter : public Generator {
   at::Tensor bias_;
 };
 
-// Counts the images that show another condition than the one that is given.
+// Counts the images whose encoded condition is not the given one.
 class ConditionsReader : public Discriminator {
  public:
   struct Counts {
@@ -228,7 +227,7 @@ constexpr int64_t kRounds = 6;
 constexpr int64_t kConditionsSteps = 2;
 constexpr int64_t kConditionsBatch = 6;
 
-// Every image of its own, and made of itself.
+// A dataset of different images, each paired with itself.
 class ConditionsNumbers : public Dataset {
  public:
   int64_t size() const override { return 29; }
@@ -268,7 +267,6 @@ class FollowTest : public ::testing::TestWithParam<ConditionsCell> {};
 TEST_P(FollowTest, ConditionsFollowTheImages) {
   const auto& [consistency, source, feedback, pairs] = GetParam();
   const bool bounded = consistency == Consistency::kBounded;
-  // Micro-batches of different sizes cut the images anew.
   const Schedule schedule{
       .lag = 2,
       .discriminator_steps_per_round = kConditionsSteps,

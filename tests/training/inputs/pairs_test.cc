@@ -18,10 +18,10 @@ namespace {
 using gandem::testing::StatusIs;
 
 constexpr int64_t kImages = 37;
-constexpr int64_t kPairsSteps = 3;  // of the discriminator in a round
+constexpr int64_t kPairsSteps = 3;  // discriminator steps per round
 constexpr int64_t kPairsBatch = 4;
 
-// Image i shows i, and is made of one that shows -i; of two channels.
+// A dataset of pairs: image i contains i and its input -i, with two channels.
 class PairsNumbers : public Dataset {
  public:
   int64_t size() const override { return kImages; }
@@ -65,7 +65,7 @@ std::vector<float> NumbersOf(const at::Tensor& images_NCHW) {
   return {values, values + first_N.numel()};
 }
 
-// Shows the number of the sample as which it is read.
+// A dataset whose images contain the sample number.
 class SampledNumbers : public PairsNumbers {
  public:
   absl::StatusOr<int64_t> Finish(int64_t index, const StoredView& /*stored*/,
@@ -78,9 +78,7 @@ class SampledNumbers : public PairsNumbers {
   }
 };
 
-// The pair of a generated image gets the same draws as the real image in its
-// place.
-TEST(PairReaderTest, ReadsPairsAsTheSamplesOfTheRun) {
+TEST(PairReaderTest, PairsAreReadWithTheSampleNumbersOfTheRun) {
   const PairReader reader(PairsPlan(), std::make_shared<SampledNumbers>(),
                           Compute{});
   const auto numbers = [&](Purpose noise, int64_t step) {
@@ -94,7 +92,6 @@ TEST(PairReaderTest, ReadsPairsAsTheSamplesOfTheRun) {
   const float step = 3 * kPairsBatch;
   EXPECT_EQ(numbers(Purpose::kDiscriminatorNoise, 3),
             (std::vector<float>{step + 1, step + 2}));
-  // Images of the dataset as they are.
   EXPECT_EQ(numbers(Purpose::kSample, 0), (std::vector<float>{1, 2}));
 }
 
@@ -102,9 +99,9 @@ class PlacesTest : public ::testing::TestWithParam<int64_t> {};
 
 INSTANTIATE_TEST_SUITE_P(Intervals, PlacesTest, ::testing::Values(1, 2));
 
-TEST_P(PlacesTest, GeneratedImagesHaveThePairsOfTheRealOnes) {
+TEST_P(PlacesTest, GeneratedImagesHaveTheInputsOfTheRealOnes) {
   const PairReader reader = PairsReader(GetParam());
-  // A step takes the batches of its interval.
+  // A step uses the batches of its interval.
   const int64_t step_batch = kPairsBatch * GetParam();
   ASSERT_OK_AND_ASSIGN(
       const auto prefetcher,
@@ -131,7 +128,7 @@ TEST_P(PlacesTest, GeneratedImagesHaveThePairsOfTheRealOnes) {
   }
 }
 
-TEST(PairReaderTest, SamplesFollowTheFileAndBeginAgain) {
+TEST(PairReaderTest, SamplesFollowTheFileAndStartOver) {
   ASSERT_OK_AND_ASSIGN(const RealImages samples,
                        PairsReader().Read(Purpose::kSample, 0,
                                           {.first = kImages - 2, .count = 4}));
@@ -139,7 +136,7 @@ TEST(PairReaderTest, SamplesFollowTheFileAndBeginAgain) {
             (std::vector<float>{kImages - 2, kImages - 1, 0, 1}));
 }
 
-TEST(PairReaderTest, InputsAreTheOtherChannels) {
+TEST(PairReaderTest, InputsAreTheRemainingChannels) {
   const IndexRange range = {.first = 3, .count = 2};
   ASSERT_OK_AND_ASSIGN(const RealImages pairs,
                        PairsReader().Read(Purpose::kSample, 0, range));
@@ -153,7 +150,7 @@ TEST(PairReaderTest, InputsAreTheOtherChannels) {
   EXPECT_TRUE(at::equal(condition.images_NCHW, pairs.condition.images_NCHW));
 }
 
-TEST(PairReaderTest, ReportsWhatCannotBeRead) {
+TEST(PairReaderTest, ReadErrorsAreReported) {
   const PairReader reader(PairsPlan(), std::make_shared<Unreadable>(),
                           Compute{});
   EXPECT_THAT(reader.Read(Purpose::kSample, 0, {.first = 0, .count = 1}),

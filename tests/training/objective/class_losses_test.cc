@@ -10,7 +10,7 @@
 namespace gandem {
 namespace {
 
-// The example of models.md 4.2.
+// Tests with the example of models.md 4.2.
 class ClassLossesTest : public ::testing::Test {
  protected:
   static at::Tensor Numbers(const std::vector<double>& values) {
@@ -29,14 +29,14 @@ class ClassLossesTest : public ::testing::Test {
   const at::Tensor labels_ = torch::tensor({0, 1, 0, 2});
 };
 
-TEST_F(ClassLossesTest, Contrastive) {
+TEST_F(ClassLossesTest, TheContrastiveLossHasTheExpectedValue) {
   ExpectNear(ContrastiveLosses(embeddings_, proxies_, labels_, 1),
              {0.291134, 0.877998, 0.384974, 1.035746}, 0.647463);
   ExpectNear(ContrastiveLosses(embeddings_, proxies_, labels_, 0.5),
              {0.128597, 0.542324, 0.261699, 0.848967}, 0.445397);
 }
 
-TEST_F(ClassLossesTest, D2dCrossEntropy) {
+TEST_F(ClassLossesTest, TheD2dLossHasTheExpectedValue) {
   ExpectNear(
       D2dCrossEntropyLosses(embeddings_, proxies_, labels_, 0.5, 0.98, true),
       {0.641147, 0.965832, 0.650442, 3.142736}, 1.350039);
@@ -45,8 +45,8 @@ TEST_F(ClassLossesTest, D2dCrossEntropy) {
       {1.663273, 1.822924, 1.679137, 3.104496}, 2.067458);
 }
 
-// Images of other classes only, and of the own class only.
-TEST_F(ClassLossesTest, GradientsStayFiniteWhereASumIsEmpty) {
+// All images are of other classes, or all are of the same class.
+TEST_F(ClassLossesTest, GradientsStayFiniteIfASumIsEmpty) {
   for (const at::Tensor& labels : {torch::tensor({0, 1, 2, 0}).narrow(0, 0, 3),
                                    torch::tensor({1, 1, 1})}) {
     for (const bool contrastive : {true, false}) {
@@ -62,7 +62,7 @@ TEST_F(ClassLossesTest, GradientsStayFiniteWhereASumIsEmpty) {
   }
 }
 
-TEST_F(ClassLossesTest, WeightAndFamily) {
+TEST_F(ClassLossesTest, TheWeightAndTheFamilyAreApplied) {
   ClassLossConfig config;
   config.set_family(ClassLossConfig::CONTRASTIVE);
   config.set_weight(0.5);
@@ -77,7 +77,7 @@ TEST_F(ClassLossesTest, WeightAndFamily) {
               0.5 * 1.350039, 1e-6);
 }
 
-TEST_F(ClassLossesTest, WantsEmbeddingsAndLabels) {
+TEST_F(ClassLossesTest, EmbeddingsAndLabelsAreRequired) {
   const ClassLossOptions options{.family = ClassLossConfig::CONTRASTIVE};
   EXPECT_THROW(ClassLoss(options, {.logits = torch::zeros({4})}, labels_),
                c10::Error);

@@ -19,7 +19,7 @@ at::Tensor DiffAugmentImages(int64_t count) {
   return torch::randn({count, 3, 16, 16});
 }
 
-TEST(DiffAugmentTest, DrawsAreThoseOfTheStreams) {
+TEST(DiffAugmentTest, DrawsComeFromTheDocumentedStreams) {
   const DrawKey key{
       .seed = 9, .purpose = Purpose::kAugmentReal, .step = 3, .first_index = 5};
   const at::Tensor draws = UniformDraws(key, 2, 3);
@@ -42,7 +42,7 @@ TEST(DiffAugmentTest, MicroBatchesChangeNothing) {
   EXPECT_FALSE(whole.equal(images));
 }
 
-TEST(DiffAugmentTest, EveryPartOfTheKeyCounts) {
+TEST(DiffAugmentTest, EveryPartOfTheKeyChangesTheDraws) {
   const at::Tensor images = DiffAugmentImages(2);
   const DrawKey key{.seed = 1, .purpose = Purpose::kAugmentReal, .step = 2};
   const at::Tensor seen = DiffAugment(images, kAll, key);
@@ -56,8 +56,7 @@ TEST(DiffAugmentTest, EveryPartOfTheKeyCounts) {
   EXPECT_FALSE(at::equal(seen[0], seen[1]));
 }
 
-// One kind of augmentation leaves the draws of the others alone.
-TEST(DiffAugmentTest, OptionsDoNotShiftDraws) {
+TEST(DiffAugmentTest, EnablingOneKindDoesNotChangeTheDrawsOfOthers) {
   const at::Tensor images = DiffAugmentImages(3);
   const at::Tensor draws = UniformDraws({.seed = 6}, 3, kAugmentDraws);
   const at::Tensor shifted = DiffAugment(images, {.translation = 0.25}, draws);
@@ -67,12 +66,12 @@ TEST(DiffAugmentTest, OptionsDoNotShiftDraws) {
   EXPECT_TRUE(both.equal(at::where(cut == 0, cut, shifted)));
 }
 
-TEST(DiffAugmentTest, OffChangesNothing) {
+TEST(DiffAugmentTest, DisabledAugmentationChangesNothing) {
   const at::Tensor images = DiffAugmentImages(2);
   EXPECT_TRUE(DiffAugment(images, {}, DrawKey{.seed = 1}).is_same(images));
 }
 
-TEST(DiffAugmentTest, KeepsTheMemoryLayoutAndType) {
+TEST(DiffAugmentTest, MemoryLayoutAndTypeAreKept) {
   for (const auto layout :
        {at::MemoryFormat::Contiguous, at::MemoryFormat::ChannelsLast}) {
     const at::Tensor images =
@@ -88,8 +87,8 @@ TEST(DiffAugmentTest, KeepsTheMemoryLayoutAndType) {
   }
 }
 
-// Extreme draws: the largest shift and a cutout in each corner.
-TEST(DiffAugmentTest, EdgesOfTheDraws) {
+// Covers the largest shift and a cutout in each corner.
+TEST(DiffAugmentTest, ExtremeDrawsAreApplied) {
   const at::Tensor ones = torch::ones({1, 1, 8, 8});
   const auto sum = [&](const AugmentOptions& options, double rows,
                        double columns) {
@@ -109,7 +108,7 @@ TEST(DiffAugmentTest, EdgesOfTheDraws) {
   EXPECT_EQ(sum({.cutout = 1}, 0.5, 0.5), 0);
 }
 
-TEST(DiffAugmentTest, FromConfig) {
+TEST(DiffAugmentTest, OptionsAreReadFromTheConfig) {
   AugmentationConfig config;
   EXPECT_FALSE(AugmentFrom(config).any());
   config.set_color(true);

@@ -32,7 +32,7 @@ class FusedTest : public ::testing::Test {
         torch::randn({3 * 6 * 6}, torch::kFloat64));
   }
 
-  // A forward pass of images [first, first + count).
+  // Returns a forward pass of images [first, first + count).
   TrainingPass Pass(const ObjectiveOptions& objective, int64_t first,
                     int64_t count) {
     TrainingPass pass = {
@@ -54,7 +54,7 @@ class FusedTest : public ::testing::Test {
   std::shared_ptr<SmoothCritic> critic_;
 };
 
-// The generator's loss is over 3 times as many images as the discriminator's.
+// The generator's loss covers 3 times as many images as the discriminator's.
 TEST_F(FusedTest, OnePassEqualsTwoPasses) {
   constexpr int64_t kGeneratorBatch = 3 * kFusedBatch;
   for (const Loss loss :
@@ -82,7 +82,6 @@ TEST_F(FusedTest, OnePassEqualsTwoPasses) {
       expect_the_same(logits_N.sum());
       pass.root_slopes_N = RootSlopesOfLoss(
           GeneratedSlopes(loss, logits_N, kFusedBatch), kFusedBatch);
-      // Some of the images are surely known.
       ASSERT_EQ(pass.root_slopes_N.defined(), loss != HINGE);
       if (loss != HINGE) {
         expect_the_same(GeneratedLoss(loss, logits_N, kFusedBatch));
@@ -91,8 +90,8 @@ TEST_F(FusedTest, OnePassEqualsTwoPasses) {
   }
 }
 
-// Nothing of it depends on where the pass was.
-TEST_F(FusedTest, TwoPassesJudgeAsAFrozenCritic) {
+// The result does not depend on the place of the pass.
+TEST_F(FusedTest, TwoPassesJudgeLikeAFrozenCritic) {
   for (const Loss loss : {NON_SATURATING, HINGE, LEAST_SQUARES}) {
     const ObjectiveOptions objective = {.loss = loss};
     const Judgment frozen =
@@ -133,9 +132,7 @@ TEST_F(FusedTest, RelativisticLossesCompareWithTheRealImagesOfTheStep) {
   }
 }
 
-// The graph is still there for the discriminator's loss, whose gradients are
-// those of a pass without feedback.
-TEST_F(FusedTest, JudgingLeavesTheDiscriminatorsGradientsAlone) {
+TEST_F(FusedTest, JudgingDoesNotChangeTheDiscriminatorsGradients) {
   const ObjectiveOptions objective = {.loss = HINGE};
   const auto gradients = [&](bool judged) {
     critic_->zero_grad();
@@ -159,9 +156,9 @@ TEST_F(FusedTest, JudgingLeavesTheDiscriminatorsGradientsAlone) {
   }
 }
 
-// The sum of the logits keeps the digits of float32 at any logit, the
-// discriminator's loss as far as its slope allows.
-TEST(FusedPassTest, OnePassKeepsTheDigitsOfFloat32) {
+// The sum of the logits has float32 precision at any logit, the discriminator's
+// loss as far as its slope allows.
+TEST(FusedPassTest, OnePassKeepsFloat32Precision) {
   const auto critic = std::make_shared<LinearCritic>(
       torch::tensor({1e-3f, 1.0f, -30.0f, 7.0f}));
   const ObjectiveOptions objective = {.loss = NON_SATURATING};
@@ -194,7 +191,7 @@ TEST(FusedPassTest, OnePassKeepsTheDigitsOfFloat32) {
   }
 }
 
-TEST(LossSlopesTest, AreTheDerivativesOfTheLosses) {
+TEST(LossSlopesTest, SlopesAreTheDerivativesOfTheLosses) {
   const at::Tensor logits_N =
       torch::tensor({-1.5, -0.3, 0.4, 2.0}, torch::kFloat64);
   constexpr double kStep = 1e-6;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Losses, penalties and augmentation against an independent PyTorch script
-// (tests/oracles/loss_goldens.py): values and gradients in float64.
+// Compares losses, penalties and augmentation with an independent PyTorch
+// script (tests/oracles/loss_goldens.py): values and gradients in float64.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -40,7 +40,7 @@ void ExpectGolden(const std::string& name, const at::Tensor& actual) {
   EXPECT_LE(RelativeError(actual, Goldens().Get(name)), kTolerance) << name;
 }
 
-TEST(LossGoldenTest, AdversarialLosses) {
+TEST(LossGoldenTest, AdversarialLossesEqualTheOracle) {
   for (const std::string shape : {"flat", "patch"}) {
     for (int i = 0; i < Loss_descriptor()->value_count(); ++i) {
       const Loss loss =
@@ -72,7 +72,7 @@ TEST(LossGoldenTest, AdversarialLosses) {
   }
 }
 
-TEST(LossGoldenTest, ClassLosses) {
+TEST(LossGoldenTest, ClassLossesEqualTheOracle) {
   const struct {
     const char* name;
     double temperature;
@@ -134,7 +134,7 @@ class PenaltyGoldenTest : public ::testing::Test {
   const at::Tensor generated_ = Get("generated");
 };
 
-TEST_F(PenaltyGoldenTest, OnGradients) {
+TEST_F(PenaltyGoldenTest, GradientPenaltiesEqualTheOracle) {
   const at::Tensor between =
       Interpolate(real_, generated_, Get("alpha").unsqueeze(1));
   Expect("gradient_penalty", UnitNormPenalties(GradientAt(between)));
@@ -145,7 +145,7 @@ TEST_F(PenaltyGoldenTest, OnGradients) {
   Expect("r2", SquaredNormPenalties(GradientAt(generated_)));
 }
 
-TEST_F(PenaltyGoldenTest, OnLogits) {
+TEST_F(PenaltyGoldenTest, LogitPenaltiesEqualTheOracle) {
   LecamAnchors anchors({.lecam = 1});
   anchors.Update(0, 0.25, -0.5);
   Expect("lecam",
@@ -154,7 +154,7 @@ TEST_F(PenaltyGoldenTest, OnLogits) {
   Expect("consistency", ConsistencyPenalties(Judge(real_), Judge(Near())));
 }
 
-TEST(AugmentGoldenTest, DiffAugment) {
+TEST(AugmentGoldenTest, DiffAugmentEqualsTheOracle) {
   const struct {
     const char* name;
     AugmentOptions options;
@@ -173,7 +173,7 @@ TEST(AugmentGoldenTest, DiffAugment) {
   }
 }
 
-TEST(AugmentGoldenTest, ConsistencyCopy) {
+TEST(AugmentGoldenTest, ConsistencyCopiesEqualTheOracle) {
   ExpectGolden("consistency.copy",
                ConsistencyCopy(Goldens().Get("augment.images"),
                                Goldens().Get("consistency.draws")));

@@ -26,8 +26,8 @@ struct Values {
   double generator_loss;
 };
 
-// models.md 4.1.
-TEST(LossesTest, ReferenceValues) {
+// Values from models.md 4.1.
+TEST(LossesTest, LossesHaveTheReferenceValues) {
   const std::vector<Values> rows = {
       {NON_SATURATING, 2, -2, 0.253856, 2.126928},
       {NON_SATURATING, -0.5, 0.25, 1.800016, 0.575939},
@@ -49,7 +49,7 @@ TEST(LossesTest, ReferenceValues) {
   }
 }
 
-TEST(LossesTest, ReferenceValuesOfPairs) {
+TEST(LossesTest, PairLossesHaveTheReferenceValues) {
   constexpr auto kPaired = RELATIVISTIC_PAIRED;
   const auto discriminator = [](double real, double generated) {
     return DiscriminatorPairLoss(kPaired, LogitsOf({real}),
@@ -66,8 +66,8 @@ TEST(LossesTest, ReferenceValuesOfPairs) {
   EXPECT_NEAR(generator(-0.5, 0.25), 0.386871, 1e-6);
 }
 
-// Against autograd, micro-batch by micro-batch; where an image is right, the
-// slope is 0 as in PyTorch.
+// Compared with autograd, micro-batch by micro-batch; where an image equals its
+// target, the slope is 0 as in PyTorch.
 TEST(LossesTest, PairedL1IsAddedToTheGradient) {
   constexpr int64_t kBatch = 5;
   constexpr double kWeight = 100;
@@ -94,9 +94,8 @@ TEST(LossesTest, PairedL1IsAddedToTheGradient) {
   EXPECT_FALSE(gradient.requires_grad());
 }
 
-// A pair stays a pair: only these losses depend on which real and generated
-// logits are paired.
-TEST(LossesTest, PairsAndAverages) {
+// Only these losses depend on which real and generated logits are paired.
+TEST(LossesTest, PairsAndAveragesAreKept) {
   const at::Tensor real = LogitsOf({1, -2});
   const at::Tensor generated = LogitsOf({0.5, 3});
   const at::Tensor swapped = LogitsOf({3, 0.5});
@@ -109,7 +108,6 @@ TEST(LossesTest, PairsAndAverages) {
   EXPECT_NEAR(loss(kAverage, generated), loss(kAverage, swapped), 1e-12);
 }
 
-// A patch discriminator's image counts once, however many logits it has.
 TEST(LossesTest, LogitsOfAnImageAreAveraged) {
   const at::Tensor patches =
       LogitsOf({3, -1, 0.5, 0.25, -0.5, 2, 1, -3}).view({2, 1, 2, 2});
@@ -136,8 +134,8 @@ TEST(LossesTest, MicroBatchesAddUpToTheBatchMean) {
   }
 }
 
-// Derivatives by hand: that of softplus(x) is the sigmoid.
-TEST(LossesTest, Gradients) {
+// Derivatives by hand; the derivative of softplus(x) is the sigmoid.
+TEST(LossesTest, GradientsEqualTheDerivatives) {
   const auto gradient = [](const auto& part, Loss loss, double at) {
     at::Tensor logit = LogitsOf({at}).requires_grad_();
     part(loss, logit, 4).backward();
@@ -146,7 +144,7 @@ TEST(LossesTest, Gradients) {
   constexpr auto kSoft = NON_SATURATING;
   constexpr auto kHinge = HINGE;
   const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
-  // Far out, where a softplus that is cut off is wrong by 2e-9.
+  // For large arguments a truncated softplus is wrong by 2e-9.
   for (const double x : {-30.0, -0.5, 0.0, 1.0, 21.0}) {
     EXPECT_NEAR(gradient(RealLoss, kSoft, x), -sigmoid(-x), 1e-15);
     EXPECT_NEAR(gradient(GeneratedLoss, kSoft, x), sigmoid(x), 1e-15);
@@ -165,8 +163,7 @@ TEST(LossesTest, LargeLogitsStayFinite) {
   }
 }
 
-// Every loss of the config is known, and what it declares is what it is.
-TEST(LossesTest, FromConfig) {
+TEST(LossesTest, LossesAreReadFromTheConfig) {
   for (int i = 0; i < Loss_descriptor()->value_count(); ++i) {
     const Loss loss = static_cast<Loss>(Loss_descriptor()->value(i)->number());
     const LossNeeds needs = NeedsOf(loss);

@@ -35,16 +35,16 @@ at::Tensor GradientAt(Discriminator& critic, const at::Tensor& images) {
       critic.forward(leaf, {}, ForwardMode::kFrozen).logits.One(), leaf);
 }
 
-// models.md 4.3.
-TEST(PenaltiesTest, LinearCritic) {
+// Values from models.md 4.3.
+TEST(PenaltiesTest, PenaltiesOfALinearCriticHaveKnownValues) {
   LinearCritic critic(torch::tensor({3.0, 4.0}, torch::kFloat64));
   const at::Tensor gradient = GradientAt(critic, Image({0.3, -7}));
   EXPECT_NEAR(UnitNormPenalties(gradient).item<double>(), 16, 1e-12);
   EXPECT_NEAR(SquaredNormPenalties(gradient).item<double>(), 12.5, 1e-12);
 }
 
-// The last row is trap T8: a plain root has no derivative at a slope of 0.
-TEST(PenaltiesTest, QuadraticCriticAlsoWhereTheSlopeIsZero) {
+// The last row is trap T8: a plain root has no derivative at 0.
+TEST(PenaltiesTest, PenaltiesOfAQuadraticCriticAreFiniteAtSlopeZero) {
   for (const auto& [alpha, penalty] :
        std::vector<std::pair<double, double>>{{0.5, 2.25}, {1, 16}, {0, 1}}) {
     QuadraticCritic critic;
@@ -62,8 +62,7 @@ TEST(PenaltiesTest, QuadraticCriticAlsoWhereTheSlopeIsZero) {
   }
 }
 
-// Each image's own gradient, with one weight each, for patches as well.
-TEST(PenaltiesTest, ImagesDoNotMix) {
+TEST(PenaltiesTest, ImagesDoNotAffectEachOther) {
   QuadraticCritic critic;
   const at::Tensor images = at::cat({Image({3, 4}), Image({0, 2})});
   const at::Tensor squares = SquaredNormPenalties(GradientAt(critic, images));
@@ -77,7 +76,7 @@ TEST(PenaltiesTest, ImagesDoNotMix) {
                   .allclose(torch::tensor({0.5, 1.5}, torch::kFloat64)));
 }
 
-TEST(PenaltiesTest, LazyGradientsAreAsMuchStronger) {
+TEST(PenaltiesTest, LazyGradientsAreMultipliedByTheInterval) {
   const PenaltyOptions every_step;
   const PenaltyOptions lazy{.gradient_every_steps = 4};
   double sum = 0;
@@ -89,7 +88,7 @@ TEST(PenaltiesTest, LazyGradientsAreAsMuchStronger) {
   EXPECT_EQ(sum, 8);
 }
 
-TEST(PenaltiesTest, GradientsFadeOnHalfACosine) {
+TEST(PenaltiesTest, PenaltyWeightsDecayOnHalfACosine) {
   const PenaltyOptions options{.gradient_every_steps = 2,
                                .gradient_decay_steps = 8,
                                .gradient_final_factor = 0.1};
@@ -110,7 +109,7 @@ TEST(PenaltiesTest, LecamAnchorsFollowTheMeans) {
   };
   anchors.Update(0, 8, -8);
   EXPECT_EQ(state(0), 8);
-  anchors.Update(1, 4, -2);  // a plain copy until the start
+  anchors.Update(1, 4, -2);  // a plain copy before the start
   EXPECT_EQ(state(0), 4);
   EXPECT_EQ(state(1), -2);
   anchors.Update(2, 8, 2);
@@ -122,7 +121,7 @@ TEST(PenaltiesTest, LecamAnchorsFollowTheMeans) {
   EXPECT_TRUE(LecamAnchors({}).State().empty());
 }
 
-TEST(PenaltiesTest, FromConfig) {
+TEST(PenaltiesTest, PenaltiesAreReadFromTheConfig) {
   PenaltyConfig config;
   config.set_gradient_penalty(1);
   config.set_dragan(2);
@@ -147,7 +146,7 @@ TEST(PenaltiesTest, FromConfig) {
   EXPECT_EQ(options.consistency_generated, 9);
 }
 
-// --- Trap T7: what the config check says of a network is what it is ---
+// Trap T7: the config check and the network must agree on batch norm.
 
 bool ContainsBatchNorm(const torch::nn::Module& network) {
   for (const auto& module : network.modules(/*include_self=*/true)) {
@@ -156,7 +155,7 @@ bool ContainsBatchNorm(const torch::nn::Module& network) {
   return false;
 }
 
-// Compares at the first size of image that the network is for.
+// Compares at the first image size that the network supports.
 bool AgreesOnBatchNorm(const NetworkConfig& config) {
   for (const int64_t classes : {0, 3}) {
     for (const int64_t size : {32, 64, 128, 256}) {
@@ -172,8 +171,7 @@ bool AgreesOnBatchNorm(const NetworkConfig& config) {
   return false;
 }
 
-// Every family, with every value of every enum and switch that it has.
-TEST(PenaltiesTest, BatchNormIsKnownOfEveryNetwork) {
+TEST(PenaltiesTest, TheConfigCheckKnowsTheBatchNormOfEveryNetwork) {
   const auto& families =
       *NetworkConfig::descriptor()->FindOneofByName("family");
   int compared = 0;
@@ -214,8 +212,6 @@ TEST(PenaltiesTest, BatchNormIsKnownOfEveryNetwork) {
   EXPECT_GE(compared, families.field_count());
 }
 
-// --- Double backward of gandem's layers against finite differences ---
-
 struct Case {
   std::string family;
   std::function<at::Tensor(const at::Tensor&)> penalties;
@@ -223,7 +219,7 @@ struct Case {
 
 class DoubleBackwardTest : public ::testing::TestWithParam<Case> {};
 
-TEST_P(DoubleBackwardTest, EqualsFiniteDifferences) {
+TEST_P(DoubleBackwardTest, SecondDerivativesEqualFiniteDifferences) {
   NetworkConfig config;
   const bool mlp = GetParam().family == "mlp";
   if (mlp) {
@@ -253,7 +249,6 @@ TEST_P(DoubleBackwardTest, EqualsFiniteDifferences) {
     double slope = 0;
     for (const at::Tensor& parameter : critic->parameters()) {
       direction.push_back(torch::randn_like(parameter));
-      // A bias of the last layer has none.
       if (!parameter.grad().defined()) continue;
       slope += (parameter.grad() * direction.back()).sum().item<double>();
     }

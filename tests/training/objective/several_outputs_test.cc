@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A discriminator of several outputs is worth the mean of discriminators that
-// have one of them each.
+// A discriminator with several outputs equals the mean of discriminators with
+// one output each.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -21,7 +21,7 @@ namespace {
 const Compute kInDoubles = {.dtype = at::kDouble};
 constexpr int64_t kImagesOfOutputs = 4;
 
-// A logit an image, and a map of six.
+// Returns one logit per image, and a map of six.
 std::vector<at::Tensor> BothOutputs(const at::Tensor& images_NCHW) {
   const at::Tensor x = at::tanh(images_NCHW);
   return {x.square().sum({1, 2, 3}) - 3,
@@ -66,7 +66,7 @@ class SeveralOutputsTest : public ::testing::Test {
   at::Tensor generated_;
 };
 
-TEST_F(SeveralOutputsTest, LossesOfOneSideAreMeans) {
+TEST_F(SeveralOutputsTest, LossesWithoutPairsAreMeans) {
   const std::vector<at::Tensor> outputs = BothOutputs(real_);
   const Logits both(outputs);
   for (const Loss loss :
@@ -83,7 +83,7 @@ TEST_F(SeveralOutputsTest, LossesOfOneSideAreMeans) {
              Mean(outputs[0].sum(), outputs[1].flatten(1).mean(1).sum()));
 }
 
-// The average of one is compared with the logits of the same output.
+// Each output is compared with the average logit of the same output.
 TEST_F(SeveralOutputsTest, PairLossesAreMeans) {
   const std::vector<at::Tensor> real = BothOutputs(real_);
   const std::vector<at::Tensor> generated = BothOutputs(generated_);
@@ -97,7 +97,7 @@ TEST_F(SeveralOutputsTest, PairLossesAreMeans) {
 }
 
 // An image's gradient is that of the mean of its outputs, each a mean.
-TEST_F(SeveralOutputsTest, PenaltiesAreOfTheMean) {
+TEST_F(SeveralOutputsTest, PenaltiesUseTheMeanOfTheOutputs) {
   at::Tensor leaf = real_.clone().set_requires_grad(true);
   const std::vector<at::Tensor> outputs = BothOutputs(leaf);
   const at::Tensor of_both = ImageGradient(Logits(outputs), leaf);
@@ -114,7 +114,7 @@ TEST_F(SeveralOutputsTest, PenaltiesAreOfTheMean) {
           ConsistencyPenalties({.logits = outputs[1]}, {.logits = copies[1]})));
 }
 
-TEST_F(SeveralOutputsTest, FeedbackIsTheMean) {
+TEST_F(SeveralOutputsTest, FeedbackUsesTheMeanOfTheOutputs) {
   for (const Loss loss : {HINGE, NON_SATURATING, RELATIVISTIC_AVERAGE}) {
     SCOPED_TRACE(Loss_Name(loss));
     const ObjectiveOptions objective = {.loss = loss};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Discriminators whose gradients are known by hand, or are smooth.
+// Discriminators with known or smooth gradients.
 //
 // Owner: the test. Thread safety: one thread.
 #pragma once

@@ -11,8 +11,8 @@
 namespace gandem {
 namespace {
 
-// One parameter w of two numbers; the loss of an image is x * w, so that its
-// gradient is x.
+// A network with one parameter w of two numbers; the loss of an image is x * w,
+// so its gradient is x.
 struct NoiseNet : torch::nn::Module {
   NoiseNet() : w(register_parameter("w", torch::zeros({2}, at::kDouble))) {}
   at::Tensor w;
@@ -20,7 +20,7 @@ struct NoiseNet : torch::nn::Module {
 
 class GradientNoiseMeterTest : public ::testing::Test {
  protected:
-  // A micro-batch of a step of four images.
+  // Runs the backward pass of a micro-batch in a step of four images.
   void Backward(GradientNoise::Part part, const at::Tensor& images_N2) {
     meter_.BeforeBackward(part);
     (images_N2.matmul(net_.w).sum() / 4 * scale_).backward();
@@ -40,9 +40,9 @@ class GradientNoiseMeterTest : public ::testing::Test {
   GradientNoiseMeter meter_{&net_, nullptr};
 };
 
-// Real images (3, 4), (1, 0) and (1, 2), (3, 2): their means are (2, 2) and
-// (2, 2). Generated ones (0, 4) and (2, 0), (0, 0), (2, 0).
-TEST_F(GradientNoiseMeterTest, MicroBatchesOfEachPartAgainstItsWhole) {
+// Real images (3, 4), (1, 0) and (1, 2), (3, 2) have the means (2, 2) and (2,
+// 2). Generated ones are (0, 4) and (2, 0), (0, 0), (2, 0).
+TEST_F(GradientNoiseMeterTest, MicroBatchesOfEachPartAreComparedWithTheWhole) {
   meter_.BeginStep(true, 4);
   Backward(GradientNoise::REAL, Images({3, 4, 1, 0}));
   Backward(GradientNoise::REAL, Images({1, 2, 3, 2}));
@@ -56,15 +56,15 @@ TEST_F(GradientNoiseMeterTest, MicroBatchesOfEachPartAgainstItsWhole) {
   EXPECT_DOUBLE_EQ(found[0].small_square(), 8);
   EXPECT_DOUBLE_EQ(found[0].large_square(), 8);
   EXPECT_EQ(found[1].part(), GradientNoise::GENERATED);
-  // 1 over the mean of 1 / 1 and 1 / 3.
+  // 1 / mean of 1 / 1 and 1 / 3.
   EXPECT_DOUBLE_EQ(found[1].small_images(), 1.5);
   EXPECT_DOUBLE_EQ(found[1].large_images(), 4);
-  // (0, 4) and (4 / 3, 0); the whole (1, 1).
+  // Parts (0, 4) and (4 / 3, 0); whole (1, 1).
   EXPECT_NEAR(found[1].small_square(), (16 + 16.0 / 9) / 2, 1e-12);
   EXPECT_NEAR(found[1].large_square(), 2, 1e-12);
 }
 
-TEST_F(GradientNoiseMeterTest, ChangesNoBitOfTheGradients) {
+TEST_F(GradientNoiseMeterTest, MeasuringChangesNoBitOfTheGradients) {
   const auto gradient = [&](bool is_measured) {
     net_.w.mutable_grad() = at::Tensor();
     meter_.BeginStep(is_measured, 4);
@@ -78,15 +78,15 @@ TEST_F(GradientNoiseMeterTest, ChangesNoBitOfTheGradients) {
   EXPECT_TRUE(Found().empty());
 }
 
-// A rank with one of four images, whose gradient becomes the sum.
-TEST_F(GradientNoiseMeterTest, AWorkerAgainstTheFleet) {
+// The rank has one of four images, whose gradient becomes the sum.
+TEST_F(GradientNoiseMeterTest, AWorkerIsComparedWithItsFleet) {
   meter_.BeginStep(true, 4);
   Backward(GradientNoise::GENERATED, Images({3, 4}));
   meter_.BeforeSum(1);
   net_.w.mutable_grad().fill_(1);
   meter_.AfterSum();
   const std::vector<GradientNoise> found = Found();
-  ASSERT_EQ(found.size(), 1);  // one micro-batch says nothing by itself
+  ASSERT_EQ(found.size(), 1);  // one micro-batch is too few
   EXPECT_EQ(found[0].part(), GradientNoise::ALL);
   EXPECT_DOUBLE_EQ(found[0].small_images(), 1);
   EXPECT_DOUBLE_EQ(found[0].large_images(), 4);
@@ -94,7 +94,7 @@ TEST_F(GradientNoiseMeterTest, AWorkerAgainstTheFleet) {
   EXPECT_DOUBLE_EQ(found[0].large_square(), 2);
 }
 
-TEST_F(GradientNoiseMeterTest, TheScaleOfALossIsTakenOut) {
+TEST_F(GradientNoiseMeterTest, TheLossScaleIsDividedOut) {
   GradientScaler scaler({.initial_scale = 1024});
   meter_ = GradientNoiseMeter(&net_, &scaler);
   scale_ = 1024;
@@ -105,7 +105,7 @@ TEST_F(GradientNoiseMeterTest, TheScaleOfALossIsTakenOut) {
   EXPECT_DOUBLE_EQ(Found()[0].small_square(), 25);
 }
 
-TEST_F(GradientNoiseMeterTest, NonFiniteGradientsAreLeftOut) {
+TEST_F(GradientNoiseMeterTest, NonFiniteGradientsAreSkipped) {
   meter_.BeginStep(true, 4);
   Backward(GradientNoise::REAL,
            Images({std::numeric_limits<double>::infinity(), 0}));
@@ -113,7 +113,7 @@ TEST_F(GradientNoiseMeterTest, NonFiniteGradientsAreLeftOut) {
   EXPECT_TRUE(Found().empty());
 }
 
-TEST_F(GradientNoiseMeterTest, TheNextStepForgetsTheLast) {
+TEST_F(GradientNoiseMeterTest, EachStepStartsAnew) {
   meter_.BeginStep(true, 4);
   Backward(GradientNoise::REAL, Images({1, 0}));
   Backward(GradientNoise::REAL, Images({1, 0}));

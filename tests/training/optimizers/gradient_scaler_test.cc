@@ -60,7 +60,7 @@ TEST_F(GradientScalerTest, APowerOfTwoChangesNoBit) {
   }
 }
 
-TEST_F(GradientScalerTest, AnOverflowIsSkippedAndHalvesTheScale) {
+TEST_F(GradientScalerTest, AnOverflowSkipsTheUpdateAndHalvesTheScale) {
   GradientScaler scaler({.initial_scale = 1024});
   for (const float bad : {kInf, -kInf, std::nanf("")}) {
     SetGradients(bad);
@@ -76,12 +76,12 @@ TEST_F(GradientScalerTest, AnOverflowIsSkippedAndHalvesTheScale) {
   EXPECT_EQ(scaler.skipped(), 3);
   SetGradients(128);
   ASSERT_OK(UpdateNetwork(network_, 1e9, *optimizer_, &scaler).status());
-  EXPECT_EQ(Parameter(0), -1);  // the scale was 128 by then
+  EXPECT_EQ(Parameter(0), -1);  // the scale was 128
   EXPECT_EQ(scaler.skipped(), 3);
 }
 
-// Without a limit, a role that skips every update would run to the end.
-TEST_F(GradientScalerTest, SkippingHasAnEnd) {
+// Without a limit, a role would skip every update to the end of the run.
+TEST_F(GradientScalerTest, RepeatedSkippingEndsWithAnError) {
   GradientScaler scaler({.initial_scale = 65536});
   int skipped = 0;
   absl::Status updated;
@@ -97,8 +97,7 @@ TEST_F(GradientScalerTest, SkippingHasAnEnd) {
   EXPECT_EQ(Parameter(0), 0);
 }
 
-// Clipping and the reported norm are those of the true gradient.
-TEST_F(GradientScalerTest, UnscalesBeforeItClips) {
+TEST_F(GradientScalerTest, GradientsAreUnscaledBeforeClipping) {
   GradientScaler scaler({.initial_scale = 4});
   network_.parameters()[0].mutable_grad() = torch::tensor({12.0F, 0.0F, 0.0F});
   network_.parameters()[1].mutable_grad() = torch::tensor({16.0F, 0.0F});
@@ -108,7 +107,7 @@ TEST_F(GradientScalerTest, UnscalesBeforeItClips) {
   EXPECT_NEAR(Parameter(0), -1.5, 1e-5);
 }
 
-TEST_F(GradientScalerTest, GrowsAfterUpdatesInARow) {
+TEST_F(GradientScalerTest, TheScaleGrowsAfterConsecutiveUpdates) {
   GradientScaler scaler({.initial_scale = 8, .growth_interval = 3});
   const auto scales = [&](std::initializer_list<bool> steps) {
     std::vector<double> result;
@@ -119,18 +118,17 @@ TEST_F(GradientScalerTest, GrowsAfterUpdatesInARow) {
     return result;
   };
   EXPECT_THAT(scales({false, false, false}), ::testing::ElementsAre(8, 8, 16));
-  // A skipped update begins the count anew.
   EXPECT_THAT(scales({false, false, true, false, false, false}),
               ::testing::ElementsAre(16, 16, 8, 8, 8, 16));
 }
 
-TEST_F(GradientScalerTest, StopsGrowingAtTheEndOfFloat) {
+TEST_F(GradientScalerTest, TheScaleStopsGrowingAtTheLimitOfFloat) {
   GradientScaler scaler({.initial_scale = 0x1p127, .growth_interval = 1});
   scaler.Update(false);
   EXPECT_EQ(scaler.scale(), 0x1p127);
 }
 
-TEST_F(GradientScalerTest, StateIsAllThereIs) {
+TEST_F(GradientScalerTest, TheSavedStateIsComplete) {
   const GradientScaler::Options options = {.initial_scale = 8,
                                            .growth_interval = 3};
   GradientScaler scaler(options);

@@ -19,7 +19,7 @@ namespace {
 using ::gandem::testing::StatusIs;
 using ::testing::HasSubstr;
 
-// Gradients (3, 0) and (0, -4): norm 5. A third parameter has none.
+// Gradients (3, 0) and (0, -4) with norm 5. A third parameter has none.
 class GradientsTest : public ::testing::Test {
  protected:
   GradientsTest() {
@@ -36,11 +36,11 @@ class GradientsTest : public ::testing::Test {
   torch::nn::Module network_;
 };
 
-TEST_F(GradientsTest, NormOverAllParameters) {
+TEST_F(GradientsTest, TheNormCoversAllParameters) {
   EXPECT_NEAR(GradientNorm(network_), 5, 1e-6);
 }
 
-TEST_F(GradientsTest, ClipsToTheNormAndReturnsTheOldOne) {
+TEST_F(GradientsTest, ClippingReturnsTheOriginalNorm) {
   EXPECT_NEAR(ClipGradientNorm(network_, 2.5), 5, 1e-6);
   EXPECT_NEAR(Gradient(0, 0), 1.5, 1e-6);
   EXPECT_NEAR(Gradient(1, 1), -2, 1e-6);
@@ -48,13 +48,13 @@ TEST_F(GradientsTest, ClipsToTheNormAndReturnsTheOldOne) {
   EXPECT_NEAR(GradientNorm(network_), 2.5, 1e-6);
 }
 
-TEST_F(GradientsTest, ShortGradientsStayAsTheyAre) {
+TEST_F(GradientsTest, GradientsBelowTheLimitAreUnchanged) {
   EXPECT_NEAR(ClipGradientNorm(network_, 5.1), 5, 1e-6);
   EXPECT_EQ(Gradient(0, 0), 3);
   EXPECT_EQ(Gradient(1, 1), -4);
 }
 
-TEST_F(GradientsTest, EqualsPyTorch) {
+TEST_F(GradientsTest, ClippingEqualsPyTorch) {
   torch::nn::Module twin;
   at::Tensor parameter = twin.register_parameter("p", torch::zeros({100}));
   const at::Tensor gradient = torch::arange(100).to(torch::kFloat32).cos();
@@ -66,7 +66,7 @@ TEST_F(GradientsTest, EqualsPyTorch) {
   EXPECT_TRUE(at::allclose(ours, parameter.grad(), 1e-6, 0));
 }
 
-// The squares of these gradients leave the range of float32.
+// The squares of these gradients exceed the range of float32.
 TEST_F(GradientsTest, LargeGradientsHaveANormAndAreClipped) {
   network_.parameters()[0].mutable_grad() = torch::tensor({3e30F, 0.0F});
   network_.parameters()[1].mutable_grad() = torch::tensor({0.0F, -4e30F});
@@ -75,7 +75,7 @@ TEST_F(GradientsTest, LargeGradientsHaveANormAndAreClipped) {
   EXPECT_NEAR(Gradient(1, 1), -4, 1e-5);
 }
 
-TEST_F(GradientsTest, AnUpdateWithAGradientThatIsNotFiniteChangesNothing) {
+TEST_F(GradientsTest, AnUpdateWithANonFiniteGradientChangesNothing) {
   OptimizerConfig config;
   config.mutable_sgd()->set_learning_rate(1);
   const auto optimizer = MakeOptimizer(config, ParametersOf(network_), {});
@@ -89,14 +89,14 @@ TEST_F(GradientsTest, AnUpdateWithAGradientThatIsNotFiniteChangesNothing) {
   }
 }
 
-TEST_F(GradientsTest, NotFiniteScalesNothing) {
+TEST_F(GradientsTest, NonFiniteGradientsAreNotScaled) {
   network_.parameters()[0].mutable_grad()[1] =
       std::numeric_limits<float>::infinity();
   EXPECT_TRUE(std::isinf(ClipGradientNorm(network_, 1)));
   EXPECT_EQ(Gradient(1, 1), -4);
 }
 
-TEST_F(GradientsTest, NoGradientsHaveNormZero) {
+TEST_F(GradientsTest, WithoutGradientsTheNormIsZero) {
   const torch::nn::Module empty;
   EXPECT_EQ(ClipGradientNorm(empty, 1), 0);
 }

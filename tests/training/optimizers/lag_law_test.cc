@@ -32,10 +32,10 @@ namespace {
 using gandem::testing::StatusIs;
 using ::testing::HasSubstr;
 
-// Rounds of a turn around the solution: the distance is measured after whole
-// ones, because it swings within a turn.
+// Rounds of a turn around the solution. The distance is measured after whole
+// turns because it oscillates within a turn.
 constexpr int kTurn = 1256;
-constexpr int kTurns = 4;  // after the first, in which the past fills up
+constexpr int kTurns = 4;  // turns after the first, which fills the history
 
 RunConfig GameConfig(int64_t lag, int64_t steps, double generator_optimism,
                      double discriminator_optimism, double beta = 0) {
@@ -56,7 +56,7 @@ RunConfig GameConfig(int64_t lag, int64_t steps, double generator_optimism,
   return config;
 }
 
-// One number and its optimizer.
+// A parameter and its optimizer.
 class Player {
  public:
   Player(const OptimizerConfig& config, double value)
@@ -73,8 +73,8 @@ class Player {
   std::unique_ptr<Optimizer> optimizer_;
 };
 
-// The growth of the logarithm of the distance in a round, divided by the
-// product of both roles' ways.
+// Returns the growth of the logarithm of the distance per round, divided by the
+// product of both roles' movements.
 double GrowthOf(const RunConfig& config) {
   const auto& schedule_config = config.schedule();
   const Schedule schedule = {
@@ -123,7 +123,7 @@ struct GameCase {
 
 class LagLawTest : public ::testing::TestWithParam<GameCase> {};
 
-TEST_P(LagLawTest, TheDistanceGrowsByTheLagThatOptimismLeaves) {
+TEST_P(LagLawTest, TheDistanceGrowsWithTheLagThatOptimismLeaves) {
   const GameCase& game = GetParam();
   const RunConfig config =
       GameConfig(game.lag, game.steps, game.generator_optimism,
@@ -154,7 +154,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return std::string(info.param.name); });
 
 // The least optimism that does not spiral outwards.
-TEST(LagMatchedTest, LeavesNothingOfTheLag) {
+TEST(LagMatchedTest, MatchedOptimismLeavesNoLag) {
   for (const auto& [lag, steps] :
        {std::pair(0, 1), std::pair(3, 1), std::pair(2, 2)}) {
     RunConfig config = GameConfig(lag, steps, 0, 0);

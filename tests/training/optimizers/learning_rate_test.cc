@@ -15,8 +15,8 @@ RateScheduleConfig RateScheduleOf(const std::string& text) {
   return schedule;
 }
 
-// Against a count of the updates.
-TEST(StepOfUpdateTest, EveryLazyStepTakesTwo) {
+// Compares with a count of the updates.
+TEST(StepOfUpdateTest, EveryLazyStepHasTwoUpdates) {
   for (const int64_t lazy_every : {0, 1, 4, 16}) {
     int64_t update = 0;
     for (int64_t step = 0; step < 50; ++step) {
@@ -28,15 +28,15 @@ TEST(StepOfUpdateTest, EveryLazyStepTakesTwo) {
   }
 }
 
-TEST(RateFactorTest, ConstantByDefault) {
+TEST(RateFactorTest, TheRateIsConstantByDefault) {
   const RateScheduleConfig schedule;
   EXPECT_EQ(RateFactor(schedule, 10, 0), 1);
   EXPECT_EQ(RateFactor(schedule, 10, 1'000'000), 1);
 }
 
-// Chainer's SNGAN: from 0 over all rounds to 0, which the last one does not
-// reach.
-TEST(RateFactorTest, LinearDecayToTheEnd) {
+// Chainer's SNGAN decays linearly over all rounds to 0, which the last round
+// does not reach.
+TEST(RateFactorTest, TheRateDecaysLinearlyToTheEnd) {
   const RateScheduleConfig schedule = RateScheduleOf("shape: LINEAR");
   EXPECT_EQ(RateFactor(schedule, 100, 0), 1);
   EXPECT_DOUBLE_EQ(RateFactor(schedule, 100, 1), 0.99);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 100 steps of every optimizer in float64 against PyTorch, or against a NumPy
-// script straight from the paper (tests/oracles/optimizer_goldens.py).
+// Compares 100 steps of every optimizer in float64 with PyTorch, or with a
+// NumPy script written from the paper (tests/oracles/optimizer_goldens.py).
 #include <gtest/gtest.h>
 
 #include <map>
@@ -32,7 +32,7 @@ class OptimizerGoldenTest : public ::testing::TestWithParam<const char*> {
     return config;
   }
 
-  // Trains `parameters` from the golden's start and compares.
+  // Trains `parameters` from the golden file's start and compares.
   void Check(TensorsByName parameters) {
     const torch::NoGradGuard no_grad;
     at::set_num_threads(1);
@@ -63,7 +63,7 @@ class OptimizerGoldenTest : public ::testing::TestWithParam<const char*> {
   const Golden golden_{"optimizers.safetensors"};
 };
 
-TEST_P(OptimizerGoldenTest, Equals100Steps) {
+TEST_P(OptimizerGoldenTest, HundredStepsEqualTheOracle) {
   Check({{"kernel", Zeros("kernel")}, {"scale", Zeros("scale")}});
 }
 

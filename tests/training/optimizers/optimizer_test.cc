@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Properties that all optimizers share. optimizer_golden_test.cc checks their
-// numbers.
+// Properties of all optimizers. optimizer_golden_test.cc checks their numbers.
 #include "training/optimizers/optimizer.h"
 
 #include <gmock/gmock.h>
@@ -31,7 +30,7 @@ at::Tensor OptimizerRamp(at::IntArrayRef shape, int64_t step) {
       .view(shape);
 }
 
-// Two parameters, one of them an image kernel; deterministic gradients.
+// Two parameters, one of them a convolution kernel; deterministic gradients.
 struct Toy {
   explicit Toy(const std::string& config,
                at::ScalarType dtype = torch::kFloat32)
@@ -74,7 +73,7 @@ struct Toy {
 
 class EveryOptimizerTest : public ::testing::TestWithParam<const char*> {};
 
-// Fused loops walk over plain memory, so strides that differ would be mixed up.
+// Fused loops run over contiguous memory.
 TEST_P(EveryOptimizerTest, MemoryLayoutsChangeNothing) {
   Toy plain(GetParam());
   Toy permuted(GetParam());
@@ -95,7 +94,7 @@ TEST_P(EveryOptimizerTest, MemoryLayoutsChangeNothing) {
   EXPECT_TRUE(at::allclose(plain.kernel, permuted.kernel, 1e-5, 1e-6));
 }
 
-TEST_P(EveryOptimizerTest, StateRestoresTheRunToTheBit) {
+TEST_P(EveryOptimizerTest, SavedStateRestoresTheRunToTheBit) {
   Toy straight(GetParam());
   straight.Make();
   straight.Train(0, 3);
@@ -117,7 +116,7 @@ TEST_P(EveryOptimizerTest, StateRestoresTheRunToTheBit) {
   EXPECT_TRUE(at::equal(straight.scale, resumed.scale));
 }
 
-TEST_P(EveryOptimizerTest, MissingGradientNamesTheParameterAndChangesNothing) {
+TEST_P(EveryOptimizerTest, AMissingGradientNamesTheParameterAndChangesNothing) {
   Toy toy(GetParam());
   toy.Make();
   toy.SetGradients(0);
@@ -140,12 +139,12 @@ INSTANTIATE_TEST_SUITE_P(
                       "lion {}", "adam { beta1: 0.5 } optimism: 1",
                       "adabelief {} optimism: 1 lookahead { period: 2 }"));
 
-// LibTorch's foreach operations, which devices other than the CPU use, compute
+// LibTorch's foreach operations, used on devices other than the CPU, compute
 // the same as the fused loop. Parameters with gaps in memory use the foreach
 // operations on the CPU as well.
 class BothWaysTest : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(BothWaysTest, ForeachEqualsTheLoop) {
+TEST_P(BothWaysTest, ForeachOperationsEqualTheFusedLoop) {
   Toy loop(GetParam(), torch::kFloat64);
   Toy foreach (GetParam(), torch::kFloat64);
   for (at::Tensor* tensor : {&foreach.kernel, &foreach.scale}) {
@@ -171,7 +170,6 @@ INSTANTIATE_TEST_SUITE_P(
                       "lion { weight_decay: 0.1 }",
                       "rmsprop {} optimism: 1 lookahead { period: 2 }"));
 
-// The loops leave no number out and none to two threads, whatever their count.
 TEST(ThreadsTest, TheLoopGivesTheSameBitsOnAnyNumberOfThreads) {
   const auto train = [](int threads) {
     at::set_num_threads(threads);
@@ -193,7 +191,6 @@ TEST(ThreadsTest, TheLoopGivesTheSameBitsOnAnyNumberOfThreads) {
   EXPECT_TRUE(at::equal(train(3), alone));
 }
 
-// The step of plain gradient descent is the learning rate.
 double RateAtStep(const std::string& config, const OptimizerUse& use,
                   int64_t step) {
   Toy toy(config, torch::kFloat64);
@@ -220,8 +217,8 @@ TEST(OptimizerTest, TheRateFollowsTheScheduleByRounds) {
   EXPECT_NEAR(RateAtStep(config, use, 30), 2 * 0.1, 1e-12);
 }
 
-// Updates 1 and 2 are step 0, 5 and 6 step 3.
-TEST(OptimizerTest, SecondUpdatesAreOfTheirStep) {
+// Updates 1 and 2 are in step 0, updates 5 and 6 in step 3.
+TEST(OptimizerTest, SecondUpdatesHaveTheRateOfTheirStep) {
   const std::string config =
       "sgd { learning_rate: 2 } rate_schedule { shape: LINEAR }";
   const OptimizerUse use{.rounds = 10, .lazy_every = 3};
@@ -242,8 +239,7 @@ TEST(OptimizerTest, TheRateFollowsTheBatchSize) {
               2, 1e-12);
 }
 
-// The schedule counts all updates, also those before the run was resumed.
-TEST(OptimizerTest, AResumedScheduleGoesOn) {
+TEST(OptimizerTest, AResumedScheduleContinues) {
   const std::string config =
       "adam { beta1: 0.5 } rate_schedule { shape: COSINE }";
   Toy straight(config);
@@ -260,7 +256,7 @@ TEST(OptimizerTest, AResumedScheduleGoesOn) {
   EXPECT_TRUE(at::equal(straight.kernel, resumed.kernel));
 }
 
-TEST(OptimizerTest, ZeroGradientsForgets) {
+TEST(OptimizerTest, ZeroGradientsRemovesTheGradients) {
   Toy toy("");
   toy.Make();
   toy.SetGradients(0);
@@ -269,7 +265,7 @@ TEST(OptimizerTest, ZeroGradientsForgets) {
   EXPECT_FALSE(toy.optimizer->Step().ok());
 }
 
-TEST(OptimizerTest, WithoutAFamilyItIsAdam) {
+TEST(OptimizerTest, TheDefaultFamilyIsAdam) {
   Toy none("");
   Toy adam("adam {}");
   none.Make();
@@ -279,9 +275,9 @@ TEST(OptimizerTest, WithoutAFamilyItIsAdam) {
   EXPECT_TRUE(at::equal(none.kernel, adam.kernel));
 }
 
-// As in PyTorch's parameter groups, each parameter moves as in an optimizer of
-// its own, with its own rate.
-TEST(OptimizerTest, AGroupIsAnOptimizerOfItsOwn) {
+// As in PyTorch's parameter groups, each parameter moves as in a separate
+// optimizer with its own rate.
+TEST(OptimizerTest, AGroupIsASeparateOptimizer) {
   for (const std::string family :
        {"adam { beta1: 0.5 weight_decay: 0.1 }", "adamw { weight_decay: 0.1 }",
         "sgd { momentum: 0.5 weight_decay: 0.1 }", "rmsprop {}",
@@ -333,8 +329,7 @@ TEST(OptimizerTest, AFactorOfOneChangesNoBit) {
   EXPECT_TRUE(at::equal(grouped.kernel, plain.kernel));
 }
 
-// Layer-wise rates of a parameter that starts at 0 or has no gradient.
-TEST(LayerwiseTest, TensorsAndGradientsOfZerosHaveTheRatioOne) {
+TEST(LayerwiseTest, ZeroTensorsAndGradientsHaveTheRatioOne) {
   for (const std::string family :
        {"lars { learning_rate: 0.5 skip_vectors: false }",
         "lamb { learning_rate: 0.5 skip_vectors: false }"}) {
@@ -356,7 +351,7 @@ TEST(LookaheadTest, SlowWeightsStartAtTheFirstStep) {
   Toy loaded(config);
   loaded.kernel.add_(1);
   loaded.Make();
-  loaded.kernel.sub_(1);  // as a checkpoint would
+  loaded.kernel.sub_(1);  // like loading a checkpoint
   Toy straight(config);
   straight.kernel.add_(1);
   straight.kernel.sub_(1);
@@ -366,7 +361,7 @@ TEST(LookaheadTest, SlowWeightsStartAtTheFirstStep) {
   EXPECT_TRUE(at::equal(loaded.kernel, straight.kernel));
 }
 
-// Autograd refuses a backward pass through numbers that have changed since.
+// Autograd refuses a backward pass through values that were changed afterwards.
 TEST(OptimizerTest, AFusedLoopCountsAsAChangeInPlace) {
   Toy toy("adabelief {}");
   toy.Make();
@@ -375,9 +370,9 @@ TEST(OptimizerTest, AFusedLoopCountsAsAChangeInPlace) {
   EXPECT_GT(toy.kernel._version(), before);
 }
 
-// A bilinear game min_x max_y x * y: gradient steps spiral outwards, optimistic
-// ones to the solution (Daskalakis et al. 2018, section 2), and so do those of
-// Lookahead (Chavdarova et al. 2021).
+// In the bilinear game min_x max_y x * y, gradient steps spiral outwards, but
+// optimistic steps (Daskalakis et al. 2018, section 2) and Lookahead
+// (Chavdarova et al. 2021) reach the solution.
 TEST(GameTest, OptimismAndLookaheadConvergeWhereGradientsDoNot) {
   const auto distance_after = [](const std::string& more) {
     const std::string config = "sgd { learning_rate: 0.1 } " + more;

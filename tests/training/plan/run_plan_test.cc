@@ -59,13 +59,12 @@ TEST(RunPlanTest, AStepHasTheBatchesOfItsInterval) {
   EXPECT_EQ(plan.generator.step_batches, 2);
   EXPECT_EQ(plan.schedule().generator_batches, 2);
   EXPECT_EQ(plan.schedule().discriminator_batches, 1);
-  // AVERAGE_STATE updates after each of them.
   EXPECT_EQ(plan.discriminator.step_batch, 6);
   EXPECT_EQ(plan.discriminator.steps_to_agreement, 5);
   EXPECT_EQ(plan.exchange.discriminator_skew, 5);
 }
 
-TEST(RunPlanTest, RolesHaveTheirOwnParts) {
+TEST(RunPlanTest, RolesHaveSeparateSettings) {
   const RunPlan plan = PlanOf(PlannedConfig());
   EXPECT_TRUE(plan.role(GENERATOR).network.network.has_mlp());
   EXPECT_TRUE(plan.role(DISCRIMINATOR).network.network.has_sngan());
@@ -81,7 +80,7 @@ TEST(RunPlanTest, RolesHaveTheirOwnParts) {
   EXPECT_EQ(plan.discriminator.network.data.num_classes, 3);
 }
 
-TEST(RunPlanTest, SecondUpdatesAreOfTheRoleThatHasATerm) {
+TEST(RunPlanTest, OnlyRolesWithSecondTermsHaveSecondUpdates) {
   RunConfig config = PlannedConfig();
   PenaltyConfig& penalties = *config.mutable_penalties();
   penalties.set_r1(1);
@@ -94,7 +93,7 @@ TEST(RunPlanTest, SecondUpdatesAreOfTheRoleThatHasATerm) {
   EXPECT_EQ(PlanOf(config).generator.optimizer_use.lazy_every, 4);
 }
 
-TEST(RunPlanTest, FusedFeedbackSaysItsOrderAndItsPasses) {
+TEST(RunPlanTest, FusedFeedbackSetsItsOrderAndItsPasses) {
   const auto plan_of = [](const std::string& text) {
     RunConfig config;
     EXPECT_OK(
@@ -112,7 +111,6 @@ TEST(RunPlanTest, FusedFeedbackSaysItsOrderAndItsPasses) {
       plan_of("loss: RELATIVISTIC_PAIRED schedule { feedback: FUSED }");
   EXPECT_TRUE(relativistic.schedule().real_first);
   EXPECT_FALSE(relativistic.objective.fused_in_one_pass);
-  // The real images are those of the step.
   EXPECT_FALSE(relativistic.judges_with_real_images);
   const RunPlan judged = plan_of(
       "loss: RELATIVISTIC_PAIRED schedule { feedback: IMAGE_GRADIENT }");
@@ -120,7 +118,7 @@ TEST(RunPlanTest, FusedFeedbackSaysItsOrderAndItsPasses) {
   EXPECT_TRUE(judged.judges_with_real_images);
 }
 
-TEST(RunPlanTest, ARollbackChangesTheNoiseAndNothingElse) {
+TEST(RunPlanTest, ARollbackChangesTheNoiseOnly) {
   const RunPlan plan = PlanOf(PlannedConfig());
   EXPECT_EQ(plan.noise_seed, 5);
   EXPECT_EQ(plan.objective.seed, 5);
@@ -136,7 +134,7 @@ TEST(RunPlanTest, ARollbackChangesTheNoiseAndNothingElse) {
   EXPECT_EQ(seeds.size(), 3);
 }
 
-TEST(RunPlanTest, TheExchangeKnowsTheRunAndThePlace) {
+TEST(RunPlanTest, TheExchangeReceivesTheRunAndThePlace) {
   const RunConfig config = PlannedConfig();
   const ExchangeOptions options = ExchangeAt(
       PlanOf(config),

@@ -10,7 +10,7 @@
 namespace gandem {
 namespace {
 
-TEST(ImageMeterTest, AddsUpMicroBatches) {
+TEST(ImageMeterTest, MicroBatchesAreAdded) {
   const at::Tensor images =
       torch::tensor({0.0, 0.0, 1.0, 0.0, -1.0, 2.0}).view({3, 1, 1, 2});
   const at::Tensor gradient =
@@ -23,14 +23,14 @@ TEST(ImageMeterTest, AddsUpMicroBatches) {
   }
   RoundMetrics metrics;
   meter.Report(metrics);
-  // The batch has 6 images, of which these are 3, with squared gradients 25, 0
-  // and 144. Each gradient is a sixth of that of the image's own loss.
+  // The batch has 6 images; 3 of them have the squared gradients 25, 0 and 144.
+  // Each gradient is a sixth of that of the image's own loss.
   EXPECT_NEAR(metrics.image_gradient_norm(), 6 * std::sqrt(169.0 / 3), 1e-4);
-  // Squares of the differences from the first: 1, and 1 and 4.
+  // Squared differences from the first image: 1, and 1 and 4.
   EXPECT_NEAR(metrics.image_spread(), std::sqrt(6.0 / 4), 1e-6);
 }
 
-TEST(ImageMeterTest, OneImageAloneDiffersFromNone) {
+TEST(ImageMeterTest, ASingleImageHasNoSpread) {
   ImageMeter meter;
   meter.AddImages(torch::ones({1, 1, 2, 2}));
   meter.AddGradient(torch::zeros({1, 1, 2, 2}), 1);
@@ -40,8 +40,7 @@ TEST(ImageMeterTest, OneImageAloneDiffersFromNone) {
   EXPECT_FALSE(metrics.has_image_spread());
 }
 
-// The graph of the images is needed later.
-TEST(ImageMeterTest, LeavesTheGraphAlone) {
+TEST(ImageMeterTest, TheGraphIsUnchanged) {
   const at::Tensor noise = torch::ones({2, 1, 2, 2}, torch::requires_grad());
   const at::Tensor images = noise * 2;
   ImageMeter meter;

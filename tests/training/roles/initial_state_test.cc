@@ -60,7 +60,7 @@ class BeginAsGivenTest : public ::testing::Test {
   gandem::testing::TempDir dir_;
 };
 
-TEST_F(BeginAsGivenTest, TheNetworkHasTheFilesBits) {
+TEST_F(BeginAsGivenTest, TheNetworkHasTheBitsOfTheGivenFile) {
   const auto given = NewMlp(6, /*seed=*/1);
   Give(*given);
   const auto network = NewMlp(6, /*seed=*/2);
@@ -69,7 +69,7 @@ TEST_F(BeginAsGivenTest, TheNetworkHasTheFilesBits) {
   EXPECT_EQ(BytesOf(*network), BytesOf(*given));
 }
 
-TEST_F(BeginAsGivenTest, DrawnValuesStayWhereNothingIsGiven) {
+TEST_F(BeginAsGivenTest, WithoutAFileTheDrawnValuesAreKept) {
   Give(*NewMlp(6, /*seed=*/1));
   const auto network = NewMlp(6, /*seed=*/2);
   const std::vector<std::byte> drawn = BytesOf(*network);

@@ -12,7 +12,7 @@ namespace {
 using Answer = RoundGate::Answer;
 constexpr absl::Time kNow = absl::InfinitePast();
 
-TEST(RoundGateTest, LetsThroughAllRoundsOfTheRun) {
+TEST(RoundGateTest, AllRoundsOfTheRunMayStart) {
   RoundGate gate(/*first_round=*/2, /*rounds=*/4);
   EXPECT_EQ(gate.started(), 1);
   EXPECT_EQ(gate.Start(2, kNow), Answer::kStart);
@@ -22,17 +22,17 @@ TEST(RoundGateTest, LetsThroughAllRoundsOfTheRun) {
   EXPECT_EQ(gate.started(), 3);
 }
 
-TEST(RoundGateTest, APausedGateKeepsItsPromise) {
+TEST(RoundGateTest, APausedGateStartsNoRound) {
   RoundGate gate(0, 10);
   EXPECT_EQ(gate.Start(0, kNow), Answer::kStart);
   EXPECT_EQ(gate.Pause(), 0);
   EXPECT_EQ(gate.Start(1, kNow), Answer::kHold);
   EXPECT_EQ(gate.started(), 0);
-  // The other role of a colocated worker may still begin a round that is begun.
+  // The other colocated role may still begin a round that has started.
   EXPECT_EQ(gate.Start(0, kNow), Answer::kStart);
 }
 
-TEST(RoundGateTest, TheCutEndsTheRun) {
+TEST(RoundGateTest, NoRoundStartsAfterTheCut) {
   RoundGate gate(0, 10);
   EXPECT_EQ(gate.Start(0, kNow), Answer::kStart);
   gate.Pause();
@@ -43,12 +43,12 @@ TEST(RoundGateTest, TheCutEndsTheRun) {
   EXPECT_EQ(gate.Start(3, kNow), Answer::kPastEnd);
 }
 
-TEST(RoundGateTest, TellsWhatMayBeTheEnd) {
+TEST(RoundGateTest, TheGateReportsPossibleLastRounds) {
   RoundGate gate(0, 10);
   EXPECT_FALSE(gate.MayEndAfter(9));
   EXPECT_TRUE(gate.MayEndAfter(10));
   gate.Pause();
-  EXPECT_TRUE(gate.MayEndAfter(4));  // the cut may be there
+  EXPECT_TRUE(gate.MayEndAfter(4));  // the cut may be here
   gate.SetCut(4);
   EXPECT_FALSE(gate.MayEndAfter(4));
   EXPECT_TRUE(gate.MayEndAfter(5));
@@ -68,7 +68,7 @@ TEST(RoundGateTest, TheCutWakesAWaitingRole) {
   EXPECT_EQ(answer, Answer::kStart);
 }
 
-TEST(RoundGateDeathTest, ACutBeforeABegunRoundIsABug) {
+TEST(RoundGateDeathTest, ACutBeforeAStartedRoundAborts) {
   RoundGate gate(0, 10);
   gate.Start(0, kNow);
   gate.Start(1, kNow);

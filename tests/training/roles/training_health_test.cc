@@ -69,7 +69,7 @@ class TrainingHealthTest : public ::testing::Test {
   std::vector<int64_t> since_;
 };
 
-TEST_F(TrainingHealthTest, ParametersThatStayAreNamedOnce) {
+TEST_F(TrainingHealthTest, ParametersThatDoNotMoveAreReportedOnce) {
   Run(200);
   EXPECT_THAT(texts_, ElementsAre(AllOf(
                           StartsWith("generator, round 124: 2 of 3 trained "
@@ -79,15 +79,15 @@ TEST_F(TrainingHealthTest, ParametersThatStayAreNamedOnce) {
   EXPECT_THAT(since_, ElementsAre(kHealthFirstRound));
 }
 
-TEST_F(TrainingHealthTest, ParametersThatMoveLateAreNotNamed) {
+TEST_F(TrainingHealthTest, ParametersThatMoveLateAreNotReported) {
   Run(24);
   MoveAll();
   Run(100);
   EXPECT_THAT(texts_, IsEmpty());
 }
 
-// A warm-up from 0 is no fault, if it ends.
-TEST_F(TrainingHealthTest, RoundsAtALearningRateOfZeroDoNotCount) {
+// A warm-up from 0 is valid if it ends.
+TEST_F(TrainingHealthTest, RoundsWithALearningRateOfZeroDoNotCount) {
   learning_rate_ = 0;
   Run(24);
   learning_rate_ = 1e-9;
@@ -96,7 +96,7 @@ TEST_F(TrainingHealthTest, RoundsAtALearningRateOfZeroDoNotCount) {
   EXPECT_THAT(texts_, IsEmpty());
 }
 
-TEST_F(TrainingHealthTest, ALearningRateThatStaysZero) {
+TEST_F(TrainingHealthTest, ALearningRateThatStaysZeroIsReported) {
   learning_rate_ = 0;
   Run(200);
   EXPECT_THAT(
@@ -104,27 +104,27 @@ TEST_F(TrainingHealthTest, ALearningRateThatStaysZero) {
       ElementsAre(HasSubstr("learning rate has been 0 in all 25 rounds")));
 }
 
-TEST_F(TrainingHealthTest, UpdatesThatAreAllSkipped) {
+TEST_F(TrainingHealthTest, SkippingAllUpdatesIsReported) {
   has_updated_ = false;
   Run(200);
   EXPECT_THAT(texts_,
               ElementsAre(HasSubstr("all updates of 25 rounds were skipped")));
 }
 
-TEST_F(TrainingHealthTest, GradientsOfImagesThatAreZero) {
+TEST_F(TrainingHealthTest, ZeroImageGradientsAreReported) {
   MoveAll();
-  RunMeasured(40, 1, 0.5);  // to round 139
+  RunMeasured(40, 1, 0.5);  // until round 139
   RunMeasured(100, 0, 0.5);
-  // Measured in 144, 149, 154, 159 and 164.
+  // Measured in rounds 144, 149, 154, 159 and 164.
   EXPECT_THAT(texts_, ElementsAre(StartsWith(
                           "generator, round 164: the image gradients have "
                           "been 0")));
-  // Round 139 was the last one that was well.
+  // Round 139 was the last healthy one.
   EXPECT_THAT(since_, ElementsAre(139));
 }
 
-// A last layer that begins with zeros has no gradient at first.
-TEST_F(TrainingHealthTest, ZeroForSomeRoundsOnlyIsNoSign) {
+// A last layer initialized with zeros has no gradient at first.
+TEST_F(TrainingHealthTest, ZeroGradientsInSomeRoundsAreNotReported) {
   MoveAll();
   RunMeasured(20, 0, 0);
   RunMeasured(5, 1, 0.5);
@@ -132,18 +132,18 @@ TEST_F(TrainingHealthTest, ZeroForSomeRoundsOnlyIsNoSign) {
   EXPECT_THAT(texts_, IsEmpty());
 }
 
-TEST_F(TrainingHealthTest, GradientsOfImagesThatExplode) {
+TEST_F(TrainingHealthTest, ExplodingImageGradientsAreReported) {
   MoveAll();
   RunMeasured(5, 2e4, 0.5);
   RunMeasured(25, 1, 0.5);
-  EXPECT_THAT(texts_, IsEmpty());  // once is no explosion
+  EXPECT_THAT(texts_, IsEmpty());  // a single one is not reported
   RunMeasured(20, std::numeric_limits<double>::infinity(), 0.5);
   EXPECT_THAT(texts_, ElementsAre(HasSubstr("they explode")));
   EXPECT_THAT(told_, ElementsAre(139));
   EXPECT_THAT(since_, ElementsAre(129));
 }
 
-TEST_F(TrainingHealthTest, SamplesThatAreAlike) {
+TEST_F(TrainingHealthTest, IdenticalSamplesAreReported) {
   MoveAll();
   RunMeasured(100, 1, 1e-3);
   EXPECT_THAT(texts_, ElementsAre(AllOf(

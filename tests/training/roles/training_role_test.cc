@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kMicroseconds = 1e-6;
 
-// Busy, so that a gap between two rounds would be seen.
+// Runs busily, so that a gap between two rounds would be detected.
 void LetTimePass() {
   const absl::Time end = MonotonicNow() + absl::Milliseconds(1);
   while (MonotonicNow() < end) {
@@ -29,7 +29,7 @@ void ExpectNoGap(const RoundMetrics& before, const RoundMetrics& after) {
       << "round " << after.round() << " of role " << after.role();
 }
 
-TEST(RoundTimerTest, WaitsBelongToTheRoundThatTheyAreIn) {
+TEST(RoundTimerTest, WaitsBelongToTheRoundInWhichTheyOccur) {
   RoundTimer timer;
   (void)timer.Timed(RoundTimer::kData, {WorkerPosition::DATA},
                     [] { return LetTimePass(), absl::OkStatus(); });
@@ -44,7 +44,7 @@ TEST(RoundTimerTest, WaitsBelongToTheRoundThatTheyAreIn) {
   ExpectNoGap(first, second);
 }
 
-// A collective whose operations are under way when the test says so.
+// A collective whose busy times are set by the test.
 class PlayedCollective : public Collective {
  public:
   int rank() const override { return 0; }
@@ -58,7 +58,7 @@ class PlayedCollective : public Collective {
   Ticket Submit(const Operation&) override { return 1; }
 };
 
-TEST(RoundTimerTest, CommunicationIsExposedWhereSomebodyWaitsForIt) {
+TEST(RoundTimerTest, CommunicationIsExposedWhileACallerWaits) {
   PlayedCollective fleet;
   fleet.now = {.sent_bytes = 500,
                .busy = absl::Seconds(100),
@@ -69,7 +69,7 @@ TEST(RoundTimerTest, CommunicationIsExposedWhereSomebodyWaitsForIt) {
   // A forward pass waits 0.2 s for statistics of all ranks.
   fleet.now.busy += absl::Seconds(0.2);
   fleet.now.waited += absl::Seconds(0.2);
-  // 0.3 s in the synchronizer, of which it waits 0.1 and unpacks 0.2.
+  // The synchronizer takes 0.3 s: 0.1 s of waiting and 0.2 s of unpacking.
   constexpr RoundTimer::Awaited kGradients = {WorkerPosition::GRADIENTS,
                                               GENERATOR};
   (void)timer.Timed(RoundTimer::kSync, kGradients, [&] {
@@ -85,7 +85,7 @@ TEST(RoundTimerTest, CommunicationIsExposedWhereSomebodyWaitsForIt) {
   RoundMetrics metrics;
   timer.EndRound(metrics);
   EXPECT_NEAR(metrics.hidden_sync_seconds(), 0.4, kMicroseconds);
-  // The time of the synchronizer is that of the clock.
+  // The synchronizer's time is measured by the real clock.
   EXPECT_GE(metrics.wait_sync_seconds(), 0.2 + 1e-3);
   EXPECT_LT(metrics.wait_sync_seconds(), 0.2 + 1);
   EXPECT_EQ(metrics.sync_bytes(), 70);
@@ -97,7 +97,7 @@ TEST(RoundTimerTest, CommunicationIsExposedWhereSomebodyWaitsForIt) {
   EXPECT_EQ(metrics.sync_bytes(), 0);
 }
 
-TEST(RoundTimerTest, TheOnlyWorkerCommunicatesNothing) {
+TEST(RoundTimerTest, ASingleWorkerHasNoCommunication) {
   RoundTimer timer;
   (void)timer.Timed(RoundTimer::kData, {WorkerPosition::DATA},
                     [] { return absl::OkStatus(); });
@@ -108,7 +108,7 @@ TEST(RoundTimerTest, TheOnlyWorkerCommunicatesNothing) {
   EXPECT_EQ(metrics.sync_bytes(), 0);
 }
 
-TEST(RoundTimerTest, AWaitStandsOnTheBoardUntilItIsOver) {
+TEST(RoundTimerTest, AWaitIsOnTheBoardUntilItEnds) {
   WaitBoard board(/*first_round=*/0);
   RoundTimer timer(nullptr, &board);
   absl::Status result = absl::DeadlineExceededError("not yet");
@@ -127,8 +127,8 @@ TEST(RoundTimerTest, AWaitStandsOnTheBoardUntilItIsOver) {
   EXPECT_EQ(board.Position().whom(), ROLE_UNKNOWN);
 }
 
-// Checkpoints, the gate and reporting itself are between the rounds.
-TEST(TrainingRoleTest, NoTimeOfARoleIsLeftOut) {
+// Checkpoints, the gate and reporting run between rounds.
+TEST(TrainingRoleTest, RoundTimesCoverTheWholeTimeOfARole) {
   const gandem::testing::TempDir folder;
   const RunConfig config = gandem::testing::SmallConfig("mlp", folder.path());
   std::map<Role, std::vector<RoundMetrics>> rounds;
@@ -145,9 +145,9 @@ TEST(TrainingRoleTest, NoTimeOfARoleIsLeftOut) {
   }
 }
 
-// A discriminator that waits for images or for the end notices at once when a
-// generator wants its present version.
-TEST(TrainingRoleTest, ABoundedRunWaitsForNoPoll) {
+// A discriminator that waits for images or for the end responds immediately
+// when a generator requests its current version.
+TEST(TrainingRoleTest, ABoundedRunDoesNotWaitForPolling) {
   const gandem::testing::TempDir folder;
   for (const auto feedback :
        {ScheduleConfig::SNAPSHOT, ScheduleConfig::IMAGE_GRADIENT}) {
@@ -166,10 +166,10 @@ TEST(TrainingRoleTest, ABoundedRunWaitsForNoPoll) {
   }
 }
 
-// Trap T18: whether a generated batch is used for both networks or drawn again
-// is an option, and images for the discriminator alone leave no trace in the
-// generator's statistics.
-TEST(TrainingRoleTest, FreshImagesAreOthersAndRecordNothing) {
+// Trap T18: an option decides whether a generated batch is used for both
+// networks or drawn again, and images for the discriminator alone do not change
+// the generator's statistics.
+TEST(TrainingRoleTest, FreshImagesDifferAndChangeNoStatistics) {
   const gandem::testing::TempDir folder;
   RunConfig config = gandem::testing::SmallConfig("dcgan", folder.path());
   config.set_rounds(3);
@@ -196,8 +196,8 @@ TEST(TrainingRoleTest, FreshImagesAreOthersAndRecordNothing) {
                    .empty());
 }
 
-// Trap T19: with micro-batches, statistics advance once for each training
-// forward, not once a step.
+// Trap T19: with micro-batches, statistics are updated once per training
+// forward pass, not once per step.
 TEST(TrainingRoleTest, StatisticsCountMicroBatches) {
   const gandem::testing::TempDir folder;
   RunConfig config = gandem::testing::SmallConfig("dcgan", folder.path());
@@ -227,7 +227,7 @@ TEST(TrainingRoleTest, StatisticsCountMicroBatches) {
 
 // Trap T15: Chainer's SNGAN and the WGAN-GP ResNet train the generator with
 // twice the images of a discriminator step.
-TEST(TrainingRoleTest, TheGeneratorsBatchIsItsOwn) {
+TEST(TrainingRoleTest, TheGeneratorHasItsOwnBatchSize) {
   const gandem::testing::TempDir folder;
   RunConfig config = gandem::testing::SmallConfig("mlp", folder.path());
   config.mutable_schedule()->set_image_source(ScheduleConfig::FRESH);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // BOUNDED with several workers per role: all ranks of a fleet make the same
-// updates, whatever each rank has received, used again or dropped, and there is
-// no deadlock.
+// updates, whatever each rank has received, reused or dropped, and there is no
+// deadlock.
 #include <gtest/gtest.h>
 
 #include <cmath>

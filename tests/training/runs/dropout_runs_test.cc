@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Masks of the passes of a run. A mask belongs to an image of a step, whichever
+// Dropout masks in whole runs. A mask belongs to an image of a step, whichever
 // worker computes it and in however many passes (design.md section 5).
 #include <gtest/gtest.h>
 
@@ -33,9 +33,9 @@ using gandem::testing::SetWorkers;
 using gandem::testing::TempDir;
 using gandem::testing::Train;
 
-constexpr int64_t kRoundSteps = 2;  // of the discriminator
+constexpr int64_t kRoundSteps = 2;  // discriminator steps
 
-// Keeps the images of the generator. No discriminator judges the images.
+// An exchange that stores the generator's images, without a discriminator.
 class KeptImages : public GeneratorExchange {
  public:
   absl::Status PutImages(const ImageBatch& batch, absl::Time) override {
@@ -61,7 +61,7 @@ class KeptImages : public GeneratorExchange {
   std::map<int64_t, std::vector<std::byte>> images;  // by index in the round
 };
 
-// Translates equal inputs, so that only the masks make images differ.
+// Returns a config of equal inputs: only the masks make images differ.
 RunConfig TranslatesEqualInputs(const TempDir& folder) {
   RunConfig config = gandem::testing::SmallConfig("pix2pix", folder.path());
   constexpr int kSide = 64;
@@ -79,7 +79,7 @@ RunConfig TranslatesEqualInputs(const TempDir& folder) {
   return config;
 }
 
-// The FRESH images of the first round, by index.
+// Returns the FRESH images of the first round, by index.
 std::map<int64_t, std::vector<std::byte>> FreshImages(const RunConfig& config,
                                                       int64_t rollbacks) {
   KeptImages kept;
@@ -112,7 +112,7 @@ TEST(DropoutRunsTest, NoTwoFreshImagesOfARoundShareAMask) {
 }
 
 // With the same masks, a run would diverge at the same round again.
-TEST(DropoutRunsTest, ARollbackGoesOnWithOtherMasks) {
+TEST(DropoutRunsTest, ARollbackContinuesWithOtherMasks) {
   const TempDir folder;
   const RunConfig config = TranslatesEqualInputs(folder);
   const auto first = FreshImages(config, /*rollbacks=*/0);
@@ -126,8 +126,8 @@ TEST(DropoutRunsTest, ARollbackGoesOnWithOtherMasks) {
   EXPECT_EQ(FreshImages(config, /*rollbacks=*/1), second);
 }
 
-// Dropout is all that this generator draws.
-TEST(DropoutRunsTest, FleetsThatTranslateEqualOneWorker) {
+// Dropout is the only randomness of this generator.
+TEST(DropoutRunsTest, TranslatingFleetsEqualOneWorker) {
   const TempDir folder;
   RunConfig config =
       Float64(gandem::testing::SmallConfig("pix2pix", folder.path()));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The oracle of the exchange (design.md section 10.1): with one worker per role
-// the decoupled run equals the colocated run bit for bit, whatever the delays;
-// both feedback modes give the same bits; and lag 0 differs from lag 1.
+// Equality of runs (design.md section 10.1): with one worker per role the
+// decoupled run equals the colocated run bit for bit, whatever the delays; both
+// feedback modes give the same bits; and lag 0 differs from lag 1.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -18,7 +18,7 @@ namespace {
 using ::testing::IsEmpty;
 using Tensors = std::vector<NamedTensor>;
 
-// Smaller than what an optimizer does with anything but rounding.
+// Differences below this are rounding errors, even after an optimizer's step.
 constexpr double kRounding = 1e-10;
 
 template <typename Value>
@@ -28,7 +28,7 @@ std::vector<double> ValuesOf(const NamedTensor& tensor) {
   return {values.begin(), values.end()};
 }
 
-// None of integers.
+// Returns the values of a tensor; empty for integers.
 std::vector<double> Values(const NamedTensor& tensor) {
   if (tensor.dtype == DType::kF64) return ValuesOf<double>(tensor);
   if (tensor.dtype == DType::kF32) return ValuesOf<float>(tensor);
@@ -90,7 +90,7 @@ double Distance(const Tensors& a, const Tensors& b) {
     }
     if (size < kRounding * kRounding) size = 1;
     const double distance = std::sqrt(difference / size);
-    // NaN is far away.
+    // The comparison also catches NaN.
     if (!(distance <= worst))
       worst = std::isnan(distance) ? HUGE_VAL : distance;
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Several workers per role are one network each (design.md sections 7, 10.6):
+// Several workers per role train one network (design.md sections 7, 10.6):
 // their ranks end with the same bits, which differ from those of one worker by
-// the order of sums only, and depend on no timing.
+// the order of sums only and do not depend on timing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -329,7 +329,6 @@ INSTANTIATE_TEST_SUITE_P(
             sync { batch_norm: true }
           }
           discriminator { network { sndcgan { width: 2 } } })"},
-        // Images are judged by passes in which all discriminators take part.
         Algorithm{.name = "FusedDcganWithSyncBatchNorm", .text = R"(
           data { image_size: 32 }
           schedule { feedback: FUSED }
@@ -360,7 +359,7 @@ INSTANTIATE_TEST_SUITE_P(
             network { dcgan { width: 2 } }
             sync { batch_norm: true }
           })"},
-        // Slices of each batch: of a step as a whole they would be of two.
+        // Slices are of each batch; slices of a step would span two batches.
         Algorithm{.name = "EverySecondBatchWithSyncBatchNorm", .text = R"(
           data { image_size: 32 }
           generator {
@@ -384,7 +383,7 @@ INSTANTIATE_TEST_SUITE_P(
             sync { batch_norm: true interval: 3 }
           })",
                   .rounds = 8},
-        // Steps of two batches that the generator makes in slices of each.
+        // The generator makes steps of two batches in slices of each batch.
         Algorithm{.name = "FreshEverySecondBatch",
                   .text = R"(
           data { image_size: 32 }
@@ -398,8 +397,8 @@ INSTANTIATE_TEST_SUITE_P(
             sync { batch_norm: true interval: 2 }
           })",
                   .rounds = 8},
-        // Augmentations and penalties, which belong to images, in micro-batches
-        // of two batches.
+        // Augmentations and penalties belong to images, in micro-batches of two
+        // batches.
         Algorithm{.name = "EverySecondBatchOfAugmentedImages",
                   .text = R"(
           data { image_size: 8 }
@@ -415,7 +414,7 @@ INSTANTIATE_TEST_SUITE_P(
             sync { interval: 2 }
           })",
                   .rounds = 8},
-        // 20 steps of the critic, five in a round; layer norm in the critic.
+        // 20 critic steps, five per round; layer norm in the critic.
         Algorithm{.name = "WganGp",
                   .text = R"(
           loss: WASSERSTEIN
@@ -447,8 +446,8 @@ INSTANTIATE_TEST_SUITE_P(
           })",
                   .rounds = 4},
         // Noise and a second style belong to the image as well, and the means
-        // of styles and of path lengths are those of all images. Groups of
-        // images would be others.
+        // of styles and path lengths cover all images. Groups of images would
+        // differ.
         Algorithm{.name = "NoiseInputsAndMixedStyles",
                   .text = R"(
           data { image_size: 16 }
@@ -474,7 +473,7 @@ INSTANTIATE_TEST_SUITE_P(
             }
           })",
                   .rounds = 4},
-        // A step's second updates, of means over all images of all ranks.
+        // A step's second updates use means over all images of all ranks.
         Algorithm{.name = "SecondUpdates",
                   .text = R"(
           data { image_size: 16 }
@@ -530,7 +529,7 @@ INSTANTIATE_TEST_SUITE_P(
             network { mlp { hidden: 8 } }
             micro_batch: 3
           })"},
-        // p follows the signs of all ranks' logits.
+        // The probability p follows the signs of all ranks' logits.
         Algorithm{.name = "Ada", .text = R"(
           data { image_size: 8 }
           augmentation {
@@ -551,11 +550,10 @@ INSTANTIATE_TEST_SUITE_P(
           discriminator { network { mlp { hidden: 8 } } })"}),
     [](const auto& info) { return info.param.name; });
 
-// A generator with batch norm in all the ways in which its passes meet those of
-// the other fleet.
+// Tests a generator with batch norm in all combinations with the other fleet.
 class SyncedGeneratorTest : public ::testing::TestWithParam<Cell> {};
 
-TEST_P(SyncedGeneratorTest, EqualsOneWorkerPerRole) {
+TEST_P(SyncedGeneratorTest, AFleetEqualsOneWorkerPerRole) {
   const auto& [generators, discriminators, lag, steps, fresh, feedback] =
       GetParam();
   const gandem::testing::TempDir folder;
@@ -579,7 +577,6 @@ TEST_P(SyncedGeneratorTest, EqualsOneWorkerPerRole) {
   const SavedStates fleet = Train(config);
   ExpectClose(fleet, one, 1e-8);
   ExpectRanksAgree(fleet, config);
-  // Without sync.batch_norm, a rank has statistics of its own.
   generator.mutable_sync()->set_batch_norm(false);
   EXPECT_GT(Distance(Final(Train(config), "generator", 0),
                      Final(one, "generator", 0)),

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Features that are known to break when GANs are trained with data-parallel
-// wrappers that were made for one network, one forward and one backward pass.
-// Each has a test of its own, which compares ranks with one rank, or the bits
-// of ranks with each other.
+// Features known to break when GANs are trained with data-parallel wrappers
+// made for one network, one forward and one backward pass. Each test compares
+// several ranks with one rank, or the ranks' bits with each other.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -75,7 +74,7 @@ NetworkConfig FleetTortureNetwork(const std::string& text) {
   return config;
 }
 
-// A rank's discriminator in training, or, without a collective, the only one's.
+// A rank's discriminator in training; without a collective, the only rank's.
 struct Rank {
   Rank(const NetworkConfig& config, Collective* with) : collective(with) {
     auto made = MakeDiscriminator(
@@ -106,7 +105,7 @@ struct Rank {
   at::Tensor Logits(const at::Tensor& images) {
     return network->forward(Own(images), {}, ForwardMode::kTrain).logits.One();
   }
-  // An update by the gradient of the sum of all ranks' losses.
+  // Updates by the gradient of the sum of all ranks' losses.
   absl::Status Update(const at::Tensor& loss, int64_t step) {
     const absl::Time deadline = absl::Now() + absl::Seconds(60);
     optimizer->ZeroGradients();
@@ -126,7 +125,7 @@ struct Rank {
   std::unique_ptr<GradientSynchronizer> synchronizer;
 };
 
-// Three steps on 2 and 3 ranks, and on one, of the same loss of a batch.
+// Runs three steps of the same loss on 2 and 3 ranks and on one.
 void ExpectRanksEqualOne(
     const NetworkConfig& config,
     const std::function<at::Tensor(Rank& rank, int step)>& loss) {
@@ -168,8 +167,8 @@ void ExpectRanksEqualOne(
 }
 
 // "Modified by an inplace operation": the second pass records its statistics
-// while the first one's graph still needs what it saw.
-TEST(FleetTortureTest, TwoForwardsWithBatchNormThenOneBackward) {
+// while the first pass's graph still needs its own.
+TEST(FleetTortureTest, TwoForwardsWithBatchNormMayPrecedeOneBackward) {
   ExpectRanksEqualOne(
       FleetTortureNetwork("dcgan { width: 2 }"), [](Rank& rank, int step) {
         const at::Tensor real = rank.Logits(Images(0.1 + step));
@@ -180,9 +179,9 @@ TEST(FleetTortureTest, TwoForwardsWithBatchNormThenOneBackward) {
       });
 }
 
-// The same holds for the vectors of the power iteration, which every rank
-// iterates twice in a step and no rank averages.
-TEST(FleetTortureTest, TwoForwardsWithSpectralNormThenOneBackward) {
+// Every rank iterates the power iteration's vectors twice per step, and they
+// are not averaged.
+TEST(FleetTortureTest, TwoForwardsWithSpectralNormMayPrecedeOneBackward) {
   ExpectRanksEqualOne(
       FleetTortureNetwork("sndcgan { width: 2 }"), [](Rank& rank, int step) {
         const at::Tensor real = rank.Logits(Images(0.1 + step));
@@ -191,9 +190,9 @@ TEST(FleetTortureTest, TwoForwardsWithSpectralNormThenOneBackward) {
       });
 }
 
-// Double backward through statistics of all ranks, with gradient buckets under
-// way. (Configs with it are refused: the penalty is not that of single images.)
-TEST(FleetTortureTest, PenaltyAndSyncBatchNorm) {
+// Double backward through statistics of all ranks, with gradient buckets in
+// flight. (Configs refuse this: the penalty is not that of single images.)
+TEST(FleetTortureTest, APenaltyWithSyncBatchNormEqualsOneRank) {
   ExpectRanksEqualOne(FleetTortureNetwork("dcgan { width: 2 }"), [](Rank& rank,
                                                                     int step) {
     const at::Tensor images =
@@ -207,7 +206,7 @@ TEST(FleetTortureTest, PenaltyAndSyncBatchNorm) {
   });
 }
 
-// None of these numbers has been rounded to 16 bits.
+// Expects that no number was rounded to 16 bits.
 void ExpectFloat32(const std::vector<NamedTensor>& tensors) {
   int64_t count = 0;
   int64_t finer_than_bfloat16 = 0;
@@ -224,10 +223,10 @@ void ExpectFloat32(const std::vector<NamedTensor>& tensors) {
   EXPECT_GT(finer_than_bfloat16, count / 2);
 }
 
-// A penalty's own passes are in float32 on a CPU (models/autocast.h), the
-// others in 16 bits. A rank without it would be a third of its effect away; how
-// much rounding is depends on the CPU.
-TEST(FleetTortureTest, PenaltyAndBfloat16) {
+// A penalty's passes are in float32 on a CPU (models/autocast.h), the others in
+// 16 bits. A rank without the penalty would be a third of its effect away; the
+// rounding depends on the CPU.
+TEST(FleetTortureTest, APenaltyWithBfloat16EqualsOneRank) {
   const TempDir folder;
   RunConfig config = gandem::testing::SmallConfig("sndcgan", folder.path());
   config.set_loss(WASSERSTEIN);
@@ -252,8 +251,7 @@ TEST(FleetTortureTest, PenaltyAndBfloat16) {
             0.2 * effect);
 }
 
-// Ranks sum and update in 32 bits, whatever the passes compute in.
-TEST(FleetTortureTest, PenaltyInBfloat16IsSummedInFloat32) {
+TEST(FleetTortureTest, APenaltyInBfloat16IsSummedInFloat32) {
   const NetworkConfig config = FleetTortureNetwork("sndcgan { width: 2 }");
   const Fleet fleet = MakeInProcessFleet(2, {});
   for (const absl::Status& result :
@@ -302,8 +300,8 @@ TEST(FleetTortureTest, PenaltyInBfloat16IsSummedInFloat32) {
   }
 }
 
-// A head that no loss looks at: named at once, on all ranks, where other
-// trainers wait for its gradient.
+// A head without effect on the loss is reported immediately on all ranks, where
+// other trainers wait for its gradient.
 TEST(FleetTortureTest, UnusedParametersAreNamed) {
   const TempDir folder;
   RunConfig config = gandem::testing::SmallConfig("mlp_classes", folder.path());
@@ -322,9 +320,9 @@ TEST(FleetTortureTest, UnusedParametersAreNamed) {
                      HasSubstr("embedding"))));
 }
 
-// Collectives that are found by the names of tensors mix up two networks of one
-// architecture whose gradients are under way at the same time.
-TEST(FleetTortureTest, TwoFleetsWithTheSameTensorNamesInFlight) {
+// Collectives that identify tensors by name confuse two networks with the same
+// architecture whose gradients are sent at the same time.
+TEST(FleetTortureTest, TwoFleetsWithTheSameTensorNamesDoNotInterfere) {
   constexpr int kSize = 3;
   const NetworkConfig config = FleetTortureNetwork("dcgan { width: 2 }");
   const Fleet first =
@@ -347,7 +345,7 @@ TEST(FleetTortureTest, TwoFleetsWithTheSameTensorNamesInFlight) {
          const at::Tensor loss_b = loss(b, 0.7);
          a.synchronizer->ExpectLastBackward();
          b.synchronizer->ExpectLastBackward();
-         // The buckets of both are on their way, and b's are waited for first.
+         // The buckets of both are in flight, and those of b are awaited first.
          loss_a.backward();
          loss_b.backward();
          const absl::Time deadline = absl::Now() + absl::Seconds(60);
@@ -369,9 +367,9 @@ TEST(FleetTortureTest, TwoFleetsWithTheSameTensorNamesInFlight) {
 }
 
 // The generators' step runs through a critic: its parameters get no gradient
-// and are not summed, its state does not move, and yet its batch is that of all
+// and are not summed, its state does not change, but its batch covers all
 // generators.
-TEST(FleetTortureTest, AFrozenNetworkInTheOtherRolesStep) {
+TEST(FleetTortureTest, AFrozenNetworkInTheOtherRolesStepIsNotSummed) {
   constexpr int kSize = 3;
   const NetworkConfig config = FleetTortureNetwork("dcgan { width: 2 }");
   const Compute compute = {.dtype = at::kDouble};
@@ -394,7 +392,7 @@ TEST(FleetTortureTest, AFrozenNetworkInTheOtherRolesStep) {
          for (const auto& [name, parameter] : ParametersOf(*rank.network)) {
            EXPECT_FALSE(parameter.grad().defined()) << name;
          }
-         // Two layers of batch norm, forward and backward, and nothing else.
+         // Only two batch norm layers communicate, forward and backward.
          EXPECT_EQ(collective.operations().size(), 4u);
          return absl::OkStatus();
        })) {
@@ -411,9 +409,7 @@ TEST(FleetTortureTest, AFrozenNetworkInTheOtherRolesStep) {
       at::allclose(at::cat(gradients), expected.gradient_NCHW, 1e-9, 1e-12));
 }
 
-// Blocks that are computed again in the backward pass take part in the
-// statistics again there.
-TEST(FleetTortureTest, RecomputedBlocksAndSyncBatchNorm) {
+TEST(FleetTortureTest, RecomputedBlocksWorkWithSyncBatchNorm) {
   const TempDir folder;
   RunConfig config =
       Float64(gandem::testing::SmallConfig("sndcgan", folder.path()));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole runs with frozen parameters and groups with learning rates of their own
-// (docs/optimizers.md): frozen ones keep their bits and have no state, in all
-// feedback modes, colocated and decoupled, in fleets and after a resume.
-// Numbers are compared with PyTorch in oracle_test.cc.
+// Whole runs with frozen parameters and groups with their own learning rates
+// (docs/optimizers.md): frozen parameters keep their bits and have no state, in
+// all feedback modes, colocated and decoupled, in fleets and after a resume.
+// oracle_test.cc compares numbers with PyTorch.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// The first layer of either network's main part, and biases that learn slowly.
+// Freezes the first layer of both networks' main part; biases are slow.
 constexpr char kFrozen[] =
     "generator { freeze: 'main.0.*' optimizer { optimism: 0.5 "
     "  group { parameters: '*.bias' learning_rate_factor: 0.25 } } } "
@@ -61,7 +61,7 @@ RunConfig FrozenConfig(const std::string& family, const TempDir& folder) {
   return config;
 }
 
-// The tensors whose names begin with `prefix`, with the prefix removed.
+// Returns the tensors whose names begin with `prefix`, without the prefix.
 std::vector<NamedTensor> WithPrefix(const std::vector<NamedTensor>& tensors,
                                     const std::string& prefix) {
   std::vector<NamedTensor> found;
@@ -73,7 +73,7 @@ std::vector<NamedTensor> WithPrefix(const std::vector<NamedTensor>& tensors,
   return found;
 }
 
-// Parameters of the first layer stay, parameters of the second move.
+// Expects frozen parameters in the first layer, moving ones in the second.
 void ExpectFrozen(const std::vector<NamedTensor>& first,
                   const std::vector<NamedTensor>& last) {
   const auto differ = [&](const std::string& name) {
@@ -154,10 +154,9 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 // Weighted means of equal numbers would round them.
-TEST(FreezeFleetTest, AveragesOfRanksLeaveFrozenParametersAlone) {
+TEST(FreezeFleetTest, AveragesDoNotChangeFrozenParameters) {
   const TempDir folder;
   RunConfig config = FrozenConfig("mlp", folder);
-  // Begins with the same values.
   ASSERT_OK_AND_ASSIGN(const SavedStates one, RunPair(config, {}));
   AddToFrozen(
       "generator { batch_size: 7 workers: 3 sync { mode: AVERAGE_STATE "
@@ -173,7 +172,7 @@ TEST(FreezeFleetTest, AveragesOfRanksLeaveFrozenParametersAlone) {
   }
 }
 
-// Spectral norm of frozen layers; blocks that are computed again.
+// Covers spectral norm of frozen layers and recomputed blocks.
 TEST(FreezeFusedTest, OneBackwardPassEqualsTwo) {
   for (const std::string network :
        {"",
@@ -202,7 +201,7 @@ TEST(FreezeFusedTest, OneBackwardPassEqualsTwo) {
   }
 }
 
-TEST(FreezeErrorsTest, APatternWithoutAMatchEndsTheRunBeforeItBegins) {
+TEST(FreezeErrorsTest, APatternWithoutAMatchEndsTheRunBeforeItStarts) {
   const TempDir folder;
   RunConfig config = FrozenConfig("mlp", folder);
   config.mutable_generator()->add_freeze("mian.2.*");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whole runs with FUSED feedback (design.md sections 4 and 10.1): decoupled
-// equals colocated bit for bit, whatever the delays and however batches are
-// cut; where the discriminator keeps nothing of a pass, the run is that of
-// IMAGE_GRADIENT at lag 1; one backward pass and two are the same run.
+// equals colocated bit for bit, whatever the delays and the micro-batches; if a
+// pass does not change the discriminator's state, the run equals IMAGE_GRADIENT
+// at lag 1; one and two backward passes give the same run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,7 +51,7 @@ void AddToFused(const std::string& text, RunConfig& config) {
   ASSERT_OK(ValidateRunConfig(config));
 }
 
-// The last state of a colocated run.
+// Returns the last state of a colocated run.
 SavedStates Colocated(const RunConfig& config) {
   auto states = RunPair(config, {});
   EXPECT_OK(states.status());
@@ -70,7 +70,7 @@ void ExpectAllWaysAgree(const RunConfig& config) {
   }
 }
 
-// family, R, images of micro-batches of the generator and the discriminator
+// family, R, images per micro-batch of the generator and the discriminator
 using FusedCell = std::tuple<std::string, int, std::pair<int, int>>;
 
 std::string FusedCellName(const ::testing::TestParamInfo<FusedCell>& info) {

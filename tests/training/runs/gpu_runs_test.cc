@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole runs on a GPU: decoupled equals colocated and every run itself bit for
-// bit, in all feedback modes; in float64 they are those of the CPU.
+// Whole runs on a GPU: decoupled equals colocated, and a repeated run is equal
+// bit for bit, in all feedback modes; in float64 they equal those of the CPU.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -63,9 +63,9 @@ class GpuRunsTest : public ::testing::Test {
   TempDir folder_;
 };
 
-TEST_F(GpuRunsTest, DecoupledEqualsColocatedAndItself) {
-  // Kernels are a state of the process, and two roles of a decoupled run share
-  // this one: what each of them finds at its start is what both ask for.
+TEST_F(GpuRunsTest, DecoupledEqualsColocatedAndARepeatedRun) {
+  // Kernel settings belong to the process, which the two roles of a decoupled
+  // run share here: this test sets what both would set at their start.
   const KernelScope kernels({.device = at::Device(at::kCUDA, 0)});
   for (const char* family : {"dcgan", "sndcgan"}) {
     for (const auto precision : {RoleConfig::FLOAT32, RoleConfig::BFLOAT16}) {
@@ -102,7 +102,7 @@ double LargestDifference(const NamedTensor& a, const NamedTensor& b) {
   return largest;
 }
 
-TEST_F(GpuRunsTest, InFloat64IsThatOfTheCpu) {
+TEST_F(GpuRunsTest, InFloat64AGpuEqualsTheCpu) {
   for (const char* family : {"dcgan", "sndcgan"}) {
     SCOPED_TRACE(family);
     RunConfig config = Config(family, ScheduleConfig::FUSED);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The health of training as whole runs report it.
+// Health reports of whole runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -56,7 +56,7 @@ HealthRun RunWatched(RunConfig config) {
   return run;
 }
 
-TEST(HealthRunsTest, ARunThatTrainsIsMeasuredAndSilent) {
+TEST(HealthRunsTest, AHealthyRunIsMeasuredWithoutWarnings) {
   const TempDir folder;
   for (const std::string family : {"mlp", "dcgan", "sndcgan", "stylegan2"}) {
     const HealthRun run = RunWatched(SmallConfig(family, folder.path()));
@@ -69,8 +69,7 @@ TEST(HealthRunsTest, ARunThatTrainsIsMeasuredAndSilent) {
   }
 }
 
-// Every feedback mode brings image gradients.
-TEST(HealthRunsTest, FeedbackModesAreMeasuredAlike) {
+TEST(HealthRunsTest, EveryFeedbackModeMeasuresImageGradients) {
   const TempDir folder;
   RunConfig config = SmallConfig("mlp", folder.path());
   const HealthRun snapshot = RunWatched(config);
@@ -81,10 +80,10 @@ TEST(HealthRunsTest, FeedbackModesAreMeasuredAlike) {
   EXPECT_NEAR(snapshot.spreads.at(4), gradient.spreads.at(4), 1e-3);
 }
 
-TEST(HealthRunsTest, ARoleThatDoesNotMoveIsNamed) {
+TEST(HealthRunsTest, ARoleThatDoesNotMoveIsReported) {
   const TempDir folder;
   RunConfig config = SmallConfig("mlp", folder.path());
-  // Above 0, and too small for any bit of a parameter.
+  // The rate is positive, but too small to change a parameter.
   config.mutable_discriminator()
       ->mutable_optimizer()
       ->mutable_sgd()
@@ -100,8 +99,8 @@ TEST(HealthRunsTest, ARoleThatDoesNotMoveIsNamed) {
                        HasSubstr("discriminator, round 24")));
 }
 
-// Weights are what the last gradient was, so small that noise does nothing.
-TEST(HealthRunsTest, AGeneratorThatMakesOneImage) {
+// The weights are minus the last gradient, so small that noise has no effect.
+TEST(HealthRunsTest, AGeneratorOfIdenticalImagesIsReported) {
   const TempDir folder;
   RunConfig config = SmallConfig("mlp", folder.path());
   OptimizerConfig& optimizer = *config.mutable_generator()->mutable_optimizer();

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The gradient noise that whole runs measure
-// (control.noise_scale_every_rounds): it is there when it is due, and a run
-// that measures is the same bits as one that does not.
+// Gradient noise measured by whole runs (control.noise_scale_every_rounds): it
+// is reported when it is due, and measuring does not change a run's bits.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -58,12 +57,12 @@ NoiseRun RunMeasured(RunConfig config, int64_t every) {
 void ExpectSound(const GradientNoise& noise, double small, double large) {
   EXPECT_DOUBLE_EQ(noise.small_images(), small);
   EXPECT_DOUBLE_EQ(noise.large_images(), large);
-  // The mean of gradients is no longer than they are on average.
+  // The mean gradient is at most as long as the gradients on average.
   EXPECT_GE(noise.small_square(), noise.large_square() * (1 - 1e-6));
   EXPECT_GT(noise.large_square(), 0);
 }
 
-TEST(NoiseRunsTest, MicroBatchesMeasureAndChangeNothing) {
+TEST(NoiseRunsTest, MicroBatchesAreMeasuredWithoutChangingTheRun) {
   const TempDir folder;
   RunConfig config = SmallConfig("mlp", folder.path());
   config.set_rounds(5);
@@ -94,7 +93,7 @@ TEST(NoiseRunsTest, MicroBatchesMeasureAndChangeNothing) {
   }
 }
 
-TEST(NoiseRunsTest, WorkersMeasureAgainstTheirFleetAndChangeNothing) {
+TEST(NoiseRunsTest, WorkersAreComparedWithTheirFleetWithoutChangingTheRun) {
   const TempDir folder;
   RunConfig config = SmallConfig("mlp", folder.path());
   config.set_rounds(2);

@@ -34,7 +34,7 @@ struct Objective {
   std::string name;
   std::string family;
   std::string text;           // of a RunConfig
-  bool relativistic = false;  // or another one that wants whole batches
+  bool relativistic = false;  // or another loss of whole batches
 };
 
 // objective, L, FRESH and micro-batches
@@ -100,7 +100,6 @@ TEST_P(ObjectiveRunsTest, AllWaysOfRunningAgree) {
                  colocated.at(kObjectiveRunsRounds), "the other feedback mode");
     }
   }
-  // The objective changes both networks.
   ASSERT_OK_AND_ASSIGN(const SavedStates plain,
                        RunPair(Config(modes.front(), ""), {}));
   for (const auto& [file, tensors] : first.at(kObjectiveRunsRounds)) {
@@ -109,7 +108,7 @@ TEST_P(ObjectiveRunsTest, AllWaysOfRunningAgree) {
   }
 }
 
-TEST_P(ObjectiveRunsTest, ResumeEqualsTheWholeRun) {
+TEST_P(ObjectiveRunsTest, AResumedRunEqualsTheWholeRun) {
   const RunConfig config =
       Config(ScheduleConfig::IMAGE_GRADIENT, objective().text);
   ASSERT_OK_AND_ASSIGN(const SavedStates whole, RunPair(config, {}));
@@ -163,13 +162,13 @@ INSTANTIATE_TEST_SUITE_P(
             Objective{"augmented", "mlp",
                       "augmentation { color: true translation: 0.125 "
                       "cutout: 0.5 }"},
-            // p moves within the run.
+            // The probability p changes within the run.
             Objective{"ada", "mlp",
                       "augmentation { ada { target: 0.2 p: 0.5 interval: 2 "
                       "images_to_full: 100 } }"}),
         ::testing::Values(0, 1, 2), ::testing::Bool()),
     ObjectiveRunsCellName);
-// A convolutional network: memory layouts, spectral norm.
+// A convolutional network covers memory layouts and spectral norm.
 INSTANTIATE_TEST_SUITE_P(
     Convolutional, ObjectiveRunsTest,
     ::testing::Combine(
@@ -182,7 +181,7 @@ INSTANTIATE_TEST_SUITE_P(
         ::testing::Values(1), ::testing::Bool()),
     ObjectiveRunsCellName);
 
-// Mixed styles, noise and path lengths.
+// Covers mixed styles, noise and path lengths.
 INSTANTIATE_TEST_SUITE_P(
     Styles, ObjectiveRunsTest,
     ::testing::Combine(::testing::Values(Objective{
@@ -212,9 +211,9 @@ INSTANTIATE_TEST_SUITE_P(
         ::testing::Values(1), ::testing::Values(true)),
     ObjectiveRunsCellName);
 
-// Twice the adversarial loss and twice the rest are twice the gradient, to the
-// bit.
-TEST(PairedLossTest, AdversarialIsAWeight) {
+// Twice the adversarial weight and twice the other weights double the gradient,
+// to the bit.
+TEST(PairedLossTest, TheAdversarialWeightScalesTheGradient) {
   const auto with = [](const std::string& text) {
     const TempDir folder;
     RunConfig config = gandem::testing::SmallConfig("pix2pix", folder.path());
@@ -245,7 +244,7 @@ TEST(PairedLossTest, AdversarialIsAWeight) {
   }
 }
 
-// The generator's images are judged with the labels that were drawn for them.
+// Generated images are judged with the labels drawn for them.
 INSTANTIATE_TEST_SUITE_P(
     Classes, ObjectiveRunsTest,
     ::testing::Combine(

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Training against an independent PyTorch script
+// Compares training with an independent PyTorch script
 // (tests/oracles/training_goldens.py): whole runs in float64 from the same
 // weights, noise and real images (design.md section 10.3). Colocated, also with
-// frozen parameters and groups with learning rates of their own, with ADA while
-// its probability moves, and with StyleGAN2's path lengths; and AVERAGE_STATE
+// frozen parameters and groups with their own learning rates, with ADA while
+// its probability changes, and with StyleGAN2's path lengths; and AVERAGE_STATE
 // (local SGD, local Adam) on three ranks of either role with slices of
 // different sizes.
 #include <gmock/gmock.h>
@@ -55,7 +55,7 @@ constexpr char kStylegan2DiscriminatorAdam[] =
     "adam { learning_rate: 0.0015 beta1: 0 beta2: 0.99249058571633497 eps: "
     "1e-8 }";
 
-// Each term in an update of its own.
+// Each term has a separate update.
 const ObjectiveOptions kStylegan2Objective = {
     .penalties = {.r1 = 1, .gradient_every_steps = 3, .separate = true},
     .path_length = {.weight = 2, .every_steps = 2, .separate = true}};
@@ -66,11 +66,11 @@ struct OracleCase {
   int64_t lag = 0;
   ObjectiveOptions objective = {};
   int64_t micro_batch = 0;
-  int ranks = 1;  // more: each by itself, and their mean at every second step
+  int ranks = 1;  // several: averaged at every second step
   // Optimizer of both roles, or of the generator alone. Empty: each role's
   // Adam.
   std::string optimizer = "";
-  std::string discriminators = "";  // empty: as `optimizer` says
+  std::string discriminators = "";  // empty: same as `optimizer`
   bool fused = false;
   bool frozen = false;  // FrozenRole
 
@@ -80,7 +80,7 @@ struct OracleCase {
 void ExpectEqual(const Golden& golden, const std::string& prefix,
                  const torch::nn::Module& module) {
   for (const auto& [name, tensor] : StateOf(module)) {
-    if (absl::EndsWith(name, "_key")) continue;  // of draws; PyTorch has none
+    if (absl::EndsWith(name, "_key")) continue;  // PyTorch has no Philox keys
     EXPECT_LE(RelativeError(tensor, golden.Get(prefix + name)), kTolerance)
         << prefix << name;
   }
@@ -101,7 +101,7 @@ NetworkConfig NetworkOf(const std::string& name, bool generator) {
   return network;
 }
 
-// The role config of cases with frozen parameters.
+// Returns the role config of cases with frozen parameters.
 RoleConfig FrozenRole(const std::string& network, bool generator) {
   const std::string text =
       network == "mlp"
@@ -209,7 +209,7 @@ class OracleRun {
     return MakeInProcessFleet(
         test_.ranks, {.max_delay = absl::Microseconds(200), .seed = seed});
   }
-  // Judged where the images are: a snapshot would be one of any rank.
+  // Judged where the images are: a snapshot would come from any rank.
   bool sends_gradients() const {
     return test_.ranks > 1 || test_.fused ||
            IsRelativistic(test_.objective.loss);
@@ -252,7 +252,7 @@ class OracleRun {
   }
   RoleServices Services() {
     return {.gate = &gate_, .report = [this](const RoundMetrics& metrics) {
-              if (test_.ranks > 1) return;  // threads
+              if (test_.ranks > 1) return;  // uses threads
               (metrics.role() == GENERATOR ? generator_losses_
                                            : discriminator_losses_)
                   .push_back(metrics.loss());
@@ -373,7 +373,6 @@ class OracleRun {
     auto optimizer = NewOptimizer(DISCRIMINATOR, *network);
     auto synchronizer =
         NewSynchronizer(discriminator_fleet_, rank, *network, *optimizer);
-    // `step` may be a step of either role: their batches are of one size.
     const RealImageSource real_images =
         [this, rank](int64_t step, absl::Time) -> absl::StatusOr<RealImages> {
       const at::Tensor pool =
@@ -432,7 +431,7 @@ std::string OracleCaseName(const ::testing::TestParamInfo<OracleCase>& info) {
 
 class OracleTest : public ::testing::TestWithParam<OracleCase> {};
 
-TEST_P(OracleTest, WholeRunsInFloat64) {
+TEST_P(OracleTest, WholeRunsInFloat64EqualTheOracle) {
   const bool is_local = GetParam().ranks > 1;
   const Golden golden(
       absl::StrCat("training/", GetParam().frozen ? "freeze_" : "",
@@ -553,7 +552,7 @@ INSTANTIATE_TEST_SUITE_P(
                                  .penalties = {.r1 = 0.05, .r2 = 0.05}},
                    .fused = true}),
     OracleCaseName);
-// The training pass judges; in one backward pass where that is exact.
+// The training pass judges, in one backward pass if that is exact.
 INSTANTIATE_TEST_SUITE_P(
     Fused, OracleTest,
     ::testing::Values(
@@ -618,8 +617,8 @@ INSTANTIATE_TEST_SUITE_P(
                                  .objective = {.loss = HINGE,
                                                .augmentation = kOracleAda}}),
     OracleCaseName);
-// Images get their gradients through frozen layers, penalties' second
-// derivatives, too; spectral norm iterates in them.
+// Image gradients pass through frozen layers, including penalties' second
+// derivatives; spectral norm iterates in frozen layers.
 INSTANTIATE_TEST_SUITE_P(
     Frozen, OracleTest,
     ::testing::Values(

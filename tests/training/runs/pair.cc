@@ -68,7 +68,7 @@ absl::Status RunColocated(const RunPlan& plan, const RoleSetup& setup) {
   return RunRoles(roles, {});
 }
 
-// A run like that of workers: a compute thread each, gRPC between the roles.
+// A run with a compute thread per worker and gRPC between the roles.
 class DecoupledRun {
  public:
   DecoupledRun(const RunPlan& plan, const RoleSetup& setup,
@@ -92,7 +92,7 @@ class DecoupledRun {
         }
       }
     }
-    // The first failure, not the later ones that it caused.
+    // Reports the first failure, not those caused by it.
     absl::MutexLock lock(&mu_);
     return first_failure_;
   }
@@ -101,8 +101,8 @@ class DecoupledRun {
   struct Worker {
     int rank = 0;
     std::unique_ptr<ExchangeEnds> ends;
-    // The exchange of the worker's role: the part of `ends` that it uses, with
-    // delays.
+    // The worker's end of the exchange with delays; only its role's member is
+    // set.
     std::unique_ptr<GeneratorExchange> generator;
     std::unique_ptr<DiscriminatorExchange> discriminator;
     std::unique_ptr<Collective> fleet;
@@ -115,10 +115,10 @@ class DecoupledRun {
                               .max_wait = absl::Milliseconds(3)};
   }
 
-  // The workers of one role, without their exchange with the other.
+  // Starts the workers of one role, without their exchange with the other role.
   absl::Status Start(Role role, std::vector<Worker>& workers) const {
     std::vector<std::unique_ptr<Collective>> fleet(1);
-    // Null for the only worker of a role, as in WorkerEpoch.
+    // The only worker of a role has no fleet, as in WorkerEpoch.
     if (workers.size() > 1) {
       FleetOptions options = {.seed = options_.delay_seed + 1};
       if (options_.delay_seed != 0) options.max_delay = absl::Microseconds(300);
@@ -184,7 +184,7 @@ class DecoupledRun {
   const RoleSetup& setup_;
   const PairOptions& options_;
   std::vector<Worker> discriminators_;
-  std::vector<Worker> generators_;  // these end first
+  std::vector<Worker> generators_;  // destroyed first
   absl::Mutex mu_;
   absl::Status first_failure_ ABSL_GUARDED_BY(mu_);
 };
@@ -290,7 +290,7 @@ RunConfig SmallConfig(const std::string& family, const std::string& folder) {
 void ExpectSame(const std::map<std::string, std::vector<NamedTensor>>& a,
                 const std::map<std::string, std::vector<NamedTensor>>& b,
                 const std::string& what) {
-  ASSERT_GE(a.size(), 2u) << what;  // a file of each worker
+  ASSERT_GE(a.size(), 2u) << what;  // one file per worker
   ASSERT_EQ(a.size(), b.size()) << what;
   for (const auto& [file, tensors] : a) {
     ASSERT_TRUE(b.contains(file)) << file << ", " << what;

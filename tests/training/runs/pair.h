@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs both roles of a small config in this process and returns the state that
-// they save: colocated, or decoupled on a thread for each worker, with gRPC
-// between the roles and adversarial delays.
+// Runs both roles of a small config in this process and returns their saved
+// states: colocated, or decoupled on a thread per worker, with gRPC between the
+// roles and adversarial delays.
 #pragma once
 
 #include <cstdint>
@@ -27,21 +27,20 @@ struct PairOptions {
   bool decoupled = false;
   // Decoupled: seed of the delays in the exchange; 0: no delays.
   uint64_t delay_seed = 1;
-  // Decoupled: how long one wait lasts before a role looks around.
+  // Decoupled: longest wait before a role checks for other events.
   absl::Duration poll = absl::Milliseconds(100);
-  // Start after `first_round` rounds, from the files in the folder
-  // `resume_from`.
+  // Number of completed rounds to start after, from the files in `resume_from`.
   int64_t first_round = 0;
   std::string resume_from = {};
-  // The choices that replace AUTO, if the config has it.
+  // Choices that replace AUTO in the config.
   ComputeChoice generator_choice = {};
   ComputeChoice discriminator_choice = {};
-  // The round after which the run stops, as at a cut; -1: no stop.
+  // Round after which the run stops, as at a cut; -1: no stop.
   int64_t cut = -1;
-  // True: every rank saves its share of the state, as workers do. False: each
-  // rank saves the whole state, so that the ranks can be compared.
+  // True: every rank saves its share of the state, like workers. False: each
+  // rank saves the whole state, so that ranks can be compared.
   bool saves_shares = false;
-  // Called at the end of each round of a role; decoupled: on its thread.
+  // Called at the end of each round of a role; if decoupled, on its thread.
   std::function<void(const RoundMetrics&)> report = {};
 };
 
@@ -52,20 +51,19 @@ absl::StatusOr<SavedStates> RunPair(const RunConfig& config,
 void WriteStates(const std::map<std::string, std::vector<NamedTensor>>& states,
                  const std::string& folder);
 
-// A config of `family` ("mlp", "dcgan", "sndcgan", "stylegan2", "mlp_classes":
-// told the labels, or "pix2pix") that trains in milliseconds per round, on
-// images written into `folder`.
+// Returns a config of `family` ("mlp", "dcgan", "sndcgan", "stylegan2",
+// "mlp_classes" with labels, or "pix2pix") that trains a round in milliseconds,
+// on images written to `folder`.
 RunConfig SmallConfig(const std::string& family, const std::string& folder);
 
-// Two states of a pair of roles are the same files with the same bits; `what`
-// is for messages.
+// Expects the same files with the same bits; `what` is for messages.
 void ExpectSame(const std::map<std::string, std::vector<NamedTensor>>& a,
                 const std::map<std::string, std::vector<NamedTensor>>& b,
                 const std::string& what);
-// The states must be of the same rounds, too.
+// Expects the same states in the same rounds.
 void ExpectSame(const SavedStates& a, const SavedStates& b);
 
-// Names of the tensors that differ in any bit, or exist in one only.
+// Returns the names of tensors that differ in a bit or are in one list.
 std::vector<std::string> Differences(const std::vector<NamedTensor>& a,
                                      const std::vector<NamedTensor>& b);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs in 16-bit precision end where float32 runs end: after 300 rounds the
+// Runs in 16-bit precision reach the loss of float32 runs: after 300 rounds the
 // mean loss of the last 50 is within three standard deviations of three float32
 // seeds.
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whole runs in 16-bit precision: decoupled equals colocated and both feedback
-// modes agree bit for bit, overflows are skipped, a run is resumed, and a
-// recipe trains.
+// modes agree bit for bit, overflows are skipped, a run resumes, and a recipe
+// trains.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -92,7 +92,7 @@ INSTANTIATE_TEST_SUITE_P(
                       {RoleConfig::FLOAT16, NCHW},
                       {RoleConfig::FLOAT16, NCHW},
                       1},
-        // The critic computes as the discriminator, wherever it is.
+        // The critic has the discriminator's precision in both roles.
         PrecisionCell{"EachItsOwn",
                       {RoleConfig::FLOAT32, CHANNELS_LAST},
                       {RoleConfig::BFLOAT16, NCHW},
@@ -121,7 +121,7 @@ const NamedTensor* Find(const std::vector<NamedTensor>& tensors,
   return nullptr;
 }
 
-TEST(OverflowTest, IsSkippedAndTheScaleHalves) {
+TEST(OverflowTest, AnOverflowIsSkippedAndHalvesTheScale) {
   const TempDir folder;
   const RunConfig config = InFloat16(folder, 0x1p40);
   std::map<Role, std::vector<RoundMetrics>> metrics;
@@ -139,7 +139,7 @@ TEST(OverflowTest, IsSkippedAndTheScaleHalves) {
       EXPECT_TRUE(std::isfinite(rounds[i].loss()));
     }
   }
-  // No weight has moved, and the optimizer has counted no step.
+  // No weight has changed, and the optimizer has counted no step.
   for (const char* file :
        {"generator-0.safetensors", "discriminator-0.safetensors"}) {
     const auto& first = states.at(1).at(file);
@@ -168,7 +168,7 @@ TEST(OverflowTest, AScaleThatFitsSkipsNothing) {
   EXPECT_EQ(skipped, 0);
 }
 
-TEST(Float16ResumeTest, GoesOnWithTheScaleOfTheCheckpoint) {
+TEST(Float16ResumeTest, AResumedRunHasTheScaleOfTheCheckpoint) {
   const TempDir folder;
   const RunConfig config = InFloat16(folder, 0x1p40);
   ASSERT_OK_AND_ASSIGN(const SavedStates whole, RunPair(config, {}));

@@ -76,7 +76,6 @@ TEST_P(ResumeTest, AnyCutThenResumeEqualsTheWholeRun) {
     const std::string what = absl::StrCat("cut at round ", cut);
     ASSERT_OK_AND_ASSIGN(const SavedStates stopped,
                          RunPair(config, {.decoupled = true, .cut = cut}));
-    // Both roles run exactly to the cut.
     ASSERT_EQ(stopped.rbegin()->first, cut + 1);
     ExpectSame(stopped.at(cut + 1), whole.at(cut + 1), what);
 
@@ -98,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(
                                          ScheduleConfig::IMAGE_GRADIENT),
                        ::testing::Values("Adam")),
     ResumeCellName);
-// Noise inputs have keys that a checkpoint keeps.
+// A checkpoint stores the keys of noise inputs.
 INSTANTIATE_TEST_SUITE_P(
     Styles, ResumeTest,
     ::testing::Combine(::testing::Values("stylegan2"), ::testing::Values(0, 1),
@@ -106,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(
                                          ScheduleConfig::IMAGE_GRADIENT),
                        ::testing::Values("Adam")),
     ResumeCellName);
-// A request that was sent before a cut was also answered before the cut.
+// A request sent before a cut must also be answered before the cut.
 INSTANTIATE_TEST_SUITE_P(
     Fused, ResumeTest,
     ::testing::Combine(::testing::Values("mlp", "sndcgan"),
@@ -114,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Values(ScheduleConfig::FUSED),
                        ::testing::Values("Adam", "Optimistic")),
     ResumeCellName);
-// State of the optimizer beyond Adam's.
+// These optimizers have more state than Adam.
 INSTANTIATE_TEST_SUITE_P(
     Optimizers, ResumeTest,
     ::testing::Combine(::testing::Values("mlp"), ::testing::Values(2),
@@ -123,8 +122,8 @@ INSTANTIATE_TEST_SUITE_P(
                                          "Adafactor")),
     ResumeCellName);
 
-// Earlier versions counted an optimizer's steps in float32.
-TEST(ResumeOldTest, ACheckpointWithAFloatStepGoesOn) {
+// Earlier versions stored an optimizer's step in float32.
+TEST(ResumeOldTest, ACheckpointWithAFloatStepIsResumed) {
   const TempDir folder;
   const RunConfig config = gandem::testing::SmallConfig("mlp", folder.path());
   ASSERT_OK_AND_ASSIGN(const SavedStates whole, RunPair(config, {}));

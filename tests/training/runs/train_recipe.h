@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// recipes/fashion_mnist_sngan at a width of 8, colocated, in a precision.
+// Trains recipes/fashion_mnist_sngan at width 8, colocated.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace gandem::testing {
 struct TrainRecipeOptions {
   RoleConfig::Precision precision = RoleConfig::FLOAT32;  // of both roles
   int64_t rounds = 0;
-  int64_t last = 0;  // rounds that the means are taken over
+  int64_t last = 0;  // number of last rounds for the means
   int seed = 1;
 };
 

@@ -16,7 +16,7 @@ using ::gandem::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-TEST(CatchTorchTest, MemoryAndThreadsThatThereAreNotAreNamed) {
+TEST(CatchTorchTest, LackOfMemoryOrThreadsIsNamed) {
   EXPECT_THAT(CatchTorch([]() -> absl::Status { throw std::bad_alloc(); }),
               StatusIs(absl::StatusCode::kResourceExhausted,
                        HasSubstr("out of memory")));
@@ -31,7 +31,7 @@ TEST(CatchTorchTest, MemoryAndThreadsThatThereAreNotAreNamed) {
   }
 }
 
-TEST(CatchTorchTest, OtherErrorsOfTheSystemAreInternal) {
+TEST(CatchTorchTest, OtherSystemErrorsAreInternal) {
   EXPECT_THAT(
       CatchTorch([]() -> absl::Status {
         throw std::system_error(std::make_error_code(std::errc::io_error));

@@ -12,8 +12,8 @@ namespace {
 
 at::Tensor Number(double value) { return torch::full({}, value, at::kFloat); }
 
-// The sum is a double, in which 1e17 absorbs the numbers added before it.
-TEST(DeviceSumTest, AddsInTheOrderInWhichNumbersCame) {
+// The sum is a double, in which 1e17 absorbs smaller numbers added earlier.
+TEST(DeviceSumTest, NumbersAreAddedInOrder) {
   DeviceSum sum(0.25);
   sum.Add(Number(0.5));
   sum.Add(DeviceSum(7.0));
@@ -24,7 +24,7 @@ TEST(DeviceSumTest, AddsInTheOrderInWhichNumbersCame) {
   EXPECT_EQ(sum.Value(), 3.0);
 }
 
-TEST(DeviceSumTest, StartsAtZeroAndAgain) {
+TEST(DeviceSumTest, TheSumStartsAtZeroAndAfterAReset) {
   DeviceSum sum;
   EXPECT_EQ(sum.Value(), 0.0);
   sum.Add(Number(2));
@@ -32,16 +32,16 @@ TEST(DeviceSumTest, StartsAtZeroAndAgain) {
   EXPECT_EQ(sum.Value(), 0.0);
 }
 
-TEST(DeviceSumTest, ReadsWhenItIsAsked) {
+TEST(DeviceSumTest, NumbersAreReadWhenTheSumIsRequested) {
   const at::Tensor number = Number(2);
   const DeviceSum sum(number);
-  number.fill_(5);  // as a device that has not come to it yet
+  number.fill_(5);  // like a device that has not executed the addition yet
   EXPECT_EQ(sum.Value(), 5.0);
   number.fill_(7);
   EXPECT_EQ(sum.Value(), 5.0);
 }
 
-TEST(DeviceSumTest, ScalesWhatWasReadAndWhatWasNot) {
+TEST(DeviceSumTest, ScalingAppliesToReadAndUnreadNumbers) {
   DeviceSum sum(Number(2));
   EXPECT_EQ(sum.Value(), 2.0);
   sum.Add(Number(1));
@@ -50,12 +50,12 @@ TEST(DeviceSumTest, ScalesWhatWasReadAndWhatWasNot) {
   EXPECT_EQ(sum.Value(), 10.0);
 }
 
-TEST(DeviceSumTest, TakesNumbersThatHaveAGraph) {
+TEST(DeviceSumTest, NumbersMayHaveAGraph) {
   const at::Tensor leaf = Number(2).set_requires_grad(true);
   EXPECT_EQ(DeviceSum(leaf * 3).Value(), 6.0);
 }
 
-TEST(DeviceSumTest, ShowsWhatIsNotFinite) {
+TEST(DeviceSumTest, NonFiniteNumbersAreVisible) {
   DeviceSum sum(Number(1));
   sum.Add(Number(NAN));
   EXPECT_TRUE(std::isnan(sum.Value()));

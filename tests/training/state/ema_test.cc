@@ -54,13 +54,13 @@ class EmaTest : public ::testing::Test {
   BatchNorm average_;
 };
 
-TEST_F(EmaTest, StartsAsACopy) {
+TEST_F(EmaTest, TheAverageStartsAsACopy) {
   SetNetwork(3, 5);
   const Ema ema({.decay = 0.9}, network_, average_);
   ExpectAverage(3, 5);
 }
 
-TEST_F(EmaTest, AFrozenParameterIsItsOwnAverage) {
+TEST_F(EmaTest, AFrozenParameterEqualsItsAverage) {
   SetNetwork(1, 5);
   network_.named_parameters()["weight"].set_requires_grad(false);
   Ema ema({.decay = 0.75}, network_, average_);
@@ -71,7 +71,7 @@ TEST_F(EmaTest, AFrozenParameterIsItsOwnAverage) {
   EXPECT_EQ(average["bias"].min().item<double>(), 1.25);
 }
 
-TEST_F(EmaTest, AveragesParametersAndBuffersAndCopiesCounters) {
+TEST_F(EmaTest, ParametersAndBuffersAreAveragedAndCountersCopied) {
   SetNetwork(1, 5);
   Ema ema({.decay = 0.75}, network_, average_);
   SetNetwork(2, 6);
@@ -82,7 +82,7 @@ TEST_F(EmaTest, AveragesParametersAndBuffersAndCopiesCounters) {
   ExpectAverage(0.75 * 1.25 - 1, 7);
 }
 
-TEST_F(EmaTest, CopiesBeforeTheStart) {
+TEST_F(EmaTest, BeforeTheStartTheNetworkIsCopied) {
   SetNetwork(1, 5);
   Ema ema({.decay = 0.5, .start_round = 2}, network_, average_);
   SetNetwork(2, 6);
@@ -93,7 +93,7 @@ TEST_F(EmaTest, CopiesBeforeTheStart) {
   ExpectAverage(3, 7);
 }
 
-TEST_F(EmaTest, DecayZeroIsACopyToTheBit) {
+TEST_F(EmaTest, ADecayOfZeroCopiesToTheBit) {
   Ema ema({.decay = 0}, network_, average_);
   SetNetwork(0.1, 6);
   ema.Update(/*round=*/0);
@@ -103,10 +103,10 @@ TEST_F(EmaTest, DecayZeroIsACopyToTheBit) {
   EXPECT_TRUE(at::equal(average_.parameters()[0], network_.parameters()[0]));
 }
 
-TEST_F(EmaTest, HalfLifeCountsImages) {
+TEST_F(EmaTest, TheHalfLifeIsInImages) {
   const Ema ema({.decay = 0.1, .half_life_images = 10000, .batch_size = 32},
                 network_, average_);
-  // models.md 6.1: half-life 10 kimg at batch 32.
+  // models.md 6.1: half-life 10 kimg with batch 32.
   EXPECT_NEAR(ema.Decay(/*round=*/7), 0.997784, 5e-7);
   SetNetwork(0, 0);
   Ema half({.half_life_images = 64, .batch_size = 64}, network_, average_);
@@ -115,11 +115,11 @@ TEST_F(EmaTest, HalfLifeCountsImages) {
   ExpectAverage(0.5, 1);
 }
 
-TEST_F(EmaTest, RampUpShortensTheHalfLifeAtFirst) {
+TEST_F(EmaTest, TheRampUpShortensTheHalfLifeAtFirst) {
   SetNetwork(1, 5);
   Ema ema({.half_life_images = 10000, .ramp_up = 0.05, .batch_size = 100},
           network_, average_);
-  // No images before round 0: a plain copy.
+  // There are no images before round 0, so the network is copied.
   EXPECT_EQ(ema.Decay(0), 0);
   SetNetwork(3, 6);
   ema.Update(/*round=*/0);
@@ -141,7 +141,7 @@ TEST_F(EmaTest, TheHalfLifeIsReachedOnHalfACosine) {
   EXPECT_NEAR(ema.Decay(100), std::exp2(-0.1), 1e-15);
 }
 
-TEST_F(EmaTest, BuffersMayBeCopied) {
+TEST_F(EmaTest, BuffersMayBeCopiedInsteadOfAveraged) {
   SetNetwork(1, 5);
   Ema ema({.decay = 0.75, .copy_buffers = true}, network_, average_);
   SetNetwork(2, 6);
@@ -151,7 +151,7 @@ TEST_F(EmaTest, BuffersMayBeCopied) {
   EXPECT_EQ(average_.named_buffers()["num_batches_tracked"].item<int64_t>(), 6);
 }
 
-TEST_F(EmaTest, TheNetworkIsLeftAlone) {
+TEST_F(EmaTest, TheNetworkIsUnchanged) {
   SetNetwork(1, 5);
   Ema ema({.decay = 0.75}, network_, average_);
   SetNetwork(2, 6);
@@ -160,7 +160,7 @@ TEST_F(EmaTest, TheNetworkIsLeftAlone) {
   EXPECT_TRUE(network_.parameters()[0].requires_grad());
 }
 
-TEST_F(EmaTest, CopyNetworkConverts) {
+TEST_F(EmaTest, CopyNetworkConvertsTypes) {
   SetNetwork(0.1, 5);
   BatchNorm narrow({.num_features = 2});
   CopyNetwork(network_, narrow);
@@ -168,8 +168,8 @@ TEST_F(EmaTest, CopyNetworkConverts) {
   EXPECT_EQ(narrow.named_buffers()["num_batches_tracked"].item<int64_t>(), 5);
 }
 
-// models.md 6.2, traps.md 17: averaged u and v are no unit vectors, so a pass
-// that used them as they are would divide by too small a sigma.
+// models.md 6.2, traps.md 17: averaged u and v are not unit vectors, so using
+// them unchanged would divide by too small a sigma.
 TEST(EmaSpectralNormTest, EvaluationOfTheAverageUsesTheRightSigma) {
   const Linear::Options options = {.in_features = 12,
                                    .out_features = 10,
@@ -185,7 +185,7 @@ TEST(EmaSpectralNormTest, EvaluationOfTheAverageUsesTheRightSigma) {
   const at::Tensor input = torch::eye(12, torch::kFloat64);
   Ema ema({.decay = 0.98}, network, average);
   for (int round = 0; round < 400; ++round) {
-    // The largest singular value's direction turns, as in training.
+    // The direction of the largest singular value changes, as in training.
     weight.copy_((ramp * 0.7 + 0.05 * round).sin() + (ramp * ramp).cos());
     network.forward(input, ForwardMode::kTrain);
     ema.Update(round);

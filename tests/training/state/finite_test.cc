@@ -12,10 +12,9 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNotANumber = std::numeric_limits<float>::quiet_NaN();
 
-TEST(FiniteTest, LargeValuesAre) {
+TEST(FiniteTest, LargeValuesAreFinite) {
   for (const at::ScalarType type :
        {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16}) {
-    // The sum is not.
     EXPECT_TRUE(IsFinite(torch::full({3, 1000}, 6e4, type))) << type;
     EXPECT_TRUE(IsFinite(torch::full({}, -6e4, type))) << type;
   }
@@ -25,7 +24,7 @@ TEST(FiniteTest, LargeValuesAre) {
   EXPECT_TRUE(IsFinite(torch::full({2}, int64_t{1} << 62)));
 }
 
-TEST(FiniteTest, OneValueIsEnough) {
+TEST(FiniteTest, OneNonFiniteValueIsEnough) {
   for (const at::ScalarType type :
        {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16}) {
     for (const float bad : {kInfinity, -kInfinity, kNotANumber}) {

@@ -51,7 +51,7 @@ class LoadStateDictTest : public ::testing::Test {
 
   gandem::testing::TempDir dir_;
   const std::string path_ = dir_ / "given.safetensors";
-  // The state of a layer with spectral norm, of batch norm and of dropout.
+  // State of a layer with spectral norm, batch norm and dropout.
   TensorsByName state_ = {
       {"linear.weight", at::zeros({2, 3})},
       {"linear.weight_u", at::zeros({2})},
@@ -66,7 +66,7 @@ class LoadStateDictTest : public ::testing::Test {
             DType::kI64)};
 };
 
-TEST_F(LoadStateDictTest, AllIsReplacedButKeysOfDropout) {
+TEST_F(LoadStateDictTest, AllTensorsExceptDropoutKeysAreReplaced) {
   ASSERT_OK_AND_ASSIGN(const auto lines, Load(given_));
   EXPECT_THAT(lines, IsEmpty());
   EXPECT_TRUE(at::equal(At(0), at::arange(6.0F).view({2, 3})));
@@ -91,7 +91,7 @@ TEST_F(LoadStateDictTest, OtherPrecisionsAreConverted) {
   EXPECT_TRUE(at::equal(At(2), at::full({2}, 0.1F)));
 }
 
-TEST_F(LoadStateDictTest, NamesOfSpectralNormAndDataParallelAreUnderstood) {
+TEST_F(LoadStateDictTest, NamesOfSpectralNormAndDataParallelAreMapped) {
   std::vector<NamedTensor> given = given_;
   given[0].name = "linear.weight_orig";
   for (NamedTensor& tensor : given) tensor.name = "module." + tensor.name;
@@ -126,7 +126,7 @@ TEST_F(LoadStateDictTest, EveryTensorThatDoesNotFitIsListed) {
   EXPECT_TRUE(at::equal(At(0), at::zeros({2, 3})));
 }
 
-// tests/oracles/feature_goldens.py has written these with torch.save().
+// tests/oracles/feature_goldens.py wrote these files with torch.save().
 TEST_F(LoadStateDictTest, FilesOfTorchSaveAreRead) {
   for (const char* const name :
        {"state_dict_zip.pth", "state_dict_stream.pth"}) {

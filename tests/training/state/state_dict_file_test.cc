@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files that Python's torch.save() has written (tests/oracles/
-// feature_goldens.py), and damaged ones.
+// Files written by Python's torch.save() (tests/oracles/ feature_goldens.py),
+// and damaged files.
 #include "training/state/state_dict_file.h"
 
 #include <gmock/gmock.h>

@@ -57,13 +57,12 @@ TEST(StateShardTest, RanksShareTheBytes) {
       bytes += static_cast<int64_t>(tensor.bytes.size());
       EXPECT_TRUE(seen.insert(tensor.name).second) << tensor.name;
     }
-    EXPECT_EQ(bytes, 40) << rank;  // of 80
+    EXPECT_EQ(bytes, 40) << rank;  // half of 80
   }
   EXPECT_THAT(seen, ElementsAre("held", "m.large", "m.number", "m.small"));
 }
 
-// The checksums cover all tensors, also those that another rank saves.
-TEST(StateShardTest, AllRanksChecksumTheWholeState) {
+TEST(StateShardTest, ChecksumsCoverTheTensorsOfAllRanks) {
   const auto checksums = [](int rank, int ranks, const at::Tensor& large,
                             int held) {
     StateShard shard(rank, ranks);
@@ -93,7 +92,7 @@ TEST(StateShardTest, AllRanksChecksumTheWholeState) {
   }
 }
 
-TEST(StateShardTest, TheFirstTensorThatIsNotFiniteIsNamed) {
+TEST(StateShardTest, TheFirstNonFiniteTensorIsNamed) {
   StateShard shard(0, 1);
   // All of its bits are 1.
   shard.Add("", {{"good", torch::full({4}, 1e30F)},
@@ -114,8 +113,8 @@ std::string StateShardText(TensorSnapshot& snapshot, const std::string& path) {
   return ReadFile(path).value_or("");
 }
 
-// A tensor that changes in updates only is not copied before the next update.
-TEST(StateShardTest, ASnapshotIsTheStateOfItsTime) {
+// A tensor that only updates change is copied before the next update.
+TEST(StateShardTest, ASnapshotHasTheStateOfItsTime) {
   const testing::TempDir folder;
   const at::Tensor weight = torch::arange(6.0).reshape({2, 3}).t();
   const at::Tensor moment = torch::full({3}, 5.0);
@@ -135,14 +134,14 @@ TEST(StateShardTest, ASnapshotIsTheStateOfItsTime) {
               static_cast<std::byte*>(buffers["model.w"].data_ptr()));
     EXPECT_EQ(snapshot->tensors()[1].bytes.data(),
               static_cast<std::byte*>(moment.data_ptr()));
-    weight.fill_(7);  // as a forward pass may
+    weight.fill_(7);  // like a forward pass
     if (is_written_before) {
       EXPECT_EQ(StateShardText(*snapshot, folder / "early"), expected);
     }
     snapshot->Detach();
     moment.fill_(8);
     if (is_written_before) {
-      // The bytes that were written are not there any more.
+      // The written bytes are released.
       ASSERT_OK_AND_ASSIGN(FileWriter writer,
                            FileWriter::Create(folder / "again"));
       EXPECT_THAT(snapshot->AppendTo(writer, 1).status(),
@@ -154,7 +153,7 @@ TEST(StateShardTest, ASnapshotIsTheStateOfItsTime) {
   }
 }
 
-TEST(StateShardTest, ItIsACopy) {
+TEST(StateShardTest, TheSnapshotIsACopy) {
   const at::Tensor live = torch::full({2}, 5.0, at::kDouble);
   StateShard shard(0, 1);
   shard.Add("", {{"w", live}});

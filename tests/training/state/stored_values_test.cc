@@ -20,7 +20,7 @@ NamedTensor Stored(const at::Tensor& values, DType dtype) {
                values.nbytes()})};
 }
 
-TEST(StoredValuesTest, AreAFloatCopy) {
+TEST(StoredValuesTest, StoredValuesAreAFloatCopy) {
   for (const auto& [type, dtype] :
        {std::pair(at::kFloat, DType::kF32), std::pair(at::kDouble, DType::kF64),
         std::pair(at::kHalf, DType::kF16),
@@ -28,7 +28,6 @@ TEST(StoredValuesTest, AreAFloatCopy) {
     std::optional<NamedTensor> stored =
         Stored(torch::arange(6.0).view({2, 3}).to(type), dtype);
     const std::optional<at::Tensor> values = FloatValuesOf(*stored);
-    // The values outlive the stored tensor.
     stored.reset();
     ASSERT_TRUE(values.has_value()) << type;
     EXPECT_EQ(values->scalar_type(), at::kFloat);
@@ -36,7 +35,7 @@ TEST(StoredValuesTest, AreAFloatCopy) {
   }
 }
 
-TEST(StoredValuesTest, CountsAreNone) {
+TEST(StoredValuesTest, IntegerTensorsAreNotConverted) {
   EXPECT_FALSE(FloatValuesOf(Stored(torch::ones({2}, at::kLong), DType::kI64))
                    .has_value());
   EXPECT_FALSE(FloatingTypeOf(DType::kI64).has_value());

@@ -28,7 +28,7 @@ absl::StatusOr<Probe> Measured() {
   return run->Measure(absl::Milliseconds(100), /*until_settled=*/true);
 }
 
-TEST(GpuProbeTest, MeasuresTheGpusMemory) {
+TEST(GpuProbeTest, TheMemoryOfTheGpuIsMeasured) {
   if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
   ASSERT_OK_AND_ASSIGN(const Probe probe, Measured());
   const DeviceMemory& memory = probe.device_memory();
@@ -42,7 +42,7 @@ TEST(GpuProbeTest, MeasuresTheGpusMemory) {
   EXPECT_GE(beside.device_memory().peak_bytes(), memory.peak_bytes() + kMore);
 }
 
-TEST(GpuProbeTest, OperationsAreNoMoreThanARound) {
+TEST(GpuProbeTest, OperationsTakeNoLongerThanTheirRound) {
   if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
   ASSERT_OK_AND_ASSIGN(const Probe probe, Measured());
   double sum = 0;

@@ -16,7 +16,7 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
-// Spans one after the other: name and seconds.
+// Returns consecutive spans from names and seconds.
 std::vector<TraceEvent> Spans(
     const std::vector<std::pair<const char*, int64_t>>& spans) {
   std::vector<TraceEvent> events;
@@ -33,7 +33,7 @@ auto Took(OperationTime::Operation operation, double seconds) {
   return Pair(operation, DoubleNear(seconds, 1e-6));
 }
 
-TEST(OperationTimesTest, AGeneratorsRound) {
+TEST(OperationTimesTest, AGeneratorsRoundIsSplitIntoOperations) {
   EXPECT_THAT(SumOfSpans(Spans({{"make images", 1},
                                 {"load critic", 2},
                                 {"forward", 4},
@@ -71,9 +71,9 @@ TEST(OperationTimesTest, ADiscriminatorsBackwardBelongsToThePassBefore) {
                                    Took(OperationTime::UPDATE, 64)));
 }
 
-// Both roles in turn: the generator goes backward between the discriminator's
-// passes, and that is its own.
-TEST(OperationTimesTest, FusedAndColocated) {
+// Both roles alternate: the generator's backward pass between the
+// discriminator's passes belongs to the generator.
+TEST(OperationTimesTest, FusedAndColocatedRoundsAreSplitIntoOperations) {
   EXPECT_THAT(SumOfSpans(Spans({{"forward", 1},
                                 {"forward generated", 2},
                                 {"judge", 4},
@@ -91,7 +91,7 @@ TEST(OperationTimesTest, FusedAndColocated) {
                                    Took(OperationTime::UPDATE, 288)));
 }
 
-TEST(OperationTimesTest, OtherThreadsSpansAndCountersAreNone) {
+TEST(OperationTimesTest, SpansOfOtherThreadsAndCountersAreIgnored) {
   std::vector<TraceEvent> events =
       Spans({{"fetch image", 1}, {"read images", 1}});
   events.push_back(
@@ -99,13 +99,13 @@ TEST(OperationTimesTest, OtherThreadsSpansAndCountersAreNone) {
   EXPECT_THAT(SumOfSpans(events, ScheduleConfig::SNAPSHOT), IsEmpty());
 }
 
-TEST(OperationTimesTest, TimesAreShortenedToWhatTheyTookTogether) {
+TEST(OperationTimesTest, TimesAreScaledDownToTheMeasuredTotal) {
   std::vector<OperationTime> times(2);
   times[0].set_median_seconds(6);
   times[0].set_low_seconds(4);
   times[0].set_high_seconds(8);
   times[1].set_median_seconds(2);
-  ShortenTo(8, times);  // as long as they are
+  ShortenTo(8, times);  // not shortened
   EXPECT_EQ(times[0].median_seconds(), 6);
   ShortenTo(4, times);
   EXPECT_EQ(times[0].median_seconds(), 3);

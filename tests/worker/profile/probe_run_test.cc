@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The real roles against an exchange that needs no time.
+// The real roles with an exchange that takes no time.
 #include "worker/profile/probe_run.h"
 
 #include <gmock/gmock.h>
@@ -64,7 +64,7 @@ class ProbeRunTest : public ::testing::TestWithParam<ProbeCell> {
   const TempDir folder_;
 };
 
-TEST_P(ProbeRunTest, MeasuresTheOperationsOfItsRole) {
+TEST_P(ProbeRunTest, TheOperationsOfTheRoleAreMeasured) {
   const auto [role, feedback] = GetParam();
   ASSERT_OK_AND_ASSIGN(
       const auto run, ProbeRun::Create(role, Factories(),
@@ -89,7 +89,6 @@ TEST_P(ProbeRunTest, MeasuresTheOperationsOfItsRole) {
     const int64_t parameters = played == GENERATOR ? 904 : 793;
     EXPECT_EQ(state.parameter_bytes(), 4 * parameters);
     EXPECT_EQ(state.buffer_bytes(), 0);
-    // Adam's two moments, and the number of updates.
     EXPECT_EQ(state.optimizer_bytes(), 2 * 4 * parameters + 8);
   }
 }
@@ -106,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(
           ScheduleConfig::FeedbackMode_Name(std::get<1>(info.param)));
     });
 
-TEST(ProbeRunCasesTest, FreshImagesAreMadeInARoundOfTheirOwn) {
+TEST(ProbeRunCasesTest, FreshImagesAreGeneratedInASeparateRound) {
   const TempDir folder;
   RunConfig config = ProbedConfig(folder.path(), ScheduleConfig::SNAPSHOT);
   config.mutable_schedule()->set_image_source(ScheduleConfig::FRESH);
@@ -121,9 +120,9 @@ TEST(ProbeRunCasesTest, FreshImagesAreMadeInARoundOfTheirOwn) {
   EXPECT_FALSE(probe.is_settled());
 }
 
-// A pair in one process is stopped between turns only, of which each has two
-// rounds at lag 1: then the next measurement begins as this one did.
-TEST(ProbeRunCasesTest, APairIsMeasuredByWholeTurns) {
+// A pair in one process stops only between turns, each of which has two rounds
+// at lag 1: the next measurement then begins in the same state.
+TEST(ProbeRunCasesTest, APairIsMeasuredInWholeTurns) {
   const TempDir folder;
   int rounds = 0;  // of the discriminator
   RoleFactories factories = Factories();
@@ -151,8 +150,8 @@ TEST(ProbeRunCasesTest, APairIsMeasuredByWholeTurns) {
   }
 }
 
-// Penalties of every fourth step are in every repetition.
-TEST(ProbeRunCasesTest, LazyPenaltiesAreSharedOut) {
+// Penalties of every fourth step are part of every repetition.
+TEST(ProbeRunCasesTest, LazyPenaltiesAreDistributedEvenly) {
   const TempDir folder;
   RunConfig config = ProbedConfig(folder.path(), ScheduleConfig::SNAPSHOT);
   config.mutable_penalties()->set_r1(1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs that tests probe: small networks, with the real roles.
+// Small runs for probes of the real roles.
 #pragma once
 
 #include <string>

@@ -19,16 +19,16 @@ ScheduleConfig WithLag(int lag) {
   return schedule;
 }
 
-// Seconds from one of the discriminator's rounds to the next. A generator of
-// kGeneratorSeconds per round and a discriminator of kDiscriminatorSeconds take
-// turns in a process, each as far as the schedule lets it.
+// Returns the seconds between the discriminator's rounds. A generator of
+// kGeneratorSeconds per round and a discriminator of kDiscriminatorSeconds
+// alternate in a process, each as far as the schedule allows.
 std::vector<double> SecondsBetweenRounds(int lag, int rounds) {
   std::vector<double> seconds;
   int generated = 0;
   double since_last = 0;
   while (std::ssize(seconds) < rounds) {
-    // The images of a round are made before the critic is waited for, so the
-    // discriminator gets lag + 1 rounds of them.
+    // A round's images are made before the generator waits for the critic, so
+    // the discriminator gets lag + 1 rounds of images.
     const int done = static_cast<int>(std::ssize(seconds));
     for (; generated < done + lag + 1; ++generated) {
       since_last += kGeneratorSeconds;
@@ -41,11 +41,11 @@ std::vector<double> SecondsBetweenRounds(int lag, int rounds) {
   return seconds;
 }
 
-TEST(RepetitionsTest, TurnsTakeTheSameWhateverTheLag) {
+TEST(RepetitionsTest, TurnsTakeTheSameTimeWhateverTheLag) {
   for (const int lag : {0, 1, 2, 3, 8}) {
     const int64_t turn = RoundsOfTurn(COLOCATED, WithLag(lag));
     const std::vector<double> seconds = SecondsBetweenRounds(lag, 72);
-    // Single rounds differ: this is what turns are for.
+    // Single rounds differ, so turns are measured.
     EXPECT_EQ(std::set<double>(seconds.begin(), seconds.end()).size(),
               lag == 0 ? 1u : 2u);
     const std::vector<double> means = MeansOfRepetitions(seconds, turn);
@@ -56,13 +56,13 @@ TEST(RepetitionsTest, TurnsTakeTheSameWhateverTheLag) {
   }
 }
 
-TEST(RepetitionsTest, ARoleByItselfHasNoTurns) {
+TEST(RepetitionsTest, ASingleRoleHasNoTurns) {
   for (const Role role : {GENERATOR, DISCRIMINATOR}) {
     EXPECT_EQ(RoundsOfTurn(role, WithLag(4)), 1);
   }
 }
 
-TEST(RepetitionsTest, WholeTurnsWithAsManyLazyPenalties) {
+TEST(RepetitionsTest, RepetitionsAreWholeTurnsWithEqualNumbersOfLazyPenalties) {
   RunConfig config;
   *config.mutable_schedule() = WithLag(1);
   config.mutable_penalties()->set_gradient_every_steps(3);
@@ -78,7 +78,7 @@ TEST(RepetitionsTest, WholeTurnsWithAsManyLazyPenalties) {
   EXPECT_EQ(RoundsOfRepetition(COLOCATED, config), 12);
 }
 
-TEST(RepetitionsTest, MeansLeaveOutWhatIsNoRepetition) {
+TEST(RepetitionsTest, MeansIgnoreIncompleteRepetitions) {
   EXPECT_EQ(MeansOfRepetitions({1, 3, 5, 7, 100}, 2),
             (std::vector<double>{2, 6}));
   EXPECT_EQ(MeansOfRepetitions({4, 6}, 1), (std::vector<double>{4, 6}));
@@ -92,7 +92,7 @@ std::vector<double> From1To(int n) {
   return values;
 }
 
-TEST(MedianIntervalTest, OneValueIsAllThatIsKnown) {
+TEST(MedianIntervalTest, TheIntervalOfOneValueIsThatValue) {
   const MedianInterval interval = MedianIntervalOf({0.5});
   EXPECT_EQ(interval.median, 0.5);
   EXPECT_EQ(interval.low, 0.5);
@@ -106,9 +106,8 @@ TEST(MedianIntervalTest, TheMedianOfAnEvenNumberIsTheMeanOfTheMiddleTwo) {
   EXPECT_EQ(MedianIntervalOf({4, 1, 3}).median, 3);
 }
 
-// The ranks of the table of binomial limits at p = 1/2, two-sided 5 %: n, and
-// the number of the lower value (scipy.stats.binom.ppf(0.025, n, 0.5), at least
-// 1).
+// Ranks from the table of binomial limits at p = 1/2, two-sided 5 %: n, and the
+// number of the lower value (scipy.stats.binom.ppf(0.025, n, 0.5), at least 1).
 TEST(MedianIntervalTest, RanksAreThoseOfTheBinomialDistribution) {
   constexpr struct {
     int n;
@@ -124,10 +123,10 @@ TEST(MedianIntervalTest, RanksAreThoseOfTheBinomialDistribution) {
   }
 }
 
-TEST(MedianIntervalTest, SixEqualValuesAreSettledAndFiveAreNot) {
+TEST(MedianIntervalTest, SixEqualValuesAreEnoughAndFiveAreNot) {
   EXPECT_FALSE(MedianIntervalOf(std::vector<double>(5, 1.0)).IsWithin(0.05));
   EXPECT_TRUE(MedianIntervalOf(std::vector<double>(6, 1.0)).IsWithin(0.05));
-  // One that is off is out of the interval from nine values on.
+  // One outlier is inside the interval of eight values, but not of nine.
   std::vector<double> values(8, 1.0);
   values[0] = 2;
   EXPECT_FALSE(MedianIntervalOf(values).IsWithin(0.05));

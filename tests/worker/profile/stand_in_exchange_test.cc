@@ -48,7 +48,7 @@ ImageBatch Sent(ImageUse use, int64_t round, IndexRange range) {
               std::vector<std::byte>(range.count * kFormat.BytesPerImage()))};
 }
 
-TEST(StandInExchangeTest, ImagesAreAnsweredAtOnceByTheCriticOfTheSchedule) {
+TEST(StandInExchangeTest, ImagesAreAnsweredImmediatelyByTheScheduledCritic) {
   const ExchangeOptions options = OptionsOf(FeedbackMode::kImageGradient);
   const auto exchange = StandInForDiscriminators(options, SharedBytes());
   for (const IndexRange range :
@@ -73,7 +73,7 @@ TEST(StandInExchangeTest, ImagesAreAnsweredAtOnceByTheCriticOfTheSchedule) {
   EXPECT_OK(exchange->Finish(kNow));
 }
 
-TEST(StandInExchangeTest, ImagesThatTheRunDoesNotHaveAreRefused) {
+TEST(StandInExchangeTest, ImagesOutsideTheRunAreRefused) {
   const auto exchange = StandInForDiscriminators(
       OptionsOf(FeedbackMode::kSnapshot), SharedBytes());
   EXPECT_OK(exchange->PutImages(Sent(ImageUse::kTrain, 0, {.count = 6}), kNow));
@@ -81,7 +81,7 @@ TEST(StandInExchangeTest, ImagesThatTheRunDoesNotHaveAreRefused) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("")));
 }
 
-TEST(StandInExchangeTest, EveryVersionOfTheCriticIsThere) {
+TEST(StandInExchangeTest, EveryVersionOfTheCriticIsAvailable) {
   const auto exchange =
       StandInForDiscriminators(OptionsOf(FeedbackMode::kSnapshot),
                                SharedBytes(std::vector<std::byte>(10)));
@@ -91,7 +91,7 @@ TEST(StandInExchangeTest, EveryVersionOfTheCriticIsThere) {
   EXPECT_EQ(critic.bytes.size(), 10u);
 }
 
-TEST(StandInExchangeTest, ADiscriminatorFindsImagesAndRequestsOfItsRound) {
+TEST(StandInExchangeTest, ADiscriminatorReceivesImagesAndRequests) {
   const auto exchange = StandInForGenerators(OptionsOf(FeedbackMode::kFused));
   for (int64_t round = 0; round < 3; ++round) {
     ASSERT_OK_AND_ASSIGN(const TakenImages taken,
@@ -104,7 +104,7 @@ TEST(StandInExchangeTest, ADiscriminatorFindsImagesAndRequestsOfItsRound) {
     for (const float value : ValuesOf(taken.pieces[0].pixels)) {
       EXPECT_LT(std::abs(value), 1);
     }
-    // Requests have the generator's micro-batches, and no images of a later
+    // Requests have the generator's micro-batches and no images of a later
     // round.
     for (const IndexRange range :
          {IndexRange{.count = 4}, IndexRange{.first = 4, .count = 2}}) {
@@ -120,7 +120,7 @@ TEST(StandInExchangeTest, ADiscriminatorFindsImagesAndRequestsOfItsRound) {
   EXPECT_OK(exchange->WaitForGenerators(kNow));
 }
 
-TEST(StandInExchangeTest, NoFeedbackIsRequestedWhereGeneratorsJudge) {
+TEST(StandInExchangeTest, NoFeedbackIsRequestedIfGeneratorsJudge) {
   const auto exchange = StandInForGenerators(
       OptionsOf(FeedbackMode::kSnapshot, ImageSource::kFresh));
   EXPECT_THAT(exchange->NextFeedbackRequest(5, kNow),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Both ends of a transfer, in two threads.
+// Both ends of a transfer in two threads.
 #include "worker/profile/transfer_probe.h"
 
 #include <gmock/gmock.h>
@@ -92,7 +92,7 @@ TEST_F(TransferProbeTest, AnImpossibleTransferIsRefused) {
                              HasSubstr("bytes"))));
 }
 
-TEST_F(TransferProbeTest, AMissingPeerIsNotWaitedForPastTheDeadline) {
+TEST_F(TransferProbeTest, WaitingForAMissingPeerEndsAtTheDeadline) {
   TransferRequest request = Request(TransferProfile::COLLECTIVE_MEMORY);
   request.set_rank(0);
   EXPECT_THAT(MeasureTransfer(request, absl::InfinitePast()),

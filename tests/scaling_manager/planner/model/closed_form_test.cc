@@ -65,7 +65,7 @@ TEST_P(PipelineTest, SimulationAgreesToTheLastBit) {
   }
 }
 
-// A batch of 64: the generator takes 64 (1000 + 2000 + 2000) + 8192 + 2048
+// With a batch of 64 the generator takes 64 (1000 + 2000 + 2000) + 8192 + 2048
 // ticks, the discriminator 64 (3000 + 3000) + 8192 + 1024. Images are 256 KiB,
 // 256 ticks at 2^30 bytes/s, the critic 1024.
 constexpr double kG = 64 * 5000 + 8192 + 2048;
@@ -85,13 +85,13 @@ INSTANTIATE_TEST_SUITE_P(
         PipelineCase{.name = "Lag4SlowLink",
                      .sets = {"schedule.lag=4"},
                      .bytes_per_second = kSlowLink},
-        // A critic of 65,536 ticks, and its acknowledgment.
+        // A critic takes 65,536 ticks plus its acknowledgment.
         PipelineCase{.name = "CriticsFromFar",
                      .sets = {"schedule.lag=2"},
                      .latency = 300000,
                      .bytes_per_second = 1 << 24,
                      .seconds = 65536 + 2 * 300000},
-        // Images of 4 MiB.
+        // Images take 4 MiB.
         PipelineCase{.name = "ImagesFromFar",
                      .sets = {"schedule.lag=3", "data.image_size=128"},
                      .latency = 300000,

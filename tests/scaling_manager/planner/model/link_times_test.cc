@@ -22,7 +22,7 @@ TEST(LinkTimesTest, RingTimesFollowTheFormulas) {
   EXPECT_EQ(RingSeconds(pair, kMiB, 1), 0);
   EXPECT_THAT(RingSeconds(pair, kMiB, 2), DoubleEq(0.001 + 1));
   EXPECT_THAT(RingSeconds(pair, kMiB, 4), DoubleEq(3 * 0.001 + 1.5));
-  // All to all, in one hop.
+  // Two ranks exchange in one hop.
   EXPECT_THAT(RingSeconds(pair, 16 << 10, 4), DoubleEq(0.001 + 3.0 / 64));
   // Small messages take three hops, short messages six.
   EXPECT_THAT(RingSeconds(pair, 1 << 10, 8), DoubleEq(0.003 + 7.0 / 1024));

@@ -19,7 +19,7 @@ TEST(MeasuredLineTest, LineIsLinearBetweenAndBeyondPoints) {
   EXPECT_THAT(line.At(16), DoubleEq(3));
   EXPECT_THAT(line.At(40), DoubleEq(4));
   EXPECT_THAT(line.At(112), DoubleEq(7));
-  // Sizes below the first point lie on the extension of the first segment.
+  // Sizes below the first point are on the extension of the first segment.
   EXPECT_THAT(line.At(4), DoubleEq(2.5));
 }
 
@@ -27,7 +27,7 @@ TEST(MeasuredLineTest, NoiseMakesNoSizeFree) {
   MeasuredLine steep;
   steep.Add(16, 1);
   steep.Add(32, 4);
-  // The extended segment would be below 0 here.
+  // The extended segment would be negative here.
   EXPECT_THAT(steep.At(4), DoubleEq(0.25));
   MeasuredLine falling;
   falling.Add(16, 2);

@@ -180,7 +180,7 @@ TEST(MemoryModelTest, QueuesOfThePlanAreAdded) {
                        ShapeOf(profile, {"schedule.lag=1"}));
   // One round in transit; the critic in use and one ahead.
   EXPECT_EQ(PlannedBytes(shape, GENERATOR), 64 * kImage + 2 * kCritic);
-  // Two rounds in the cache; the critic in the slot.
+  // Images of two rounds are in the cache, and a critic is in the slot.
   EXPECT_EQ(PlannedBytes(shape, DISCRIMINATOR), 2 * 64 * kImage + kCritic);
   ASSERT_OK_AND_ASSIGN(
       const RunShape deep,
@@ -213,10 +213,10 @@ TEST(MemoryModelTest, ColocatedWorkersCountTheProgramOnce) {
   ASSERT_OK_AND_ASSIGN(const RunShape shape, ShapeOf(profile, {}, {"C a"}));
   const int64_t planned =
       PlannedBytes(shape, GENERATOR) + PlannedBytes(shape, DISCRIMINATOR);
-  // The discriminator's network has 4 of the 200 MiB; the rest counts once.
+  // The discriminator's network takes 4 of the 200 MiB; the rest counts once.
   ASSERT_OK_AND_ASSIGN(int64_t both, ColocatedPeakBytes(profile, shape));
   EXPECT_EQ(both, (300 + 64 * 2 + 4 + 64) * kMemoryMiB + planned);
-  // 96 MiB for 32 images; the peak is 100 MiB below the sum of both roles.
+  // 32 images take 96 MiB; the peak is 100 MiB below the sum of both roles.
   AddColocatedPeak(/*batch=*/32, (300 + 4 + 32 * 3 - 100) * kMemoryMiB,
                    profile);
   ASSERT_OK_AND_ASSIGN(both, ColocatedPeakBytes(profile, shape));
@@ -235,7 +235,7 @@ TEST(MemoryModelTest, ColocatedWorkersWithTwoSizesGrowAsMeasured) {
       .Memory(DISCRIMINATOR, 200 * kMemoryMiB, kMemoryMiB);
   Profile profile = builder.Build();
   for (const int64_t batch : {32, 64}) {
-    // An image takes 2 MiB, not 3 as in the sum of both roles.
+    // An image takes 2 MiB, not 3 MiB as in the sum of both roles.
     AddColocatedPeak(batch, (350 + 2 * batch) * kMemoryMiB, profile);
   }
   for (const int batch : {32, 48, 64, 128}) {
@@ -318,7 +318,6 @@ TEST(MemoryModelTest, OnGpusThePeakIsThatOfGpuMemory) {
   EXPECT_EQ(generator, (500 + 3 * 64) * kMemoryMiB);
   ASSERT_OK_AND_ASSIGN(const int64_t discriminator,
                        PeakBytes(profile, shape, DISCRIMINATOR));
-  // The last 4 MiB are the discriminator's gradients, for the all-reduce.
   EXPECT_EQ(discriminator, (500 + 3 * 32 + 4) * kMemoryMiB);
   // One size: the line goes through the memory before the first round.
   for (Probe& probe : *profile.mutable_probes()) {
@@ -367,7 +366,7 @@ TEST(MemoryModelTest, ColocatedWorkersInTwoPrecisionsAreNoProbe) {
   EXPECT_EQ(mixed, apart);
 }
 
-TEST(MemoryModelTest, SlicesMicroBatchesAndBuckets) {
+TEST(MemoryModelTest, SlicesMicroBatchesAndBucketsAreCounted) {
   ProfileBuilder builder;
   builder.Memory(GENERATOR, 300 * kMemoryMiB, 2 * kMemoryMiB)
       .Memory(DISCRIMINATOR, 200 * kMemoryMiB, kMemoryMiB);

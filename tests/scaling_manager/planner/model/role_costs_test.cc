@@ -96,7 +96,7 @@ TEST(RoleCostsTest, CutsAreMeasured) {
     time.set_median_seconds(10 * time.median_seconds());
   }
   *profile.add_probes() = cut;
-  // Cutting costs the same in steps of other modes.
+  // Splitting costs the same in steps of other modes.
   for (const auto feedback :
        {ScheduleConfig::FUSED, ScheduleConfig::SNAPSHOT}) {
     ASSERT_OK_AND_ASSIGN(const RoleCosts times,

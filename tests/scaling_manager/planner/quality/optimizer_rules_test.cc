@@ -44,7 +44,6 @@ TEST(OptimizerRulesTest, OnlyTheLagChangesTheRecipesValues) {
               Contains(HasSubstr("generator: beta1 0 in place of 0.5")));
   EXPECT_THAT(reasons, Contains(HasSubstr("compensate lag 1")));
   EXPECT_OK(ValidateRunConfig(config));
-  // A second choice changes nothing.
   const std::string text = config.DebugString();
   ChooseOptimizers(config);
   EXPECT_EQ(config.DebugString(), text);
@@ -85,7 +84,6 @@ TEST(OptimizerRulesTest, WithoutALagOnlyTheBatchMatters) {
   EXPECT_EQ(config.generator().optimizer().base_batch_size(), 64);
   EXPECT_THAT(reasons,
               Contains(HasSubstr("from 64 to 256 by its square root")));
-  // A second call does not replace the recipe's batch.
   RememberBatches(config);
   EXPECT_EQ(config.generator().optimizer().base_batch_size(), 64);
 }

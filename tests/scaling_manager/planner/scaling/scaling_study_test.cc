@@ -67,7 +67,7 @@ TEST(ParseDevicesTest, ErrorsNameTheInvalidNumber) {
               StatusIs(kInvalid, HasSubstr("is not a range")));
 }
 
-TEST(ScalePlanTest, KeepsProportionsAndHosts) {
+TEST(ScalePlanTest, ProportionsAndHostsAreKept) {
   Plan plan = PairPlan({"discriminator.workers=2"});
   *plan.mutable_candidates(0)->mutable_placement() =
       PlacementOf({"G a", "D a", "D a"});
@@ -179,8 +179,8 @@ TEST(StudyScalingTest, AThousandDevicesTakeSeconds) {
       StudyScaling(Builder().Build(), PairPlan(), Scaling::kWeak, options));
   ASSERT_THAT(rows, SizeIs(11));
   EXPECT_THAT(rows.back().why_not, IsEmpty());
-  // The limit is on CPU time, because other processes use the processor, too.
-  // It leaves room for sanitizers, which make the study several times slower.
+  // The limit is on CPU time because other processes use the processor too.
+  // Sanitizers make the study several times slower.
   EXPECT_LT((std::clock() - begin) / CLOCKS_PER_SEC, 60);
 }
 

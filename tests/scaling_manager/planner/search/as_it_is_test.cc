@@ -31,7 +31,7 @@ PlanRequest RequestOf(const RunConfig& recipe, const Machines& machines) {
   return FakeRequest(machines, Plan::TIME_TO_QUALITY, {}, recipe);
 }
 
-TEST(AsItIsTest, NothingIsChosen) {
+TEST(AsItIsTest, OnlyTheRecipeIsPredicted) {
   ASSERT_OK_AND_ASSIGN(
       const Plan plan,
       PlanAsItIs(RequestOf(RecipeOf(1, 2), FakeMachines(8)),
@@ -91,7 +91,7 @@ TEST(AsItIsTest, TooLittleMemoryIsReportedButAccepted) {
 
 TEST(AsItIsTest, InvalidOrUnpredictableRecipesAreRejected) {
   RunConfig recipe = RecipeOf(1, 1);
-  recipe.mutable_schedule()->set_lag(3);  // FUSED has lag 1
+  recipe.mutable_schedule()->set_lag(3);  // FUSED requires lag 1
   EXPECT_THAT(PlanAsItIs(RequestOf(recipe, FakeMachines(2)),
                          /*colocated=*/false, FakeModels({})),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("lag")));

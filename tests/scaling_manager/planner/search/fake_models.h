@@ -18,14 +18,14 @@
 namespace gandem::testing {
 
 struct FakeNumbers {
-  double generator = 1e-3;      // make an image and go backward
-  double discriminator = 1e-3;  // train on a real and a generated image
+  double generator = 1e-3;      // generates an image and its backward pass
+  double discriminator = 1e-3;  // trains on a real and a generated image
   double judge = 0.5e-3;        // not in FUSED
   double image_bytes = 0;       // both ways, over the link
   // Memory of a worker: a fixed part, and a part per image of a pass.
   int64_t fixed_bytes = 100 << 20;
   int64_t pass_bytes = 1 << 20;
-  double images_per_lag = 0.05;  // more images needed for each lag
+  double images_per_lag = 0.05;  // additional images per lag
   double batch_knee = 1e9;       // batch that needs twice the images
 };
 

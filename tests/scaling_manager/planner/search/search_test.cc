@@ -171,7 +171,7 @@ TEST(SearchTest, ColocatedWinsIfAllThreadsHelp) {
   EXPECT_EQ(First(plan).config().schedule().lag(), 0);
   EXPECT_EQ(First(plan).config().discriminator().threads(), 2);
   EXPECT_THAT(First(plan).name(), StartsWith("colocated, 2 threads"));
-  // 64 images at 1 ms each for both roles, by 2 threads.
+  // 64 images take 1 ms each in both roles, divided by 2 threads.
   EXPECT_THAT(plan.reasons(0),
               AllOf(StartsWith("do not decouple here: colocated has 1000 "),
                     HasSubstr("the best decoupled candidate (1 G + 1 D"),
@@ -272,7 +272,6 @@ TEST(SearchTest, SlowHostsAreLeftOut) {
 
 TEST(SearchTest, MemoryIsNeverExceeded) {
   Machines machines = FakeMachines(4);
-  // Four workers need 400 MiB and 1 MiB for each image of their passes.
   machines.mutable_hosts(0)->set_memory_bytes(int64_t{540} << 20);
   ASSERT_OK_AND_ASSIGN(const Plan plan,
                        FindPlan(FakeRequest(machines), FakeModels({})));
@@ -283,7 +282,6 @@ TEST(SearchTest, MemoryIsNeverExceeded) {
                    ? candidate.prediction().generator_bytes()
                    : candidate.prediction().discriminator_bytes();
     }
-    // With the reserve of 8 %.
     EXPECT_LE(1.08 * bytes, int64_t{540} << 20) << candidate.name();
   }
   EXPECT_EQ(First(plan).placement().workers_size(), 4);
@@ -415,7 +413,7 @@ TEST(SearchTest, BatchesBeyondTheKneeAreNotChosen) {
                        FindPlan(FakeRequest(FakeMachines(4)),
                                 WithCostOfAStep({.batch_knee = 1}, 0.5)));
   EXPECT_LE(First(plan).config().discriminator().batch_size(), 64);
-  // Without a knee, a larger batch needs no more images.
+  // Without a knee, a larger batch needs no additional images.
   ASSERT_OK_AND_ASSIGN(const Plan free, FindPlan(FakeRequest(FakeMachines(4)),
                                                  WithCostOfAStep({}, 0.5)));
   EXPECT_GT(First(free).config().discriminator().batch_size(), 64);

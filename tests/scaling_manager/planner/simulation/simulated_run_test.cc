@@ -110,7 +110,7 @@ const std::vector<std::vector<std::string>>& Schedules() {
   return schedules;
 }
 
-TEST(SimulatedRunTest, EveryMessageIsTakenOnce) {
+TEST(SimulatedRunTest, EveryMessageIsReceivedOnce) {
   for (const Fleet& fleet : Fleets()) {
     for (const std::vector<std::string>& sets : Schedules()) {
       SCOPED_TRACE(absl::StrCat(fleet.generators, "+", fleet.discriminators,
@@ -205,7 +205,7 @@ TEST(SimulatedRunTest, LagNeverMakesARoundSlower) {
   }
 }
 
-TEST(SimulatedRunTest, ColocatedRolesTakeTurns) {
+TEST(SimulatedRunTest, ColocatedRolesAlternate) {
   ASSERT_OK_AND_ASSIGN(const RunShape shape,
                        MakeRunShape(ProfileBuilder().Build(), HostsOf(1, 2),
                                     PlannedConfig(), PlacementOf({"C a"})));
@@ -283,8 +283,8 @@ TEST(SimulatedRunTest, ContentionCosts) {
   };
   const double alone = 64 * 6000 * kTick;
   EXPECT_THAT(seconds(1, 2), DoubleNear(alone, 1e-9));
-  // The generator computes for a part p of the round, and the discriminator,
-  // which never waits, is slower by a quarter meanwhile: p = 5000 * 1.25 / T.
+  // The generator computes for a part p of the round, which slows the
+  // discriminator, which never waits, by a quarter: p = 5000 * 1.25 / T.
   EXPECT_THAT(seconds(1.25, 2),
               DoubleNear(64 * (6000 + 5000 * 0.25) * kTick, 1e-9));
   // A third of the free cores is busy.
@@ -318,7 +318,7 @@ TEST(SimulatedRunTest, LeadIsUsedUpBeforeRoundsCount) {
   EXPECT_GT(Total(exact.generator_waits), 0);
 }
 
-TEST(SimulatedRunTest, GradientsHideBehindTheBackwardPass) {
+TEST(SimulatedRunTest, GradientsAreSentDuringTheBackwardPass) {
   const auto seconds = [](double bandwidth,
                           const std::vector<std::string>& sets) {
     const auto rounds =
@@ -326,9 +326,9 @@ TEST(SimulatedRunTest, GradientsHideBehindTheBackwardPass) {
     EXPECT_OK(rounds);
     return *rounds;
   };
-  // 32 images of each kind in a worker; its last backward pass is 2/3 of 3000
-  // ticks an image long. 4 MiB of gradients take longer than that at 2^24
-  // bytes/s, a quarter of a second.
+  // A worker has 32 images of each kind; its last backward pass takes 2/3 of
+  // 3000 ticks per image. 4 MiB of gradients take longer at 2^24 bytes/s, a
+  // quarter of a second.
   const double work = 32 * 6000 * kTick;
   const SimulatedRounds fast = seconds(1ull << 40, {});
   EXPECT_THAT(fast.round_seconds, DoubleNear(64 * 5000 * kTick, 1e-6));
@@ -372,7 +372,7 @@ TEST(SimulatedRunTest, RealImagesMayBeLate) {
 TEST(SimulatedRunTest, BytesBetweenHostsAreCounted) {
   ASSERT_OK_AND_ASSIGN(const SimulatedRounds rounds,
                        Simulate({1, 1}, {"schedule.lag=1"}));
-  // Images of 4 KiB up, a critic of 4 MiB down.
+  // Images of 4 KiB to the discriminator, a critic of 4 MiB to the generator.
   EXPECT_EQ(rounds.link_bytes, 64 * 4096 + (4 << 20));
   EXPECT_EQ(rounds.link, "a-b");
   ASSERT_OK_AND_ASSIGN(const SimulatedRounds gradients,

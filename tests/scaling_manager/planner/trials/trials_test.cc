@@ -111,13 +111,13 @@ TEST(TrialsTest, EveryTrialIsAValidConfig) {
   }
 }
 
-TEST(TrialsTest, HalvesAndFindsTheBest) {
+TEST(TrialsTest, HalvingFindsTheBestTrial) {
   Trials trials = Study(8, TrialRecipe());
   const double factors[] = {1.3, 0.9, 1, 1.5, 1.6, 1.7, 1.8, 1.9};
   const int runs = Play(trials, [&](const TrialRun& run) {
     return FakeDistance(run, factors[run.trial]);
   });
-  // The reference stays; half of the seven others remain, then half of those.
+  // The reference is kept; half of the seven others remain, then half of those.
   EXPECT_EQ(runs, 3 * (8 + (4 + 1) + (2 + 1)));
   EXPECT_EQ(StandingsOf(trials).rounds, 400);
   EXPECT_EQ(WinnerOf(trials), 2);
