@@ -239,9 +239,17 @@ def formatting(root):
         yield f"clang-format ended with {done.returncode}"
 
 
+def anchors(text):
+    """Anchors of a page's headings, as GitHub forms them."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", text, flags=re.S),
+                          re.M)
+    return {re.sub(r"[^\w\- ]", "", re.sub(r"\]\([^)]*\)", "", heading).lower())
+            .strip().replace(" ", "-") for heading in headings}
+
+
 def documents(root):
     """The README or docs/ names each recipe, and all relative links of documents
-    are valid."""
+    are valid, with their anchors."""
     pages = [*files(root, r".*\.md")]
     prose = "".join(page.read_text() for page in pages
                     if page == root / "README.md"
@@ -251,8 +259,13 @@ def documents(root):
             yield f"{recipe.relative_to(root)}: named in no document"
     for page in pages:
         text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.S)
-        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
-            if "://" in target or (page.parent / target).exists():
+        for target, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", text):
+            linked = page.parent / target if target else page
+            if "://" in target or linked.exists():
+                if (linked.suffix == ".md" and anchor and linked.exists()
+                        and anchor not in anchors(linked.read_text())):
+                    yield (f"{page.relative_to(root)}: no such heading: "
+                           f"{target}#{anchor}")
                 continue
             path = os.path.relpath(page.parent / target, root)
             if not is_of_deleted_extra(root, path):

@@ -161,9 +161,13 @@ class TextTest(Tree):
         self.expect_fault(rules.documents, "recipes/shoe.textproto")
 
     def test_link_that_leads_nowhere(self):
-        self.write("docs/a.md", "[b](b.md) [a](a.md#part) [c](https://c.org/)"
-                                " `[&](x)`")
+        self.write("docs/a.md", "# `A` [part](a.md)\n[b](b.md) [a](a.md#a-part) "
+                                "[c](https://c.org/#c) `[&](x)`")
         self.expect_fault(rules.documents, "docs/a.md", "b.md")
+
+    def test_link_to_no_heading(self):
+        self.write("docs/a.md", "# One\n```\n# two\n```\n[b](#one) [c](a.md#two)")
+        self.expect_fault(rules.documents, "docs/a.md", "a.md#two")
 
     def test_link_into_an_extra(self):
         self.write("docs/a.md", "[b](../extras/a/b.md)")
