@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/config/field_ranges.h"
+#include "common/config/fused_feedback.h"
 #include "common/config/run_config.h"
 #include "common/config/validate_parts.h"
 
@@ -194,11 +195,12 @@ void CheckSyncedCritic(const std::string& field, const RunConfig& config,
     }
     return;
   }
-  if (config.schedule().feedback() == ScheduleConfig::IMAGE_GRADIENT) {
+  if (AnswersImages(config.schedule().feedback())) {
     faults.Add(absl::StrCat(
-        field,
-        " needs a whole batch at a time, and IMAGE_GRADIENT judges images as "
-        "they come from each worker: set schedule.feedback=SNAPSHOT, or ",
+        field, " needs a whole batch at a time, and ",
+        ScheduleConfig::FeedbackMode_Name(config.schedule().feedback()),
+        " judges images as they come from each worker: set "
+        "schedule.feedback=SNAPSHOT, or ",
         field, "=false"));
     return;
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Consequences of schedule.feedback FUSED (design.md section 4): the order of a
-// discriminator step and the number of backward passes on generated images.
+// Consequences of schedule.feedback (design.md section 4): who judges, and with
+// FUSED the order of a discriminator step and the number of backward passes on
+// generated images.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -11,6 +12,12 @@
 #include "proto/config.pb.h"
 
 namespace gandem {
+
+// Returns whether the discriminator answers the generator's images; otherwise
+// it sends critics.
+inline bool AnswersImages(ScheduleConfig::FeedbackMode feedback) {
+  return feedback != ScheduleConfig::SNAPSHOT;
+}
 
 // Returns whether a discriminator step starts with its real images. FUSED
 // starts with generated images unless their loss needs the real ones.

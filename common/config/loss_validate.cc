@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/config/config_extra.h"
+#include "common/config/fused_feedback.h"
 #include "common/config/loss_needs.h"
 #include "common/config/run_config.h"
 #include "common/config/validate_parts.h"
@@ -78,7 +79,7 @@ void CheckNeeds(const std::string& what, const LossNeeds& needs,
                      "discriminator.network.biggan with head: CONTRASTIVE"));
   }
   if (needs.real_images_in_generator_step &&
-      config.schedule().feedback() == ScheduleConfig::SNAPSHOT) {
+      !AnswersImages(config.schedule().feedback())) {
     faults.Add(absl::StrCat(
         what,
         " compares with real images in the generator step, which only a "

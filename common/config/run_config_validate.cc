@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/config/field_ranges.h"
+#include "common/config/fused_feedback.h"
 #include "common/config/network_check.h"
 #include "common/config/optimizer_validate.h"
 #include "common/config/run_config.h"
@@ -324,10 +325,8 @@ void CheckSizes(const RunConfig& config, Faults& faults) {
   const int64_t image_bytes =
       values * BytesOf(config.exchange().image_encoding());
   CheckCache(config, image_bytes, faults);
-  const bool is_answered =
-      config.schedule().feedback() != ScheduleConfig::SNAPSHOT;
   const int64_t largest_bytes = std::max(
-      image_bytes, is_answered
+      image_bytes, AnswersImages(config.schedule().feedback())
                        ? values * BytesOf(config.exchange().feedback_encoding())
                        : 0);
   const bool is_fresh =

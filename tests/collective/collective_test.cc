@@ -412,7 +412,7 @@ TEST(CollectiveTest, SentBytesAreTheBytesGivenToTheTransport) {
   }
 }
 
-// 2 (m - 1) / m of the buffer, as docs/collective.md says.
+// Each rank sends 2 (m - 1) / m of the buffer (docs/collective.md).
 TEST(CollectiveTest, ARingSendsTwiceTheBufferExceptOneSegment) {
   const Fleet fleet = MakeInProcessFleet(4, {.runner = {.small_bytes = 0}});
   RunRanks(fleet, [](int, Collective& collective) {

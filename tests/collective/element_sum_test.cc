@@ -12,7 +12,7 @@
 namespace gandem {
 namespace {
 
-// Value of the 16 bits, computed from the definition of the format.
+// Returns the value of the 16 bits, computed from the format's definition.
 double Meaning(uint16_t bits, int exponent_bits) {
   const int mantissa_bits = 15 - exponent_bits;
   const int bias = (1 << (exponent_bits - 1)) - 1;

@@ -262,7 +262,7 @@ TEST(RingTest, OptionsAreChecked) {
                        "ring: rank 1 has no address for rank 0"));
 }
 
-// --- A peer that does not follow the rules ---
+// Tests with a peer that violates the protocol.
 
 // A gRPC client that claims to be a rank and has the run's token. Every wait
 // ends after half a minute.

@@ -47,7 +47,7 @@ TEST(DataMeterTest, ReportsTheReadsSinceTheLastRound) {
   EXPECT_EQ(data.free_cores(), 3);
   EXPECT_EQ(data.stored_bytes(), 0);
   EXPECT_EQ(data.fetches(), 0);
-  EXPECT_EQ(data.workers(), 2);  // both
+  EXPECT_EQ(data.workers(), 2);
   EXPECT_EQ(data.images_ahead(), 2 * 4 * 4);
   EXPECT_EQ(data.remote_bytes(), 1000);
   EXPECT_EQ(data.requests(), 5);

@@ -175,7 +175,7 @@ class State {
   void CountAnswer(int64_t images);
   // With FUSED, answers all requests whose images up to `end` were trained on.
   void AnswerTrained(int64_t end);
-  // Return the feedback and critics due at a boundary between rounds.
+  // Feedback and critics due at a boundary between rounds.
   int64_t LastRoundDue() const;
   int64_t LastBoundaryDue() const;
   bool OwesFeedbackOrCritic() const;
@@ -202,7 +202,7 @@ class State {
   size_t discriminator_op_ = 0;
   bool discriminator_waits_ = false;
   int64_t next_boundary_;        // to publish
-  int64_t answered_until_;       // EXACT: first round with images not judged
+  int64_t answered_until_;       // EXACT: last round with all images judged
   int64_t answered_images_ = 0;  // of the next round
   int64_t wanted_feedback_round_ = -1;
   std::vector<ImageBatch> requests_;  // FUSED: unanswered

@@ -38,7 +38,7 @@ TEST_F(ProgramRunTest, ReturnsTheExitCodeAndTheOutput) {
                        Shell("echo $GANDEM_TEST_WORD $HOME; exit 3"));
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_FALSE(outcome.reached_limit);
-  EXPECT_THAT(outcome.said, HasSubstr("told /"));  // unchanged here
+  EXPECT_THAT(outcome.said, HasSubstr("told /"));  // HOME is inherited
 }
 
 TEST_F(ProgramRunTest, AtItsTimeLimitAProgramIsAskedToStop) {

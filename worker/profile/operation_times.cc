@@ -2,6 +2,7 @@
 #include "worker/profile/operation_times.h"
 
 #include "absl/strings/string_view.h"
+#include "common/config/fused_feedback.h"
 
 namespace gandem {
 namespace {
@@ -25,17 +26,12 @@ OperationTime::Operation PlainOperation(absl::string_view name) {
   return OperationTime::UNKNOWN;
 }
 
-// Returns the operation of the span "judge" by feedback mode.
+// Returns the operation of the span "judge".
 OperationTime::Operation JudgeOperation(ScheduleConfig::FeedbackMode feedback) {
-  switch (feedback) {
-    case ScheduleConfig::SNAPSHOT:
-      return OperationTime::JUDGE;
-    case ScheduleConfig::IMAGE_GRADIENT:
-      return OperationTime::ANSWER;
-    case ScheduleConfig::FUSED:
-      return OperationTime::GENERATED;
+  if (feedback == ScheduleConfig::FUSED) {
+    return OperationTime::GENERATED;
   }
-  return OperationTime::JUDGE;
+  return AnswersImages(feedback) ? OperationTime::ANSWER : OperationTime::JUDGE;
 }
 
 bool IsDiscriminatorPass(OperationTime::Operation operation) {

@@ -53,7 +53,7 @@ TEST_F(InitialStateTest, TheRunDoesNotNeedTheUsersFileAgain) {
   ASSERT_OK(RemoveAll(a_));
   EXPECT_EQ(Kept(), "a state dict");
   EXPECT_EQ(*FindInitialState(run_, "discriminator"), "");
-  // A missing initial state is reported only without a checkpoint.
+  // The kept initial state is reported only if the run begins.
   EXPECT_THAT(*TakeInitialStates(run_, {}, /*begins=*/false), IsEmpty());
   EXPECT_THAT(*TakeInitialStates(run_, {}, /*begins=*/true),
               ElementsAre(AllOf(HasSubstr("the generator begins with"),

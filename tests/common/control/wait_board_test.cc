@@ -156,7 +156,7 @@ TEST_F(WaitBoardTest, AnOperationMayTakeLonger) {
   EXPECT_THAT(board_.Notice(), IsEmpty());
   LetPass(1);
   EXPECT_EQ(board_.Notice(), "computes since 60 s, in round 3");
-  board_.EndRound(4);  // of 60 s
+  board_.EndRound(4);  // a round of 60 s
   EXPECT_THAT(board_.Notice(), HasSubstr("\"computes\" took 60 s"));
   LetPass(599);
   EXPECT_THAT(board_.Notice(), IsEmpty());

@@ -99,7 +99,7 @@ absl::Status CallMethod(const std::shared_ptr<grpc::Channel>& channel,
   return FromGrpcStatus(status);
 }
 
-// Starts the servers of a run.
+// Tests with all servers of a run.
 class EveryMethodTest : public ::testing::Test {
  protected:
   EveryMethodTest() {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One side of a run without networks as a process of its own, for tests that
-// stop or kill it: exchange_peer generator|discriminator ADDRESS LAST_ROUND
+// One side of a run without networks as a separate process, for tests that stop
+// or kill it:
+//   exchange_peer generator|discriminator ADDRESS LAST_ROUND
 #include "tests/exchange/rpc/exchange_peer.h"
 
 #include <cstdio>

@@ -99,7 +99,7 @@ TEST(PipelineControllerTest, FetchesIncreaseWithinASecondOfABurst) {
       {.at = 60, .latency = 0.09, .bytes_per_second = kWideLink});
   const Controlled seen = Control(pipeline);
   EXPECT_GT(seen.At(61).fetches, seen.At(59.9).fetches);
-  EXPECT_GE(seen.At(65).fetches, 58);  // 640 of 90 ms
+  EXPECT_GE(seen.At(65).fetches, 58);  // 640/s of 90 ms
   EXPECT_EQ(seen.run.stalled_seconds, 0);
 }
 
@@ -116,7 +116,7 @@ TEST(PipelineControllerTest, ReadAheadDecreasesOnACalmLink) {
   const PipelineSetting& late = seen.At(899);
   EXPECT_LT(late.ahead, early.ahead / 8);
   EXPECT_LE(late.fetches, early.fetches);
-  EXPECT_EQ(late.workers, 1);  // 640 of 1 ms
+  EXPECT_EQ(late.workers, 1);  // 640/s of 1 ms
   EXPECT_EQ(seen.run.stalled_seconds, 0);
 }
 

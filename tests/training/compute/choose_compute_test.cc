@@ -165,7 +165,7 @@ TEST_F(ChooseComputeTest, AMeasurementIsValidForTheSameConfigOnly) {
   EXPECT_EQ(same.size(), 64u);
   EXPECT_EQ(MeasuredFor(plan), same);
   NetworkPlan other = plan;
-  other.seed = 99;  // measures in no time
+  other.seed = 99;  // the seed does not matter
   EXPECT_EQ(MeasuredFor(other), same);
   other.batch_size *= 2;
   EXPECT_NE(MeasuredFor(other), same);

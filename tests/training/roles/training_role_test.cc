@@ -203,7 +203,6 @@ TEST(TrainingRoleTest, StatisticsCountMicroBatches) {
   RunConfig config = gandem::testing::SmallConfig("dcgan", folder.path());
   constexpr int kRounds = 2;
   config.set_rounds(kRounds);
-  // Batches of 6.
   config.mutable_generator()->set_micro_batch(2);
   config.mutable_discriminator()->set_micro_batch(4);
   ASSERT_OK_AND_ASSIGN(const auto states, gandem::testing::RunPair(config, {}));

@@ -397,7 +397,7 @@ INSTANTIATE_TEST_SUITE_P(
             sync { batch_norm: true interval: 2 }
           })",
                   .rounds = 8},
-        // Augmentations and penalties belong to images, in micro-batches of two
+        // Augmentations and penalties belong to images; micro-batches span two
         // batches.
         Algorithm{.name = "EverySecondBatchOfAugmentedImages",
                   .text = R"(
