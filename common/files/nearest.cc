@@ -77,8 +77,13 @@ std::string WhyNoFlag(std::span<const char* const> arguments,
     std::vector<std::string> names;
     for (const KnownFlag& flag : flags) names.push_back(flag.name);
     const std::string guess = DidYouMean(name, names);
-    return absl::StrCat("there is no flag ", name, "; ",
-                        guess.empty() ? "--help lists the flags" : guess);
+    if (!guess.empty()) {
+      return absl::StrCat("there is no flag ", name, "; ", guess);
+    }
+    const bool sets = std::ranges::find(names, "--set") != names.end();
+    return absl::StrCat(
+        "there is no flag ", name, "; --help lists the flags",
+        sets ? ", and --set FIELD=VALUE sets a field of the recipe" : "");
   }
   return "";
 }

@@ -6,7 +6,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "common/config/locate_faults.h"
+#include "common/config/network_check.h"
 #include "common/config/run_config.h"
 #include "common/config/validate_parts.h"
 #include "common/files/file.h"
@@ -75,6 +77,27 @@ std::string HintFor(const std::string& name) {
   return "a recipe is a file, for example recipes/mlp_smoke.textproto";
 }
 
+// Names the networks of the recipe that --set has replaced by another family.
+std::vector<std::string> ReplacedNetworks(const RunConfig& recipe,
+                                          const RunConfig& config) {
+  std::vector<std::string> sentences;
+  const auto compare = [&sentences](absl::string_view role,
+                                    const NetworkConfig& before,
+                                    const NetworkConfig& after) {
+    const auto* const old = FamilyFieldOf(before);
+    const auto* const now = FamilyFieldOf(after);
+    if (old == nullptr || now == nullptr || old == now) return;
+    sentences.push_back(absl::StrCat("--set replaces the recipe's ", role,
+                                     " network ", old->name(), " by ",
+                                     now->name()));
+  };
+  compare("generator", recipe.generator().network(),
+          config.generator().network());
+  compare("discriminator", recipe.discriminator().network(),
+          config.discriminator().network());
+  return sentences;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ReadRecipe(const std::string& path) {
@@ -95,7 +118,9 @@ absl::StatusOr<SeenRecipe> SeeRecipe(const RecipeSource& source,
     given.push_back("data");
     GANDEM_RETURN_IF_ERROR(UseData(source.data, seen.config));
   }
+  const RunConfig written = seen.config;
   GANDEM_RETURN_IF_ERROR(SetFields(source.sets, seen.config));
+  seen.replaced = ReplacedNetworks(written, seen.config);
   const auto check = [&] {
     return LocateFaults(FaultsOf(seen.config), source.text, source.name, given,
                         seen.config);

@@ -29,6 +29,7 @@ absl::StatusOr<std::string> ReadRecipe(const std::string& path);
 struct SeenRecipe {
   RunConfig config;  // valid; fields that were not given are unset
   SeenDataset data;  // empty text: data.source is not on this machine
+  std::vector<std::string> replaced = {};  // sentences about --set
 };
 
 // Checks the recipe, inspects its images, and checks that the networks fit

@@ -135,6 +135,8 @@ absl::Status LoadConfig(bool elsewhere, Choice& choice) {
     GANDEM_RETURN_IF_ERROR(CheckUnseen(choice.given.data()));
   }
   if (!is_unseen) choice.notices.push_back(choice.data.text);
+  choice.notices.insert(choice.notices.end(), seen.replaced.begin(),
+                        seen.replaced.end());
   if (choice.colocated && (choice.given.generator().workers() > 1 ||
                            choice.given.discriminator().workers() > 1)) {
     return absl::InvalidArgumentError(

@@ -49,7 +49,8 @@ absl::Status WithWayToMakeIt(const absl::Status& status,
   if (!absl::IsNotFound(status) || IsUrl(ImagesPath(data))) return status;
   return absl::NotFoundError(absl::StrCat(
       status.message(),
-      " (if a script makes the images, the recipe's first lines name it)"));
+      " (if a script makes the images, the recipe's first lines name it; "
+      "--data FOLDER takes your own)"));
 }
 
 // Sets data.exclude_sha256 if the config lacks it.

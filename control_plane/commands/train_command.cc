@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "common/files/file.h"
 #include "common/monotonic_time.h"
 #include "common/process/cores.h"
 #include "common/process/exit_code.h"
@@ -358,8 +359,12 @@ absl::StatusOr<int> TrainCommand::Run() {
   Say(coordinator_->Tick());
   if (endpoint_ != nullptr && !LetWorkersLeave(outcome)) return kExitAtOnce;
   if (outcome.exit_code == kExitOk && LetWatcherFinish()) {
-    Say(absl::StrCat("see ", setup_.run_dir, "/samples and tensorboard ",
-                     "--logdir ", setup_.run_dir, "/tensorboard"));
+    const std::string samples = setup_.run_dir + "/samples";
+    Say(absl::StrCat(PathExists(samples)
+                         ? "see " + samples
+                         : "make images with gandem sample " + setup_.run_dir,
+                     "; tensorboard --logdir ", setup_.run_dir,
+                     "/tensorboard"));
   } else if (outcome.exit_code == kExitResumable) {
     Say(coordinator_->Status().last_checkpoint_step() == 0
             ? "the same command begins again"

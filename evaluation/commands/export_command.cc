@@ -58,7 +58,7 @@ absl::Status CheckExport(const ExportRequest& request) {
       "output '", request.output, "' ",
       absl::EndsWith(request.output, ".onnx")
           ? "is ONNX: export a .pt file and convert it with Python's "
-            "torch.onnx; docs/export.md has the lines"
+            "torch.onnx; docs/export.md shows how"
           : "ends neither with .pt (for torch.jit.load) nor with .safetensors "
             "(for load_state_dict)"));
 }

@@ -70,7 +70,11 @@ absl::Status CheckLabel(int64_t label, int64_t image) {
   return absl::InvalidArgumentError(absl::StrCat(
       "a classifier needs labels in [0, ", Classifier::kMaxClasses, "); image ",
       image, " has ",
-      label == kNoLabel ? "none: set data.idx_labels" : absl::StrCat(label)));
+      label == kNoLabel
+          ? "none: sort the images into a folder per class, or set "
+            "data.idx_labels; without labels use --features FILE "
+            "(docs/evaluation.md)"
+          : absl::StrCat(label)));
 }
 
 absl::StatusOr<LabeledImages> ReadLabeled(const DataConfig& data) {
@@ -183,7 +187,8 @@ void TrainClassifier(Classifier& classifier, const LabeledImages& images,
   const int64_t steps =
       std::max<int64_t>(1, request.epochs * images.size() / kClassifierBatch);
   torch::optim::Adam adam(classifier.parameters());
-  absl::Time next_line = MonotonicNow() + kTrainingProgressInterval;
+  const absl::Time start = MonotonicNow();
+  absl::Time next_line = start + kTrainingProgressInterval;
   for (int64_t step = 0; step < steps; ++step) {
     static_cast<torch::optim::AdamOptions&>(adam.param_groups()[0].options())
         .lr(LearningRate(step, steps));
@@ -196,8 +201,12 @@ void TrainClassifier(Classifier& classifier, const LabeledImages& images,
     adam.step();
     if (request.progress && MonotonicNow() >= next_line) {
       next_line = MonotonicNow() + kTrainingProgressInterval;
-      request.progress(absl::StrFormat("step %d/%d, loss %.3f", step + 1, steps,
-                                       loss.item<double>()));
+      const absl::Duration left =
+          (MonotonicNow() - start) / (step + 1) * (steps - step - 1);
+      request.progress(absl::StrFormat(
+          "training the classifier: step %d/%d, loss %.3f, %s left", step + 1,
+          steps, loss.item<double>(),
+          absl::FormatDuration(absl::Ceil(left, absl::Seconds(1)))));
     }
   }
 }

@@ -77,7 +77,8 @@ class TutorialsTest(harness.RunTest):
         self.assertEqual(len(lines), count, lines)
         for line in lines:
             with self.subTest(line):
-                self.run_line(line)
+                # Ends soon, although no worker is killed.
+                self.run_line(line.replace("rounds=20000", "rounds=200"))
 
     def test_first_run(self):
         self.run_page("first_run.md", 8)
@@ -91,17 +92,18 @@ class TutorialsTest(harness.RunTest):
         self.run_line(f"{PYTHON} use.py")
 
     def test_your_images(self):
-        (self.folder / "photos").mkdir()
         draw = random.Random(1)
-        for i in range(64):
-            (self.folder / "photos" / f"{i}.png").write_bytes(png(draw))
-        self.run_page("your_images.md", 5)
+        for folder in ("photos", "classes/a", "classes/b"):
+            (self.folder / folder).mkdir(parents=True)
+            for i in range(32):
+                (self.folder / folder / f"{i}.png").write_bytes(png(draw))
+        self.run_page("your_images.md", 7)
         page = (self.folder / "report.html").read_text()
         self.assertIn("runs/photos", page)
         self.assertIn("runs/wide", page)
 
     def test_several_workers(self):
-        self.run_page("several_workers.md", 3)
+        self.run_page("several_workers.md", 4)
 
     @unittest.skipUnless(PYTHON, "GANDEM_OWN_PYTHON names no interpreter")
     def test_own_network(self):

@@ -78,7 +78,7 @@ TEST_F(ProgramRunTest, ReportsThatAnotherThreadHasTakenTheExitCode) {
     thief.join();
   }
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition,
-                               HasSubstr("somebody else in this process")));
+                               HasSubstr("other code in this process")));
 }
 
 }  // namespace

@@ -221,7 +221,7 @@ TEST_F(ScalingManagerTest, NamesWhatIsNoProgram) {
   EXPECT_THAT(ErrorOf([&] { manager.Train({.worker = folder_ / "none"}); }),
               HasSubstr("/none' is no program that can be started"));
   EXPECT_THAT(ErrorOf([&] { manager.Train({.networks = "tiny"}); }),
-              HasSubstr("Gan.worker has to be the path"));
+              HasSubstr("set Gan.worker to the path"));
   EXPECT_EQ(ErrorOf([&] { manager.Train({}); }), "");  // none of it counts
 }
 

@@ -137,7 +137,7 @@ TEST(LpipsTest, UnsuitableImages) {
                        HasSubstr("16 pixels a side or more")));
   EXPECT_THAT(
       OpenLpips("vgg", 0).status(),
-      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("of several")));
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("several sizes")));
   // Each trunk accepts images of the minimum size that its message names.
   for (const auto& [trunk, pixels] : {std::pair("alex", 31), {"vgg", 16}}) {
     ASSERT_OK_AND_ASSIGN(const auto extractor, OpenLpips(trunk, pixels));

@@ -66,7 +66,7 @@ TEST_F(FrameSocketTest, NoiseIsRejected) {
   const std::string noise(kDataFrameBytes, 'x');
   ASSERT_EQ(write(theirs_fd_, noise.data(), noise.size()), std::ssize(noise));
   EXPECT_THAT(ours_.Receive(),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("no frame")));
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("not a frame")));
 }
 
 }  // namespace

@@ -47,6 +47,9 @@ TEST_F(CommandLineTest, UnknownFlagsAreNamedFirst) {
        "'--run_dir'?"},
       {{"status", "q", "--frobnicate"},
        "gandem status: there is no flag --frobnicate; --help lists"},
+      {{"train", "r", "--run_dir", "q", "--rounds", "3"},
+       "there is no flag --rounds; --help lists the flags, and --set "
+       "FIELD=VALUE sets a field of the recipe"},
       // The value of a flag is not checked as a flag.
       {{"train", "r", "--evaluate_args", "--num 3"}, "--run_dir is required"},
       {{"train", "r", "--run_dir"}, "--run_dir"}};
@@ -119,7 +122,7 @@ TEST_F(CommandLineTest, TheFlagsAreFrozen) {
           "status -h,--help", "status RUN_DIR", "status --certificates",
           "status --json", "logs -h,--help", "logs RUN_DIR", "logs --follow",
           "logs --since", "logs --role", "logs --rank", "logs --level",
-          "logs --json", "report -h,--help", "report RUN_DIR", "report --json",
+          "report -h,--help", "report RUN_DIR", "report --json",
           "report --html", "compare -h,--help", "compare RUN_DIR",
           "compare --metric", "compare --checkpoint", "compare --json",
           "watch-eval -h,--help", "watch-eval RUN_DIR", "watch-eval --every",

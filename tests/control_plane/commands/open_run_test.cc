@@ -13,6 +13,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/checkpoint/checkpoint_files.h"
@@ -39,7 +40,9 @@ using ::gandem::testing::TempDir;
 using ::gandem::testing::WritePlain;
 using ::gandem::testing::WriteTree;
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kOpenRunRecipe[] = R"(
   rounds: 20
@@ -185,6 +188,22 @@ TEST_F(OpenRunTest, DataReplacesTheRecipesImages) {
                     HasSubstr("resize: BICUBIC"), HasSubstr("num_classes: 0"),
                     HasSubstr(absl::StrCat("source: \"",
                                            std::string(dir_ / "photos")))));
+}
+
+TEST_F(OpenRunTest, ANetworkThatSetReplacesIsNamed) {
+  options_.sets.push_back("generator.network.mlp.hidden=7");
+  ASSERT_OK_AND_ASSIGN(const RunSetup same, PrepareRun(options_));
+  EXPECT_THAT(same.notices, Not(Contains(HasSubstr("--set replaces"))));
+  ASSERT_OK(WriteFile(
+      options_.recipe,
+      absl::StrReplaceAll(kOpenRunRecipe,
+                          {{"generator { network { mlp { hidden: 8 } }",
+                            "generator { network { dcgan { width: 8 } }"}})));
+  options_.run_dir = dir_ / "other";
+  ASSERT_OK_AND_ASSIGN(const RunSetup other, PrepareRun(options_));
+  EXPECT_THAT(other.notices,
+              Contains("--set replaces the recipe's generator network dcgan by "
+                       "mlp"));
 }
 
 TEST_F(OpenRunTest, ConditionalRecipesTakeTheClassesOfTheData) {

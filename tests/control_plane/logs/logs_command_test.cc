@@ -112,9 +112,8 @@ TEST_F(LogsCommandTest, LinesAreFilteredByRoleRankLevelAndTime) {
 
 TEST_F(LogsCommandTest, OnlyProcessesOfTheRunAreShown) {
   for (const char* const name :
-       {"gandem.1.log", "discriminator-1.2.log", "evaluation.log",
-        "generator--1.log", "generator-.log", "discriminator-2.log.tmp",
-        "report.json"}) {
+       {"discriminator-1.2.log", "evaluation.log", "generator--1.log",
+        "generator-.log", "discriminator-2.log.tmp", "report.json"}) {
     ASSERT_OK(WriteFile(run_ / "logs/" + name, "no process\n"));
   }
   Say("gandem", 1, "a");

@@ -145,7 +145,7 @@ TEST_F(TrainFeaturesTest, ImagesThatCannotBeLearned) {
   unlabeled.dataset.data.set_idx_labels("");
   EXPECT_THAT(TrainFeatures(unlabeled),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("set data.idx_labels")));
+                       HasSubstr("without labels use --features FILE")));
   TrainFeaturesRequest tiny = Request();
   tiny.dataset.data.set_fit(RESIZE);
   tiny.dataset.data.set_image_size(4);
