@@ -15,7 +15,7 @@ gandem=$build_dir/bin/gandem
 say "Training: one generator process, one discriminator process, in $run_dir"
 status=0
 stage "training" "$gandem" train recipes/fashion_mnist_dcgan.textproto \
-  --run_dir "$run_dir" "$@" || status=$?
+  --run_dir "$run_dir" --set rounds=2500 "$@" || status=$?
 if ((status == 75)); then
   say "Stopped after a checkpoint. Run this again to resume."
 fi
