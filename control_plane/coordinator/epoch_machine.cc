@@ -50,10 +50,10 @@ void EpochMachine::Start(EpochStart start) {
   if (starting_.has_value()) {  // combine both requests
     start.from_memory &= starting_->start.from_memory;
     start.rolls_back |= starting_->start.rolls_back;
+    starting_->start = start;
   } else {
-    starting_.emplace();
+    starting_ = Starting{.start = start};
   }
-  starting_->start = start;
   effects_.start = start;
 }
 
