@@ -131,7 +131,8 @@ ExchangeOptions RunOptions() {
                        .generator_batch = kBatch,
                        .discriminator_batch = kBatch},
           .image_format = format,
-          .feedback_format = format};
+          .feedback_format = format,
+          .run_epoch = 1};
 }
 
 void SendThroughService(const std::string& address, int64_t batches) {
