@@ -131,8 +131,7 @@ ExchangeOptions RunOptions() {
                        .generator_batch = kBatch,
                        .discriminator_batch = kBatch},
           .image_format = format,
-          .feedback_format = format,
-          .run_epoch = 1};
+          .feedback_format = format};
 }
 
 void SendThroughService(const std::string& address, int64_t batches) {

@@ -204,7 +204,7 @@ class ExchangeClient : public GeneratorExchange {
       return DamagedMessage("Hello", reply.status().message());
     }
     GANDEM_RETURN_IF_ERROR(reply);
-    if (!IsIntact(*reply)) {
+    if (reply->crc32c() != Crc32cOf(*reply)) {
       return DamagedMessage("Hello", "checksum of the answer");
     }
     if (reply->run_epoch() != options.run_epoch) {

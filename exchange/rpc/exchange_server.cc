@@ -43,7 +43,7 @@ class ExchangeServer::Service final
   }
 
   absl::Status Greet(const HelloRequest& request) {
-    if (!IsIntact(request)) {
+    if (request.crc32c() != Crc32cOf(request)) {
       return DamagedMessage("Hello", "checksum of the request");
     }
     return context_->peers().Greet({.run_epoch = request.run_epoch(),

@@ -73,8 +73,7 @@ ExchangeOptions TransferRun(int64_t bytes) {
                        .generator_batch = images,
                        .discriminator_batch = images},
           .image_format = format,
-          .feedback_format = format,
-          .run_epoch = 1};
+          .feedback_format = format};
 }
 
 absl::StatusOr<TransferReply::Sample> SendImages(const TransferRequest& request,
